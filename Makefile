@@ -1,0 +1,66 @@
+# Everything a contributor runs. Each target prepares what it needs: `make test` works in a fresh
+# clone on a machine that has only Python 3.11 or later.
+
+BIN := .venv/bin
+ARGS ?=
+WORKERS ?= auto
+FUZZ_SECONDS ?= 600
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint types contracts format conformance bench fuzz coverage setup java clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: setup ## Show what works today
+	$(BIN)/python scripts/demo.py $(ARGS)
+
+test: setup ## Run all tests (ARGS="-k name" narrows them)
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+check: lint types contracts test ## Run everything that must pass before a change goes in
+
+lint: .venv/.installed ## Check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/.installed ## Check types
+	$(BIN)/mypy
+
+contracts: .venv/.installed ## Check which package may import which
+	$(BIN)/lint-imports --no-logo --no-cache
+
+format: .venv/.installed ## Format the code and fix what can be fixed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+conformance: .venv/.installed ## Count the statements of the specifications that tests show (ARGS=--sections)
+	$(BIN)/python -m tests.conformance.report $(ARGS)
+
+bench: .venv/.installed ## Measure speed, as ratios within one run
+	$(BIN)/python -m bench $(ARGS)
+
+fuzz: .venv/.installed-fuzz ## Feed the decoders bad bytes for FUZZ_SECONDS (600)
+	$(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS) $(ARGS)
+
+coverage: .venv/.installed ## Measure branch coverage: all of the core, most of the rest
+	$(BIN)/coverage run -m pytest $(ARGS)
+	$(BIN)/coverage report --fail-under=90
+	$(BIN)/coverage report --fail-under=100 --include='src/openmsmq/model/*,src/openmsmq/wire/*'
+
+setup: .venv/.installed java ## Prepare the virtual environment and Java
+
+java:
+	@scripts/ensure-java
+
+.venv/.installed: pyproject.toml constraints.txt scripts/setup
+	scripts/setup dev
+	@touch $@
+
+.venv/.installed-fuzz: .venv/.installed
+	scripts/setup dev,fuzz
+	@touch $@
+
+clean: ## Remove the virtual environment and everything else that is generated
+	rm -rf .venv dist build htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

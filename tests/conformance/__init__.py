@@ -1,0 +1,1 @@
+"""Which normative statements of the specifications the tests show."""

@@ -1,0 +1,104 @@
+"""The import contracts of pyproject.toml hold, and each of them notices when it is broken."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[1]
+CONFIG: Final = ROOT / "pyproject.toml"
+CONTRACTS: Final = {
+    contract["id"]: contract
+    for contract in tomllib.loads(CONFIG.read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+}
+
+# Packages of the deterministic core, those that are still to come included.
+CORE: Final = ("model", "wire", "protocol", "routing", "manager")
+
+# For each contract, files whose presence breaks it: path in the package, text. An import upwards
+# may close a cycle too, so other contracts may be broken beside it.
+VIOLATIONS: Final = {
+    "layers": [
+        ("model/planted.py", "import openmsmq.wire.errors"),
+        ("wire/planted.py", "import openmsmq.cli"),
+        ("unlisted/__init__.py", ""),
+    ],
+    "core": [
+        (f"{package}/planted.py", f"import {module}")
+        for package in ("model", "wire")
+        for module in ("asyncio", "os", "time", "random", "logging")
+    ]
+    + [("wire/headers/planted.py", "from socket import socket")],
+    "typer": [("wire/planted.py", "import typer"), ("model/planted.py", "from typer import echo")],
+    "rich": [("wire/planted.py", "from rich.table import Table")],
+    "cycles": [
+        ("wire/planted/one.py", "import openmsmq.wire.planted.two"),
+    ],
+}
+# What a violation needs beside it.
+SUPPORT: Final = {
+    "wire/planted/one.py": [
+        ("wire/planted/__init__.py", ""),
+        ("wire/planted/two.py", "import openmsmq.wire.planted.one"),
+    ],
+}
+
+
+def broken_contracts(source: Path) -> set[str]:
+    """Run import-linter on the package below `source` and name the contracts that it reports."""
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"]
+    run = subprocess.run(
+        [*command, "--config", str(CONFIG), "--no-cache", "--no-logo"],
+        cwd=source,
+        env={**os.environ, "PYTHONPATH": str(source), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    verdicts = {
+        id_: [line for line in run.stdout.splitlines() if line.startswith(contract["name"])]
+        for id_, contract in CONTRACTS.items()
+    }
+    assert all(verdicts.values()), run.stdout + run.stderr
+    broken = {id_ for id_, lines in verdicts.items() if any("BROKEN" in line for line in lines)}
+    assert (run.returncode != 0) == bool(broken), run.stdout + run.stderr
+    return broken
+
+
+def test_the_contracts_hold() -> None:
+    assert broken_contracts(ROOT / "src") == set()
+
+
+def test_every_contract_has_a_violation_to_notice() -> None:
+    assert VIOLATIONS.keys() == CONTRACTS.keys()
+
+
+@pytest.mark.parametrize(
+    ("contract", "path", "text"),
+    [
+        pytest.param(contract, path, text, id=f"{contract}-{path}-{text}")
+        for contract, violations in VIOLATIONS.items()
+        for path, text in violations
+    ],
+)
+def test_a_violation_is_reported(tmp_path: Path, contract: str, path: str, text: str) -> None:
+    package = tmp_path / "openmsmq"
+    shutil.copytree(ROOT / "src/openmsmq", package, ignore=shutil.ignore_patterns("__pycache__"))
+    for planted, content in [(path, text), *SUPPORT.get(path, [])]:
+        (package / planted).parent.mkdir(exist_ok=True)
+        (package / planted).write_text(f"{content}\n", encoding="utf-8")
+    assert contract in broken_contracts(tmp_path)
+
+
+def test_every_core_package_that_exists_is_under_the_core_contract() -> None:
+    existing = {f"openmsmq.{name}" for name in CORE if (ROOT / "src/openmsmq" / name).exists()}
+    assert set(CONTRACTS["core"]["source_modules"]) == existing

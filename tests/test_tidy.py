@@ -1,0 +1,84 @@
+"""The source stays small, explained, finished, and free of the machine it was written on."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[1]
+SOURCE: Final = ROOT / "src/openmsmq"
+MODULES: Final = sorted(SOURCE.rglob("*.py"))
+
+# Above 400 lines a module wants splitting; above this it is split. Lists are read row by row, so
+# a module that is one list may be as long as the list.
+MAXIMUM_LINES: Final = 500
+LISTS: Final = {"model/error_catalogue.py"}
+
+PROMISE: Final = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+MACHINE_PATH: Final = re.compile(
+    r"""(?<![\w.$/-])(/(home|root|tmp|work|mnt|opt|srv|Users)/|[A-Za-z]:\\\\?(Users|Windows)\\)"""
+)
+
+# Packages without a folder of tests, and why.
+WITHOUT_TESTS: Final[dict[str, str]] = {}
+
+each_module = pytest.mark.parametrize(
+    "module", [pytest.param(path, id=str(path.relative_to(SOURCE))) for path in MODULES]
+)
+
+
+def lines_that_match(pattern: re.Pattern[str], text: str) -> list[str]:
+    return [
+        f"{number}: {line.strip()}"
+        for number, line in enumerate(text.splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+@each_module
+def test_a_module_fits_into_a_head(module: Path) -> None:
+    lines = module.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= MAXIMUM_LINES or module.relative_to(SOURCE).as_posix() in LISTS
+
+
+@each_module
+def test_a_module_says_what_it_owns(module: Path) -> None:
+    assert ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
+
+
+@each_module
+def test_a_module_leaves_no_promises(module: Path) -> None:
+    assert lines_that_match(PROMISE, module.read_text(encoding="utf-8")) == []
+
+
+@each_module
+def test_a_module_names_no_path_of_a_machine(module: Path) -> None:
+    assert lines_that_match(MACHINE_PATH, module.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['open("/home/ann/x")', "see /srv/x", r'"C:\\Users\\ann"', r"C:\Windows\x", "'/mnt/.cache/'"],
+)
+def test_a_path_of_a_machine_is_recognised(line: str) -> None:
+    assert lines_that_match(MACHINE_PATH, line)
+
+
+@pytest.mark.parametrize("line", [r"ALPHA\private$\orders", "http://host/opt/q", "a/opt/b"])
+def test_a_queue_name_is_no_path_of_a_machine(line: str) -> None:
+    assert not lines_that_match(MACHINE_PATH, line)
+
+
+def has_tests(package: str) -> bool:
+    folders = (ROOT / "tests/unit" / package, ROOT / "tests" / package)
+    return any(True for folder in folders for _ in folder.glob("test_*.py"))
+
+
+def test_every_package_has_tests_or_a_reason() -> None:
+    packages = {path.parent for path in SOURCE.rglob("__init__.py")} - {SOURCE}
+    names = {package.relative_to(SOURCE).as_posix() for package in packages}
+    assert {name for name in names if not has_tests(name)} == WITHOUT_TESTS.keys()
