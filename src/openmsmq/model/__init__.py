@@ -1,0 +1,1 @@
+"""The vocabulary: frozen values and enumerations that every other package speaks."""

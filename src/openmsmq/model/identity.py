@@ -1,0 +1,135 @@
+"""Identifiers: who sent it, which message, which sequence. [MQMQ 2.2.8, 2.2.18.1]
+
+A GUID is its 16 wire bytes. Keeping the bytes (and not a `uuid.UUID`) makes decoding a packet
+cheap, and equality, hashing and dictionary look-ups run at C speed; the text form is made only
+when a person wants to read it.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import uuid
+from typing import Final, NewType, Self
+
+import msgspec
+
+_GUID_TEXT: Final = re.compile(
+    r"\{?([0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})\}?"
+)
+
+
+class Guid(bytes):
+    """A GUID in wire order: Data1..Data3 little-endian, Data4 as is. [MS-DTYP 2.3.4.2]
+
+    `Guid(sixteen_bytes)` takes the bytes as they stand on the wire; `Guid.parse(text)` reads the
+    usual text, with or without braces.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, with or without braces around it."""
+        match = _GUID_TEXT.fullmatch(text)
+        if match is None or text.startswith("{") != text.endswith("}"):
+            raise ValueError(f"{text!r} is not a GUID: 32 hexadecimal digits as 8-4-4-4-12 needed")
+        return cls(uuid.UUID(match[1]).bytes_le)
+
+    def __str__(self) -> str:
+        return str(uuid.UUID(bytes_le=bytes(self)))
+
+    def __repr__(self) -> str:
+        return f"Guid({str(self)!r})"
+
+
+GUID_BYTES: Final = 16
+NIL_GUID: Final = Guid(GUID_BYTES)
+
+QueueManagerId = NewType("QueueManagerId", Guid)
+"""The identity of a queue manager (QMGuid)."""
+
+LookupId = NewType("LookupId", int)
+"""The position of a message in its queue: priority in the high byte, so never a stream offset."""
+
+_MESSAGE_ID: Final = struct.Struct("<16sI")
+
+
+class MessageId(msgspec.Struct, frozen=True, order=True, gc=False):
+    """The 20-byte message identifier: which queue manager sent it, and its number there.
+
+    [MQMQ 2.2.8, 2.2.18.1.3]
+    """
+
+    source: Guid
+    number: int
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read the 20 bytes in which correlation identifiers and acknowledgments carry it."""
+        if len(data) != _MESSAGE_ID.size:
+            raise ValueError(f"a message identifier has 20 bytes, not {len(data)}")
+        source, number = _MESSAGE_ID.unpack(data)
+        return cls(Guid(source), number)
+
+    def to_bytes(self) -> bytes:
+        """Give the 20 wire bytes."""
+        return _MESSAGE_ID.pack(self.source, self.number)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        r"""Read the text applications use, `{guid}\number`."""
+        guid, backslash, number = text.rpartition("\\")
+        if not backslash or not number.isascii() or not number.isdecimal():
+            raise ValueError(f"{text!r} is not a message identifier: {{guid}}\\number needed")
+        if int(number) > 0xFFFFFFFF:
+            raise ValueError(f"{text!r} is not a message identifier: the number exceeds 32 bits")
+        return cls(Guid.parse(guid), int(number))
+
+    def __str__(self) -> str:
+        return f"{{{self.source}}}\\{self.number}"
+
+
+class SequenceId(msgspec.Struct, frozen=True, gc=False):
+    """The identity of a transactional sequence; younger ones compare greater. [MQMQ 2.2.18.1.2]"""
+
+    ordinal: int
+    timestamp: int
+
+    def __int__(self) -> int:
+        return self.timestamp << 32 | self.ordinal
+
+    @classmethod
+    def from_int(cls, value: int) -> Self:
+        """Split the 64-bit form in which sequences are compared."""
+        return cls(value & 0xFFFFFFFF, value >> 32)
+
+    def __lt__(self, other: SequenceId) -> bool:
+        return int(self) < int(other)
+
+    def __le__(self, other: SequenceId) -> bool:
+        return int(self) <= int(other)
+
+    def __gt__(self, other: SequenceId) -> bool:
+        return int(self) > int(other)
+
+    def __ge__(self, other: SequenceId) -> bool:
+        return int(self) >= int(other)
+
+
+class SequencePoint(msgspec.Struct, frozen=True, gc=False):
+    """A message's place in a transactional sequence (SEQUENCE_INFO). [MQMQ 2.2.5]"""
+
+    id: SequenceId
+    number: int
+    previous: int
+
+
+class TransactionId(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A transaction as receivers see it: the sender and its 20-bit transaction number (C-77f)."""
+
+    source: Guid
+    number: int
+
+    def __str__(self) -> str:
+        return f"{{{self.source}}}\\{self.number}"

@@ -1,0 +1,273 @@
+"""Every maximum and every default duration, with its unit in its name and its source beside it.
+
+A line below each constant says what it bounds; the bracket names the source, and `[ours]` marks
+what no specification gives. `docs/reference/limits.md` is generated from this file: a comment at
+the left margin begins a group there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+INFINITE_S: Final = 0xFFFFFFFF
+"""A lifetime that never ends. [MQMQ 2.2.19.1]"""
+
+UNLIMITED_KB: Final = 0xFFFFFFFF
+"""A quota that is never reached. [MQDMPR 3.1.7.1.33]"""
+
+# Messages.
+
+PACKET_MAX_BYTES: Final = 4_194_304
+"""A whole packet, headers included: body, extension and names share it. [MQMQ 2.2.19.1]"""
+
+LABEL_MAX_CHARACTERS: Final = 249
+"""Label of a message, in UTF-16 units, without the terminating zero. [MQMQ 2.2.19.3]"""
+
+IDENTIFIER_BYTES: Final = 20
+"""A message identifier or a correlation identifier, exactly. [MQMQ 2.2.8]"""
+
+PRIORITY_MAX_LEVEL: Final = 7
+"""The most urgent priority of a message; 0 is the least urgent. [MQDMPR 3.1.1.12]"""
+
+PRIORITY_DEFAULT_LEVEL: Final = 3
+"""Priority of a message that says nothing else. [MQDMPR 3.1.1.12]"""
+
+REACH_QUEUE_DEFAULT_S: Final = 345_600
+"""How long a message may travel: four days (`LongLiveTime`). [MQDMPR 3.1.1.12]"""
+
+RECEIVE_DEFAULT_S: Final = INFINITE_S
+"""How long a message may wait to be received: for ever. [MQDMPR 3.1.1.12]"""
+
+HOP_MAX_COUNT: Final = 29
+"""How often a message may be passed on before it is refused. [MQMQ 2.2.19.2]"""
+
+CLOCK_SKEW_MAX_S: Final = 300
+"""How far another clock may be off before a received message counts as expired. [ours]"""
+
+# Queues.
+
+FORMAT_NAME_MAX_CHARACTERS: Final = 1024
+"""A format name handed to an application. [MQMP 2.2.3.2]"""
+
+QUEUE_NAME_MAX_CHARACTERS: Final = 124
+"""The name of a queue without its computer. [MQMQ 2.1.1]"""
+
+QUEUE_LABEL_MAX_CHARACTERS: Final = 124
+"""Label of a queue, in UTF-16 units. [MQMQ 2.3.1.8]"""
+
+SUBQUEUE_NAME_MAX_CHARACTERS: Final = 32
+"""The name of a subqueue; readers on other computers see 31 of them. [MQMQ 2.1.1, MQRR 2.2.5.3]"""
+
+COMPUTER_NAME_MAX_CHARACTERS: Final = 256
+"""The name of a computer in a path name. [MQMQ 2.1.1]"""
+
+DOMAIN_NAME_MAX_CHARACTERS: Final = 255
+"""The domain of a distribution list. [MQMQ 2.1.5]"""
+
+FORMAT_NAME_MAX_COUNT: Final = 1024
+"""Elements of a multiple-element format name. [ours]"""
+
+PRIVATE_QUEUE_MAX_NUMBER: Final = 0xFFFFFFFF
+"""The number of a private queue on its queue manager. [MQMQ 2.2.8]"""
+
+BASE_PRIORITY_MIN_LEVEL: Final = -32_768
+"""Lowest base priority of a public queue; private queues have 0. [MQMQ 2.3.1.6]"""
+
+BASE_PRIORITY_MAX_LEVEL: Final = 32_767
+"""Highest base priority of a public queue. [MQMQ 2.3.1.6]"""
+
+QUEUE_QUOTA_DEFAULT_KB: Final = UNLIMITED_KB
+"""Room for the messages of one queue. [MQDMPR 3.1.7.1.33]"""
+
+JOURNAL_QUOTA_DEFAULT_KB: Final = UNLIMITED_KB
+"""Room for one journal, of a queue or of the queue manager. [MQDMPR 3.1.1.1, 3.1.7.1.33]"""
+
+MANAGER_QUOTA_DEFAULT_KB: Final = 8 * 1024 * 1024
+"""Room for all queues of a queue manager: 8 GiB, as current Windows. [MQMQ 2.3.1.5 note]"""
+
+PROPERTIES_MAX_COUNT: Final = 128
+"""Properties in one call. [MQMQ 2.4]"""
+
+# Ports.
+
+MSMQ_PORT: Final = 1801
+"""TCP port of sessions and UDP port of discovery (`MsmqIpPort`). [MQQB 2.1, MQSD 2.1]"""
+
+PORT_MAX_NUMBER: Final = 0xFFFF
+"""The highest port of an address. [MQMQ 2.1.6]"""
+
+PING_PORT: Final = 3527
+"""UDP port of the ping (`MsmqIpPingPort`). [MQQB 2.1.2]"""
+
+# Sessions.
+
+SESSION_HANDSHAKE_MS: Final = 60_000
+"""A session not open by then is closed; twice the round trip delay adds. [MQQB 3.1.2.1 note]"""
+
+SESSION_IDLE_MS: Final = 300_000
+"""An idle session is closed after it (`CleanupInterval`). [MQQB 3.1.2.2 note]"""
+
+SESSION_IDLE_ROUTING_SERVER_MS: Final = 120_000
+"""The same on a routing server. [MQQB 3.1.2.2 note]"""
+
+RETRY_CONNECT_MS: Final = 5_000
+"""Pause before the next attempt to connect (`TryConnectInterval`). [MQQB 3.1.2.3 note]"""
+
+ROUND_TRIP_DELAY_MS: Final = 0
+"""Added to several timeouts on slow networks (`RoundTripDelay`). [MQQB 3.1.2.1 note]"""
+
+ACK_WAIT_MS: Final = 20_000
+"""No session acknowledgment for this long closes the session. [MQQB 3.1.3.2 note]"""
+
+ACK_WAIT_DIRECT_FACTOR: Final = 2
+"""Sessions of direct names wait longer (`QosCleanupIntervalMultiplier`). [MQQB 3.1.2.4 note]"""
+
+RECOVERABLE_ACK_SEND_MIN_MS: Final = 500
+"""Shortest delay of an acknowledgment for a recoverable message. [MQQB 2.2.2.1]"""
+
+RECOVERABLE_ACK_SEND_MAX_MS: Final = 120_000
+"""Longest delay of an acknowledgment for a recoverable message. [MQQB 2.2.2.1]"""
+
+RECOVERABLE_ACK_SEND_FACTOR: Final = 8
+"""That delay as a multiple of the measured round trip. [MQQB 3.1.5.3.2]"""
+
+WINDOW_MAX_COUNT: Final = 64
+"""Messages sent but not acknowledged in a session (`MaxUnackedPacket`). [MQQB 3.1.1.3.1 note]"""
+
+WINDOW_RECOVERY_S: Final = 30
+"""A window that the peer has closed doubles after each such pause. [MQMQ 2.2.20.4 note]"""
+
+RECOVERABLE_ACK_MAX_COUNT: Final = 32
+"""Recoverable messages that one session acknowledgment can cover. [MQMQ 2.2.20.4]"""
+
+INCOMING_SESSIONS_MAX_COUNT: Final = 0xFFFFFFFF
+"""Sessions accepted at the same time (`MaxInSessions`). [MQQB 2.2.1 note]"""
+
+MALFORMED_PACKETS_MAX_COUNT: Final = 5
+"""Sessions of one peer closed in a row for malformed packets before it must wait. [ours]"""
+
+PING_RESPONSE_MS: Final = 1_000
+"""A ping without an answer by then has failed. [MQQB 3.1.2.9]"""
+
+# Transactional sequences.
+
+RESEND_FIRST_S: Final = 30
+"""Pause before resends 1 to 3 (`SeqResend13Time`). [MQQB 3.1.1.3 note]"""
+
+RESEND_SECOND_S: Final = 300
+"""Pause before resends 4 to 6 (`SeqResend46Time`). [MQQB 3.1.1.3 note]"""
+
+RESEND_THIRD_S: Final = 1_800
+"""Pause before resends 7 to 9 (`SeqResend79Time`). [MQQB 3.1.1.3 note]"""
+
+RESEND_LAST_S: Final = 21_600
+"""Pause before every later resend (`SeqResend10Time`). [MQQB 3.1.1.3 note]"""
+
+RESEND_STEP_COUNT: Final = 3
+"""Resends with the same pause, before the next longer one. [MQQB 3.1.1.3 note]"""
+
+ORDER_ACK_SEND_MS: Final = 500
+"""Pause between a transactional message and its order acknowledgment. [MQQB 3.1.3.2]"""
+
+ORDER_ACK_MAX_DELAY_S: Final = 10
+"""Longest delay of an order acknowledgment under load (`SeqMaxAckDelay`). [MQQB 3.1.3.2 note]"""
+
+FINAL_ACK_GRACE_S: Final = 21_600
+"""How long after its lifetime a message is kept for a late final acknowledgment. [ours]"""
+
+# Duplicates.
+
+DUPLICATE_FILTER_MAX_COUNT: Final = 10_000
+"""Message identifiers remembered (`RemoveDuplicateSize`). [MQQB 3.1.1.3 note]"""
+
+DUPLICATE_FILTER_MS: Final = 1_800_000
+"""How long each is remembered (`RemoveDuplicateCleanup`). [MQQB 3.1.2.8 note]"""
+
+# Security caches.
+
+KEY_CACHE_MS: Final = 600_000
+"""Life of a cached symmetric key. [MQQB 3.1.3.1]"""
+
+KEY_CACHE_LONG_MS: Final = 43_200_000
+"""Long life of a cached symmetric key. [MQQB 3.1.3.1]"""
+
+KEY_CACHE_MARGIN_S: Final = 60
+"""Added when a cache clean-up is planned for its oldest entry. [MQQB 3.1.6.10-3.1.6.13]"""
+
+RECEIVE_KEY_CACHE_MAX_COUNT: Final = 127
+"""Symmetric keys remembered for receiving. [MQQB 3.1.3.1]"""
+
+SEND_KEY_CACHE_MAX_COUNT: Final = 53
+"""Symmetric keys remembered for sending. [MQQB 3.1.3.1]"""
+
+CERTIFICATE_CACHE_MAX_COUNT: Final = 53
+"""User certificates remembered. [MQQB 3.1.3.1]"""
+
+CERTIFICATE_CACHE_MS: Final = 1_200_000
+"""Life of a remembered user certificate. [MQQB 3.1.3.1]"""
+
+# Directory, routing and discovery.
+
+SITES_UPDATE_S: Final = 43_200
+"""The own sites are read again after it. [MQDMPR 3.1.2.1]"""
+
+SITE_GATES_UPDATE_S: Final = 3_600
+"""The site gates are read again after it. [MQDMPR 3.1.2.2]"""
+
+DIRECTORY_PROBE_S: Final = 60
+"""Pause between attempts to reach an absent directory. [MQDMPR 3.1.2.5]"""
+
+ROUTING_TABLE_UPDATE_S: Final = 3_600
+"""The routing table is built again after it. [MQBR 3.1.3]"""
+
+LINK_COST_MIN_UNITS: Final = 1
+"""Cheapest routing link. [MQDMPR 3.1.1.8]"""
+
+LINK_COST_MAX_UNITS: Final = 999_999
+"""Dearest routing link. [MQDMPR 3.1.1.8]"""
+
+DISCOVERY_ANSWER_S: Final = 15
+"""A directory server that has not answered by then is not there. [MQSD 3.1.2.1]"""
+
+CONNECTED_NETWORKS_MAX_COUNT: Final = 32
+"""Networks in one discovery answer. [MQSD 2.2.3]"""
+
+CERTIFICATE_DIGEST_BYTES: Final = 16
+"""The MD5 digest by which the directory knows a user's certificate. [MQDMPR 3.1.1.15]"""
+
+INITIALIZATION_RETRY_S: Final = 120
+"""Pause before a queue manager that could not start tries again. [MQDMPR 3.1.1.1]"""
+
+# Change notifications.
+
+NOTIFICATION_CYCLE_S: Final = 900
+"""Change notifications are worked off once in it. [MQCN 1.6 note]"""
+
+NOTIFICATION_COLLECT_S: Final = 60
+"""Change notifications are collected for it first. [MQCN 1.6 note]"""
+
+NOTIFICATION_FLOOD_COUNT: Final = 100
+"""From so many notifications on, everything is read again instead. [MQCN 1.6 note]"""
+
+# Applications.
+
+QUEUES_MAX_COUNT: Final = 100_000
+"""Queues of one queue manager, journals and subqueues included. [ours]"""
+
+OPEN_QUEUES_MAX_COUNT: Final = 10_000
+"""Queues one connection has open at a time, and cursors on them. [ours]"""
+
+WAITING_READS_MAX_COUNT: Final = 100_000
+"""Reads that wait for a message at a time. [ours]"""
+
+TRANSACTIONS_MAX_COUNT: Final = 10_000
+"""Transactions under way at a time. [ours]"""
+
+TRANSACTION_MAX_COUNT: Final = 100_000
+"""Messages in one transaction, sent and received. [ours]"""
+
+TRANSACTION_MAX_BYTES: Final = 256 * 1024 * 1024
+"""Bytes of the messages that one transaction sends. [ours]"""
+
+MESSAGE_NUMBER_MAX_COUNT: Final = 0xFFFFFFFF
+"""Message numbers before they begin again at 1; 0 means "not numbered". [MQQB 3.1.1.3]"""

@@ -1,0 +1,260 @@
+"""Queues as others see them: properties, states, and the ways to open and read them.
+
+[MQDMPR 3.1.1.2-3.1.1.5]
+"""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from openmsmq.model.errors import IllegalPropertyValue
+from openmsmq.model.identity import NIL_GUID, Guid, SequenceId, SequencePoint
+from openmsmq.model.limits import (
+    BASE_PRIORITY_MAX_LEVEL,
+    BASE_PRIORITY_MIN_LEVEL,
+    JOURNAL_QUOTA_DEFAULT_KB,
+    QUEUE_LABEL_MAX_CHARACTERS,
+    QUEUE_QUOTA_DEFAULT_KB,
+)
+
+if TYPE_CHECKING:
+    from openmsmq.model.names import FormatName
+
+LOCAL_CONNECTION: Final = "LOCAL CONNECTION"
+"""What management shows as the connection state of a queue on this computer. [MQMQ 2.3.12.11]"""
+
+
+class QueueKind(Enum):
+    """What a queue is for; the values are those that management shows. [MQMQ 2.3.12.3]"""
+
+    PRIVATE = "PRIVATE"
+    PUBLIC = "PUBLIC"
+    SYSTEM = "MACHINE"
+    CONNECTOR = "CONNECTOR"
+
+
+class QueuePrivacy(IntEnum):
+    """Whether a queue takes encrypted messages. [MQMQ 2.3.1.12]"""
+
+    NONE = 0
+    OPTIONAL = 1
+    BODY = 2
+
+
+class QueueScope(IntEnum):
+    """From where a public queue can be found. [MQMQ 2.3.1.14]"""
+
+    SITE = 0
+    ENTERPRISE = 1
+
+
+class EntryState(Enum):
+    """What may be done with a place in a queue. [MQDMPR 3.1.1.11]"""
+
+    AVAILABLE = "available"
+    LOCKED = "locked"
+    DELETED = "deleted"
+    PURGE_PENDING = "purge pending"
+
+
+class AccessMode(IntEnum):
+    """For what a queue is opened; the two last ones read outgoing queues. [MQDMPR 3.1.1.17]"""
+
+    RECEIVE = 0x01
+    SEND = 0x02
+    MOVE = 0x04
+    PEEK = 0x20
+    RECEIVE_ADMIN = 0x81
+    PEEK_ADMIN = 0xA0
+
+
+class ShareMode(IntEnum):
+    """Whether others may read while the queue is open. [MQDMPR 3.1.1.17]"""
+
+    DENY_NONE = 0
+    DENY_RECEIVE = 1
+
+
+class SeekAction(Enum):
+    """Which message is meant, seen from a lookup identifier. [MQDMPR 3.1.1.17]"""
+
+    FIRST = "first"
+    PREVIOUS = "previous"
+    CURRENT = "current"
+    NEXT = "next"
+    LAST = "last"
+
+
+class ReceiveAction(IntEnum):
+    """How readers on other computers ask for a message. [MQRR 3.1.4.7]"""
+
+    RECEIVE = 0x00000000
+    PEEK_CURRENT = 0x80000000
+    PEEK_NEXT = 0x80000001
+    LOOKUP_PEEK_CURRENT = 0x40000010
+    LOOKUP_PEEK_NEXT = 0x40000011
+    LOOKUP_PEEK_PREVIOUS = 0x40000012
+    LOOKUP_RECEIVE_CURRENT = 0x40000020
+    LOOKUP_RECEIVE_NEXT = 0x40000021
+    LOOKUP_RECEIVE_PREVIOUS = 0x40000022
+
+    @property
+    def is_peek(self) -> bool:
+        """Whether the message stays in the queue."""
+        return self >= ReceiveAction.PEEK_CURRENT or self & 0x40000010 == 0x40000010
+
+    @property
+    def seek(self) -> SeekAction | None:
+        """Which message a lookup means; None when the action takes no lookup identifier."""
+        return _SEEKS[self & 0xF] if self & 0x40000000 else None
+
+
+_SEEKS: Final = (SeekAction.CURRENT, SeekAction.NEXT, SeekAction.PREVIOUS)
+
+
+class QueueProperties(msgspec.Struct, frozen=True, kw_only=True):
+    """The lasting properties of a queue; those of a public queue are in the directory too.
+
+    Path name, kind, number, identifier and `transactional` never change. [MQDMPR 3.1.1.2]
+    """
+
+    identifier: Guid
+    path_name: str
+    kind: QueueKind = QueueKind.PRIVATE
+    manager: Guid = NIL_GUID
+    qualified_path_name: str = ""
+    private_number: int | None = None
+    label: str = ""
+    service_type: Guid = NIL_GUID
+    created_time_s: int = 0
+    modified_time_s: int = 0
+    transactional: bool = False
+    journaling: bool = False
+    quota_kb: int = QUEUE_QUOTA_DEFAULT_KB
+    journal_quota_kb: int = JOURNAL_QUOTA_DEFAULT_KB
+    authentication_required: bool = False
+    privacy: QueuePrivacy = QueuePrivacy.OPTIONAL
+    base_priority: int = 0
+    multicast_address: str | None = None
+    security_descriptor: bytes = b""
+    directory_name: str = ""
+    directory_path: str = ""
+    scope: QueueScope = QueueScope.ENTERPRISE
+
+    def __post_init__(self) -> None:
+        label_units = len(self.label.encode("utf-16-le", "surrogatepass")) // 2
+        if label_units > QUEUE_LABEL_MAX_CHARACTERS:
+            raise IllegalPropertyValue(
+                f"label of {self.path_name} has {label_units} characters, 124 are allowed"
+            )
+        if not BASE_PRIORITY_MIN_LEVEL <= self.base_priority <= BASE_PRIORITY_MAX_LEVEL:
+            raise IllegalPropertyValue(
+                f"base_priority {self.base_priority} of {self.path_name} exceeds 16 bits"
+            )
+        if self.base_priority and self.kind is not QueueKind.PUBLIC:
+            raise IllegalPropertyValue(
+                f"base_priority of {self.path_name} must be 0: only public queues have one"
+            )
+        for name in ("quota_kb", "journal_quota_kb"):
+            if getattr(self, name) >> 32:
+                raise IllegalPropertyValue(f"{name} of {self.path_name} exceeds 32 bits")
+
+
+class OutgoingQueueState(Enum):
+    """How far an outgoing queue has come with its neighbour. [MQDMPR 3.1.1.3]"""
+
+    CONNECTED = "connected"
+    DISCONNECTED = "disconnected"
+    DISCONNECTING = "disconnecting"
+    INACTIVE = "inactive"
+    LOCKED = "locked"
+    NEED_VALIDATION = "need validation"
+    WAITING = "waiting"
+    ON_HOLD = "on hold"
+
+    @property
+    def management_text(self) -> str:
+        """The word that management shows; it has none for locked queues. [MQMQ 2.3.12.11]"""
+        if self is OutgoingQueueState.LOCKED:
+            return "INACTIVE"
+        if self is OutgoingQueueState.ON_HOLD:
+            return "ONHOLD"
+        return str(self.value).upper()
+
+
+class ConnectionStatus(IntEnum):
+    """How an attempt to connect went. [MQMQ 2.3.12.25]"""
+
+    IN_PROCESS = 0x00000000
+    ESTABLISH_PACKET_RECEIVED = 0x00000001
+    ESTABLISHED = 0x00000002
+    UNKNOWN_FAILURE = 0x80000000
+    PING_FAILURE = 0x80000001
+    SOCKET_CREATE_FAILURE = 0x80000002
+    SOCKET_BIND_FAILURE = 0x80000003
+    SOCKET_CONNECT_FAILURE = 0x80000004
+    TCP_NOT_ENABLED = 0x80000005
+    SOCKET_SEND_FAILURE = 0x80000006
+    CONNECTION_NOT_READY = 0x80000007
+    DNS_FAILURE = 0x80000008
+    CERTIFICATE_VALIDATION_FAILURE = 0x80000009
+    CONNECTION_LIMIT_REACHED = 0x8000000A
+    CONNECTION_REFUSED = 0x8000000B
+    ROUTING_DATA_NOT_AVAILABLE = 0x8000000C
+    LOW_RESOURCE = 0x8000000D
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the attempt ended without a session."""
+        return self >= ConnectionStatus.UNKNOWN_FAILURE
+
+
+class ConnectionEvent(msgspec.Struct, frozen=True):
+    """One line of the connection history of an outgoing queue. [MQDMPR 3.1.1.3]"""
+
+    status: ConnectionStatus
+    time_s: int
+    error: int = 0
+    addresses: tuple[str, ...] = ()
+
+
+class OutgoingSequenceStatus(msgspec.Struct, frozen=True):
+    """How far the transactional messages to one queue have come. [MQDMPR 3.1.1.4]"""
+
+    first_unacknowledged: SequencePoint | None = None
+    last_unacknowledged: SequencePoint | None = None
+    last_acknowledged: SequencePoint | None = None
+    next: SequencePoint | None = None
+    last_ack_time_s: int = 0
+    last_ack_count: int = 0
+    unacknowledged_count: int = 0
+    unread_count: int = 0
+    resend_count: int = 0
+    resend_interval_s: int = 0
+    resend_time_s: int = 0
+
+
+class IncomingSequenceStatus(msgspec.Struct, frozen=True):
+    """How far the transactional messages of one sender have come. [MQDMPR 3.1.1.5]"""
+
+    queue: Guid
+    format_name: FormatName
+    sender: Guid
+    id: SequenceId
+    number: int
+    last_access_time_s: int
+    rejected_count: int = 0
+
+
+class OutgoingQueueProperties(msgspec.Struct, frozen=True):
+    """What management shows of an outgoing queue. [MQDMPR 3.1.1.3]"""
+
+    destination: FormatName
+    state: OutgoingQueueState = OutgoingQueueState.INACTIVE
+    next_hops: tuple[str, ...] = ()
+    multicast: bool = False
+    history: tuple[ConnectionEvent, ...] = ()
+    sequence: OutgoingSequenceStatus = OutgoingSequenceStatus()
