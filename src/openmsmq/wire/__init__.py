@@ -1,0 +1,1 @@
+"""Bytes to packets and back: pure and total. Decoding raises `DecodeError` or nothing."""
