@@ -1,0 +1,278 @@
+"""TcpStreams: segments become the byte streams of connections again.
+
+A direction gives its bytes in order and once. What is missing holds back what follows until it
+comes, or until waiting has lasted too long or costs too much: then the hole is reported as a gap
+and the stream goes on behind it. Where two segments disagree, the first one captured is believed.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from openmsmq.capture.link_layers import FIN, RST, SYN, Endpoint, TcpSegment
+from openmsmq.capture.pieces import Piece, Pieces
+
+HELD_BYTES_MAX: Final = 16 * 1024 * 1024
+"""What all directions together may hold behind holes; beyond it the oldest hole is given up."""
+HOLE_WAIT_NS: Final = 60_000_000_000
+"""How long, in the capture's time, a hole may wait for a retransmission."""
+CONNECTIONS_MAX: Final = 4_096
+"""How many connections are followed at once; beyond it the one silent longest is forgotten."""
+
+_SEQUENCE_RANGE: Final = 1 << 32
+_WINDOW_BYTES_MAX: Final = 1 << 30
+"""No TCP window is larger: what is farther away belongs to another connection."""
+
+
+class Stream(msgspec.Struct, frozen=True, gc=False):
+    """One direction of one connection."""
+
+    connection: int
+    """Counted from 1 in the order in which connections appear."""
+    source: Endpoint
+    destination: Endpoint
+    from_start: bool
+    """Whether the capture saw the connection open, so that offset 0 is its first byte."""
+
+
+class StreamData(msgspec.Struct, frozen=True, gc=False):
+    """The next bytes of a stream."""
+
+    stream: Stream
+    offset: int
+    data: bytes
+    frame: int
+    time_ns: int
+
+
+class StreamGap(msgspec.Struct, frozen=True, gc=False):
+    """Bytes of a stream that the capture does not have."""
+
+    stream: Stream
+    offset: int
+    size: int
+    frame: int
+    time_ns: int
+
+
+class StreamEnd(msgspec.Struct, frozen=True, gc=False):
+    """Nothing more will come on this stream."""
+
+    stream: Stream
+    offset: int
+    reason: str
+    frame: int
+    time_ns: int
+
+
+StreamEvent: TypeAlias = StreamData | StreamGap | StreamEnd
+
+
+class _Direction:
+    """What is known of one direction."""
+
+    def __init__(self, stream: Stream, first_sequence: int) -> None:
+        self.stream = stream
+        self.first_sequence = first_sequence
+        self.next = 0
+        self.end: int | None = None
+        self.ended = False
+        self.pieces = Pieces()
+        self.counted_cost = 0
+        self.waiting_since = (0, 0)
+        self.last = (0, 0)
+
+    def offset_of(self, sequence: int) -> int:
+        """Where a sequence number lies in the stream: the place nearest to where we are."""
+        away = (sequence - self.first_sequence - self.next) % _SEQUENCE_RANGE
+        return self.next + (away if away < _SEQUENCE_RANGE // 2 else away - _SEQUENCE_RANGE)
+
+    def add(self, piece: Piece) -> list[StreamEvent]:
+        """Keep what is new of a piece, and give what it completes."""
+        behind = self.next - piece.start
+        if behind > 0:
+            piece = Piece(self.next, piece.data[behind:], piece.frame, piece.time_ns)
+        if piece.data:
+            if not self.pieces:
+                self.waiting_since = (piece.frame, piece.time_ns)
+            self.pieces.add(piece)
+        return self.advance()
+
+    def advance(self) -> list[StreamEvent]:
+        """Give what follows without a hole."""
+        events: list[StreamEvent] = []
+        for piece in self.pieces.take_from(self.next):
+            self.last = max(self.last, (piece.frame, piece.time_ns))
+            events.append(StreamData(self.stream, piece.start, piece.data, *self.last))
+            self.next = piece.end
+        return events
+
+    def skip_hole(self) -> list[StreamEvent]:
+        """Give up the bytes in front of the first piece held."""
+        start = self.pieces.start
+        self.last = max(self.last, self.waiting_since)
+        gap = StreamGap(self.stream, self.next, start - self.next, *self.last)
+        self.next = start
+        events = [gap, *self.advance()]
+        if self.pieces:
+            self.waiting_since = min((piece.frame, piece.time_ns) for piece in self.pieces)
+        return events
+
+    def finish(self, reason: str, now: tuple[int, int]) -> list[StreamEvent]:
+        """Give all that is held, and the end."""
+        if self.ended:
+            return []
+        self.ended = True
+        events: list[StreamEvent] = []
+        while self.pieces:
+            events += self.skip_hole()
+        self.last = max(self.last, now)
+        if self.end is not None and self.end > self.next:
+            events.append(StreamGap(self.stream, self.next, self.end - self.next, *self.last))
+            self.next = self.end
+        events.append(StreamEnd(self.stream, self.next, reason, *self.last))
+        return events
+
+
+class _Connection:
+    """Both directions, as far as they were seen."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.directions: dict[Endpoint, _Direction] = {}
+
+    def is_another(self, segment: TcpSegment) -> bool:
+        """Whether the segment belongs to a later connection between the same ports."""
+        direction = self.directions.get(segment.source)
+        if segment.flags & SYN:
+            if direction is None:
+                return any(
+                    other.ended or not other.stream.from_start for other in self.directions.values()
+                )
+            return (segment.sequence + 1 - direction.first_sequence) % _SEQUENCE_RANGE != 0
+        if direction is None or not segment.payload:
+            return False
+        return abs(direction.offset_of(segment.sequence) - direction.next) > _WINDOW_BYTES_MAX
+
+    def direction(self, segment: TcpSegment) -> _Direction:
+        """The direction of a segment, opened if this is its first."""
+        direction = self.directions.get(segment.source)
+        if direction is None:
+            opens = segment.flags & SYN != 0
+            stream = Stream(self.number, segment.source, segment.destination, opens)
+            direction = _Direction(stream, (segment.sequence + opens) % _SEQUENCE_RANGE)
+            self.directions[segment.source] = direction
+        return direction
+
+
+class TcpStreams:
+    """Takes segments in the order of the capture and gives the events of their streams."""
+
+    def __init__(
+        self,
+        *,
+        held_bytes_max: int = HELD_BYTES_MAX,
+        connections_max: int = CONNECTIONS_MAX,
+    ) -> None:
+        self._held_bytes_max = held_bytes_max
+        self._connections_max = connections_max
+        self._connections: dict[frozenset[Endpoint], _Connection] = {}
+        self._waiting: dict[_Direction, None] = {}
+        self._held_cost = 0
+        self._count = 0
+        self._now = (0, 0)
+
+    @property
+    def waiting_since_frame(self) -> int | None:
+        """The oldest frame whose bytes may still be held back, if any are."""
+        return self._oldest.waiting_since[0] if self._waiting else None
+
+    def advance_to(self, frame: int, time_ns: int) -> None:
+        """Take note how far the capture is read: what is given up from now on is known then."""
+        self._now = (frame, time_ns)
+
+    def add(self, segment: TcpSegment, frame: int, time_ns: int) -> list[StreamEvent]:
+        """Take the next segment of the capture."""
+        self.advance_to(frame, time_ns)
+        events: list[StreamEvent] = []
+        connection = self._connection(segment, events)
+        events += self._take(connection.direction(segment), segment)
+        if segment.flags & RST:
+            events += self._end(connection, "reset")
+        while self._waiting and (
+            self._held_cost > self._held_bytes_max
+            or time_ns - self._oldest.waiting_since[1] > HOLE_WAIT_NS
+        ):
+            events += self.skip_oldest_hole()
+        return events
+
+    def skip_oldest_hole(self) -> list[StreamEvent]:
+        """Stop waiting for the bytes that have been missing longest."""
+        return self._settle(self._oldest, self._oldest.skip_hole())
+
+    def forget_oldest(self) -> list[StreamEvent]:
+        """End the connection that has been silent longest."""
+        key = next(iter(self._connections))
+        return self._end(self._connections.pop(key), "no longer followed")
+
+    def finish(self) -> list[StreamEvent]:
+        """Give what is still held: the capture is over."""
+        events: list[StreamEvent] = []
+        while self._connections:
+            _, connection = self._connections.popitem()
+            events += self._end(connection, "the capture ends")
+        return events
+
+    # Internals.
+
+    @property
+    def _oldest(self) -> _Direction:
+        return min(self._waiting, key=_waiting_since)
+
+    def _connection(self, segment: TcpSegment, events: list[StreamEvent]) -> _Connection:
+        """Find the connection of a segment; a new one when its ports are used again."""
+        key = frozenset((segment.source, segment.destination))
+        connection = self._connections.pop(key, None)
+        if connection is not None and connection.is_another(segment):
+            events += self._end(connection, "its ports are used again")
+            connection = None
+        if connection is None:
+            if len(self._connections) >= self._connections_max:
+                events += self.forget_oldest()
+            self._count += 1
+            connection = _Connection(self._count)
+        # Taken out and put back: the dictionary is ordered by when a connection last spoke.
+        self._connections[key] = connection
+        return connection
+
+    def _take(self, direction: _Direction, segment: TcpSegment) -> list[StreamEvent]:
+        if direction.ended:
+            return []
+        start = direction.offset_of(segment.sequence + (segment.flags & SYN != 0))
+        if segment.flags & FIN and direction.end is None:
+            direction.end = start + len(segment.payload) + segment.missing
+        return self._settle(direction, direction.add(Piece(start, segment.payload, *self._now)))
+
+    def _end(self, connection: _Connection, reason: str) -> list[StreamEvent]:
+        events: list[StreamEvent] = []
+        for direction in connection.directions.values():
+            events += self._settle(direction, direction.finish(reason, self._now))
+        return events
+
+    def _settle(self, direction: _Direction, events: list[StreamEvent]) -> list[StreamEvent]:
+        """Count what the direction holds now, and end it when all of it was given."""
+        if direction.end is not None and direction.next >= direction.end:
+            events += direction.finish("closed", self._now)
+        self._held_cost += direction.pieces.cost - direction.counted_cost
+        direction.counted_cost = direction.pieces.cost
+        if direction.pieces:
+            self._waiting.setdefault(direction)
+        else:
+            self._waiting.pop(direction, None)
+        return events
+
+
+def _waiting_since(direction: _Direction) -> tuple[int, int]:
+    return direction.waiting_since
