@@ -1,0 +1,1 @@
+"""Feeding the decoders bad bytes: `make fuzz` looks long, `make test` replays and looks shortly."""
