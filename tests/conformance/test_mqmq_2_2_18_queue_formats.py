@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from openmsmq.model.identity import Guid
+from openmsmq.model.names import DirectFormatName
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers.multi_queue import (
     AddressList,
+    DirectElement,
     DistributionListElement,
     MultiQueueFormatHeader,
     PrivateElement,
@@ -28,6 +30,7 @@ from openmsmq.wire.headers.queue_names import (
 from openmsmq.wire.packets import UserMessage, encode
 from tests.conformance import ours, peer
 from tests.conformance.ours import decode_user_message
+from tests.strategies.names import direct_format_names
 
 numbers = st.integers(0, 0xFFFFFFFF)
 identifiers = st.binary(min_size=16, max_size=16)
@@ -50,7 +53,7 @@ def assert_named(place: str, shift: int, code: int, name: QueueName, raw: bytes)
 
 
 def assert_listed(
-    element: PublicElement | PrivateElement | DistributionListElement, raw: bytes
+    element: PublicElement | PrivateElement | DirectElement | DistributionListElement, raw: bytes
 ) -> None:
     """A list of destinations with this one element is these bytes."""
     first = struct.pack("<IHHI", 12 + len(raw), 0x64, 0, 1) + raw
@@ -113,3 +116,14 @@ def test_a_private_queue_is_named_by_its_host_and_its_number_there(
 def test_a_distribution_list_is_named_by_its_identifier(distribution_list: bytes) -> None:
     element = DistributionListElement(Guid(distribution_list))
     assert_listed(element, b"\6\0\0\0" + distribution_list)
+
+
+@pytest.mark.spec("MQMQ-2.2.18.1.4.1-01", "MQMQ-2.2.18.1.4.1-02")
+@given(direct_format_names())
+def test_a_direct_name_in_a_list_is_its_terminated_text_and_names_a_queue(
+    name: DirectFormatName,
+) -> None:
+    text = name.wire_text
+    raw = b"\3\0" + text.encode("utf-16-le") + b"\0\0"
+    assert_listed(DirectElement(text), peer.align(raw))
+    assert DirectFormatName.from_wire_text(text) == name
