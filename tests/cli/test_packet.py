@@ -185,6 +185,12 @@ def test_one_connection_can_be_picked(capture):
     assert run("--summary", "--connection", "2", str(capture)).stdout == ""
 
 
+def test_a_connection_that_is_not_there_is_told(capture):
+    assert refused("--connection", "2", str(capture)) == (
+        "there is no TCP connection 2 to show; --summary shows what there is."
+    )
+
+
 def test_other_ports_can_be_followed(capture):
     result = run("--summary", "--tcp-port", "9", "--udp-port", "3527", str(capture))
     assert result.stdout.count("\n") == 1
@@ -365,3 +371,21 @@ def test_an_unexpected_failure_can_be_looked_at(monkeypatch):
     monkeypatch.setenv("OPENMSMQ_DEBUG", "1")
     with pytest.raises(RuntimeError, match="the sky fell"):
         app_module.main()
+
+
+def test_json_lines_hold_nothing_that_a_terminal_would_obey():
+    label = "a\x1b\x7f\x85\x9b\u202e\u2028\U000e0001\U0001f600\u00e9"
+    message = UserMessage(UserHeader(Guid(16)), MessageProperties.of(b"", label))
+    (line,) = run("--json", packets.encode(message).hex()).stdout.splitlines()
+    assert line.isprintable()
+    assert "\U0001f600\u00e9" in line
+    properties = json.loads(line)["tree"][2]["children"]
+    assert [part["value"] for part in properties if part["name"] == "Label"] == [label]
+
+
+def test_a_closed_standard_input_is_told():
+    code = "import sys; sys.stdin = None; from openmsmq.cli.app import main; main()"
+    result = subprocess.run(
+        [sys.executable, "-c", code, "packet", "decode", "-"], capture_output=True, text=True
+    )
+    assert (result.returncode, result.stderr) == (2, "openmsmq: the standard input is closed.\n")

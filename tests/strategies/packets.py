@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from openmsmq.model.identity import Guid, SequenceId
-from openmsmq.wire.headers import base, transaction, user
+from openmsmq.wire.cursor import keep_padding, padding_size
+from openmsmq.wire.headers import base, queue_names, transaction, user
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.establish import EstablishHeader
 from openmsmq.wire.headers.internal import InternalHeader
@@ -80,33 +81,40 @@ def _user_flags(recoverable: bool) -> SearchStrategy[int]:
     return u32.map(lambda flags: flags & ~user.STRUCTURAL & ~user.DELIVERY | mode)
 
 
+def _paddings(size: int) -> SearchStrategy[bytes]:
+    """Draw padding as it is kept: nothing for zeros, or what Windows leaves there."""
+    return st.binary(min_size=size, max_size=size).map(keep_padding)
+
+
 @st.composite
 def user_headers(draw: st.DrawFn, recoverable: bool | None = None) -> UserHeader:
-    """Draw a UserHeader; its padding is sometimes what Windows leaves there."""
+    """Draw a UserHeader with any padding."""
     if recoverable is None:
         recoverable = draw(st.booleans())
-    header = UserHeader(
+    names = draw(destinations), draw(admin_queues), draw(response_queues)
+    size = sum(padding_size(len(queue_names.write(name, "here"))) for name in names)
+    return UserHeader(
         draw(guids),
         draw(guids),
         draw(u32),
         draw(u32),
         draw(u32),
         draw(_user_flags(recoverable)),
-        draw(destinations),
-        draw(admin_queues),
-        draw(response_queues),
+        *names,
         draw(st.none() | guids),
+        draw(_paddings(size)),
     )
-    return header
 
 
 @st.composite
 def message_properties(draw: st.DrawFn) -> MessageProperties:
-    """Draw properties whose two body sizes agree with the body."""
+    """Draw properties whose two body sizes agree with the body, with any padding."""
     body = draw(st.binary(max_size=80))
     smaller = draw(st.integers(0, len(body)))
     sizes = draw(st.sampled_from([(len(body), smaller), (smaller, len(body))]))
     label = draw(st.binary(max_size=30).map(lambda raw: raw[: len(raw) & ~1]))
+    extension = draw(st.binary(max_size=20))
+    size = len(label) + len(extension) + len(body)
     return MessageProperties(
         body,
         label,
@@ -119,8 +127,9 @@ def message_properties(draw: st.DrawFn) -> MessageProperties:
         draw(u32),
         draw(u32),
         draw(u32),
-        draw(st.binary(max_size=20)),
+        extension,
         draw(u8),
+        draw(_paddings(padding_size(size))),
     )
 
 

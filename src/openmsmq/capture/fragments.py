@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 from openmsmq.capture.link_layers import Fragment, IpPacket, skip_extensions
-from openmsmq.capture.pieces import Piece, Pieces
+from openmsmq.capture.pieces import PIECE_COST_BYTES, Piece, Pieces
 
 FRAGMENT_BYTES_MAX: Final = 16 * 1024 * 1024
 """What all unfinished packets together may hold; beyond it the oldest is given up."""
+
+
+_Key: TypeAlias = tuple[bytes, bytes, int]
 
 
 class _Unfinished(msgspec.Struct):
@@ -18,13 +21,18 @@ class _Unfinished(msgspec.Struct):
     protocol: int = 0
     size: int | None = None
 
+    @property
+    def cost(self) -> int:
+        """What it counts against the limit; a packet of which nothing came yet counts too."""
+        return self.pieces.cost + PIECE_COST_BYTES
+
 
 class FragmentTable:
     """Collects fragments until the packet they belong to is whole."""
 
     def __init__(self, held_bytes_max: int = FRAGMENT_BYTES_MAX) -> None:
         self._held_bytes_max = held_bytes_max
-        self._unfinished: dict[tuple[bytes, bytes, int], _Unfinished] = {}
+        self._unfinished: dict[_Key, _Unfinished] = {}
         self._cost = 0
         self.lost = 0
         """How many packets were given up, or are not whole yet when the capture ends."""
@@ -34,10 +42,13 @@ class FragmentTable:
         if packet.fragment is None:
             return packet
         key = (packet.source, packet.destination, packet.fragment.id)
-        entry = self._unfinished.setdefault(key, _Unfinished(Pieces()))
-        self._cost -= entry.pieces.cost
+        entry = self._unfinished.get(key)
+        if entry is None:
+            entry = self._unfinished[key] = _Unfinished(Pieces())
+        else:
+            self._cost -= entry.cost
         _place(entry, packet, packet.fragment)
-        self._cost += entry.pieces.cost
+        self._cost += entry.cost
         payload = _whole(entry)
         if payload is not None:
             self._forget(key)
@@ -54,8 +65,8 @@ class FragmentTable:
         self._unfinished.clear()
         self._cost = 0
 
-    def _forget(self, key: tuple[bytes, bytes, int]) -> None:
-        self._cost -= self._unfinished.pop(key).pieces.cost
+    def _forget(self, key: _Key) -> None:
+        self._cost -= self._unfinished.pop(key).cost
 
 
 def _place(entry: _Unfinished, packet: IpPacket, fragment: Fragment) -> None:
@@ -68,13 +79,6 @@ def _place(entry: _Unfinished, packet: IpPacket, fragment: Fragment) -> None:
 
 
 def _whole(entry: _Unfinished) -> bytes | None:
-    if entry.size is None:
-        return None
-    end = 0
-    for piece in entry.pieces:
-        if piece.start != end:
-            return None
-        end = piece.end
-    if end != entry.size:
+    if entry.size is None or not entry.pieces.fill(entry.size):
         return None
     return b"".join(piece.data for piece in entry.pieces)

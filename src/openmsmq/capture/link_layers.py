@@ -178,30 +178,31 @@ def _read_ipv6(data: bytes) -> IpPacket:
 
 def skip_extensions(packet: IpPacket) -> IpPacket:
     """Pass over IPv6 extension headers up to a fragment or to what the packet carries."""
-    protocol, payload = packet.protocol, packet.payload
+    protocol, payload, at = packet.protocol, packet.payload, 0
     while protocol in _IPV6_OPTIONS or protocol in (_IPV6_FRAGMENT, _IPV6_AUTHENTICATION):
-        if len(payload) < 8:
-            raise FrameError(f"an IPv6 extension header of {len(payload)} bytes; 8 needed")
-        following = payload[0]
+        left = max(0, len(payload) - at)
+        if left < 8:
+            raise FrameError(f"an IPv6 extension header of {left} bytes; 8 needed")
+        following = payload[at]
         if protocol == _IPV6_FRAGMENT:
-            place, identity = struct.unpack_from(">HI", payload, 2)
+            place, identity = struct.unpack_from(">HI", payload, at + 2)
             fragment = Fragment(identity, place & 0xFFF8, place & 1 != 0)
             if fragment.more or fragment.offset:
                 return IpPacket(
                     packet.source,
                     packet.destination,
                     following,
-                    payload[8:],
+                    payload[at + 8 :],
                     packet.missing,
                     fragment,
                 )
             size = 8
         elif protocol == _IPV6_AUTHENTICATION:
-            size = (payload[1] + 2) * 4
+            size = (payload[at + 1] + 2) * 4
         else:
-            size = (payload[1] + 1) * 8
-        protocol, payload = following, payload[size:]
-    return IpPacket(packet.source, packet.destination, protocol, payload, packet.missing)
+            size = (payload[at + 1] + 1) * 8
+        protocol, at = following, at + size
+    return IpPacket(packet.source, packet.destination, protocol, payload[at:], packet.missing)
 
 
 def read_transport(packet: IpPacket) -> Transport | None:

@@ -15,10 +15,13 @@ import msgspec
 from openmsmq.wire import packets
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.framing import FrameBuffer
-from openmsmq.wire.headers import base, session, user
+from openmsmq.wire.headers import base, internal, session, user
 
 SHOWN_BYTES_MAX: Final = 4_096
 """How many of the bytes that are no packet are kept to be looked at."""
+EXAMINED_RATIO_MAX: Final = 8
+"""How often bytes may be examined for packets that they turn out not to hold. Candidates can lie
+inside each other by the thousand; beyond this, one that is refused is passed over as a whole."""
 
 _SIGNATURE: Final = base.SIGNATURE.to_bytes(4, "little")
 _SIGNATURE_OFFSET: Final = 4
@@ -57,6 +60,8 @@ class PacketScanner:
         self._skipped = bytearray()
         self._skipped_size = 0
         self._session_may_follow = False
+        self._patience_bytes = 0
+        self._examined_size = 0
 
     def __len__(self) -> int:
         """How many bytes are held."""
@@ -65,6 +70,7 @@ class PacketScanner:
     def feed(self, data: bytes) -> Iterator[Found]:
         """Take the next bytes; give the packets they complete."""
         self._data += data
+        self._patience_bytes += EXAMINED_RATIO_MAX * len(data)
         while not self._searching or self._search():
             found = self._next()
             if found is None:
@@ -86,6 +92,7 @@ class PacketScanner:
 
     def _next(self) -> list[Found] | None:
         """Give what stands at the start of the data, or None when more must come first."""
+        self._examined_size = 0
         try:
             if not self._believed:
                 self._check_early()
@@ -108,22 +115,27 @@ class PacketScanner:
         _, _, size = base.read(bytes(self._data[: base.SIZE]))
         if len(self._data) < size:
             return None
+        self._examined_size = size
         buffer = FrameBuffer()
         buffer.feed(bytes(self._data[: size + session.SIZE]))
         return buffer.next_packet()
 
     def _check_early(self) -> None:
         """Refuse what cannot be a packet before waiting for the megabytes it announces."""
-        if len(self._data) < _USER_FLAGS_OFFSET + 4 or self._data[2] & base.INTERNAL:
-            return
-        flags = int.from_bytes(self._data[_USER_FLAGS_OFFSET : _USER_FLAGS_OFFSET + 4], "little")
-        problem = user.flags_problem(flags)
-        if problem:
-            raise DecodeError("UserHeader", _USER_FLAGS_OFFSET, problem)
+        start = bytes(self._data[: _USER_FLAGS_OFFSET + 4])
+        if start[2] & base.INTERNAL:
+            if len(start) >= base.SIZE + internal.SIZE:
+                internal.read(start, base.SIZE)
+        elif len(start) == _USER_FLAGS_OFFSET + 4:
+            problem = user.flags_problem(int.from_bytes(start[_USER_FLAGS_OFFSET:], "little"))
+            if problem:
+                raise DecodeError("UserHeader", _USER_FLAGS_OFFSET, problem)
 
     def _malformed(self, error: DecodeError) -> list[Found]:
         if not self._believed:
-            self._skip(1)
+            self._patience_bytes -= self._examined_size
+            self._skip(1 if self._patience_bytes >= 0 else self._examined_size)
+            self._patience_bytes = max(0, self._patience_bytes)
             self._searching = True
             return []
         try:

@@ -41,6 +41,9 @@ class Pieces:
     def __bool__(self) -> bool:
         return bool(self._pieces)
 
+    def __len__(self) -> int:
+        return len(self._pieces)
+
     def __iter__(self) -> Iterator[Piece]:
         return iter(self._pieces)
 
@@ -48,6 +51,12 @@ class Pieces:
     def start(self) -> int:
         """Where the first piece starts."""
         return self._pieces[0].start
+
+    def fill(self, size: int) -> bool:
+        """Whether the pieces are the bytes from 0 to `size`, all of them and no others."""
+        held = self.cost - PIECE_COST_BYTES * len(self._pieces)
+        # None overlaps another, so as many bytes as there are places leave no hole.
+        return held == size and held > 0 and self.start == 0 and self._pieces[-1].end == size
 
     def add(self, piece: Piece) -> None:
         """Keep what of the piece nobody else has claimed."""

@@ -7,6 +7,9 @@ and the stream goes on behind it. Where two segments disagree, the first one cap
 
 from __future__ import annotations
 
+import heapq
+import itertools
+from collections import deque
 from typing import Final, TypeAlias
 
 import msgspec
@@ -24,6 +27,8 @@ CONNECTIONS_MAX: Final = 4_096
 _SEQUENCE_RANGE: Final = 1 << 32
 _WINDOW_BYTES_MAX: Final = 1 << 30
 """No TCP window is larger: what is farther away belongs to another connection."""
+_STALE_MAX: Final = 64
+"""How many entries that say nothing any more are kept before they are cleared away."""
 
 
 class Stream(msgspec.Struct, frozen=True, gc=False):
@@ -81,8 +86,14 @@ class _Direction:
         self.ended = False
         self.pieces = Pieces()
         self.counted_cost = 0
-        self.waiting_since = (0, 0)
+        self.listed_since: tuple[int, int] | None = None
         self.last = (0, 0)
+        self._arrivals: deque[tuple[tuple[int, int], int]] = deque()
+
+    @property
+    def waiting_since(self) -> tuple[int, int]:
+        """When the oldest of the pieces held came; there is one."""
+        return self._arrivals[0][0]
 
     def offset_of(self, sequence: int) -> int:
         """Where a sequence number lies in the stream: the place nearest to where we are."""
@@ -95,9 +106,8 @@ class _Direction:
         if behind > 0:
             piece = Piece(self.next, piece.data[behind:], piece.frame, piece.time_ns)
         if piece.data:
-            if not self.pieces:
-                self.waiting_since = (piece.frame, piece.time_ns)
             self.pieces.add(piece)
+            self._arrivals.append(((piece.frame, piece.time_ns), piece.end))
         return self.advance()
 
     def advance(self) -> list[StreamEvent]:
@@ -107,7 +117,20 @@ class _Direction:
             self.last = max(self.last, (piece.frame, piece.time_ns))
             events.append(StreamData(self.stream, piece.start, piece.data, *self.last))
             self.next = piece.end
+        self._forget_arrivals()
         return events
+
+    def _forget_arrivals(self) -> None:
+        """Forget when those pieces came that are no longer held.
+
+        The last byte of a piece belongs to it or to one that came before it, so as long as that
+        byte is held, something that old is.
+        """
+        arrivals = self._arrivals
+        while arrivals and arrivals[0][1] <= self.next:
+            arrivals.popleft()
+        if len(arrivals) > 2 * len(self.pieces) + _STALE_MAX:
+            self._arrivals = deque(entry for entry in arrivals if entry[1] > self.next)
 
     def skip_hole(self) -> list[StreamEvent]:
         """Give up the bytes in front of the first piece held."""
@@ -115,10 +138,7 @@ class _Direction:
         self.last = max(self.last, self.waiting_since)
         gap = StreamGap(self.stream, self.next, start - self.next, *self.last)
         self.next = start
-        events = [gap, *self.advance()]
-        if self.pieces:
-            self.waiting_since = min((piece.frame, piece.time_ns) for piece in self.pieces)
-        return events
+        return [gap, *self.advance()]
 
     def finish(self, reason: str, now: tuple[int, int]) -> list[StreamEvent]:
         """Give all that is held, and the end."""
@@ -179,7 +199,9 @@ class TcpStreams:
         self._held_bytes_max = held_bytes_max
         self._connections_max = connections_max
         self._connections: dict[frozenset[Endpoint], _Connection] = {}
-        self._waiting: dict[_Direction, None] = {}
+        self._waiting: set[_Direction] = set()
+        self._by_age: list[tuple[tuple[int, int], int, _Direction]] = []
+        self._order = itertools.count()
         self._held_cost = 0
         self._count = 0
         self._now = (0, 0)
@@ -187,7 +209,7 @@ class TcpStreams:
     @property
     def waiting_since_frame(self) -> int | None:
         """The oldest frame whose bytes may still be held back, if any are."""
-        return self._oldest.waiting_since[0] if self._waiting else None
+        return self._oldest().waiting_since[0] if self._waiting else None
 
     def advance_to(self, frame: int, time_ns: int) -> None:
         """Take note how far the capture is read: what is given up from now on is known then."""
@@ -203,14 +225,15 @@ class TcpStreams:
             events += self._end(connection, "reset")
         while self._waiting and (
             self._held_cost > self._held_bytes_max
-            or time_ns - self._oldest.waiting_since[1] > HOLE_WAIT_NS
+            or time_ns - self._oldest().waiting_since[1] > HOLE_WAIT_NS
         ):
             events += self.skip_oldest_hole()
         return events
 
     def skip_oldest_hole(self) -> list[StreamEvent]:
         """Stop waiting for the bytes that have been missing longest."""
-        return self._settle(self._oldest, self._oldest.skip_hole())
+        oldest = self._oldest()
+        return self._settle(oldest, oldest.skip_hole())
 
     def forget_oldest(self) -> list[StreamEvent]:
         """End the connection that has been silent longest."""
@@ -227,9 +250,22 @@ class TcpStreams:
 
     # Internals.
 
-    @property
     def _oldest(self) -> _Direction:
-        return min(self._waiting, key=_waiting_since)
+        """The direction that has waited longest; there is one."""
+        while not _is_listed(self._by_age[0]):
+            heapq.heappop(self._by_age)
+        return self._by_age[0][2]
+
+    def _list_by_age(self, direction: _Direction) -> None:
+        since = direction.waiting_since if direction.pieces else None
+        if since == direction.listed_since:
+            return
+        direction.listed_since = since
+        if since is not None:
+            heapq.heappush(self._by_age, (since, next(self._order), direction))
+        if len(self._by_age) > 2 * len(self._waiting) + _STALE_MAX:
+            self._by_age = list(filter(_is_listed, self._by_age))
+            heapq.heapify(self._by_age)
 
     def _connection(self, segment: TcpSegment, events: list[StreamEvent]) -> _Connection:
         """Find the connection of a segment; a new one when its ports are used again."""
@@ -268,11 +304,13 @@ class TcpStreams:
         self._held_cost += direction.pieces.cost - direction.counted_cost
         direction.counted_cost = direction.pieces.cost
         if direction.pieces:
-            self._waiting.setdefault(direction)
+            self._waiting.add(direction)
         else:
-            self._waiting.pop(direction, None)
+            self._waiting.discard(direction)
+        self._list_by_age(direction)
         return events
 
 
-def _waiting_since(direction: _Direction) -> tuple[int, int]:
-    return direction.waiting_since
+def _is_listed(entry: tuple[tuple[int, int], int, _Direction]) -> bool:
+    """Whether the direction still waits since then."""
+    return entry[0] == entry[2].listed_since

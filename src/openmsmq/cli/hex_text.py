@@ -114,11 +114,11 @@ def _dumps(rows: list[_Row]) -> list[bytes]:
 
 
 def _row_bytes(row: _Row, limit: int) -> bytes:
-    found = b""
+    found = bytearray()
     for word in row.text.split():
         if limit and len(found) >= limit:
             break
         if len(word) % 2 or not _DIGITS.fullmatch(word):
             raise HexTextError(row.line, f"{word!r} is not hexadecimal")
         found += bytes.fromhex(word)
-    return found
+    return bytes(found)

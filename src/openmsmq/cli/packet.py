@@ -64,15 +64,18 @@ def decode(
     known = None if kind == _AUTO else Kind(kind)
     ports = Ports(frozenset(tcp_port or TCP_PORTS), frozenset(udp_port or UDP_PORTS))
     printer = Printer()
-    sound = True
+    sound, shown = True, False
     try:
         for record in read_records(source, known, ports):
             if connection is not None and record.connection != connection:
                 continue
+            shown = True
             sound = sound and record.sound
             _show(printer, record, json=json, summary=summary, full=full)
     except CaptureError as error:
         fail(f"{error}.")
+    if connection is not None and not shown:
+        fail(f"there is no TCP connection {connection} to show; --summary shows what there is.")
     if not sound:
         raise typer.Exit(EXIT_MALFORMED)
 

@@ -56,6 +56,8 @@ class Record(msgspec.Struct, frozen=True):
 def read_records(argument: str, kind: Kind | None, ports: Ports) -> Iterator[Record]:
     """Give what the argument holds; stops with a sentence when that cannot be told."""
     if argument == STANDARD_INPUT:
+        if sys.stdin is None:
+            fail("the standard input is closed.")
         yield from _read(sys.stdin.buffer, "the standard input", kind, ports)
     elif os.path.isdir(argument):
         fail(f"{argument} is a directory; name a file in it.")

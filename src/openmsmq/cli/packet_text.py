@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -22,6 +24,7 @@ _MEANING: Final = "green"
 _TITLE: Final = "bold"
 _PROBLEM: Final = "bold red"
 
+_UNSHOWN: Final = re.compile(r"[^ -~]")
 _GUIDES: Final = {True: ("├─ ", "└─ ", "│  ", "   "), False: ("|- ", "`- ", "|  ", "   ")}
 
 
@@ -70,7 +73,10 @@ def print_summary(printer: Printer, record: Record) -> None:
 
 
 def as_json(record: Record) -> str:
-    """Give a record as one JSON object; what does not apply is left out."""
+    """Give a record as one JSON object; what does not apply is left out.
+
+    Letters that would do something to a terminal are escaped: JSON need not escape all of them.
+    """
     shown = record.view
     found: dict[str, Any] = {
         "frame": record.frame,
@@ -87,7 +93,12 @@ def as_json(record: Record) -> str:
         "tree": None if shown is None else shown.nodes,
     }
     present = {key: value for key, value in found.items() if value is not None}
-    return msgspec.json.encode(present).decode()
+    return _UNSHOWN.sub(_escaped, msgspec.json.encode(present).decode())
+
+
+def _escaped(match: re.Match[str]) -> str:
+    letter = match[0]
+    return letter if letter.isprintable() else json.dumps(letter)[1:-1]
 
 
 def _where(record: Record) -> str:

@@ -12,7 +12,7 @@ from typing import Final, Self
 import msgspec
 
 from openmsmq.model.identity import Guid, MessageId, SequenceId
-from openmsmq.wire.cursor import Field, keep_padding
+from openmsmq.wire.cursor import Field, keep_padding, pack
 from openmsmq.wire.errors import DecodeError, EncodeError
 
 ORDER_LAYOUT: Final = struct.Struct("<IIII20s")
@@ -53,7 +53,9 @@ class OrderAck(msgspec.Struct, frozen=True, gc=False):
         """Give the 36 bytes."""
         if len(self.reserved) not in (0, RESERVED_BYTES):
             raise EncodeError("OrderAck", f"{len(self.reserved)} reserved bytes, not 20")
-        return ORDER_LAYOUT.pack(
+        return pack(
+            ORDER_LAYOUT,
+            "OrderAck",
             self.sequence.ordinal,
             self.sequence.timestamp,
             self.number,
@@ -87,7 +89,9 @@ class FinalAck(msgspec.Struct, frozen=True, gc=False):
 
     def encode(self) -> bytes:
         """Give the 36 bytes."""
-        return FINAL_LAYOUT.pack(
+        return pack(
+            FINAL_LAYOUT,
+            "FinalAck",
             self.sequence.ordinal,
             self.sequence.timestamp,
             self.number,

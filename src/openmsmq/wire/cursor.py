@@ -7,6 +7,7 @@ others; padding that is all zeros, which is what we send, is kept as `b""`.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
@@ -27,6 +28,14 @@ def need(data: bytes, offset: int, size: int, where: str) -> None:
     """Refuse to read `size` bytes at `offset` when the data ends before."""
     if offset + size > len(data):
         raise DecodeError(where, offset, f"{offset + size - len(data)} bytes are missing")
+
+
+def pack(layout: struct.Struct, where: str, *values: int | bytes) -> bytes:
+    """Give the bytes of fixed fields; refuse a value that does not fit its field."""
+    try:
+        return layout.pack(*values)
+    except struct.error as error:
+        raise EncodeError(where, f"a value does not fit its field: {error}") from None
 
 
 def keep_padding(padding: bytes) -> bytes:

@@ -13,7 +13,7 @@ import msgspec
 
 from openmsmq.model.identity import Guid
 from openmsmq.wire import utf16
-from openmsmq.wire.cursor import Field, bits, need
+from openmsmq.wire.cursor import Field, bits, need, pack
 from openmsmq.wire.errors import DecodeError, EncodeError
 
 PING_LAYOUT: Final = struct.Struct("<HHI16s")
@@ -67,7 +67,7 @@ class PingPacket(msgspec.Struct, frozen=True, gc=False):
 
     def encode(self) -> bytes:
         """Give the 24 bytes."""
-        return PING_LAYOUT.pack(self.flags, PING_SIGNATURE, self.cookie, self.source)
+        return pack(PING_LAYOUT, "Ping", self.flags, PING_SIGNATURE, self.cookie, self.source)
 
     def fields(self) -> Iterator[Field]:
         """Show the packet, field by field."""
@@ -117,8 +117,15 @@ class DirectoryQuery(msgspec.Struct, frozen=True, gc=False):
         problem = _tail_problem(self.tail)
         if problem:
             raise EncodeError("DirectoryQuery", problem)
-        fixed = QUERY_LAYOUT.pack(
-            self.version, QUERY_TYPE, self.reserved, self.enterprise, self.request_id, self.site
+        fixed = pack(
+            QUERY_LAYOUT,
+            "DirectoryQuery",
+            self.version,
+            QUERY_TYPE,
+            self.reserved,
+            self.enterprise,
+            self.request_id,
+            self.site,
         )
         return fixed + self.tail
 
@@ -195,7 +202,9 @@ class DirectoryAnswer(msgspec.Struct, frozen=True, gc=False):
         if (self.site is None) != (not self.servers):
             raise EncodeError(_ANSWER, "a site and its servers are named together or not at all")
         servers = write_servers(self.servers) if self.servers else b""
-        fixed = ANSWER_LAYOUT.pack(
+        fixed = pack(
+            ANSWER_LAYOUT,
+            _ANSWER,
             self.version,
             ANSWER_TYPE,
             self.reserved,

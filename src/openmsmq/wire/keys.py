@@ -17,7 +17,7 @@ import msgspec
 
 from openmsmq.model.identity import Guid
 from openmsmq.wire import utf16
-from openmsmq.wire.cursor import Field, need
+from openmsmq.wire.cursor import Field, need, pack
 from openmsmq.wire.errors import DecodeError, EncodeError
 
 _U32: Final = struct.Struct("<I")
@@ -88,14 +88,27 @@ class RsaPublicKey(msgspec.Struct, frozen=True, gc=False):
 
     def encode(self) -> bytes:
         """Give the bytes of the blob."""
-        if self.bit_length & 7 or not 0 <= self.modulus < 1 << self.bit_length:
+        if (
+            self.bit_length <= 0
+            or self.bit_length & 7
+            or self.modulus < 0
+            or self.modulus.bit_length() > self.bit_length
+        ):
             raise EncodeError(
                 "PUBLICKEYBLOB",
                 f"a modulus of {self.modulus.bit_length()} bits in {self.bit_length} bits; "
                 "whole bytes that hold it are needed",
             )
-        fixed = PUBLIC_KEY_LAYOUT.pack(
-            PUBLIC_KEY_BLOB, BLOB_VERSION, 0, self.use, RSA_MAGIC, self.bit_length, self.exponent
+        fixed = pack(
+            PUBLIC_KEY_LAYOUT,
+            "PUBLICKEYBLOB",
+            PUBLIC_KEY_BLOB,
+            BLOB_VERSION,
+            0,
+            self.use,
+            RSA_MAGIC,
+            self.bit_length,
+            self.exponent,
         )
         return fixed + self.modulus.to_bytes(self.bit_length // 8, "little")
 

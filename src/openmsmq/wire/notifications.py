@@ -90,6 +90,7 @@ class Update(msgspec.Struct, frozen=True, gc=False):
                 _WHERE, f"{len(self.properties)} properties; at most {PROPERTIES_MAX_COUNT}"
             )
         by_identifier, target = _target_parts(self.target)
+        values = [_value_bytes(entry) for entry in self.properties]
         return b"".join(
             (
                 bytes((self.command, by_identifier)),
@@ -98,7 +99,7 @@ class Update(msgspec.Struct, frozen=True, gc=False):
                 self.reserved or bytes(RESERVED_BYTES),
                 bytes((len(self.properties),)),
                 *[_U32.pack(entry.id) for entry in self.properties],
-                *[_value_bytes(entry) for entry in self.properties],
+                *values,
             )
         )
 

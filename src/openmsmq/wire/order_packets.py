@@ -17,7 +17,7 @@ from openmsmq.wire.acknowledgments import (
     FinalAck,
     OrderAck,
 )
-from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.errors import EncodeError
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.message_properties import MessageProperties, label_bytes
@@ -64,7 +64,7 @@ def final_ack_packet(
 ) -> UserMessage:
     """Carry a FinalAck; the class says what became of the message. [MQQB 2.2.5]"""
     if message_class < FINAL_ACK_CLASS_MIN:
-        raise ValueError(f"class {message_class:#06x} does not say how a message ended")
+        raise EncodeError("FinalAck", f"class {message_class:#06x} is no end of a message")
     return _packet(
         ack.encode(),
         message_class,
@@ -82,19 +82,18 @@ def final_ack_packet(
 def acknowledgment_in(packet: UserMessage, local: Guid) -> OrderAck | FinalAck | None:
     """Read the OrderAck or FinalAck that a packet brings to `local`, or None. [MQQB 3.1.5.1.1]"""
     properties = packet.properties
+    # More may be set aside for a body than it has.
+    body = properties.body[:BODY_BYTES]
     if (
-        properties.body_size != BODY_BYTES
+        not properties.body_size == len(body) == BODY_BYTES
         or properties.label_text != ORDER_LABEL
         or not _is_order_queue(packet.user, local)
     ):
         return None
-    try:
-        if properties.message_class == ORDER_ACK_CLASS:
-            return OrderAck.decode(properties.body)
-        if properties.message_class >= FINAL_ACK_CLASS_MIN:
-            return FinalAck.decode(properties.body)
-    except DecodeError:
-        return None
+    if properties.message_class == ORDER_ACK_CLASS:
+        return OrderAck.decode(body)
+    if properties.message_class >= FINAL_ACK_CLASS_MIN:
+        return FinalAck.decode(body)
     return None
 
 

@@ -53,6 +53,9 @@ _NUMBERS: Final = {
 }
 _U32: Final = struct.Struct("<I")
 _BYTE_COUNTED: Final = (VariantType.BLOB, VariantType.UI1_VECTOR)
+VECTOR_MAX_COUNT: Final = 65_535
+"""Real vectors have a few elements. Without this bound, a body could turn into many times its size
+of tiny texts."""
 _FALSE: Final = b"\0\0"
 _TRUE: Final = b"\xff\xff"
 
@@ -88,6 +91,8 @@ def _read_counted(
     if kind in _BYTE_COUNTED:
         need(data, offset, count, where)
         return data[offset : offset + count], offset + count
+    if count > VECTOR_MAX_COUNT:
+        raise DecodeError(where, offset - 4, f"{count} elements; at most {VECTOR_MAX_COUNT}")
     if kind is VariantType.UI4_VECTOR:
         end = offset + 4 * count
         need(data, end, 0, where)
@@ -96,7 +101,6 @@ def _read_counted(
         end = offset + 16 * count
         need(data, end, 0, where)
         return tuple(Guid(data[at : at + 16]) for at in range(offset, end, 16)), end
-    # Every text takes bytes, so a count that lies meets the end of the data soon.
     texts = []
     for _ in range(count):
         text, offset = utf16.read(data, offset, len(data), where)
@@ -140,6 +144,8 @@ def _write_vector(kind: VariantType, values: tuple[PropertyValue, ...], where: s
     element = _ELEMENTS.get(kind)
     if element is None:
         return None
+    if len(values) > VECTOR_MAX_COUNT:
+        raise EncodeError(where, f"{len(values)} elements; at most {VECTOR_MAX_COUNT}")
     parts = [write(element, value, where) for value in values]
     return _U32.pack(len(parts)) + b"".join(parts)
 

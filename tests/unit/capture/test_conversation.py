@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import pytest
 from hypothesis import example, given, settings
@@ -325,3 +326,46 @@ def test_every_format_keeps_times(name):
     time_ns = 1_700_000_000_123_456_000
     file = FILES[name]([TimedFrame(LinkType.RAW, time_ns, segment(0, ACKS[0]))])
     assert [item.time_ns for item in follow(read_frames_of(file))] == [time_ns]
+
+
+# What hostile captures cost: four times the capture takes about four times the steps.
+
+
+def steps_of(packets_of_ip: list[bytes]) -> int:
+    """Count the functions called while a capture is read: the same number in every run."""
+    count = 0
+
+    def call(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event.endswith("call")
+
+    before = sys.getprofile()
+    sys.setprofile(call)
+    try:
+        items_of(*packets_of_ip)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def holes_behind_each_other(count: int) -> list[bytes]:
+    return [segment(2 * number, b"x") for number in range(count)]
+
+
+def holes_in_many_connections(count: int) -> list[bytes]:
+    sources = [endpoint("10.0.0.9", 1_024 + number) for number in range(count)]
+    return [
+        segment(sequence, b"x", source) for sequence in (0, 9, 9, 9, 9, 20) for source in sources
+    ]
+
+
+def fragments_that_never_end(count: int) -> list[bytes]:
+    parts = fragments(udp_packet(CLIENT, SERVER, bytes(8 * count)), 1, 8)
+    return [parts[-1], *parts[:-2]]
+
+
+@pytest.mark.parametrize(
+    "make", [holes_behind_each_other, holes_in_many_connections, fragments_that_never_end]
+)
+def test_the_effort_grows_with_the_capture_and_not_with_its_square(make):
+    assert steps_of(make(400)) < 6 * steps_of(make(100))

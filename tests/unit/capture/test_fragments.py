@@ -28,7 +28,7 @@ def test_fragments_in_any_order_become_the_packet(ends, payload, data):
 
 
 def test_the_oldest_packet_is_given_up_when_too_much_is_held():
-    table = FragmentTable(held_bytes_max=400)
+    table = FragmentTable(held_bytes_max=600)
     parts = [fragments(udp_packet(*FOUR, bytes(40)), identity, 16) for identity in range(4)]
     for one in parts:
         assert table.add(read_ip(one[0])) is None
@@ -63,3 +63,11 @@ def test_fragments_that_disagree_about_the_size_complete_nothing():
     for part in (last, first, first[:6] + b"\x20\x06" + first[8:]):
         assert table.add(read_ip(part)) is None
     assert table.add(read_ip(middle)) is None
+
+
+def test_packets_of_which_nothing_came_count_against_the_limit_too():
+    table = FragmentTable(held_bytes_max=1_000)
+    for identity in range(100):
+        first = fragments(udp_packet(*FOUR, bytes(40)), identity, 16)[0]
+        assert table.add(read_ip(first[:20])) is None
+    assert table.lost > 90

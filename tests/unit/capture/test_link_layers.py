@@ -9,6 +9,7 @@ import pytest
 from openmsmq.capture.link_layers import (
     ACK,
     FrameError,
+    IpPacket,
     LinkType,
     Protocol,
     TcpSegment,
@@ -16,6 +17,7 @@ from openmsmq.capture.link_layers import (
     ip_bytes,
     read_ip,
     read_transport,
+    skip_extensions,
 )
 from openmsmq.capture.recorder import ip_packet, tcp_packet, udp_packet
 from tests.strategies.captures import LINKS, endpoint, with_ip_extras
@@ -133,3 +135,21 @@ def test_an_endpoint_reads_like_an_address():
         "[fd00::1]:7",
         "[fd00::2]:1801",
     ]
+
+
+def test_extension_headers_are_passed_over_without_copying_the_rest_each_time():
+    copies = 0
+
+    class Counted(bytes):
+        def __getitem__(self, key):
+            nonlocal copies
+            found = super().__getitem__(key)
+            if not isinstance(key, slice):
+                return found
+            copies += 1
+            return Counted(found)
+
+    payload = Counted(bytes([60, 0, *bytes(6)]) * 500 + bytes([Protocol.UDP, 0, *bytes(6)]) + b"x")
+    packet = skip_extensions(IpPacket(bytes(16), bytes(16), 60, payload))
+    assert (packet.protocol, packet.payload) == (Protocol.UDP, b"x")
+    assert copies == 1

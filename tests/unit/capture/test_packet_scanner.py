@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.capture.packet_scanner import FoundPacket, FoundTrouble, PacketScanner
+from openmsmq.capture.packet_scanner import (
+    EXAMINED_RATIO_MAX,
+    FoundPacket,
+    FoundTrouble,
+    PacketScanner,
+)
 from openmsmq.wire import packets
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.packets import SessionAck
@@ -109,3 +115,36 @@ def test_a_signature_of_another_version_is_no_packet():
     other = b"\x20" + ACKS[0][1:]
     found = scan(other + ACKS[1], from_start=False)
     assert [one.data for one in found] == [other, ACKS[1]]
+
+
+@pytest.mark.parametrize(
+    "bait",
+    [
+        # An EstablishConnection with the bit of a debug header, and a message without its rest.
+        b"\x10\0\x28\0LIOR\0\x10\0\0\0\0\0\0\0\0\x02\0",
+        b"\x10\0\0\0LIOR\0\x10\0\0" + bytes(48) + b"\0\x1c\x20\0\x03\0ab",
+    ],
+)
+def test_candidates_inside_each_other_are_not_examined_for_ever(bait):
+    # Each announces 4096 bytes, and each time all of them are there.
+    def packets_behind(count: int) -> list[bytes]:
+        stream = (bait * count + ACKS[0]).ljust(5_000, b"x")
+        found = scan(stream, from_start=False)
+        return [one.data for one in found if isinstance(one, FoundPacket)]
+
+    assert packets_behind(5) == [ACKS[0]]
+    # The packet lies inside one more than is looked into, which is passed over as a whole.
+    assert packets_behind(EXAMINED_RATIO_MAX + 4) == []
+
+
+def test_a_packet_behind_too_many_candidates_is_found_again():
+    bait = b"\x10\0\x28\0LIOR\0\x10\0\0\0\0\0\0\0\0\x02\0"
+    found = scan((bait * 30).ljust(4_500, b"x") + ACKS[0], from_start=False)
+    assert [one.data for one in found if isinstance(one, FoundPacket)] == [ACKS[0]]
+
+
+def test_an_unknown_kind_of_internal_packet_is_refused_before_its_megabytes_come():
+    bait = b"\x10\0\x08\0LIOR" + (0x0040_0000).to_bytes(4, "little") + bytes(4) + b"\0\0\x09\0"
+    scanner = PacketScanner(from_start=False)
+    found = [*scanner.feed(bait), *scanner.feed(ACKS[0])]
+    assert [one.data for one in found] == [bait, ACKS[0]]

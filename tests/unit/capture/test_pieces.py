@@ -38,3 +38,21 @@ def test_taking_gives_the_run_without_a_hole(added, offset):
     assert not taken or taken[0].start == offset
     if taken and pieces:
         assert pieces.start != taken[-1].end
+
+
+@given(spans, st.integers(0, 45))
+def test_pieces_fill_what_they_cover_without_hole_or_rest(added, size):
+    pieces = Pieces()
+    covered: set[int] = set()
+    for start, data in added:
+        pieces.add(Piece(start, data, 0, 0))
+        covered.update(range(start, start + len(data)))
+    assert pieces.fill(size) == (size > 0 and covered == set(range(size)))
+
+
+def test_pieces_one_behind_the_other_fill_their_sum():
+    pieces = Pieces()
+    for start in (4, 0, 2):
+        pieces.add(Piece(start, b"ab", 0, 0))
+    assert pieces.fill(6)
+    assert not pieces.fill(5)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from openmsmq.capture.link_layers import ACK, FIN, RST, SYN, TcpSegment
-from openmsmq.capture.tcp_streams import StreamData, StreamEnd, StreamGap, TcpStreams
+from openmsmq.capture.tcp_streams import (
+    HOLE_WAIT_NS,
+    StreamData,
+    StreamEnd,
+    StreamGap,
+    TcpStreams,
+)
 from tests.strategies.captures import endpoint
 
 CLIENT = endpoint("10.0.0.1", 50_000)
@@ -167,3 +176,61 @@ def test_the_connection_silent_longest_is_forgotten():
     ended = [event for event in events if isinstance(event, StreamEnd)]
     assert [event.stream.source for event in ended] == [others[1]]
     assert ended[0].reason == "no longer followed"
+
+
+def test_a_hole_waits_from_when_it_was_seen_and_not_from_when_an_earlier_one_was():
+    streams = TcpStreams()
+    streams.add(segment(9, flags=SYN), 1, 0)
+    streams.add(segment(12, b"c"), 2, 0)
+    streams.add(segment(14, b"e"), 3, HOLE_WAIT_NS)
+    streams.add(segment(10, b"ab"), 4, HOLE_WAIT_NS)
+    assert streams.waiting_since_frame == 3
+    assert told(streams.add(segment(13, b"d"), 5, 2 * HOLE_WAIT_NS)) == [
+        (1, 3, b"d"),
+        (1, 4, b"e"),
+    ]
+    assert streams.waiting_since_frame is None
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 1), st.integers(0, 6), st.integers(1, 2)), min_size=6, max_size=20
+    )
+)
+def test_the_oldest_frame_that_is_held_back_is_known(sent):
+    streams = TcpStreams()
+    sources = [endpoint("10.0.0.3", port) for port in range(2)]
+    for source in sources:
+        streams.add(TcpSegment(source, SERVER, 2**32 - 1, SYN, b""), 0, 0)
+    # For each byte of each stream, the first frame that brought it.
+    frames: list[dict[int, int]] = [{} for _ in sources]
+    for frame, (index, start, size) in enumerate(sent, 1):
+        streams.add(TcpSegment(sources[index], SERVER, start, ACK, bytes(size)), frame, frame)
+        for at in range(start, start + size):
+            frames[index].setdefault(at, frame)
+        held = [
+            known[at]
+            for known in frames
+            for at in known
+            if any(before not in known for before in range(at))
+        ]
+        assert streams.waiting_since_frame == min(held, default=None)
+
+
+@pytest.mark.parametrize("far", [b"z", b""])
+def test_nothing_is_remembered_of_what_no_longer_waits(far):
+    # One hole stays open, in this connection or in another, while thousands come and go.
+    streams = TcpStreams()
+    other = endpoint("10.0.0.3", 7)
+    opened = [segment(9, flags=SYN), TcpSegment(other, SERVER, 9, SYN, b"")]
+    waits = [segment(2**20, far), TcpSegment(other, SERVER, 20, ACK, b"z")]
+    for frame, one in enumerate([*opened, *waits]):
+        streams.add(one, frame, frame)
+    tracemalloc.start()
+    for number in range(4_000):
+        at = 10 + 2 * number
+        streams.add(segment(at + 1, b"b"), 10 + number, 9)
+        streams.add(segment(at, b"a"), 10 + number, 9)
+    held_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held_bytes < 40_000

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from openmsmq.model.identity import Guid
 from openmsmq.wire import variants
 from openmsmq.wire.errors import DecodeError, EncodeError
-from openmsmq.wire.variants import PROPERTIES, PropertyValue, VariantType
+from openmsmq.wire.variants import PROPERTIES, VECTOR_MAX_COUNT, PropertyValue, VariantType
 from tests.strategies.wire_parts import property_values
 from tests.unit.wire.codec_checks import assert_refused_cheaply
 
@@ -38,6 +38,26 @@ def test_any_bytes_are_a_value_or_refused(kind: VariantType, data: bytes) -> Non
     except DecodeError:
         return
     assert variants.write(kind, value, "here") == data[:end]
+
+
+@pytest.mark.parametrize(
+    "kind", [VariantType.UI4_VECTOR, VariantType.LPWSTR_VECTOR, VariantType.CLSID_VECTOR]
+)
+def test_a_vector_of_more_elements_than_any_has_is_refused_both_ways(kind: VariantType) -> None:
+    element = {
+        VariantType.UI4_VECTOR: 1,
+        VariantType.LPWSTR_VECTOR: "x",
+        VariantType.CLSID_VECTOR: GUID,
+    }[kind]
+    most = (element,) * VECTOR_MAX_COUNT
+    raw = variants.write(kind, most, "here")
+    assert variants.read(kind, raw, 0, "here") == (most, len(raw))
+    with pytest.raises(EncodeError, match="65536 elements; at most 65535"):
+        variants.write(kind, (*most, element), "here")
+    too_many = (VECTOR_MAX_COUNT + 1).to_bytes(4, "little") + raw[4:] + raw[4:36]
+    with pytest.raises(DecodeError, match="65536 elements; at most 65535") as refusal:
+        variants.read(kind, too_many, 0, "here")
+    assert refusal.value.offset == 0
 
 
 @each_type

@@ -18,7 +18,7 @@ import msgspec
 
 from openmsmq.model.identity import Guid
 from openmsmq.wire import utf16
-from openmsmq.wire.cursor import Field, Pads, bits, keep_padding, need, padding_size
+from openmsmq.wire.cursor import Field, Pads, bits, keep_padding, need, pack, padding_size
 from openmsmq.wire.errors import DecodeError, EncodeError
 
 LAYOUT: Final = struct.Struct("<HHHHII")
@@ -58,7 +58,9 @@ class ProviderInfo(msgspec.Struct, frozen=True, gc=False):
 
     def encode(self) -> bytes:
         """Give the bytes for `SecurityHeader.provider_info`."""
-        return _U32.pack(self.provider_type) + utf16.write(self.name, "ProviderInfo")
+        return pack(_U32, "ProviderInfo", self.provider_type) + utf16.write(
+            self.name, "ProviderInfo"
+        )
 
     def __str__(self) -> str:
         return f"{self.name} (type {self.provider_type})"

@@ -21,7 +21,6 @@ FIRST: Final = 0x0000_0004
 LAST: Final = 0x0000_0008
 TRANSACTION_NUMBER: Final = 0x00FF_FFF0
 TRANSACTION_NUMBER_SHIFT: Final = 4
-TRANSACTION_NUMBER_MAX: Final = 0xF_FFFF
 
 
 class TransactionHeader(msgspec.Struct, frozen=True, gc=False):
