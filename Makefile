@@ -5,9 +5,12 @@ BIN := .venv/bin
 ARGS ?=
 WORKERS ?= auto
 FUZZ_SECONDS ?= 600
+KILLS ?= 200
+POWER_CUTS ?= 50
+EXAMPLES ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types contracts format conformance bench fuzz coverage setup java clean
+.PHONY: help demo test check lint types contracts format conformance bench fuzz crash model coverage setup java clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +45,14 @@ bench: .venv/.installed ## Measure speed, as ratios within one run
 
 fuzz: .venv/.installed-fuzz ## Feed the decoders bad bytes for FUZZ_SECONDS (600)
 	$(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS) $(ARGS)
+
+crash: .venv/.installed ## Kill a queue manager under load KILLS (200) times, cut its power POWER_CUTS (50) times
+	OPENMSMQ_KILLS=$(KILLS) OPENMSMQ_POWER_CUTS=$(POWER_CUTS) \
+		$(BIN)/python -m pytest tests/crash tests/runtime/test_store_crash.py $(ARGS)
+
+model: .venv/.installed ## Compare the queue manager with a simple model, EXAMPLES (10000) times
+	OPENMSMQ_MODEL_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/property -n $(WORKERS) \
+		-o timeout=0 $(ARGS)
 
 coverage: .venv/.installed ## Measure branch coverage: all of the core, most of the rest
 	$(BIN)/coverage run -m pytest $(ARGS)

@@ -1,20 +1,27 @@
 """`make demo`: what OpenMSMQ can do today, shown in a few seconds.
 
-Two imaginary queue managers talk; the conversation is written to a capture and read again with the
-real command. Everything happens in a temporary directory and nothing is sent anywhere.
+First a day of a queue manager: it is created, used, killed, started again, and loses nothing.
+Then two imaginary queue managers talk; the conversation is written to a capture and read again.
+Everything happens in a temporary directory and on loopback addresses.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import ipaddress
-import shlex
+import os
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import openmsmq
 from openmsmq.capture.link_layers import Endpoint
 from openmsmq.capture.recorder import Recorder
+from openmsmq.cli.app import main as command_line
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.wire import packets
 from openmsmq.wire.acknowledgments import OrderAck
@@ -121,45 +128,184 @@ def heading(text: str) -> None:
     print(f"\n\033[1m{text}\033[0m\n" if sys.stdout.isatty() else f"\n== {text}\n", flush=True)
 
 
-def openmsmq(directory: Path, *arguments: str, lines: int | None = None, expected: int = 0) -> None:
-    """Run the command as a person would, and show what it was and what it printed."""
-    shown = " ".join(part if len(part) < 60 else f"{part[:56]}..." for part in arguments)
+def run(*arguments: str, lines: int | None = None, expected: int = 0) -> str:
+    """Run a command as a person would, and show what it was and what it printed."""
+    shown = " ".join(_quoted(part) for part in arguments)
     print(f"$ openmsmq {shown}", flush=True)
-    done = subprocess.run(
-        [sys.executable, "-m", "openmsmq.cli.app", *arguments],
-        cwd=directory,
-        stdout=subprocess.PIPE,
-        check=False,
-    )
-    text = done.stdout.decode().rstrip().splitlines()
-    print("\n".join(text[:lines]), flush=True)
-    if lines is not None and len(text) > lines:
-        print(f"  ... and {len(text) - lines} lines more", flush=True)
-    if done.returncode != expected:
-        sys.exit(f"demo: the command ended with exit code {done.returncode}, not {expected}")
+    output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    sys.argv = ["openmsmq", *arguments]
+    code: object = 0
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        try:
+            command_line()
+        except SystemExit as stopped:
+            code = stopped.code
+    output.flush()
+    text = output.buffer.getvalue().decode().rstrip()  # type: ignore[attr-defined]
+    parts = text.splitlines()
+    print("\n".join(parts[:lines]), flush=True)
+    if lines is not None and len(parts) > lines:
+        print(f"  ... and {len(parts) - lines} lines more", flush=True)
+    if code != expected:
+        sys.exit(f"demo: the command ended with exit code {code}, not {expected}")
+    return text
+
+
+def _quoted(part: str) -> str:
+    part = part if len(part) < 60 else f"{part[:56]}..."
+    return f"'{part}'" if set(part) & set(" $;\\") else part
+
+
+def note(text: str) -> None:
+    print(f"# {text}", flush=True)
+
+
+# A day of a queue manager.
+
+ADDRESS = "127.0.0.2"
+ORDERS = r"private$\orders"
+NEWS = r"private$\news"
+
+FAILING_PROGRAM = r"""
+with openmsmq.connect("127.0.0.2") as manager, manager.transaction() as work:
+    order = manager.queue(r"private$\orders").receive(timeout=5, transaction=work)
+    raise RuntimeError(f"no idea what to do with {order.body!r}")
+"""
+
+
+class Server:
+    """`openmsmq serve`, which the demo may kill."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self.start()
+
+    def start(self) -> None:
+        arguments = ["serve", "--name=ALPHA", f"--data={self._data}", f"--address={ADDRESS}"]
+        print(f"$ openmsmq serve --name ALPHA --data {self._data.name} --address {ADDRESS} &")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "openmsmq.cli.app", *arguments, "--log-level=error"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        ready = self.process.stdout.readline()
+        if not ready:
+            sys.exit(f"demo: no queue manager could be started on {ADDRESS}")
+        print(" ".join(ready.split()[:2]), flush=True)
+
+    def kill(self) -> None:
+        print(f"$ kill -9 {self.process.pid}", flush=True)
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
+@contextlib.contextmanager
+def serving(data: Path) -> Iterator[Server]:
+    server = Server(data)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def fail_once() -> None:
+    """Run the program that fails, as the interpreter would report it."""
+    try:
+        exec(FAILING_PROGRAM, {"openmsmq": openmsmq})
+    except RuntimeError as error:
+        print(f"RuntimeError: {error}", flush=True)
+
+
+def store_and_forward_day(directory: Path) -> None:
+    os.environ["OPENMSMQ_QM"] = ADDRESS
+    heading("1. Start a queue manager and create two queues")
+    with serving(directory / "alpha") as server:
+        run("queue", "create", ORDERS, "--transactional", "--journal")
+        run("queue", "create", NEWS)
+
+        heading("2. Send: two orders in transactions, and news that need not last")
+        run("send", ORDERS, "--transactional", "--label", "order 1", "--body", "a pot of tea")
+        run("send", ORDERS, "--transactional", "--label", "order 2", "--body", "a cup of milk")
+        run("send", NEWS, "--label", "weather", "--body", "it rains")
+        run("queue", "list")
+
+        heading("3. Kill the queue manager without warning, and start it again")
+        server.kill()
+        run("status", expected=4)
+        server.start()
+        run("queue", "list")
+        note("The orders are there. The news was express: held in memory, fast, and gone.")
+
+        heading("4. A program receives an order in a transaction and fails, twice")
+        print(FAILING_PROGRAM.strip(), flush=True)
+        fail_once()
+        fail_once()
+        run("peek", ORDERS)
+        note("Each time the order went back. Its abort count tells programs to put it aside:")
+        run("queue", "move", ORDERS, f"{ORDERS};poison", "--count", "1")
+
+        heading("5. Nobody receives a message in time: it becomes a dead letter")
+        until = ("--time-to-be-received", "1", "--deadletter", "--recoverable")
+        run("send", NEWS, "--label", "offer", "--body", "only today", *until)
+        wait_for_dead_letter()
+        run("deadletter")
+
+        heading("6. Receive what is left, and look into the journal")
+        run("receive", ORDERS)
+        run("journal", ORDERS)
+        run("receive", ORDERS, expected=3)
+
+    heading("7. Stop it in order, and check every record it keeps")
+    run("store", "check", str(directory / "alpha"))
+
+
+def wait_for_dead_letter() -> None:
+    with openmsmq.connect(ADDRESS) as manager:
+        manager.queue("system$;deadletter").peek(timeout=10)
+
+
+# A conversation of two queue managers, byte by byte.
+
+
+def readable_packets(directory: Path) -> None:
+    capture = directory / "talk.pcapng"
+    capture.write_bytes(record())
+
+    heading("8. A conversation: discovery, ping, handshake, a message, its acknowledgments")
+    run("packet", "decode", "--summary", str(capture))
+
+    heading("9. One packet, field by field: a transactional message")
+    run("packet", "decode", packets.encode(order()).hex(), lines=70)
+
+    heading("10. The same message with one wrong byte: what is wrong, and where")
+    damaged = bytearray(packets.encode(order()))
+    damaged[16 + 48 + 52 + 20 + 1] = 0xFF
+    run("packet", "decode", damaged.hex(), lines=8, expected=1)
 
 
 def main() -> None:
+    started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="openmsmq-demo-") as name:
-        directory = Path(name)
-        (directory / "talk.pcapng").write_bytes(record())
-
-        heading("1. A conversation: discovery, ping, handshake, a message, its acknowledgments")
-        openmsmq(directory, "packet", "decode", "--summary", "talk.pcapng")
-
-        heading("2. One packet, field by field: a transactional message")
-        openmsmq(directory, "packet", "decode", packets.encode(order()).hex(), lines=70)
-
-        heading("3. The same message with one wrong byte: what is wrong, and where")
-        damaged = bytearray(packets.encode(order()))
-        damaged[16 + 48 + 52 + 20 + 1] = 0xFF
-        openmsmq(directory, "packet", "decode", damaged.hex(), lines=8, expected=1)
+        store_and_forward_day(Path(name))
+        readable_packets(Path(name))
 
     heading("Try it yourself")
-    command = [str(Path(sys.executable).with_name("openmsmq")), "packet", "decode"]
-    print(f"  {shlex.join(command)} yours.pcapng")
-    print("  docs/guides/read-a-capture.md says how to capture the traffic of a queue manager.")
+    program = Path(sys.executable).with_name("openmsmq")
+    print(f"  {program} serve --data my-queues")
+    print(f"  {program} queue create 'private$\\orders'")
+    print("  docs/start.md goes on from here; docs/guides/read-a-capture.md is about packets.")
+    print(f"  This demo took {time.perf_counter() - started:.0f} seconds.")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BrokenPipeError:
+        # Whoever read this has seen enough; nothing may be written any more, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

@@ -87,9 +87,19 @@ def limits_page() -> str:
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
+def cli_page() -> str:
+    from openmsmq.cli.reference import cli_reference
+
+    return f"{NOTE}\n\n# Command line\n\n{cli_reference()}"
+
+
 def pages() -> dict[Path, str]:
     reference = ROOT / "docs/reference"
-    return {reference / "errors.md": errors_page(), reference / "limits.md": limits_page()}
+    return {
+        reference / "cli.md": cli_page(),
+        reference / "errors.md": errors_page(),
+        reference / "limits.md": limits_page(),
+    }
 
 
 def main(arguments: list[str]) -> int:

@@ -40,6 +40,9 @@ VIOLATIONS: Final = {
     + [("wire/headers/planted.py", "from socket import socket")],
     "typer": [("wire/planted.py", "import typer"), ("model/planted.py", "from typer import echo")],
     "rich": [("wire/planted.py", "from rich.table import Table")],
+    "lmdb": [("storage/planted.py", "import lmdb")],
+    "records": [("storage/memory.py", "import os"), ("storage/records.py", "import pathlib")],
+    "applications": [("client/planted.py", "import openmsmq.storage.records")],
     "cycles": [
         ("wire/planted/one.py", "import openmsmq.wire.planted.two"),
     ],

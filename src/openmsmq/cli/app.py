@@ -9,19 +9,30 @@ from typing import Annotated, Final
 import typer
 
 from openmsmq import __version__
-from openmsmq.cli import packet
+from openmsmq.cli import journal, packet, queue, receive, send, serve, status, store, transaction
+from openmsmq.cli.connecting import EXIT_FAILED, TOKEN_VARIABLE, Target
 from openmsmq.cli.console import say_error
 
 EXIT_UNEXPECTED: Final = 70
 DEBUG_VARIABLE: Final = "OPENMSMQ_DEBUG"
+PROGRAM: Final = "openmsmq"
 
 app: Final = typer.Typer(
-    name="openmsmq",
+    name=PROGRAM,
     help="Microsoft Message Queuing on Linux and anywhere Python runs.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("serve")(serve.serve)
+app.command("status")(status.status)
+app.add_typer(queue.app, name="queue")
+app.command("send")(send.send)
+app.command("receive")(receive.receive)
+app.command("peek")(receive.peek)
+app.command("journal")(journal.journal)
+app.command("deadletter")(journal.deadletter)
+app.add_typer(transaction.app, name="transaction")
+app.add_typer(store.app, name="store")
 app.add_typer(packet.app, name="packet")
 
 
@@ -33,7 +44,43 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[
+    context: typer.Context,
+    qm: Annotated[
+        str,
+        typer.Option(
+            "--qm",
+            metavar="ADDRESS",
+            envvar="OPENMSMQ_QM",
+            help="The queue manager: host, host:port, or the path of its Unix socket.",
+        ),
+    ] = "127.0.0.1",
+    token_file: Annotated[
+        str,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            envvar="OPENMSMQ_TOKEN_FILE",
+            help=f"File with the token that the queue manager asks for; or set {TOKEN_VARIABLE}.",
+        ),
+    ] = "",
+    tls: Annotated[
+        bool,
+        typer.Option(
+            "--tls",
+            envvar="OPENMSMQ_TLS",
+            help="Connect with TLS, trusting the authorities of this computer.",
+        ),
+    ] = False,
+    ca: Annotated[
+        str,
+        typer.Option(
+            "--ca",
+            metavar="FILE",
+            envvar="OPENMSMQ_CA",
+            help="Connect with TLS, trusting the certificates in this file.",
+        ),
+    ] = "",
+    version: Annotated[  # noqa: ARG001 -- its callback does the work
         bool,
         typer.Option(
             "--version", callback=_show_version, is_eager=True, help="Show the version and stop."
@@ -41,23 +88,49 @@ def options(
     ] = False,
 ) -> None:
     """Microsoft Message Queuing on Linux and anywhere Python runs."""
+    context.obj = Target(qm, token_file, tls, ca)
 
 
 def main() -> None:
     """Run the command line; a person never sees a traceback unless they ask for it."""
     for output in (sys.stdout, sys.stderr):
         # What a terminal cannot show becomes a question mark, not a failure.
-        output.reconfigure(errors="replace")  # type: ignore[union-attr]
+        if output is not None:
+            output.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        app(prog_name="openmsmq")
+        code = app(prog_name=PROGRAM, standalone_mode=False)
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
-        say_error(
-            f"this should not have happened ({type(error).__name__}: {error}). Please report it "
-            f"with what you did and the output of the same command with {DEBUG_VARIABLE}=1."
-        )
-        sys.exit(EXIT_UNEXPECTED)
+        code = _explain(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _explain(error: Exception) -> int:
+    """Say in one sentence what went wrong; give the exit code."""
+    if isinstance(error, typer.Abort):
+        say_error("stopped.")
+        return EXIT_FAILED
+    # What typer raises for wrong arguments, whichever version of it this is.
+    if hasattr(error, "format_message"):
+        if type(error).__name__ != "NoArgsIsHelpError":
+            context = getattr(error, "ctx", None)
+            path = PROGRAM if context is None else context.command_path
+            say_error(f"{_sentence(error.format_message())} {path} --help says more.")
+        return int(getattr(error, "exit_code", EXIT_FAILED))
+    if isinstance(error, OSError) and error.strerror:
+        say_error(f"the operating system refused: {error.strerror}.")
+        return EXIT_FAILED
+    say_error(
+        f"this should not have happened ({type(error).__name__}: {error}). Please report it "
+        f"with what you did and the output of the same command with {DEBUG_VARIABLE}=1."
+    )
+    return EXIT_UNEXPECTED
+
+
+def _sentence(text: str) -> str:
+    text = " ".join(text.split())
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 if __name__ == "__main__":

@@ -1,0 +1,236 @@
+"""`openmsmq send`: messages into a queue."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from itertools import islice, repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from openmsmq.cli.connecting import connected
+from openmsmq.cli.console import fail
+from openmsmq.cli.output import Bar, print_json, progress
+from openmsmq.cli.reading import JsonOption, read_identifier
+from openmsmq.model.limits import (
+    PACKET_MAX_BYTES,
+    PRIORITY_DEFAULT_LEVEL,
+    REACH_QUEUE_DEFAULT_S,
+    TRANSACTION_MAX_COUNT,
+)
+from openmsmq.model.message import AckRequest
+
+if TYPE_CHECKING:
+    from openmsmq.client.blocking import Queue, QueueManager, Transaction
+    from openmsmq.client.outgoing import OutgoingMessage
+    from openmsmq.model.identity import MessageId
+
+BATCH_COUNT: Final = 10_000
+"""Messages between two signs of progress."""
+
+STANDARD_INPUT: Final = "-"
+ACKNOWLEDGMENTS: Final = {
+    name.lower().replace("_", "-"): int(member) for name, member in AckRequest.__members__.items()
+}
+"""Names of `--ack` and what they ask for."""
+
+
+class BodyFormat(StrEnum):
+    """How a text becomes a body; the values are names of formatters."""
+
+    ACTIVE_X = "active_x"
+    XML = "xml"
+    BYTES = "bytes"
+
+
+def send(
+    context: typer.Context,
+    queue: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMATNAME",
+            help=r"Where to: a format name, or a path name such as 'private$\orders'.",
+        ),
+    ],
+    body: Annotated[str | None, typer.Option("--body", metavar="TEXT", help="The body.")] = None,
+    body_file: Annotated[
+        str | None,
+        typer.Option("--body-file", metavar="FILE", help="File with the body; - for stdin."),
+    ] = None,
+    body_format: Annotated[
+        BodyFormat,
+        typer.Option(
+            "--formatter",
+            help="How --body is written: active_x as COM does (UTF-16), xml as "
+            "XmlMessageFormatter of .NET does, bytes as plain UTF-8.",
+        ),
+    ] = BodyFormat.ACTIVE_X,
+    label: Annotated[str, typer.Option("--label", metavar="TEXT", help="The label.")] = "",
+    recoverable: Annotated[
+        bool, typer.Option("--recoverable", help="Survives a restart of the queue manager.")
+    ] = False,
+    transactional: Annotated[
+        bool,
+        typer.Option("--transactional", help="In a transaction, as transactional queues need it."),
+    ] = False,
+    priority: Annotated[
+        int, typer.Option("--priority", metavar="0-7", help="7 is the most urgent.")
+    ] = PRIORITY_DEFAULT_LEVEL,
+    journal: Annotated[
+        bool, typer.Option("--journal", help="Keep a copy in this queue manager's journal.")
+    ] = False,
+    deadletter: Annotated[
+        bool,
+        typer.Option("--deadletter", help="To a dead-letter queue when it cannot be delivered."),
+    ] = False,
+    ack: Annotated[
+        str,
+        typer.Option(
+            "--ack",
+            metavar="WHICH",
+            help=f"Acknowledgments for the admin queue: {', '.join(ACKNOWLEDGMENTS)}.",
+        ),
+    ] = "none",
+    admin_queue: Annotated[
+        str | None,
+        typer.Option("--admin-queue", metavar="QUEUE", help="Where acknowledgments go."),
+    ] = None,
+    response_queue: Annotated[
+        str | None, typer.Option("--response-queue", metavar="QUEUE", help="Where answers go.")
+    ] = None,
+    correlation_id: Annotated[
+        str | None,
+        typer.Option(
+            "--correlation-id",
+            metavar="ID",
+            help=r"Identifier of the message that it answers: {guid}\number, or 40 digits.",
+        ),
+    ] = None,
+    time_to_reach_queue: Annotated[
+        float,
+        typer.Option("--time-to-reach-queue", metavar="SECONDS", help="How long it may travel."),
+    ] = REACH_QUEUE_DEFAULT_S,
+    time_to_be_received: Annotated[
+        float | None,
+        typer.Option(
+            "--time-to-be-received",
+            metavar="SECONDS",
+            help="How long it may wait to be received, the way included. Without it, for ever.",
+        ),
+    ] = None,
+    extension_file: Annotated[
+        str | None,
+        typer.Option("--extension-file", metavar="FILE", help="File with the extension."),
+    ] = None,
+    app_tag: Annotated[
+        int, typer.Option("--app-tag", metavar="N", help="A number for the application's use.")
+    ] = 0,
+    count: Annotated[
+        int,
+        typer.Option(
+            "--count", metavar="N", min=1, help="Send it so often; in one transaction if in any."
+        ),
+    ] = 1,
+    json: JsonOption = False,
+) -> None:
+    """Send a message and show its identifier, once it is as safe as it asks to be."""
+    # Other commands do not pay for loading the client.
+    from openmsmq.client.outgoing import OutgoingMessage
+
+    if (body is None) == (body_file is None):
+        fail("a message needs a body: give --body TEXT or --body-file FILE.")
+    if ack not in ACKNOWLEDGMENTS:
+        fail(f"--ack {ack} is unknown; it can be {', '.join(ACKNOWLEDGMENTS)}.")
+    if ACKNOWLEDGMENTS[ack] and admin_queue is None:
+        fail(f"--ack {ack} needs --admin-queue: it says where acknowledgments go.")
+    if transactional and count > TRANSACTION_MAX_COUNT:
+        fail(f"--count {count}: one transaction holds {TRANSACTION_MAX_COUNT} messages.")
+    content = _body(body, body_file, body_format)
+    options: dict[str, Any] = {} if extension_file is None else {"extension": _file(extension_file)}
+    with connected(context) as manager:
+        if correlation_id is not None:
+            options["correlation_id"] = read_identifier(correlation_id)
+        message = OutgoingMessage(
+            body=content,
+            label=label,
+            priority=priority,
+            recoverable=recoverable,
+            response_queue=response_queue,
+            admin_queue=admin_queue,
+            acknowledge=ACKNOWLEDGMENTS[ack],
+            reach_queue_within_s=time_to_reach_queue,
+            receive_within_s=time_to_be_received,
+            journal_on_failure=deadletter,
+            journal_on_success=journal,
+            application_tag=app_tag,
+            **options,
+        )
+        target = manager.queue(queue, formatter=BodyFormat.BYTES if body_file else body_format)
+        for identifier in _sent(manager, target, message, count, transactional=transactional):
+            if json:
+                print_json({"message_id": str(identifier), "queue": target.name})
+            else:
+                typer.echo(str(identifier))
+
+
+def _body(text: str | None, file: str | None, body_format: BodyFormat) -> str | bytes:
+    if file is not None:
+        return _file(file)
+    assert text is not None
+    return text.encode() if body_format is BodyFormat.BYTES else text
+
+
+def _file(name: str) -> bytes:
+    try:
+        if name == STANDARD_INPUT:
+            if sys.stdin is None:
+                fail("the standard input is closed.")
+            data = sys.stdin.buffer.read(PACKET_MAX_BYTES + 1)
+        else:
+            with Path(name).open("rb") as file:
+                data = file.read(PACKET_MAX_BYTES + 1)
+    except OSError as error:
+        fail(f"{name} cannot be read: {error.strerror}.")
+    if len(data) > PACKET_MAX_BYTES:
+        fail(f"{name} is too large: a message has at most {PACKET_MAX_BYTES} bytes.")
+    return data
+
+
+def _sent(
+    manager: QueueManager,
+    queue: Queue,
+    message: OutgoingMessage,
+    count: int,
+    *,
+    transactional: bool,
+) -> Iterator[MessageId]:
+    # Other commands do not pay for loading the client.
+    from openmsmq.client.transactions import SINGLE_MESSAGE
+
+    if count == 1:
+        yield queue.send(message, transaction=SINGLE_MESSAGE if transactional else None)
+        return
+    with progress(f"Sending to {queue.name}", count) as bar:
+        if not transactional:
+            yield from _in_batches(queue, message, count, bar, None)
+            return
+        with manager.transaction() as transaction:
+            identifiers = list(_in_batches(queue, message, count, bar, transaction))
+    # Only now they are sent.
+    yield from identifiers
+
+
+def _in_batches(
+    queue: Queue,
+    message: OutgoingMessage,
+    count: int,
+    bar: Bar,
+    transaction: Transaction | None,
+) -> Iterator[MessageId]:
+    copies = repeat(message, count)
+    while batch := list(islice(copies, BATCH_COUNT)):
+        yield from queue.send_many(batch, transaction=transaction)
+        bar.advance(len(batch))

@@ -1,0 +1,49 @@
+"""`openmsmq status`: how a queue manager is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import typer
+
+from openmsmq.cli.connecting import connected
+from openmsmq.cli.output import print_facts, print_json, size_text, time_text
+from openmsmq.cli.reading import JsonOption
+from openmsmq.model.identity import Guid
+
+
+def status(context: typer.Context, json: JsonOption = False) -> None:
+    """Show how the queue manager is."""
+    with connected(context) as manager:
+        found = manager.status()
+        address = manager.settings.address
+    uptime_s = max(0, found.now_s - found.started_time_s)
+    if json:
+        print_json(
+            {
+                "manager_name": found.manager_name,
+                "manager_id": str(Guid(found.manager)),
+                "address": address,
+                "software": found.software,
+                "started_time": time_text(found.started_time_s),
+                "uptime_s": uptime_s,
+                "queue_count": found.queue_count,
+                "message_count": found.message_count,
+                "message_bytes": found.message_bytes,
+                "connection_count": found.connection_count,
+                "transaction_count": found.transaction_count,
+            }
+        )
+        return
+    print_facts(
+        f"{found.manager_name} at {address}",
+        [
+            ("identifier", str(Guid(found.manager))),
+            ("software", found.software),
+            ("running for", str(timedelta(seconds=uptime_s))),
+            ("queues", str(found.queue_count)),
+            ("messages", f"{found.message_count} ({size_text(found.message_bytes)})"),
+            ("connections", str(found.connection_count)),
+            ("transactions", str(found.transaction_count)),
+        ],
+    )

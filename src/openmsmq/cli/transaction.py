@@ -1,0 +1,74 @@
+"""`openmsmq transaction`: prepared transactions that wait for their coordinator's word."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import typer
+
+from openmsmq.cli.connecting import connected
+from openmsmq.cli.output import print_json, print_table, time_text
+from openmsmq.cli.reading import JsonOption
+from openmsmq.model.errors import InvalidParameter
+from openmsmq.model.identity import Guid
+
+app: Final = typer.Typer(
+    help="Transactions in doubt: prepared, but neither committed nor aborted.",
+    no_args_is_help=True,
+)
+
+UnitArgument = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="The transaction, as `transaction list` shows it."),
+]
+
+
+@app.command("list")
+def list_(context: typer.Context, json: JsonOption = False) -> None:
+    """List the transactions in doubt."""
+    with connected(context) as manager:
+        found = manager.in_doubt()
+    if json:
+        for work in found:
+            print_json(
+                {
+                    "transaction_id": str(Guid(work.unit_of_work)),
+                    "prepared_time": time_text(work.prepared_time_s),
+                    "sent_count": work.sent_count,
+                    "received_count": work.received_count,
+                }
+            )
+        return
+    rows = [
+        [
+            str(Guid(work.unit_of_work)),
+            time_text(work.prepared_time_s),
+            str(work.sent_count),
+            str(work.received_count),
+        ]
+        for work in found
+    ]
+    if not print_table(("Transaction", "Prepared", ">Sends", ">Receives"), rows):
+        typer.echo("no transaction is in doubt")
+
+
+@app.command()
+def commit(context: typer.Context, transaction: UnitArgument) -> None:
+    """Let everything in a transaction in doubt take effect."""
+    _resolve(context, transaction, commit=True)
+
+
+@app.command()
+def abort(context: typer.Context, transaction: UnitArgument) -> None:
+    """Undo everything in a transaction in doubt."""
+    _resolve(context, transaction, commit=False)
+
+
+def _resolve(context: typer.Context, text: str, *, commit: bool) -> None:
+    with connected(context) as manager:
+        try:
+            unit_of_work = Guid.parse(text)
+        except ValueError as error:
+            raise InvalidParameter(str(error)) from None
+        manager.resolve(unit_of_work, commit=commit)
+    typer.echo(f"{'committed' if commit else 'aborted'} {unit_of_work}")

@@ -1,0 +1,375 @@
+r"""The client for asyncio: the same verbs as the blocking client, to be awaited.
+
+    async with connect("127.0.0.2") as manager:
+        orders = await manager.create_queue(r"private$\orders")
+        await orders.send("order 1", label="order")
+        message = await orders.receive(timeout=5)
+
+Tasks share a connection: calls of several tasks are under way at the same time. A read that is
+cancelled loses nothing: a message that comes too late for it is given to the next `receive`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager
+from time import monotonic  # noqa: TID251 -- the client is no part of the core
+from types import TracebackType
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
+
+from openmsmq.client import manager_verbs, queue_verbs, transactions
+from openmsmq.client.aio_link import AsyncLink, open_async_link
+from openmsmq.client.engine import Keeper
+from openmsmq.client.errors import ConnectionLost
+from openmsmq.client.formatters import Formatter, find_formatter
+from openmsmq.client.manager_verbs import ManagerHandle, QueueOptions
+from openmsmq.client.plans import Plan, PlanRun
+from openmsmq.client.queue import CursorHandle, QueueHandle
+from openmsmq.client.received import ReceivedMessage
+from openmsmq.client.settings import Settings, made_settings
+from openmsmq.client.transactions import TransactionHandle
+from openmsmq.model.errors import ReceiveTimeout
+from openmsmq.model.queue import AccessMode, ShareMode
+from openmsmq.model.transaction import TransactionState
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+_FIRST_PAUSE_S: Final = 0.02
+_LONGEST_PAUSE_S: Final = 1.0
+
+
+class Connection:
+    """Carries out plans, over a link that is made again when it was lost."""
+
+    def __init__(
+        self, settings: Settings, manager: ManagerHandle, context: ssl.SSLContext | None
+    ) -> None:
+        self.settings = settings
+        self._tls = settings.tls_context() if context is None else context
+        self._manager = manager
+        self._opening = asyncio.Lock()
+        self._closed = False
+        self._link: AsyncLink | None = None
+
+    async def open(self) -> None:
+        """Connect for the first time."""
+        await self._open_link()
+
+    async def run(self, make: Callable[[], Plan[Result]], keeper: Keeper) -> Result:
+        """Carry out a plan, again on a new link when that is safe."""
+        run = PlanRun(make)
+        while True:
+            link = await self._ready()
+            try:
+                step = run.start()
+                while step is not None:
+                    step = run.answered(await link.perform(step, keeper))
+                return run.result
+            except ConnectionLost as lost:
+                link.retire()
+                run.lost(lost)
+
+    async def close(self) -> None:
+        """End the connection for good."""
+        self._closed = True
+        if self._link is not None:
+            self._link.close()
+            await self._link.closed()
+
+    async def _ready(self) -> AsyncLink:
+        link = self._link
+        if link is not None:
+            await link.look_for_end()
+            if not link.is_lost:
+                return link
+        async with self._opening:
+            if self._closed:
+                raise ConnectionLost("the connection was closed")
+            if self._link is not None and not self._link.is_lost:
+                return self._link
+            return await self._open_again()
+
+    async def _open_again(self) -> AsyncLink:
+        give_up = monotonic() + self.settings.reconnect_within_s
+        pause = _FIRST_PAUSE_S
+        while True:
+            try:
+                return await self._open_link()
+            except ConnectionLost:
+                if self._closed or monotonic() + pause > give_up:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+    async def _open_link(self) -> AsyncLink:
+        link, welcome = await open_async_link(self.settings, self._tls)
+        if self._closed:
+            link.close()
+            raise ConnectionLost("the connection was closed")
+        self._link = link
+        self._manager.context.connected(welcome)
+        return link
+
+
+def _verb(
+    plan: Callable[Concatenate[Any, Arguments], Plan[Result]],
+) -> Callable[Concatenate[Any, Arguments], Coroutine[Any, Any, Result]]:
+    """Make a coroutine method of a plan: it carries the plan out and gives its result."""
+
+    @functools.wraps(plan)
+    async def verb(self: Any, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        return await self.connection.run(lambda: plan(self, *args, **kwargs), self)  # type: ignore[no-any-return]
+
+    return verb
+
+
+class Transaction(TransactionHandle):
+    """Sends and receives that take effect together."""
+
+    def __init__(self, connection: Connection, manager: ManagerHandle) -> None:
+        super().__init__(manager.context)
+        self.connection = connection
+
+    begin = _verb(transactions.begin)
+    prepare = _verb(transactions.prepare)
+    commit = _verb(transactions.commit)
+    abort = _verb(transactions.abort)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.state is not TransactionState.ACTIVE:
+            return
+        if error is None:
+            await self.commit()
+        elif not isinstance(error, ConnectionLost):
+            await self.abort()
+
+
+class Cursor(CursorHandle):
+    """A place in a queue, for looking at one message after the other."""
+
+    def __init__(self, queue: Queue, access: AccessMode) -> None:
+        super().__init__(queue, access)
+        self.connection = queue.connection
+
+    peek = _verb(queue_verbs.cursor_peek)
+    next = _verb(queue_verbs.cursor_next)
+    receive = _verb(queue_verbs.cursor_receive)
+    close = _verb(queue_verbs.cursor_close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+class Queue(QueueHandle):
+    """A queue to send to and to read from."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        manager: ManagerHandle,
+        name: str,
+        formatter: Formatter,
+        access: AccessMode | None = None,
+        share: ShareMode = ShareMode.DENY_NONE,
+    ) -> None:
+        super().__init__(manager.context, name, formatter, access, share)
+        self.connection = connection
+        self._manager = manager
+
+    send = _verb(queue_verbs.send)
+    send_many = _verb(queue_verbs.send_many)
+    receive = _verb(queue_verbs.receive)
+    receive_many = _verb(queue_verbs.receive_many)
+    peek = _verb(queue_verbs.peek)
+    peek_many = _verb(queue_verbs.peek_many)
+    receive_by_id = _verb(queue_verbs.receive_by_id)
+    peek_by_id = _verb(queue_verbs.peek_by_id)
+    receive_by_correlation_id = _verb(queue_verbs.receive_by_correlation_id)
+    peek_by_correlation_id = _verb(queue_verbs.peek_by_correlation_id)
+    receive_by_lookup_id = _verb(queue_verbs.receive_by_lookup_id)
+    peek_by_lookup_id = _verb(queue_verbs.peek_by_lookup_id)
+    fetch_range = _verb(queue_verbs.fetch_range)
+    remove_range = _verb(queue_verbs.remove_range)
+    purge = _verb(queue_verbs.purge)
+    move = _verb(queue_verbs.move)
+    properties = _verb(queue_verbs.properties)
+    count = _verb(queue_verbs.count)
+    change = _verb(queue_verbs.change)
+    delete = _verb(queue_verbs.delete)
+    open = _verb(queue_verbs.open_queue)
+    close = _verb(queue_verbs.close)
+
+    @property
+    def journal(self) -> Queue:
+        """The queue where copies of received messages are kept, if the queue keeps any."""
+        return self._beside("journal")
+
+    def subqueue(self, name: str) -> Queue:
+        """Give one of its subqueues; messages are moved there, never sent."""
+        return self._beside(name)
+
+    def _beside(self, suffix: str) -> Queue:
+        return Queue(self.connection, self._manager, f"{self.name};{suffix}", self.formatter)
+
+    def cursor(self) -> Cursor:
+        """Make a cursor at the front of the queue."""
+        return Cursor(self, AccessMode.RECEIVE)
+
+    async def messages(
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109 -- ends the loop, and not with an error
+        *,
+        transaction: TransactionHandle | None = None,
+    ) -> AsyncIterator[ReceivedMessage]:
+        """Take one message after the other, until none comes within `timeout`.
+
+        Each message is received when it is asked for, so that leaving the loop loses none.
+        """
+        while True:
+            try:
+                message = await self.receive(timeout, transaction=transaction)
+            except ReceiveTimeout:
+                return
+            yield message
+
+    async def browse(self) -> AsyncIterator[ReceivedMessage]:
+        """Look at the messages that are there, from first to last, and leave them."""
+        async with Cursor(self, AccessMode.PEEK) as cursor:
+            while True:
+                try:
+                    message = await cursor.next()
+                except ReceiveTimeout:
+                    return
+                yield message
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name}>"
+
+
+class QueueManager(ManagerHandle):
+    """A queue manager that this application is connected to."""
+
+    def __init__(self, settings: Settings, context: ssl.SSLContext | None = None) -> None:
+        super().__init__()
+        self.connection = Connection(settings, self, context)
+
+    @property
+    def settings(self) -> Settings:
+        """How to connect to it again, also from another process."""
+        return self.connection.settings
+
+    delete_queue = _verb(manager_verbs.delete_queue)
+    queues = _verb(manager_verbs.queues)
+    exists = _verb(manager_verbs.exists)
+    status = _verb(manager_verbs.status)
+    in_doubt = _verb(manager_verbs.in_doubt)
+    resolve = _verb(manager_verbs.resolve)
+    _create = _verb(manager_verbs.create)
+
+    async def create_queue(
+        self,
+        path: str,
+        *,
+        formatter: str | Formatter | None = None,
+        **options: Unpack[QueueOptions],
+    ) -> Queue:
+        r"""Create a queue; `path` is a path name such as `private$\orders`."""
+        created = await self._create(path, **options)
+        return self.queue(created.path_name, formatter=formatter)
+
+    def queue(self, name: str, *, formatter: str | Formatter | None = None) -> Queue:
+        """Name a queue, by path name or format name; it is opened when it is first used."""
+        return Queue(self.connection, self, name, find_formatter(formatter))
+
+    async def open(
+        self,
+        name: str,
+        access: AccessMode | None = None,
+        share: ShareMode = ShareMode.DENY_NONE,
+        *,
+        formatter: str | Formatter | None = None,
+    ) -> Queue:
+        """Open a queue. With an access mode it is opened now, and for that only."""
+        queue = Queue(self.connection, self, name, find_formatter(formatter), access, share)
+        if access is not None:
+            await queue.open(access)
+        return queue
+
+    async def begin(self) -> Transaction:
+        """Begin a transaction."""
+        transaction = Transaction(self.connection, self)
+        await transaction.begin()
+        return transaction
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """Begin a transaction; it commits at the end, and aborts on an exception."""
+        async with await self.begin() as transaction:
+            yield transaction
+
+    async def close(self) -> None:
+        """End the connection: waiting reads end, transactions that are not prepared abort."""
+        await self.connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<QueueManager {self.name} at {self.settings.address}>"
+
+
+class _Connecting(Awaitable[QueueManager]):
+    """What `connect` gives: to be awaited, or entered with `async with`."""
+
+    def __init__(self, settings: Settings, context: ssl.SSLContext | None) -> None:
+        self._manager = QueueManager(settings, context)
+
+    async def _open(self) -> QueueManager:
+        await self._manager.connection.open()
+        return self._manager
+
+    def __await__(self) -> Generator[Any, None, QueueManager]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> QueueManager:
+        return await self._open()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._manager.close()
+
+
+def connect(
+    address: str | Settings = "127.0.0.1",
+    *,
+    context: ssl.SSLContext | None = None,
+    **settings: Any,
+) -> _Connecting:
+    """Connect to a queue manager: by `Settings`, or by an address and settings by name.
+
+    Await it, or enter it with `async with`. `context` is for TLS with wishes of its own.
+    """
+    return _Connecting(made_settings(address, settings), context)

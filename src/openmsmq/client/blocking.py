@@ -1,0 +1,332 @@
+r"""The client for ordinary programs: every verb waits for its answer.
+
+    with connect("127.0.0.2") as manager:
+        orders = manager.create_queue(r"private$\orders")
+        orders.send("order 1", label="order")
+        message = orders.receive(timeout=5)
+
+Threads may share a connection and its queues: calls of several threads are under way at the same
+time. A transaction and a cursor belong to one thread at a time.
+"""
+
+from __future__ import annotations
+
+import functools
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from time import monotonic, sleep  # noqa: TID251 -- the client is no part of the core
+from types import TracebackType
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
+
+from openmsmq.client import manager_verbs, queue_verbs, transactions
+from openmsmq.client.engine import Keeper
+from openmsmq.client.errors import ConnectionLost
+from openmsmq.client.formatters import Formatter, find_formatter
+from openmsmq.client.link import Link, open_link
+from openmsmq.client.manager_verbs import ManagerHandle, QueueOptions
+from openmsmq.client.plans import Plan, PlanRun
+from openmsmq.client.queue import CursorHandle, QueueHandle
+from openmsmq.client.received import ReceivedMessage
+from openmsmq.client.settings import Settings, made_settings
+from openmsmq.client.transactions import TransactionHandle
+from openmsmq.model.errors import ReceiveTimeout
+from openmsmq.model.queue import AccessMode, ShareMode
+from openmsmq.model.transaction import TransactionState
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+_FIRST_PAUSE_S: Final = 0.02
+_LONGEST_PAUSE_S: Final = 1.0
+
+
+class Connection:
+    """Carries out plans, over a link that is made again when it was lost."""
+
+    def __init__(
+        self, settings: Settings, manager: ManagerHandle, context: ssl.SSLContext | None
+    ) -> None:
+        self.settings = settings
+        self._tls = settings.tls_context() if context is None else context
+        self._manager = manager
+        self._opening = threading.Lock()
+        self._closed = False
+        self._link = open_link(settings, self._tls)
+        manager.context.connected(self._link.welcome)
+
+    def run(self, make: Callable[[], Plan[Result]], keeper: Keeper) -> Result:
+        """Carry out a plan, again on a new link when that is safe."""
+        run = PlanRun(make)
+        while True:
+            link = self._ready()
+            try:
+                step = run.start()
+                while step is not None:
+                    step = run.answered(link.perform(step, keeper))
+                return run.result
+            except ConnectionLost as lost:
+                link.retire()
+                run.lost(lost)
+
+    def close(self) -> None:
+        """End the connection for good."""
+        self._closed = True
+        self._link.close()
+
+    def _ready(self) -> Link:
+        if not self._link.is_lost and not self._closed:
+            return self._link
+        with self._opening:
+            if self._closed:
+                raise ConnectionLost("the connection was closed")
+            if self._link.is_lost:
+                self._link = self._open_again()
+                self._manager.context.connected(self._link.welcome)
+            return self._link
+
+    def _open_again(self) -> Link:
+        give_up = monotonic() + self.settings.reconnect_within_s
+        pause = _FIRST_PAUSE_S
+        while True:
+            try:
+                return open_link(self.settings, self._tls)
+            except ConnectionLost:
+                if self._closed or monotonic() + pause > give_up:
+                    raise
+            sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+
+def _verb(
+    plan: Callable[Concatenate[Any, Arguments], Plan[Result]],
+) -> Callable[Concatenate[Any, Arguments], Result]:
+    """Make a method of a plan: it carries the plan out and gives its result."""
+
+    @functools.wraps(plan)
+    def verb(self: Any, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        return self.connection.run(lambda: plan(self, *args, **kwargs), self)  # type: ignore[no-any-return]
+
+    return verb
+
+
+class Transaction(TransactionHandle):
+    """Sends and receives that take effect together; `with` commits, or aborts on an exception."""
+
+    def __init__(self, connection: Connection, manager: ManagerHandle) -> None:
+        super().__init__(manager.context)
+        self.connection = connection
+
+    begin = _verb(transactions.begin)
+    prepare = _verb(transactions.prepare)
+    commit = _verb(transactions.commit)
+    abort = _verb(transactions.abort)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.state is not TransactionState.ACTIVE:
+            return
+        if error is None:
+            self.commit()
+        elif not isinstance(error, ConnectionLost):
+            self.abort()
+
+
+class Cursor(CursorHandle):
+    """A place in a queue, for looking at one message after the other."""
+
+    def __init__(self, queue: Queue, access: AccessMode) -> None:
+        super().__init__(queue, access)
+        self.connection = queue.connection
+
+    peek = _verb(queue_verbs.cursor_peek)
+    next = _verb(queue_verbs.cursor_next)
+    receive = _verb(queue_verbs.cursor_receive)
+    close = _verb(queue_verbs.cursor_close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Queue(QueueHandle):
+    """A queue to send to and to read from."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        manager: ManagerHandle,
+        name: str,
+        formatter: Formatter,
+        access: AccessMode | None = None,
+        share: ShareMode = ShareMode.DENY_NONE,
+    ) -> None:
+        super().__init__(manager.context, name, formatter, access, share)
+        self.connection = connection
+        self._manager = manager
+
+    send = _verb(queue_verbs.send)
+    send_many = _verb(queue_verbs.send_many)
+    receive = _verb(queue_verbs.receive)
+    receive_many = _verb(queue_verbs.receive_many)
+    peek = _verb(queue_verbs.peek)
+    peek_many = _verb(queue_verbs.peek_many)
+    receive_by_id = _verb(queue_verbs.receive_by_id)
+    peek_by_id = _verb(queue_verbs.peek_by_id)
+    receive_by_correlation_id = _verb(queue_verbs.receive_by_correlation_id)
+    peek_by_correlation_id = _verb(queue_verbs.peek_by_correlation_id)
+    receive_by_lookup_id = _verb(queue_verbs.receive_by_lookup_id)
+    peek_by_lookup_id = _verb(queue_verbs.peek_by_lookup_id)
+    fetch_range = _verb(queue_verbs.fetch_range)
+    remove_range = _verb(queue_verbs.remove_range)
+    purge = _verb(queue_verbs.purge)
+    move = _verb(queue_verbs.move)
+    properties = _verb(queue_verbs.properties)
+    count = _verb(queue_verbs.count)
+    change = _verb(queue_verbs.change)
+    delete = _verb(queue_verbs.delete)
+    open = _verb(queue_verbs.open_queue)
+    close = _verb(queue_verbs.close)
+
+    @property
+    def journal(self) -> Queue:
+        """The queue where copies of received messages are kept, if the queue keeps any."""
+        return self._beside("journal")
+
+    def subqueue(self, name: str) -> Queue:
+        """Give one of its subqueues; messages are moved there, never sent."""
+        return self._beside(name)
+
+    def _beside(self, suffix: str) -> Queue:
+        return Queue(self.connection, self._manager, f"{self.name};{suffix}", self.formatter)
+
+    def cursor(self) -> Cursor:
+        """Make a cursor at the front of the queue."""
+        return Cursor(self, AccessMode.RECEIVE)
+
+    def messages(
+        self, timeout: float | None = None, *, transaction: TransactionHandle | None = None
+    ) -> Iterator[ReceivedMessage]:
+        """Take one message after the other, until none comes within `timeout`.
+
+        Each message is received when it is asked for, so that leaving the loop loses none.
+        """
+        while True:
+            try:
+                message = self.receive(timeout, transaction=transaction)
+            except ReceiveTimeout:
+                return
+            yield message
+
+    def browse(self) -> Iterator[ReceivedMessage]:
+        """Look at the messages that are there, from first to last, and leave them."""
+        with Cursor(self, AccessMode.PEEK) as cursor:
+            while True:
+                try:
+                    message = cursor.next()
+                except ReceiveTimeout:
+                    return
+                yield message
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name}>"
+
+
+class QueueManager(ManagerHandle):
+    """A queue manager that this application is connected to."""
+
+    def __init__(self, settings: Settings, context: ssl.SSLContext | None = None) -> None:
+        super().__init__()
+        self.connection = Connection(settings, self, context)
+
+    @property
+    def settings(self) -> Settings:
+        """How to connect to it again, also from another process."""
+        return self.connection.settings
+
+    delete_queue = _verb(manager_verbs.delete_queue)
+    queues = _verb(manager_verbs.queues)
+    exists = _verb(manager_verbs.exists)
+    status = _verb(manager_verbs.status)
+    in_doubt = _verb(manager_verbs.in_doubt)
+    resolve = _verb(manager_verbs.resolve)
+    _create = _verb(manager_verbs.create)
+
+    def create_queue(
+        self,
+        path: str,
+        *,
+        formatter: str | Formatter | None = None,
+        **options: Unpack[QueueOptions],
+    ) -> Queue:
+        r"""Create a queue; `path` is a path name such as `private$\orders`."""
+        return self.queue(self._create(path, **options).path_name, formatter=formatter)
+
+    def queue(self, name: str, *, formatter: str | Formatter | None = None) -> Queue:
+        """Name a queue, by path name or format name; it is opened when it is first used."""
+        return Queue(self.connection, self, name, find_formatter(formatter))
+
+    def open(
+        self,
+        name: str,
+        access: AccessMode | None = None,
+        share: ShareMode = ShareMode.DENY_NONE,
+        *,
+        formatter: str | Formatter | None = None,
+    ) -> Queue:
+        """Open a queue. With an access mode it is opened now, and for that only."""
+        queue = Queue(self.connection, self, name, find_formatter(formatter), access, share)
+        if access is not None:
+            queue.open(access)
+        return queue
+
+    def begin(self) -> Transaction:
+        """Begin a transaction."""
+        transaction = Transaction(self.connection, self)
+        transaction.begin()
+        return transaction
+
+    def transaction(self) -> Transaction:
+        """Begin a transaction, for `with`: commits at the end, aborts on an exception."""
+        return self.begin()
+
+    def close(self) -> None:
+        """End the connection: waiting reads end, transactions that are not prepared abort."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<QueueManager {self.name} at {self.settings.address}>"
+
+
+def connect(
+    address: str | Settings = "127.0.0.1",
+    *,
+    context: ssl.SSLContext | None = None,
+    **settings: Any,
+) -> QueueManager:
+    """Connect to a queue manager: by `Settings`, or by an address and settings by name.
+
+    `context` is for TLS with wishes of its own, such as a client certificate.
+    """
+    return QueueManager(made_settings(address, settings), context)

@@ -1,0 +1,104 @@
+"""What an application can ask a queue manager for, beside its queues' messages, as plans."""
+
+from __future__ import annotations
+
+from typing import TypedDict, Unpack
+
+from openmsmq.api import messages as api
+from openmsmq.client.context import ClientContext
+from openmsmq.client.engine import Keeper
+from openmsmq.client.plans import Plan, ask, failure
+from openmsmq.model.errors import QueueNotFound
+from openmsmq.model.queue import QueuePrivacy
+
+
+class ManagerHandle(Keeper):
+    """What every verb of a queue manager works on."""
+
+    def __init__(self) -> None:
+        self._context = ClientContext()
+
+    @property
+    def context(self) -> ClientContext:
+        """Which connection is the current one, and who answers it."""
+        return self._context
+
+    @property
+    def name(self) -> str:
+        """The name of the queue manager."""
+        return self._context.manager_name
+
+
+class QueueOptions(TypedDict, total=False):
+    """What a new queue can be; its path apart."""
+
+    transactional: bool
+    journaling: bool
+    quota_kb: int | None
+    journal_quota_kb: int | None
+    label: str
+    authenticate: bool
+    privacy: QueuePrivacy | int
+
+
+def create(
+    manager: ManagerHandle,  # noqa: ARG001 -- all verbs begin with what they are a verb of
+    path: str,
+    **options: Unpack[QueueOptions],
+) -> Plan[api.QueueStatus]:
+    """Create a queue."""
+    request = api.CreateQueue(
+        path,
+        transactional=options.get("transactional", False),
+        journaling=options.get("journaling", False),
+        quota_kb=options.get("quota_kb"),
+        journal_quota_kb=options.get("journal_quota_kb"),
+        label=options.get("label", ""),
+        authentication_required=options.get("authenticate", False),
+        privacy=options.get("privacy", QueuePrivacy.OPTIONAL),
+    )
+    return (yield from ask(request, api.Queues)).queues[0]
+
+
+def delete_queue(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
+    """Delete a queue with everything in it."""
+    yield from ask(api.DeleteQueue(name), api.Done)
+
+
+def queues(
+    manager: ManagerHandle,  # noqa: ARG001
+    *,
+    everything: bool = False,
+) -> Plan[list[api.QueueStatus]]:
+    """Ask for all queues; with `everything` also journals, subqueues and system queues."""
+    return (yield from ask(api.ListQueues(everything), api.Queues)).queues
+
+
+def exists(manager: ManagerHandle, name: str) -> Plan[bool]:  # noqa: ARG001
+    """Ask whether there is a queue of this name."""
+    reply = yield api.GetQueue(name)
+    if isinstance(reply, api.Failed) and reply.code == QueueNotFound.code:
+        return False
+    if not isinstance(reply, api.Queues):
+        raise failure(reply)
+    return True
+
+
+def status(manager: ManagerHandle) -> Plan[api.Status]:  # noqa: ARG001
+    """Ask how the queue manager is."""
+    return (yield from ask(api.GetStatus(), api.Status))
+
+
+def in_doubt(manager: ManagerHandle) -> Plan[list[api.InDoubt]]:  # noqa: ARG001
+    """Ask for the prepared transactions that nobody has ended yet."""
+    return (yield from ask(api.ListTransactions(), api.Transactions)).transactions
+
+
+def resolve(
+    manager: ManagerHandle,  # noqa: ARG001
+    unit_of_work: bytes,
+    *,
+    commit: bool,
+) -> Plan[None]:
+    """Commit or abort a prepared transaction by its lasting name."""
+    yield from ask(api.Resolve(bytes(unit_of_work), commit), api.Done)

@@ -1,0 +1,311 @@
+"""Messages to send, and how they become packets. [MQMQ 2.2.20]
+
+What stands before and behind the message properties is the same for most messages of a queue, so
+a `PacketBuilder` encodes it once for each set of delivery options and keeps it.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping
+from typing import Final, Protocol, TypeAlias, TypedDict
+
+import msgspec
+
+from openmsmq.client.formatters.base import Formatter
+from openmsmq.client.formatters.nservicebus import write_headers
+from openmsmq.model import names
+from openmsmq.model.errors import (
+    IllegalFormatName,
+    IllegalPathName,
+    IllegalPropertySize,
+    IllegalPropertyValue,
+    LabelTooLong,
+    MsmqError,
+    PropertiesConflict,
+)
+from openmsmq.model.identity import NIL_GUID, Guid, MessageId, SequenceId
+from openmsmq.model.limits import (
+    IDENTIFIER_BYTES,
+    INFINITE_S,
+    LABEL_MAX_CHARACTERS,
+    PACKET_MAX_BYTES,
+    PRIORITY_DEFAULT_LEVEL,
+    PRIORITY_MAX_LEVEL,
+    REACH_QUEUE_DEFAULT_S,
+)
+from openmsmq.model.message import NO_CORRELATION
+from openmsmq.model.names import (
+    DirectFormatName,
+    FormatName,
+    PathName,
+    PrivateFormatName,
+    PublicFormatName,
+    parse_format_name,
+)
+from openmsmq.wire import packets
+from openmsmq.wire.cursor import ZEROS
+from openmsmq.wire.errors import EncodeError
+from openmsmq.wire.headers import base, message_properties, user
+from openmsmq.wire.headers.base import BaseHeader
+from openmsmq.wire.headers.debug import DebugHeader
+from openmsmq.wire.headers.message_properties import MessageProperties
+from openmsmq.wire.headers.queue_names import DirectName, PrivateName, PublicName, QueueName
+from openmsmq.wire.headers.transaction import TransactionHeader
+from openmsmq.wire.headers.user import UserHeader
+
+_SIZE: Final = struct.Struct("<I")
+_SIZE_START: Final = 8
+_SIZE_END: Final = _SIZE_START + _SIZE.size
+_FRAMES_MAX_COUNT: Final = 256
+_BITS: Final = {"acknowledge": 8, "message_class": 16, "body_type": 32, "application_tag": 32}
+
+# The sequence and its numbers are filled in by the queue manager.
+_NO_SEQUENCE: Final = TransactionHeader(SequenceId(0, 0), 0)
+
+
+class NamedQueue(Protocol):
+    """Something that knows the format name of its queue: an open queue."""
+
+    @property
+    def format_name(self) -> str:
+        """The format name of the queue."""
+
+
+QueueLike: TypeAlias = str | FormatName | NamedQueue
+Lifetime: TypeAlias = float | None
+"""Seconds; None is for ever."""
+
+
+class SendOptions(TypedDict, total=False):
+    """What `send` takes beside the body; the fields of `OutgoingMessage` say what each means."""
+
+    label: str
+    priority: int
+    recoverable: bool
+    correlation_id: bytes | MessageId
+    response_queue: QueueLike | None
+    admin_queue: QueueLike | None
+    acknowledge: int
+    reach_queue_within_s: Lifetime
+    receive_within_s: Lifetime
+    journal_on_failure: bool
+    journal_on_success: bool
+    application_tag: int
+    extension: bytes
+    headers: Mapping[str, str] | None
+    message_class: int
+    body_type: int | None
+    trace_queue: Guid | None
+    connector_type: Guid | None
+
+
+class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message as an application makes it. [MQDMPR 3.1.1.12]"""
+
+    body: object = b""
+    """What the queue's formatter can write: by default text, bytes, numbers, dates."""
+    label: str = ""
+    priority: int = PRIORITY_DEFAULT_LEVEL
+    """0 (least urgent) to 7; transactional queues keep the order of sending."""
+    recoverable: bool = False
+    """Whether it survives a restart. In a transaction it always does."""
+    correlation_id: bytes | MessageId = NO_CORRELATION
+    response_queue: QueueLike | None = None
+    admin_queue: QueueLike | None = None
+    acknowledge: int = 0
+    """An `AckRequest`: which acknowledgments the administration queue gets."""
+    reach_queue_within_s: Lifetime = REACH_QUEUE_DEFAULT_S
+    receive_within_s: Lifetime = None
+    journal_on_failure: bool = False
+    """Whether a copy goes to a dead-letter queue when the message cannot be delivered."""
+    journal_on_success: bool = False
+    """Whether a copy goes to the journal of this queue manager once it was delivered."""
+    application_tag: int = 0
+    extension: bytes = b""
+    headers: Mapping[str, str] | None = None
+    """Headers of NServiceBus; they are the extension, so give one or the other."""
+    message_class: int = 0
+    body_type: int | None = None
+    """None for the type that the formatter gives."""
+    trace_queue: Guid | None = None
+    """The public queue to which every hop reports."""
+    connector_type: Guid | None = None
+
+
+class PacketBuilder:
+    """Makes the packets for one destination."""
+
+    def __init__(self, direct_name: str, manager_name: str) -> None:
+        self._destination = DirectName(direct_name) if direct_name else None
+        self._manager_name = manager_name
+        self._frames: dict[object, tuple[bytes, bytes, bytes]] = {}
+
+    def build(self, message: OutgoingMessage, formatter: Formatter, transactional: bool) -> bytes:
+        """Give the packet of a message; the source, time and number in it are still zero."""
+        body_type, body = formatter.write(message.body)
+        if message.body_type is not None:
+            body_type = message.body_type
+        key = (
+            transactional,
+            message.priority,
+            message.recoverable,
+            message.response_queue,
+            message.admin_queue,
+            message.reach_queue_within_s,
+            message.receive_within_s,
+            message.journal_on_failure,
+            message.journal_on_success,
+            message.trace_queue,
+            message.connector_type,
+        )
+        frame = self._frames.get(key)
+        if frame is None:
+            frame = self._keep_frame(key, message, transactional)
+        start, middle, end = frame
+        properties, label, extension = _properties(message, body_type, body)
+        size = len(properties) + len(label) + len(extension) + len(body)
+        padding = ZEROS[-size & 3]
+        size += _SIZE_END + len(middle) + len(padding) + len(end)
+        if size > PACKET_MAX_BYTES:
+            raise IllegalPropertySize(
+                f"the message takes {size} bytes, {PACKET_MAX_BYTES} are allowed with its names "
+                "and label: send a shorter body"
+            )
+        return b"".join(
+            (start, _SIZE.pack(size), middle, properties, label, extension, body, padding, end)
+        )
+
+    def _keep_frame(
+        self, key: object, message: OutgoingMessage, transactional: bool
+    ) -> tuple[bytes, bytes, bytes]:
+        empty = packets.encode(self._frame_packet(message, transactional))
+        ending = b"" if message.trace_queue is None else DebugHeader(message.trace_queue).write()
+        properties_start = len(empty) - len(ending) - message_properties.FIXED_SIZE
+        frame = empty[:_SIZE_START], empty[_SIZE_END:properties_start], ending
+        if len(self._frames) >= _FRAMES_MAX_COUNT:
+            self._frames.clear()
+        self._frames[key] = frame
+        return frame
+
+    def _frame_packet(self, message: OutgoingMessage, transactional: bool) -> packets.UserMessage:
+        if not 0 <= message.priority <= PRIORITY_MAX_LEVEL:
+            raise IllegalPropertyValue(f"priority {message.priority}, where 0 to 7 is needed")
+        recoverable = message.recoverable or transactional
+        flags = (
+            (user.RECOVERABLE if recoverable else 0)
+            | (user.JOURNAL_ON_FAILURE if message.journal_on_failure else 0)
+            | (user.JOURNAL_ON_SUCCESS if message.journal_on_success else 0)
+        )
+        trace = message.trace_queue
+        priority = 0 if transactional else message.priority
+        return packets.UserMessage(
+            UserHeader(
+                NIL_GUID,
+                receive_within_s=_seconds(message.receive_within_s, "receive_within_s"),
+                flags=flags,
+                destination=self._destination,
+                admin_queue=self._name(message.admin_queue, "admin_queue"),
+                response_queue=self._name(message.response_queue, "response_queue"),
+                connector_type=message.connector_type,
+            ),
+            MessageProperties(),
+            BaseHeader(
+                priority | (0 if trace is None else base.TRACE),
+                _seconds(message.reach_queue_within_s, "reach_queue_within_s"),
+            ),
+            transaction=_NO_SEQUENCE if transactional else None,
+            debug=None if trace is None else DebugHeader(trace),
+        )
+
+    def _name(self, queue: QueueLike | None, where: str) -> QueueName:
+        if queue is None:
+            return None
+        name = queue if isinstance(queue, str) else getattr(queue, "format_name", queue)
+        if isinstance(name, str):
+            name = format_name_of(name, self._manager_name)
+        match name:
+            case DirectFormatName():
+                return DirectName(name.wire_text)
+            case PublicFormatName(queue=identifier, journal=False):
+                return PublicName(identifier)
+            case PrivateFormatName(queue_manager=manager, number=number, journal=False):
+                return PrivateName(manager, number)
+            case _:
+                raise IllegalPropertyValue(
+                    f"{where} {name}: give one queue, by DIRECT=, PUBLIC= or PRIVATE= or by path"
+                )
+
+
+def format_name_of(text: str, manager_name: str) -> FormatName:
+    """Read a format name, or make one of a path name seen from a queue manager."""
+    try:
+        if "=" in text:
+            return parse_format_name(text)
+        path = PathName.parse(text)
+    except names.IllegalPathName as error:
+        raise IllegalPathName(str(error)) from None
+    except names.IllegalName as error:
+        raise IllegalFormatName(str(error)) from None
+    if path.is_local:
+        path = PathName(manager_name, path.queue)
+    return DirectFormatName.from_path(path)
+
+
+def _properties(
+    message: OutgoingMessage, body_type: int, body: bytes
+) -> tuple[bytes, bytes, bytes]:
+    """Give the fixed part of the message properties, the label and the extension.
+
+    It packs what `MessageProperties` would write, without making one: this runs for every message.
+    """
+    correlation_id = message.correlation_id
+    if isinstance(correlation_id, MessageId):
+        correlation_id = correlation_id.to_bytes()
+    if len(correlation_id) != IDENTIFIER_BYTES:
+        raise IllegalPropertySize(f"correlation_id has {len(correlation_id)} bytes, 20 are needed")
+    extension = message.extension
+    if message.headers is not None:
+        if extension:
+            raise PropertiesConflict("headers and extension: both stand in the same place")
+        extension = write_headers(message.headers)
+    try:
+        label = message_properties.label_bytes(message.label)
+        fixed = message_properties.LAYOUT.pack(
+            message.acknowledge,
+            len(label) >> 1,
+            message.message_class,
+            correlation_id,
+            body_type,
+            message.application_tag,
+            len(body),
+            len(body),
+            0,
+            0,
+            0,
+            len(extension),
+        )
+    except (EncodeError, struct.error) as error:
+        raise _illegal(message, error) from None
+    return fixed, label, extension
+
+
+def _illegal(message: OutgoingMessage, error: Exception) -> MsmqError:
+    """Say which property is illegal. Kept apart from the packing, which runs for every message."""
+    if len(message.label.encode("utf-16-le", "surrogatepass")) > 2 * LABEL_MAX_CHARACTERS:
+        return LabelTooLong(f"label {message.label[:32]!r}… of {len(message.label)} characters")
+    for name, bits in _BITS.items():
+        value = getattr(message, name)
+        if value is not None and not 0 <= value < 1 << bits:
+            return IllegalPropertyValue(f"{name} {value} does not fit {bits} bits")
+    return IllegalPropertyValue(str(error))
+
+
+def _seconds(lifetime: Lifetime, where: str) -> int:
+    if lifetime is None:
+        return INFINITE_S
+    if not 0 <= lifetime < INFINITE_S:
+        raise IllegalPropertyValue(f"{where} {lifetime}: 0 to {INFINITE_S - 1} seconds, or None")
+    # A message that may live for half a second must not be dead on arrival.
+    return math.ceil(lifetime)

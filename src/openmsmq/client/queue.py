@@ -1,0 +1,206 @@
+"""A queue as an application holds it: its names, its open handles, its formatter.
+
+A queue opens itself for what is asked of it, once for each access, and again on a new connection.
+Opened with an access mode, it has that one handle only, as MSMQ has it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TypeGuard
+
+from openmsmq.api import messages as api
+from openmsmq.api.messages import AnyReply, AnyRequest, Entry
+from openmsmq.client.context import ClientContext
+from openmsmq.client.engine import Keeper
+from openmsmq.client.formatters.base import Formatter
+from openmsmq.client.outgoing import PacketBuilder, format_name_of
+from openmsmq.client.plans import Plan, ask
+from openmsmq.model.errors import StaleHandle
+from openmsmq.model.queue import AccessMode, ShareMode
+
+
+class QueueHandle(Keeper):
+    """What every verb of a queue works on. Threads may share it."""
+
+    def __init__(
+        self,
+        context: ClientContext,
+        name: str,
+        formatter: Formatter,
+        access: AccessMode | None = None,
+        share: ShareMode = ShareMode.DENY_NONE,
+    ) -> None:
+        self._context = context
+        self._name = name
+        self._formatter = formatter
+        self._access = access
+        self._share = share
+        self._generation = 0
+        self._handles: dict[AccessMode, int] = {}
+        self._builder: PacketBuilder | None = None
+        self._subqueues: dict[str, QueueHandle] = {}
+        self._kept: deque[tuple[tuple[int, int], Entry]] = deque()
+        self._late_generation = 0
+        self._late_count = 0
+
+    @property
+    def name(self) -> str:
+        """The path name or format name under which it was opened."""
+        return self._name
+
+    @property
+    def format_name(self) -> str:
+        """Its format name, as other queue managers can use it too."""
+        return str(format_name_of(self._name, self._context.manager_name))
+
+    @property
+    def formatter(self) -> Formatter:
+        """What writes and reads bodies."""
+        return self._formatter
+
+    @property
+    def context(self) -> ClientContext:
+        """The client it belongs to."""
+        return self._context
+
+    def handle(self, access: AccessMode) -> int | None:
+        """Give the handle that is open for this access on the current connection, if any."""
+        if self._generation != self._context.generation:
+            return None
+        if self._access is not None:
+            access = self._access
+        found = self._handles.get(access)
+        if found is None and access is AccessMode.PEEK:
+            found = self._handles.get(AccessMode.RECEIVE)
+        return found
+
+    def opening(self, access: AccessMode) -> Plan[int]:
+        """Open the queue for an access."""
+        access = self._access or access
+        generation = self._context.generation
+        opened = yield from ask(api.OpenQueue(self._name, access, self._share), api.Opened)
+        if generation != self._context.generation:
+            # Another thread has met a newer connection; on this one nothing works any more.
+            return opened.handle
+        if generation != self._generation:
+            self._generation = generation
+            self._handles = {}
+            self._builder = None
+        self._handles[access] = opened.handle
+        if self._builder is None:
+            self._builder = PacketBuilder(opened.direct_name, self._context.manager_name)
+        return opened.handle
+
+    def beside(self, suffix: str) -> QueueHandle:
+        """Give a subqueue of it, always the same one, so that it is opened once."""
+        found = self._subqueues.get(suffix)
+        if found is None:
+            found = QueueHandle(self._context, f"{self._name};{suffix}", self._formatter)
+            self._subqueues[suffix] = found
+        return found
+
+    @property
+    def builder(self) -> PacketBuilder:
+        """What makes packets for it, once it is open."""
+        return self._builder or PacketBuilder("", self._context.manager_name)
+
+    def closed(self) -> list[int]:
+        """Forget all handles; gives those that are open on the current connection."""
+        handles, self._handles = list(self._handles.values()), {}
+        if self._generation != self._context.generation:
+            handles.clear()
+        for subqueue in self._subqueues.values():
+            handles += subqueue.closed()
+        return handles
+
+    def gave_up(self, request: AnyRequest) -> None:
+        """Take note of a reader that has given up, and whose message may still come."""
+        if _takes_messages(request):
+            if self._late_generation != self._context.generation:
+                self._late_generation = self._context.generation
+                self._late_count = 0
+            self._late_count += 1
+
+    def keep(self, request: AnyRequest, reply: AnyReply) -> None:
+        """Keep messages that were received after their reader had given up."""
+        if not _takes_messages(request):
+            return
+        self._late_count -= 1
+        if isinstance(reply, api.Entries):
+            owner = self._owner(request.transaction)
+            self._kept.extend((owner, entry) for entry in reply.entries)
+
+    def take_kept(self, transaction: int) -> Entry | None:
+        """Give a message kept for this transaction, or for none."""
+        owner = self._owner(transaction)
+        for kept in self._kept:
+            if kept[0] == owner:
+                self._kept.remove(kept)
+                return kept[1]
+        return None
+
+    def _owner(self, transaction: int) -> tuple[int, int]:
+        # Numbers of transactions are good for one connection only.
+        return (self._context.generation, transaction) if transaction else (0, 0)
+
+    @property
+    def has_late(self) -> bool:
+        """Whether there are, or may be soon, messages for a reader who has given up."""
+        return bool(self._kept or self._late_count)
+
+    def is_settled(self) -> bool:
+        """Whether all who gave up have had their answers, or lost them with their connection."""
+        return not self._late_count or self._late_generation != self._context.generation
+
+
+def _takes_messages(request: AnyRequest) -> TypeGuard[api.Receive | api.Seek | api.Find]:
+    return isinstance(request, api.Receive | api.Seek | api.Find) and not request.peek
+
+
+class CursorHandle(Keeper):
+    """A place in a queue. It belongs to one connection and is stale on the next."""
+
+    def __init__(self, queue: QueueHandle, access: AccessMode) -> None:
+        self._queue = queue
+        self._access = access
+        self._generation = 0
+        self._numbers: tuple[int, int] | None = None
+        self.started = False
+        """Whether it has read its first message."""
+
+    @property
+    def queue(self) -> QueueHandle:
+        """The queue it walks through."""
+        return self._queue
+
+    def numbers(self) -> Plan[tuple[int, int]]:
+        """Give the handle of the queue and the number of the cursor, which is made if need be."""
+        generation = self._queue.context.generation
+        if self._numbers is not None:
+            if self._generation != generation:
+                raise StaleHandle(
+                    f"the connection was lost, and with it a cursor of {self._queue.name}: make "
+                    "another one"
+                )
+            return self._numbers
+        handle = self._queue.handle(self._access) or (yield from self._queue.opening(self._access))
+        created = yield from ask(api.CreateCursor(handle), api.CursorCreated)
+        self._generation = generation
+        self._numbers = handle, created.cursor
+        return self._numbers
+
+    def closed(self) -> int | None:
+        """Forget the cursor; gives its number when it is open on the current connection."""
+        numbers, self._numbers = self._numbers, None
+        if numbers is None or self._generation != self._queue.context.generation:
+            return None
+        return numbers[1]
+
+    def gave_up(self, request: AnyRequest) -> None:
+        """Let the queue take note of it."""
+        self._queue.gave_up(request)
+
+    def keep(self, request: AnyRequest, reply: AnyReply) -> None:
+        """Let the queue keep the messages."""
+        self._queue.keep(request, reply)

@@ -1,0 +1,424 @@
+"""What an application can do with a queue, as plans. Times are seconds, and None is for ever."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Final, Unpack
+
+import msgspec
+
+from openmsmq.api import messages as api
+from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
+from openmsmq.client.outgoing import OutgoingMessage, SendOptions
+from openmsmq.client.plans import Ahead, Collect, Plan, Until, ask, failure
+from openmsmq.client.queue import CursorHandle, QueueHandle
+from openmsmq.client.received import ReceivedMessage
+from openmsmq.client.transactions import TransactionHandle, TransactionLike, number_of
+from openmsmq.model.identity import MessageId
+from openmsmq.model.queue import AccessMode, QueuePrivacy, SeekAction
+
+SEND_MAX_COUNT: Final = 256
+"""Messages in one call of `send_many`."""
+
+SEND_MAX_BYTES: Final = 1 << 20
+"""Bytes after which a call of `send_many` takes no more messages."""
+
+SENDS_AHEAD_MAX_COUNT: Final = 4
+"""Calls of one `send_many` under way."""
+
+
+def send(
+    queue: QueueHandle,
+    body: object = b"",
+    *,
+    transaction: TransactionLike = None,
+    **options: Unpack[SendOptions],
+) -> Plan[MessageId]:
+    """Send a message: a body with options, or a whole `OutgoingMessage`.
+
+    The answer comes when the message is as durable as it asks to be. To a transactional queue,
+    send in a transaction, or with `SINGLE_MESSAGE`.
+    """
+    message = _message(body, options)
+    handle = queue.handle(AccessMode.SEND) or (yield from queue.opening(AccessMode.SEND))
+    number = number_of(transaction)
+    packet = queue.builder.build(message, queue.formatter, number != 0)
+    reply = yield api.Send(handle, [packet], number)
+    if type(reply) is not api.Sent:
+        raise failure(reply)
+    return MessageId(queue.context.manager, reply.numbers[0])
+
+
+def send_many(
+    queue: QueueHandle,
+    bodies: Iterable[object],
+    *,
+    transaction: TransactionLike = None,
+    **options: Unpack[SendOptions],
+) -> Plan[list[MessageId]]:
+    """Send many messages, bodies or whole `OutgoingMessage`s, with few calls under way at once.
+
+    Each call is all or none; for all of them together use a transaction. When some are refused,
+    the error's notes say how many were sent.
+    """
+    handle = queue.handle(AccessMode.SEND) or (yield from queue.opening(AccessMode.SEND))
+    under_way: deque[int] = deque()
+    sent: list[MessageId] = []
+    refused: list[Exception] = []
+    number = number_of(transaction)
+    try:
+        for packets in _packets(queue, bodies, options, number != 0, refused):
+            if len(under_way) == SENDS_AHEAD_MAX_COUNT:
+                _settle(queue, (yield Collect(under_way.popleft())), sent, refused)
+            if refused:
+                break
+            under_way.append((yield Ahead(api.Send(handle, packets, number))))
+        while under_way:
+            _settle(queue, (yield Collect(under_way.popleft())), sent, refused)
+    except ConnectionLost as lost:
+        # The messages that the iterable has given cannot be asked for again.
+        raise OutcomeUnknown("send_many", f"{lost}; {len(sent)} were accepted before") from lost
+    if refused:
+        refused[0].add_note(f"{len(sent)} of the messages were sent.")
+        raise refused[0]
+    return sent
+
+
+def _message(body: object, options: SendOptions) -> OutgoingMessage:
+    if not isinstance(body, OutgoingMessage):
+        return OutgoingMessage(body=body, **options)
+    return msgspec.structs.replace(body, **options) if options else body
+
+
+def _packets(
+    queue: QueueHandle,
+    bodies: Iterable[object],
+    options: SendOptions,
+    transactional: bool,
+    refused: list[Exception],
+) -> Iterator[list[bytes]]:
+    packets: list[bytes] = []
+    size = 0
+    build, formatter = queue.builder.build, queue.formatter
+    try:
+        for body in bodies:
+            packet = build(_message(body, options), formatter, transactional)
+            packets.append(packet)
+            size += len(packet)
+            if size >= SEND_MAX_BYTES or len(packets) == SEND_MAX_COUNT:
+                yield packets
+                packets, size = [], 0
+    except Exception as error:
+        # Raised only after the calls under way are settled; what was not sent yet stays unsent.
+        refused.append(error)
+        return
+    if packets:
+        yield packets
+
+
+def _settle(
+    queue: QueueHandle, reply: api.AnyReply, sent: list[MessageId], refused: list[Exception]
+) -> None:
+    if isinstance(reply, api.Sent):
+        sent += [MessageId(queue.context.manager, number) for number in reply.numbers]
+    else:
+        refused.append(failure(reply))
+
+
+# Reading from the front.
+
+
+def receive(
+    queue: QueueHandle,
+    timeout: float | None = None,
+    *,
+    transaction: TransactionHandle | None = None,
+) -> Plan[ReceivedMessage]:
+    """Take the first message, waiting for one; `ReceiveTimeout` when none comes in time."""
+    return (yield from _receive(queue, 1, timeout, False, transaction))[0]
+
+
+def receive_many(
+    queue: QueueHandle,
+    count: int,
+    timeout: float | None = None,
+    *,
+    transaction: TransactionHandle | None = None,
+) -> Plan[list[ReceivedMessage]]:
+    """Take up to `count` messages that are there, waiting only for the first."""
+    return (yield from _receive(queue, count, timeout, False, transaction))
+
+
+def peek(queue: QueueHandle, timeout: float | None = None) -> Plan[ReceivedMessage]:
+    """Look at the first message and leave it, waiting for one."""
+    return (yield from _receive(queue, 1, timeout, True, None))[0]
+
+
+def peek_many(
+    queue: QueueHandle, count: int, timeout: float | None = None
+) -> Plan[list[ReceivedMessage]]:
+    """Look at up to `count` messages from the front and leave them."""
+    return (yield from _receive(queue, count, timeout, True, None))
+
+
+def _receive(
+    queue: QueueHandle,
+    count: int,
+    timeout: float | None,
+    peeking: bool,
+    transaction: TransactionHandle | None,
+) -> Plan[list[ReceivedMessage]]:
+    number = number_of(transaction)
+    if queue.has_late and not peeking:
+        # An earlier reader may have given up just when its message came.
+        if not queue.is_settled():
+            yield Until(queue.is_settled)
+        kept = queue.take_kept(number)
+        if kept is not None:
+            return [ReceivedMessage(kept, queue.formatter)]
+    access = AccessMode.PEEK if peeking else AccessMode.RECEIVE
+    handle = queue.handle(access) or (yield from queue.opening(access))
+    reply = yield api.Receive(handle, count, _milliseconds(timeout), peeking, 0, False, number)
+    return _messages(queue, reply)
+
+
+def _messages(queue: QueueHandle, reply: api.AnyReply) -> list[ReceivedMessage]:
+    if type(reply) is not api.Entries:
+        raise failure(reply)
+    formatter = queue.formatter
+    return [ReceivedMessage(entry, formatter) for entry in reply.entries]
+
+
+def _milliseconds(timeout: float | None) -> int | None:
+    return None if timeout is None else max(0, math.ceil(timeout * 1000))
+
+
+# Reading by identifier.
+
+
+def receive_by_id(
+    queue: QueueHandle,
+    message_id: MessageId | bytes | str,
+    timeout: float | None = 0,
+    *,
+    transaction: TransactionHandle | None = None,
+) -> Plan[ReceivedMessage]:
+    r"""Take the message with this identifier: a `MessageId`, its bytes, or `{guid}\number`."""
+    request = api.Find(0, _identifier(message_id), None, _milliseconds(timeout))
+    return (yield from _find(queue, request, transaction))
+
+
+def peek_by_id(
+    queue: QueueHandle, message_id: MessageId | bytes | str, timeout: float | None = 0
+) -> Plan[ReceivedMessage]:
+    """Look at the message with this identifier."""
+    request = api.Find(0, _identifier(message_id), None, _milliseconds(timeout), True)
+    return (yield from _find(queue, request, None))
+
+
+def receive_by_correlation_id(
+    queue: QueueHandle,
+    correlation_id: MessageId | bytes | str,
+    timeout: float | None = 0,
+    *,
+    transaction: TransactionHandle | None = None,
+) -> Plan[ReceivedMessage]:
+    """Take the first message with this correlation identifier: the answer to a request."""
+    request = api.Find(0, None, _identifier(correlation_id), _milliseconds(timeout))
+    return (yield from _find(queue, request, transaction))
+
+
+def peek_by_correlation_id(
+    queue: QueueHandle, correlation_id: MessageId | bytes | str, timeout: float | None = 0
+) -> Plan[ReceivedMessage]:
+    """Look at the first message with this correlation identifier."""
+    request = api.Find(0, None, _identifier(correlation_id), _milliseconds(timeout), True)
+    return (yield from _find(queue, request, None))
+
+
+def _identifier(identifier: MessageId | bytes | str) -> bytes:
+    if isinstance(identifier, str):
+        identifier = MessageId.parse(identifier)
+    return identifier.to_bytes() if isinstance(identifier, MessageId) else identifier
+
+
+def _find(
+    queue: QueueHandle, request: api.Find, transaction: TransactionHandle | None
+) -> Plan[ReceivedMessage]:
+    access = AccessMode.PEEK if request.peek else AccessMode.RECEIVE
+    handle = queue.handle(access) or (yield from queue.opening(access))
+    reply = yield msgspec.structs.replace(
+        request, handle=handle, transaction=number_of(transaction)
+    )
+    return _messages(queue, reply)[0]
+
+
+def receive_by_lookup_id(
+    queue: QueueHandle,
+    lookup_id: int = 0,
+    seek: SeekAction | str = SeekAction.CURRENT,
+    *,
+    transaction: TransactionHandle | None = None,
+) -> Plan[ReceivedMessage]:
+    """Take the message at a lookup identifier, or the one before or behind it.
+
+    `seek` is `first`, `previous`, `current`, `next` or `last`. Never waits: `MessageNotFound`.
+    """
+    return (yield from _seek(queue, lookup_id, seek, False, transaction))
+
+
+def peek_by_lookup_id(
+    queue: QueueHandle, lookup_id: int = 0, seek: SeekAction | str = SeekAction.CURRENT
+) -> Plan[ReceivedMessage]:
+    """Look at the message at a lookup identifier, or at the one before or behind it."""
+    return (yield from _seek(queue, lookup_id, seek, True, None))
+
+
+def _seek(
+    queue: QueueHandle,
+    lookup_id: int,
+    seek: SeekAction | str,
+    peeking: bool,
+    transaction: TransactionHandle | None,
+) -> Plan[ReceivedMessage]:
+    access = AccessMode.PEEK if peeking else AccessMode.RECEIVE
+    handle = queue.handle(access) or (yield from queue.opening(access))
+    action = SeekAction(seek).value
+    reply = yield api.Seek(handle, action, lookup_id, peeking, number_of(transaction))
+    return _messages(queue, reply)[0]
+
+
+# Arrival numbers: how a stream of messages is read.
+
+
+def fetch_range(
+    queue: QueueHandle, start: int, stop: int, count: int = 1000, bytes_max: int = 4 << 20
+) -> Plan[list[api.Entry]]:
+    """Look at messages by arrival number, from `start` up to but without `stop`, as packets."""
+    handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
+    request = api.FetchRange(handle, start, stop, count, bytes_max)
+    return (yield from ask(request, api.Entries)).entries
+
+
+def remove_range(queue: QueueHandle, start: int, stop: int) -> Plan[int]:
+    """Take out messages by arrival number, as if received; gives how many."""
+    handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
+    return (yield from ask(api.RemoveRange(handle, start, stop), api.Removed)).count
+
+
+# The queue as a whole.
+
+
+def purge(queue: QueueHandle) -> Plan[int]:
+    """Delete all messages; gives how many."""
+    handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
+    return (yield from ask(api.Purge(handle), api.Removed)).count
+
+
+def move(
+    queue: QueueHandle,
+    message: ReceivedMessage | int,
+    target: QueueHandle | str,
+    *,
+    transaction: TransactionHandle | None = None,
+) -> Plan[None]:
+    """Move a message, named by itself or its lookup identifier, to a subqueue or back.
+
+    `target` is a subqueue by its name, or any queue of the family.
+    """
+    lookup_id = message if isinstance(message, int) else message.lookup_id
+    into = queue.beside(target) if isinstance(target, str) else target
+    handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
+    there = into.handle(AccessMode.MOVE) or (yield from into.opening(AccessMode.MOVE))
+    yield from ask(api.Move(handle, lookup_id, there, number_of(transaction)), api.Done)
+
+
+def properties(queue: QueueHandle) -> Plan[api.QueueStatus]:
+    """Ask for the queue as its manager sees it now: properties and counts."""
+    return (yield from ask(api.GetQueue(queue.name), api.Queues)).queues[0]
+
+
+def count(queue: QueueHandle) -> Plan[int]:
+    """Ask how many messages are in the queue, those that transactions hold included."""
+    return (yield from properties(queue)).message_count
+
+
+def change(
+    queue: QueueHandle,
+    *,
+    label: str | None = None,
+    journaling: bool | None = None,
+    quota_kb: int | None = None,
+    journal_quota_kb: int | None = None,
+    authenticate: bool | None = None,
+    privacy: QueuePrivacy | int | None = None,
+) -> Plan[api.QueueStatus]:
+    """Change properties of the queue; what is left out stays as it is."""
+    request = api.ChangeQueue(
+        queue.name, label, journaling, quota_kb, journal_quota_kb, authenticate, privacy
+    )
+    return (yield from ask(request, api.Queues)).queues[0]
+
+
+def delete(queue: QueueHandle) -> Plan[None]:
+    """Delete the queue with everything in it."""
+    yield from ask(api.DeleteQueue(queue.name), api.Done)
+
+
+def open_queue(queue: QueueHandle, access: AccessMode) -> Plan[None]:
+    """Open the queue now, and not when it is first used."""
+    yield from queue.opening(access)
+
+
+def close(queue: QueueHandle) -> Plan[None]:
+    """Give the handles of the queue back; waiting reads end, cursors are closed."""
+    for handle in queue.closed():
+        yield from ask(api.CloseQueue(handle), api.Done)
+
+
+# Cursors.
+
+
+def cursor_peek(cursor: CursorHandle, timeout: float | None = 0) -> Plan[ReceivedMessage]:
+    """Look at the message where the cursor is: the first one at the beginning."""
+    return (yield from _at_cursor(cursor, timeout, peeking=True, moving=False))
+
+
+def cursor_next(cursor: CursorHandle, timeout: float | None = 0) -> Plan[ReceivedMessage]:
+    """Move on and look at the message there; at the beginning, look at the first one."""
+    return (yield from _at_cursor(cursor, timeout, peeking=True, moving=cursor.started))
+
+
+def cursor_receive(
+    cursor: CursorHandle,
+    timeout: float | None = 0,
+    *,
+    transaction: TransactionHandle | None = None,
+) -> Plan[ReceivedMessage]:
+    """Take the message where the cursor is."""
+    return (yield from _at_cursor(cursor, timeout, False, False, transaction))
+
+
+def cursor_close(cursor: CursorHandle) -> Plan[None]:
+    """Give the cursor back."""
+    number = cursor.closed()
+    if number is not None:
+        yield from ask(api.CloseCursor(number), api.Done)
+
+
+def _at_cursor(
+    cursor: CursorHandle,
+    timeout: float | None,
+    peeking: bool,
+    moving: bool,
+    transaction: TransactionHandle | None = None,
+) -> Plan[ReceivedMessage]:
+    handle, number = yield from cursor.numbers()
+    reply = yield api.Receive(
+        handle, 1, _milliseconds(timeout), peeking, number, moving, number_of(transaction)
+    )
+    message = _messages(cursor.queue, reply)[0]
+    cursor.started = True
+    return message

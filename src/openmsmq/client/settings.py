@@ -1,0 +1,73 @@
+"""How to reach a queue manager. Settings can be pickled, so that other processes connect alike."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any, Final
+
+import msgspec
+
+API_PORT: Final = 1802
+"""TCP port of the application interface."""
+
+_UNIX: Final = "unix:"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a queue manager is, how to prove who asks, and how long to wait."""
+
+    address: str = "127.0.0.1"
+    """`host`, `host:port`, `[ipv6]:port`, or a Unix socket: `unix:path`, or a path with a slash."""
+    token: str = ""
+    tls: bool | str = False
+    """True trusts the authorities of the system; a text names a file of certificates to trust."""
+    connect_timeout_s: float = 10.0
+    call_timeout_s: float = 60.0
+    """How long an answer may take, beyond the time that the call itself waits for messages."""
+    reconnect_within_s: float = 15.0
+    """How long a lost connection is tried again; 0 gives up at once."""
+
+    @property
+    def unix_path(self) -> str | None:
+        """The path of the Unix socket, or None for TCP."""
+        if self.address.startswith(_UNIX):
+            return self.address.removeprefix(_UNIX)
+        return self.address if "/" in self.address else None
+
+    @property
+    def host_and_port(self) -> tuple[str, int]:
+        """The TCP endpoint."""
+        text = self.address
+        if text.startswith("["):
+            host, bracket, rest = text[1:].partition("]")
+            if not bracket or (rest and not rest.startswith(":")):
+                raise ValueError(f"{text!r} is no address: write [IPv6 address]:port")
+            port = rest[1:]
+        elif text.count(":") == 1:
+            host, _, port = text.partition(":")
+        else:
+            host, port = text, ""
+        if not host:
+            raise ValueError(f"{text!r} is no address: the host is missing")
+        return host, _port(port, text)
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        """Make what TLS needs, or None without TLS."""
+        if self.tls is False:
+            return None
+        return ssl.create_default_context(cafile=None if self.tls is True else self.tls)
+
+
+def made_settings(address: str | Settings, changes: dict[str, Any]) -> Settings:
+    """Make settings of what `connect` was given."""
+    if isinstance(address, Settings):
+        return msgspec.structs.replace(address, **changes)
+    return Settings(address=address, **changes)
+
+
+def _port(digits: str, text: str) -> int:
+    if not digits:
+        return API_PORT
+    if not (digits.isascii() and digits.isdecimal() and 0 < int(digits) < 65536):
+        raise ValueError(f"{text!r} is no address: the port is a number from 1 to 65535")
+    return int(digits)

@@ -1,0 +1,199 @@
+"""Creating, opening and showing queues, and the queue manager as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from openmsmq.api import messages as api
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.connections import Connection, OpenQueue
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.queue_table import QueueTable
+from openmsmq.manager.queues import LocalQueue
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import (
+    AccessDenied,
+    IllegalPropertyValue,
+    InvalidParameter,
+    PropertyNotAllowed,
+    SharingViolation,
+    UnsupportedAccessMode,
+)
+from openmsmq.model.identity import Guid
+from openmsmq.model.limits import JOURNAL_QUOTA_DEFAULT_KB, QUEUE_QUOTA_DEFAULT_KB
+from openmsmq.model.names import DirectFormatName, PathName
+from openmsmq.model.queue import AccessMode, QueuePrivacy, QueueProperties, ShareMode
+
+if TYPE_CHECKING:
+    import random
+
+
+class Administration:
+    """What applications ask about queues, rather than about messages."""
+
+    def __init__(
+        self,
+        config: ManagerConfig,
+        table: QueueTable,
+        counters: Counters,
+        ledger: Ledger,
+        rng: random.Random,
+        *,
+        started_time_s: int,
+    ) -> None:
+        self._config = config
+        self._table = table
+        self._counters = counters
+        self._ledger = ledger
+        self._rng = rng
+        self._started_time_s = started_time_s
+
+    def create(self, request: api.CreateQueue, now: Instant) -> LocalQueue:
+        """Create a private queue."""
+        path = self._table.local_path(request.path)
+        properties = QueueProperties(
+            identifier=Guid(self._rng.randbytes(16)),
+            path_name=path.path_text,
+            label=request.label,
+            created_time_s=now.unix_s,
+            modified_time_s=now.unix_s,
+            transactional=request.transactional,
+            journaling=request.journaling,
+            quota_kb=_quota(request.quota_kb, QUEUE_QUOTA_DEFAULT_KB),
+            journal_quota_kb=_quota(request.journal_quota_kb, JOURNAL_QUOTA_DEFAULT_KB),
+            authentication_required=request.authentication_required,
+            privacy=_privacy(request.privacy),
+        )
+        return self._table.create(path, properties)
+
+    def change(self, queue: LocalQueue, request: api.ChangeQueue, now: Instant) -> None:
+        """Change what may change: everything but path, number and `transactional`."""
+        if queue.role != "queue":
+            raise PropertyNotAllowed(f"{queue.name} has the properties of its queue")
+        changes = {
+            name: value
+            for name in (
+                "label",
+                "journaling",
+                "quota_kb",
+                "journal_quota_kb",
+                "authentication_required",
+            )
+            if (value := getattr(request, name)) is not None
+        }
+        if request.privacy is not None:
+            changes["privacy"] = _privacy(request.privacy)
+        self._table.change(
+            queue,
+            msgspec.structs.replace(queue.properties, **changes, modified_time_s=now.unix_s),
+        )
+        journal = queue.journal
+        if request.journal_quota_kb is not None and journal is not None:
+            self._table.change(
+                journal,
+                msgspec.structs.replace(journal.properties, quota_kb=request.journal_quota_kb),
+            )
+
+    def open(self, state: Connection, queue: LocalQueue, request: api.OpenQueue) -> OpenQueue:
+        """Open a queue, if nobody who has it open stands in the way (C-132)."""
+        try:
+            access = AccessMode(request.access)
+            share = ShareMode(request.share)
+        except ValueError as error:
+            raise InvalidParameter(str(error)) from None
+        opened = OpenQueue(state.take_handle(), state.id, queue, access, share)
+        if access is AccessMode.SEND and queue.role != "queue":
+            raise AccessDenied(f"{queue.name} takes no messages from applications")
+        if access is AccessMode.MOVE and queue.role not in ("queue", "subqueue"):
+            raise AccessDenied(f"messages cannot be moved into {queue.name}")
+        if access in (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN):
+            raise UnsupportedAccessMode(f"{queue.name} is not an outgoing queue")
+        if share is ShareMode.DENY_RECEIVE and not opened.reads:
+            raise UnsupportedAccessMode("only readers can keep other readers out")
+        if opened.reads:
+            if queue.closed_to_readers:
+                raise SharingViolation(f"{queue.name} is open for one reader only")
+            if share is ShareMode.DENY_RECEIVE and queue.reader_count:
+                raise SharingViolation(f"{queue.name} has other readers")
+            queue.reader_count += 1
+            queue.closed_to_readers = share is ShareMode.DENY_RECEIVE
+        queue.open_count += 1
+        return opened
+
+    def close(self, opened: OpenQueue) -> None:
+        """Undo what `open` noted."""
+        queue = opened.queue
+        queue.open_count -= 1
+        if opened.reads:
+            queue.reader_count -= 1
+            if opened.share is ShareMode.DENY_RECEIVE:
+                queue.closed_to_readers = False
+
+    def opened(self, opened: OpenQueue) -> api.Opened:
+        """Tell an application what it has opened."""
+        name = self._direct_name(opened.queue)
+        return api.Opened(
+            opened.handle,
+            opened.queue.name,
+            str(name),
+            name.wire_text,
+            opened.queue.properties.transactional,
+        )
+
+    def status_of(self, queue: LocalQueue) -> api.QueueStatus:
+        """Show a queue."""
+        properties, journal = queue.properties, queue.journal
+        return api.QueueStatus(
+            path_name=queue.name,
+            format_name=str(self._direct_name(queue)),
+            identifier=bytes(properties.identifier),
+            transactional=properties.transactional,
+            journaling=properties.journaling,
+            quota_kb=properties.quota_kb,
+            journal_quota_kb=properties.journal_quota_kb,
+            label=properties.label,
+            authentication_required=properties.authentication_required,
+            privacy=properties.privacy,
+            message_count=queue.count,
+            message_bytes=queue.size,
+            journal_message_count=0 if journal is None else journal.count,
+            journal_message_bytes=0 if journal is None else journal.size,
+            created_time_s=properties.created_time_s,
+            modified_time_s=properties.modified_time_s,
+            open_count=queue.open_count,
+            waiting_count=sum(not read.ended for read in queue.waiting),
+            last_arrival_number=self._counters.last_arrival,
+        )
+
+    def status(self, connections: int, transactions: int, now: Instant) -> api.Status:
+        """Show the queue manager."""
+        return api.Status(
+            manager_name=self._config.name,
+            manager=bytes(self._counters.identifier),
+            software=self._config.software,
+            queue_count=sum(queue.role == "queue" for queue in self._table),
+            message_count=sum(queue.count for queue in self._table),
+            message_bytes=self._table.totals.bytes,
+            connection_count=connections,
+            transaction_count=transactions,
+            started_time_s=self._started_time_s,
+            now_s=now.unix_s,
+        )
+
+    def _direct_name(self, queue: LocalQueue) -> DirectFormatName:
+        path = PathName.parse(f"{self._config.name}\\{queue.name}")
+        return DirectFormatName.from_path(path)
+
+
+def _quota(given: int | None, default: int) -> int:
+    return default if given is None else given
+
+
+def _privacy(value: int) -> QueuePrivacy:
+    try:
+        return QueuePrivacy(value)
+    except ValueError:
+        raise IllegalPropertyValue(f"privacy {value}; 0, 1 or 2") from None

@@ -1,0 +1,60 @@
+"""What an application has open: its connection, its queues, its cursors."""
+
+from __future__ import annotations
+
+from openmsmq.manager.queues import LocalQueue
+from openmsmq.manager.reads import Cursor
+from openmsmq.model.errors import InvalidHandle
+from openmsmq.model.queue import AccessMode, ShareMode
+
+
+class OpenQueue:
+    """A queue as one application has it open. [MQDMPR 3.1.1.17]"""
+
+    __slots__ = ("access", "connection", "handle", "queue", "share")
+
+    def __init__(
+        self, handle: int, connection: int, queue: LocalQueue, access: AccessMode, share: ShareMode
+    ) -> None:
+        self.handle = handle
+        self.connection = connection
+        self.queue = queue
+        self.access = access
+        self.share = share
+
+    @property
+    def reads(self) -> bool:
+        """Whether messages can be seen through it."""
+        return self.access in (AccessMode.RECEIVE, AccessMode.PEEK)
+
+
+class Connection:
+    """One application's connection and all that ends with it."""
+
+    __slots__ = ("cursors", "id", "next_handle", "queues", "transactions")
+
+    def __init__(self, number: int) -> None:
+        self.id = number
+        self.next_handle = 1
+        self.queues: dict[int, OpenQueue] = {}
+        self.cursors: dict[int, Cursor] = {}
+        self.transactions: set[int] = set()
+
+    def take_handle(self) -> int:
+        """Give a number that this connection has not used."""
+        self.next_handle += 1
+        return self.next_handle - 1
+
+    def queue(self, handle: int) -> OpenQueue:
+        """Find an open queue by its handle."""
+        try:
+            return self.queues[handle]
+        except KeyError:
+            raise InvalidHandle(f"no queue is open under handle {handle}") from None
+
+    def cursor(self, number: int, opened: OpenQueue) -> Cursor:
+        """Find a cursor of an open queue."""
+        cursor = self.cursors.get(number)
+        if cursor is None or cursor.owner is not opened:
+            raise InvalidHandle(f"the queue has no cursor {number}")
+        return cursor

@@ -1,0 +1,103 @@
+"""The ledger of a turn: what is to become durable, and what follows when it is.
+
+Everything a queue manager does in one turn is one batch. Nobody hears of it before the disk has
+it: replies, and everything others could see, wait in the ledger until `settle`. If the disk
+refuses, `revoke` undoes what memory already assumed, in reverse order.
+
+One batch at a time is on its way to the disk. What happens meanwhile is the next turn; it may build
+on what memory assumes, so it falls together with the batch before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from openmsmq.manager.outputs import Persist
+from openmsmq.manager.queues import LocalQueue
+from openmsmq.model.errors import MsmqError
+from openmsmq.storage import records
+from openmsmq.storage.port import Batch
+
+Undo = Callable[[MsmqError], None]
+
+
+class Turn:
+    """One batch and its consequences."""
+
+    __slots__ = ("batch", "done", "touched", "undo")
+
+    def __init__(self) -> None:
+        self.batch = Batch([], [])
+        self.done: list[Callable[[], None]] = []
+        self.undo: list[Undo] = []
+        self.touched: set[LocalQueue] = set()
+
+
+class Ledger:
+    """Collects the current turn and remembers the one on its way to the disk."""
+
+    def __init__(self) -> None:
+        self._turn = Turn()
+        self._ticket = 0
+        self._under_way: dict[int, Turn] = {}
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Make a record durable with this turn."""
+        self._turn.batch.changes.append((key, value))
+
+    def put_volatile(self, key: bytes, value: bytes) -> None:
+        """Keep a record in memory only."""
+        self._turn.batch.volatile.append((key, value))
+
+    def delete(self, key: bytes) -> None:
+        """Remove a record with this turn, wherever it is."""
+        self._turn.batch.changes.append((key, None))
+
+    def touch(self, queue: LocalQueue) -> None:
+        """Write the queue's counts with this turn."""
+        self._turn.touched.add(queue)
+
+    def when_done(self, action: Callable[[], None], undo: Undo) -> None:
+        """Do something once the turn is durable, or undo what was assumed when it fails."""
+        self._turn.done.append(action)
+        self._turn.undo.append(undo)
+
+    def seal(self) -> Persist | None:
+        """Close the turn; give what must be persisted, or None when its consequences may follow.
+
+        A turn that stores nothing has no one to wait for: it is settled here. While a batch is
+        under way the turn stays open.
+        """
+        if self._under_way:
+            return None
+        turn = self._turn
+        if not turn.batch:
+            if turn.done:
+                self._turn = Turn()
+                for action in turn.done:
+                    action()
+            return None
+        self._turn = Turn()
+        for queue in sorted(turn.touched, key=lambda touched: touched.id):
+            counts = records.encode_counts(queue.stored_count, queue.stored_bytes)
+            turn.batch.changes.append((records.counts_key(queue.id), counts))
+        self._ticket += 1
+        self._under_way[self._ticket] = turn
+        return Persist(self._ticket, turn.batch)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits to be sealed."""
+        return not self._turn.batch and not self._turn.done
+
+    def settle(self, ticket: int) -> None:
+        """The batch is durable: let everything follow."""
+        for action in self._under_way.pop(ticket).done:
+            action()
+
+    def revoke(self, ticket: int, error: MsmqError) -> None:
+        """The batch was refused: undo it and what was built on it, last first."""
+        later, self._turn = self._turn, Turn()
+        for turn in (later, self._under_way.pop(ticket)):
+            for undo in reversed(turn.undo):
+                undo(error)

@@ -1,0 +1,213 @@
+"""QueueManager: all inputs, one list of outputs, one deadline.
+
+Construction is recovery: the store a queue manager is given is what it goes on from, and an empty
+one makes a new queue manager. Nothing here waits, reads a clock or touches a disk; the driver
+persists what `take_outputs` asks for and says so with `persisted`. Only then do replies leave.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openmsmq.api import messages as api
+from openmsmq.manager.admin import Administration
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.connections import Connection
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.deadlines import Deadlines
+from openmsmq.manager.delivery import Delivery
+from openmsmq.manager.housekeeping import Housekeeping
+from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.outputs import Output
+from openmsmq.manager.queue_requests import QueueRequests
+from openmsmq.manager.queue_table import QueueTable
+from openmsmq.manager.read_requests import ReadRequests
+from openmsmq.manager.recovery import open_machine, restore_queues, restore_transactions
+from openmsmq.manager.replies import Replies
+from openmsmq.manager.sending import Sending
+from openmsmq.manager.transaction_requests import TransactionRequests
+from openmsmq.manager.transactions import TransactionWork
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import (
+    AccessDenied,
+    InsufficientResources,
+    InvalidParameter,
+    MsmqError,
+)
+from openmsmq.model.identity import Guid
+from openmsmq.model.queue import AccessMode
+from openmsmq.storage.port import StoreReader
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable
+
+
+class QueueManager:
+    """A queue manager as a value machine: the same inputs give the same outputs."""
+
+    def __init__(
+        self, config: ManagerConfig, rng: random.Random, reader: StoreReader, now: Instant
+    ) -> None:
+        self.config = config
+        ledger = self._ledger = Ledger()
+        replies = self._replies = Replies(ledger)
+        machine, is_new = open_machine(config, rng, reader)
+        counters = self._counters = Counters(machine, ledger)
+        if is_new:
+            counters.save()
+        table = QueueTable(config, counters, ledger, reader, rng)
+        self._deadlines = Deadlines(reader)
+        delivery = Delivery(table, counters, ledger, self._deadlines)
+        work = TransactionWork(table, delivery, ledger)
+        self._transactions = TransactionRequests(config, counters, ledger, work, replies, rng)
+        restore_queues(reader, table)
+        restore_transactions(reader, work, self._transactions.adopt)
+        self._housekeeping = Housekeeping(
+            table, delivery, self._deadlines, counters, ledger, reader
+        )
+        self._sending = Sending(config, table, delivery, counters)
+        self._reads = ReadRequests(
+            config,
+            table,
+            delivery,
+            self._deadlines,
+            self._housekeeping,
+            self._transactions,
+            replies,
+        )
+        admin = Administration(config, table, counters, ledger, rng, started_time_s=now.unix_s)
+        self._queues = QueueRequests(
+            config,
+            table,
+            ledger,
+            admin,
+            self._housekeeping,
+            self._reads,
+            self._transactions,
+            replies,
+        )
+        self._handlers = self._all_handlers()
+
+    def _all_handlers(self) -> dict[type, Callable[..., None]]:
+        reads, queues, transactions = self._reads, self._queues, self._transactions
+        return {
+            api.Send: self._send,
+            api.Receive: reads.receive,
+            api.Find: reads.receive,
+            api.Seek: reads.seek,
+            api.FetchRange: reads.fetch_range,
+            api.RemoveRange: reads.remove_range,
+            api.Cancel: reads.cancel,
+            api.Purge: reads.purge,
+            api.Move: reads.move,
+            api.OpenQueue: queues.open,
+            api.CloseQueue: queues.close,
+            api.CreateCursor: queues.create_cursor,
+            api.CloseCursor: queues.close_cursor,
+            api.CreateQueue: queues.create_queue,
+            api.ChangeQueue: queues.change_queue,
+            api.DeleteQueue: queues.delete_queue,
+            api.GetQueue: queues.get_queue,
+            api.ListQueues: queues.list_queues,
+            api.GetStatus: queues.get_status,
+            api.Begin: transactions.begin,
+            api.Prepare: transactions.prepare,
+            api.Commit: transactions.commit,
+            api.Abort: transactions.abort,
+            api.ListTransactions: transactions.list_in_doubt,
+            api.Resolve: transactions.resolve,
+        }
+
+    @property
+    def identifier(self) -> Guid:
+        """Who this queue manager is."""
+        return self._counters.identifier
+
+    # Inputs.
+
+    def connected(self, connection: int) -> None:
+        """An application has connected; the driver has let it in."""
+        self._replies.connections[connection] = Connection(connection)
+
+    def connection_lost(self, connection: int, now: Instant) -> None:
+        """An application is gone: its waits end, its queues close, its transactions abort."""
+        state = self._replies.connections.pop(connection)
+        for opened in list(state.queues.values()):
+            self._queues.close_queue(state, opened, None)
+        self._transactions.abort_all(state, now)
+        self._reads.serve_waiting(now)
+
+    def request(self, connection: int, call: int, request: api.AnyRequest, now: Instant) -> None:
+        """An application asks for something."""
+        state = self._replies.connections[connection]
+        if now.unix_s >= self._deadlines.next_s:
+            self._housekeeping.expire(now)
+        try:
+            handler = self._handlers.get(type(request))
+            if handler is None:
+                raise InvalidParameter(f"{type(request).__name__} is not expected here")
+            handler(state, call, request, now)
+        except MsmqError as error:
+            self._replies.fail(connection, call, error)
+        self._reads.serve_waiting(now)
+
+    def persisted(self, ticket: int, now: Instant) -> None:
+        """A batch is durable."""
+        self._ledger.settle(ticket)
+        self._reads.serve_waiting(now)
+
+    def persist_failed(self, ticket: int, error: MsmqError, now: Instant) -> None:
+        """A batch was refused; nothing of it is in the store."""
+        self._ledger.revoke(ticket, error)
+        self._reads.serve_waiting(now)
+
+    def wake(self, now: Instant) -> None:
+        """Time has passed."""
+        self._reads.end_timeouts(now)
+        self._housekeeping.run(now)
+        self._reads.serve_waiting(now)
+
+    # Outputs.
+
+    def take_outputs(self) -> list[Output]:
+        """Give what is to be done now. Call it after every input, until it gives nothing."""
+        persist = self._ledger.seal()
+        outputs, self._replies.outputs = self._replies.outputs, []
+        if persist is not None:
+            outputs.append(persist)
+        return outputs
+
+    def next_wake_ms(self, now: Instant) -> int | None:
+        """When to call `wake`, in ticks; None when nothing is due."""
+        due = [self._housekeeping.next_run_ms(now), self._reads.next_timeout_ms()]
+        return min((moment for moment in due if moment is not None), default=None)
+
+    # Internals.
+
+    def _send(self, state: Connection, call: int, request: api.Send, now: Instant) -> None:
+        opened = state.queue(request.handle)
+        if opened.access is not AccessMode.SEND:
+            raise AccessDenied(f"{opened.queue.name} is not open for sending")
+        self._reads.require_open(opened.queue)
+        own = request.transaction == api.OWN_TRANSACTION
+        work = None
+        if request.transaction and not own:
+            work = self._transactions.find(state, request.transaction)
+        sends, numbers = self._sending.accept(
+            opened.queue, request.packets, now, transactional=own or work is not None
+        )
+        reply = api.Sent(numbers, now.unix_s)
+        if work is None:
+            self._sending.put(opened.queue, sends, now, own_transaction=own)
+            self._replies.answer_when_done(state.id, call, reply)
+        else:
+            self._transactions.require_room(work, len(sends))
+            size = sum(len(send.packet) for send in sends)
+            if work.bytes + size > self.config.transaction_bytes_max:
+                raise InsufficientResources(
+                    f"a transaction may send {self.config.transaction_bytes_max} bytes"
+                )
+            work.bytes += size
+            work.sends += sends
+            self._replies.answer(state.id, call, reply)

@@ -1,0 +1,157 @@
+"""What applications ask about queues, and about the queue manager itself."""
+
+from __future__ import annotations
+
+from openmsmq.api import messages as api
+from openmsmq.manager.admin import Administration
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.connections import Connection, OpenQueue
+from openmsmq.manager.housekeeping import Housekeeping
+from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.queue_table import QueueTable
+from openmsmq.manager.read_requests import ReadRequests
+from openmsmq.manager.reads import Cursor
+from openmsmq.manager.replies import Replies
+from openmsmq.manager.transaction_requests import TransactionRequests
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import (
+    InsufficientResources,
+    InvalidHandle,
+    MsmqError,
+    OperationCancelled,
+    QueueDeleted,
+)
+from openmsmq.model.queue import AccessMode
+
+
+class QueueRequests:
+    """Opens, shows, creates, changes and deletes queues."""
+
+    def __init__(
+        self,
+        config: ManagerConfig,
+        table: QueueTable,
+        ledger: Ledger,
+        admin: Administration,
+        housekeeping: Housekeeping,
+        reads: ReadRequests,
+        transactions: TransactionRequests,
+        replies: Replies,
+    ) -> None:
+        self._config = config
+        self._table = table
+        self._ledger = ledger
+        self._admin = admin
+        self._housekeeping = housekeeping
+        self._reads = reads
+        self._transactions = transactions
+        self._replies = replies
+
+    def open(self, state: Connection, call: int, request: api.OpenQueue, _: Instant) -> None:
+        """Open a queue; a subqueue comes into being when a reader opens it."""
+        if len(state.queues) >= self._config.open_queues_max:
+            raise InsufficientResources(f"{self._config.open_queues_max} queues are open already")
+        makes_subqueues = request.access in (AccessMode.RECEIVE, AccessMode.PEEK, AccessMode.MOVE)
+        queue = self._table.find(request.name, create=makes_subqueues)
+        opened = self._admin.open(state, queue, request)
+        state.queues[opened.handle] = opened
+
+        def refused(error: MsmqError) -> None:
+            if opened.handle in state.queues:
+                self.close_queue(state, opened, error)
+            self._replies.fail(state.id, call, error)
+
+        reply = self._admin.opened(opened)
+        self._ledger.when_done(lambda: self._replies.answer(state.id, call, reply), refused)
+
+    def close(self, state: Connection, call: int, request: api.CloseQueue, _: Instant) -> None:
+        """Close a queue."""
+        closed = OperationCancelled("the queue was closed while the read waited")
+        self.close_queue(state, state.queue(request.handle), closed)
+        self._replies.answer(state.id, call, api.Done())
+
+    def close_queue(self, state: Connection, opened: OpenQueue, error: MsmqError | None) -> None:
+        """Close a queue because its application asks for it, or is gone."""
+        for read in list(opened.queue.waiting):
+            if read.opened is opened:
+                self._reads.end_read(read, error)
+        for number in [
+            number for number, cursor in state.cursors.items() if cursor.owner is opened
+        ]:
+            del state.cursors[number]
+        del state.queues[opened.handle]
+        self._admin.close(opened)
+
+    def create_cursor(
+        self, state: Connection, call: int, request: api.CreateCursor, _: Instant
+    ) -> None:
+        """Make a cursor."""
+        opened = state.queue(request.handle)
+        self._reads.require_readable(state, opened, peek=True, transaction=0)
+        if len(state.cursors) >= self._config.open_queues_max:
+            raise InsufficientResources(f"{self._config.open_queues_max} cursors are in use")
+        cursor = Cursor(state.take_handle(), opened)
+        state.cursors[cursor.id] = cursor
+        self._replies.answer(state.id, call, api.CursorCreated(cursor.id))
+
+    def close_cursor(
+        self, state: Connection, call: int, request: api.CloseCursor, _: Instant
+    ) -> None:
+        """Give up a cursor."""
+        if state.cursors.pop(request.cursor, None) is None:
+            raise InvalidHandle(f"there is no cursor {request.cursor}")
+        self._replies.answer(state.id, call, api.Done())
+
+    # Queues.
+
+    def create_queue(
+        self, state: Connection, call: int, request: api.CreateQueue, now: Instant
+    ) -> None:
+        """Create a queue."""
+        queue = self._admin.create(request, now)
+        self._replies.answer_when_done(state.id, call, api.Queues([self._admin.status_of(queue)]))
+
+    def change_queue(
+        self, state: Connection, call: int, request: api.ChangeQueue, now: Instant
+    ) -> None:
+        """Change the properties of a queue."""
+        queue = self._table.find(request.name)
+        self._admin.change(queue, request, now)
+        self._replies.answer_when_done(state.id, call, api.Queues([self._admin.status_of(queue)]))
+
+    def delete_queue(
+        self, state: Connection, call: int, request: api.DeleteQueue, now: Instant
+    ) -> None:
+        """Delete a queue and what is in it."""
+        family = self._table.delete(self._table.find(request.name))
+
+        def deleted() -> None:
+            for queue in family:
+                for read in list(queue.waiting):
+                    self._reads.end_read(read, QueueDeleted(queue.name))
+                self._housekeeping.delete(queue)
+            self._replies.answer(state.id, call, api.Done())
+
+        self._ledger.when_done(deleted, lambda error: self._replies.fail(state.id, call, error))
+        self._housekeeping.run(now)
+
+    def get_queue(self, state: Connection, call: int, request: api.GetQueue, _: Instant) -> None:
+        """Show one queue."""
+        queue = self._table.find(request.name)
+        self._replies.answer_when_done(state.id, call, api.Queues([self._admin.status_of(queue)]))
+
+    def list_queues(
+        self, state: Connection, call: int, request: api.ListQueues, _: Instant
+    ) -> None:
+        """Show all queues."""
+        queues = [
+            self._admin.status_of(queue)
+            for queue in self._table
+            if request.everything or queue.role == "queue"
+        ]
+        self._replies.answer(state.id, call, api.Queues(queues))
+
+    def get_status(self, state: Connection, call: int, _: api.GetStatus, now: Instant) -> None:
+        """Show the queue manager."""
+        status = self._admin.status(len(self._replies.connections), len(self._transactions), now)
+        self._replies.answer(state.id, call, status)

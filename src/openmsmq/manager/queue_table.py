@@ -1,0 +1,321 @@
+"""All queues of a queue manager: found by name, created, changed, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.queues import LocalQueue, Totals
+from openmsmq.model.errors import (
+    AccessDenied,
+    IllegalPathName,
+    InsufficientResources,
+    MsmqError,
+    NoDirectory,
+    QueueExists,
+    QueueNotFound,
+    RemoteMachineNotAvailable,
+    UnsupportedFormatName,
+)
+from openmsmq.model.identity import Guid
+from openmsmq.model.limits import JOURNAL_QUOTA_DEFAULT_KB
+from openmsmq.model.names import (
+    DirectFormatName,
+    FormatName,
+    LocalQueueName,
+    MachineFormatName,
+    PathName,
+    PrivateFormatName,
+    PublicFormatName,
+    QueueOnComputer,
+    SystemQueue,
+    parse_format_name,
+)
+from openmsmq.model.names.parts import fold
+from openmsmq.model.queue import QueueKind, QueueProperties
+from openmsmq.storage import records
+from openmsmq.storage.port import StoreReader
+from openmsmq.storage.records import QueueRecord
+
+if TYPE_CHECKING:
+    import random
+
+SYSTEM_QUEUES: Final = {
+    SystemQueue.JOURNAL: 1,
+    SystemQueue.DEAD_LETTER: 2,
+    SystemQueue.TRANSACTIONAL_DEAD_LETTER: 3,
+}
+"""The system queues are always there and have fixed numbers; applications' begin at 16."""
+
+
+class QueueTable:
+    """The queues by number and by name. Names are compared without regard to case."""
+
+    def __init__(
+        self,
+        config: ManagerConfig,
+        counters: Counters,
+        ledger: Ledger,
+        reader: StoreReader,
+        rng: random.Random,
+    ) -> None:
+        self._config = config
+        self._counters = counters
+        self._ledger = ledger
+        self._reader = reader
+        self._rng = rng
+        self.totals = Totals()
+        self._by_id: dict[int, LocalQueue] = {}
+        self._by_name: dict[str, LocalQueue] = {}
+        self._hosts = {fold(host) for host in (".", config.name, *config.addresses)}
+        for name, number in SYSTEM_QUEUES.items():
+            self._add_system_queue(name, number)
+
+    def __iter__(self) -> Iterator[LocalQueue]:
+        return iter(self._by_id.values())
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __contains__(self, queue: LocalQueue) -> bool:
+        return self._by_id.get(queue.id) is queue
+
+    def by_id(self, number: int) -> LocalQueue | None:
+        """Find a queue by its number."""
+        return self._by_id.get(number)
+
+    def system(self, name: SystemQueue) -> LocalQueue:
+        """Find a system queue."""
+        return self._by_id[SYSTEM_QUEUES[name]]
+
+    # Finding.
+
+    def find(self, name: str, *, create: bool = False) -> LocalQueue:
+        """Find a queue by path name or format name, as an application gives it.
+
+        With `create` a subqueue comes into being that was not there.
+        """
+        if "=" in name:
+            return self.find_format_name(parse_format_name(name), create=create)
+        path = PathName.parse(name)
+        self._require_local(path.computer, name)
+        return self._named(path.queue, name, create=create)
+
+    def find_format_name(self, name: FormatName, *, create: bool = False) -> LocalQueue:
+        """Find the queue of this computer that a format name names."""
+        match name:
+            case DirectFormatName():
+                self._require_local(name.host, str(name))
+                return self._named(name.queue, str(name), create=create)
+            case PrivateFormatName():
+                self._require_me(name.queue_manager, name)
+                return self._numbered(name.number, name, journal=name.journal)
+            case PublicFormatName():
+                return self._identified(name.queue, name, journal=name.journal)
+            case MachineFormatName():
+                self._require_me(name.queue_manager, name)
+                return self.system(name.queue)
+            case _:
+                raise UnsupportedFormatName(f"{name} names no single queue of this computer")
+
+    def local_path(self, name: str) -> LocalQueueName:
+        """Read the path name of a queue that is to be created here."""
+        path = PathName.parse(name)
+        self._require_local(path.computer, name)
+        if not isinstance(path.queue, LocalQueueName):
+            raise IllegalPathName(f"{name}: system queues are always there and cannot be created")
+        if path.queue.journal or path.queue.subqueue is not None:
+            raise IllegalPathName(f"{name}: journals and subqueues come with their queue")
+        if not path.queue.private:
+            raise NoDirectory(
+                rf"{name}: public queues need a directory; private$\{path.queue.name} does not"
+            )
+        return path.queue
+
+    # Changing.
+
+    def create(self, path: LocalQueueName, properties: QueueProperties) -> LocalQueue:
+        """Create a queue and its journal."""
+        if path.key in self._by_name:
+            raise QueueExists(path.path_text)
+        if len(self._by_id) + 2 > self._config.queues_max:
+            raise InsufficientResources(f"{self._config.queues_max} queues are allowed")
+        number = self._counters.take_queue()
+        properties = msgspec.structs.replace(
+            properties, private_number=number, manager=self._counters.identifier
+        )
+        queue = LocalQueue(number, path.path_text, properties, self._reader, self.totals)
+        journal = self._child(queue, "journal", f"{path.path_text};journal")
+        queue.journal = journal
+        self._write_new(queue)
+        self._write_new(journal)
+        return queue
+
+    def subqueue(self, parent: LocalQueue, name: str) -> LocalQueue:
+        """Find a subqueue, or create it: they come into being when they are first opened."""
+        found = parent.subqueues.get(fold(name))
+        if found is not None:
+            return found
+        if len(self._by_id) >= self._config.queues_max:
+            raise InsufficientResources(f"{self._config.queues_max} queues are allowed")
+        queue = self._child(parent, "subqueue", f"{parent.name};{name}")
+        parent.subqueues[fold(name)] = queue
+
+        def forget(_: MsmqError) -> None:
+            del parent.subqueues[fold(name)]
+
+        self._ledger.when_done(lambda: None, forget)
+        self._write_new(queue)
+        return queue
+
+    def change(self, queue: LocalQueue, properties: QueueProperties) -> None:
+        """Give a queue other properties."""
+        before = queue.properties
+        queue.properties = properties
+
+        def restore(_: MsmqError) -> None:
+            queue.properties = before
+
+        self._ledger.put(records.queue_key(queue.id), self._record(queue))
+        self._ledger.when_done(lambda: None, restore)
+
+    def delete(self, queue: LocalQueue) -> list[LocalQueue]:
+        """Take a queue, its journal and subqueues out of sight; give them, for their entries."""
+        if queue.role != "queue":
+            raise AccessDenied(f"{queue.name} goes only with the queue it belongs to")
+        family = [queue, *queue.subqueues.values()]
+        if queue.journal is not None:
+            family.append(queue.journal)
+        for member in family:
+            self._remove(member)
+            self._ledger.delete(records.queue_key(member.id))
+            self._ledger.delete(records.counts_key(member.id))
+            self._ledger.put(records.deleted_key(member.id), b"")
+
+        def restore(_: MsmqError) -> None:
+            for member in family:
+                self._insert(member)
+
+        self._ledger.when_done(lambda: None, restore)
+        return family
+
+    # Recovery.
+
+    def restore(self, number: int, record: QueueRecord, count: int, size: int) -> None:
+        """Take in a queue as the store has it; parents come before their children."""
+        parent = self._by_id.get(record.parent) if record.parent else None
+        queue = LocalQueue(
+            number,
+            record.properties.path_name,
+            record.properties,
+            self._reader,
+            self.totals,
+            role=record.role,
+            parent=parent,
+        )
+        queue.restore_counts(count, size)
+        if parent is not None and record.role == "journal":
+            parent.journal = queue
+        elif parent is not None:
+            parent.subqueues[fold(queue.name.rpartition(";")[2])] = queue
+        self._insert(queue)
+
+    def restore_counts(self, number: int, count: int, size: int) -> None:
+        """Take in the counts of a system queue."""
+        self._by_id[number].restore_counts(count, size)
+
+    # Internals.
+
+    def _named(self, name: QueueOnComputer, shown: str, *, create: bool) -> LocalQueue:
+        if isinstance(name, SystemQueue):
+            return self.system(name)
+        queue = self._by_name.get(name.key)
+        if queue is not None:
+            return queue
+        if create and name.subqueue is not None and not name.journal:
+            parent = self._by_name.get(LocalQueueName(name.name, name.private).key)
+            if parent is not None:
+                return self.subqueue(parent, name.subqueue)
+        raise QueueNotFound(shown)
+
+    def _numbered(self, number: int, name: FormatName, *, journal: bool) -> LocalQueue:
+        queue = self._by_id.get(number)
+        if queue is None or queue.properties.private_number != number:
+            raise QueueNotFound(str(name))
+        return self._journal_if(queue, journal, name)
+
+    def _identified(self, identifier: Guid, name: FormatName, *, journal: bool) -> LocalQueue:
+        for queue in self._by_id.values():
+            if queue.properties.identifier == identifier and queue.role == "queue":
+                return self._journal_if(queue, journal, name)
+        raise QueueNotFound(str(name))
+
+    def _journal_if(self, queue: LocalQueue, journal: bool, name: FormatName) -> LocalQueue:
+        if not journal:
+            return queue
+        if queue.journal is None:
+            raise QueueNotFound(str(name))
+        return queue.journal
+
+    def _require_local(self, host: str, shown: str) -> None:
+        if fold(host) not in self._hosts:
+            raise RemoteMachineNotAvailable(
+                f"{shown} is not on this computer ({self._config.name})"
+            )
+
+    def _require_me(self, manager: Guid, name: FormatName) -> None:
+        if manager != self._counters.identifier:
+            raise RemoteMachineNotAvailable(f"{name} is not on this computer")
+
+    def _add_system_queue(self, name: SystemQueue, number: int) -> None:
+        properties = QueueProperties(
+            identifier=Guid(bytes(15) + bytes((number,))),
+            path_name=name.path_text,
+            kind=QueueKind.SYSTEM,
+            transactional=name is SystemQueue.TRANSACTIONAL_DEAD_LETTER,
+            quota_kb=self._config.journal_quota_kb,
+        )
+        self._insert(
+            LocalQueue(number, name.path_text, properties, self._reader, self.totals, role="system")
+        )
+
+    def _child(self, parent: LocalQueue, role: str, name: str) -> LocalQueue:
+        properties = msgspec.structs.replace(
+            parent.properties,
+            identifier=Guid(self._rng.randbytes(16)),
+            path_name=name,
+            private_number=None,
+            journaling=False,
+            quota_kb=parent.properties.journal_quota_kb
+            if role == "journal"
+            else parent.properties.quota_kb,
+            journal_quota_kb=JOURNAL_QUOTA_DEFAULT_KB,
+        )
+        number = self._counters.take_queue()
+        return LocalQueue(
+            number, name, properties, self._reader, self.totals, role=role, parent=parent
+        )
+
+    def _write_new(self, queue: LocalQueue) -> None:
+        """Store a queue. It is found at once, so that no second one takes its name."""
+        self._insert(queue)
+        self._ledger.put(records.queue_key(queue.id), self._record(queue))
+        self._ledger.touch(queue)
+        self._ledger.when_done(lambda: None, lambda _: self._remove(queue))
+
+    def _record(self, queue: LocalQueue) -> bytes:
+        parent = 0 if queue.parent is None else queue.parent.id
+        return records.encode_record(QueueRecord(queue.properties, queue.role, parent))
+
+    def _insert(self, queue: LocalQueue) -> None:
+        self._by_id[queue.id] = queue
+        self._by_name[fold(queue.name)] = queue
+
+    def _remove(self, queue: LocalQueue) -> None:
+        self._by_id.pop(queue.id, None)
+        self._by_name.pop(fold(queue.name), None)

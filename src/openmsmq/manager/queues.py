@@ -1,0 +1,257 @@
+"""A queue and the order in which its messages are taken.
+
+The entries themselves are in the store. In memory a queue knows only how many there are, which of
+them somebody holds, and a floor: below it there is nothing to take. So a queue with a million
+messages costs no more memory than an empty one, and finding its front is one look into the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from openmsmq.model.limits import UNLIMITED_KB
+from openmsmq.model.message import MessageClass
+from openmsmq.model.queue import QueueProperties
+from openmsmq.storage import records
+
+if TYPE_CHECKING:
+    from openmsmq.manager.reads import WaitingRead
+    from openmsmq.storage.port import StoreReader
+
+SCAN_ROWS: Final = 256
+"""How many entries one look into the store brings when nobody says how many are wanted."""
+
+KILOBYTE: Final = 1024
+BEING_REMOVED: Final = 0
+"""Holder of an entry whose removal waits for the disk; transactions have numbers from 1."""
+
+Row = tuple[int, bytes]
+"""A lookup identifier and the value stored under it: facts, then the packet."""
+
+
+class Totals:
+    """The bytes of all messages of a queue manager."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
+class LocalQueue:
+    """One queue of this queue manager: an application's, a journal, a subqueue, a system queue."""
+
+    __slots__ = (
+        "closed_to_readers",
+        "doomed",
+        "express_bytes",
+        "express_count",
+        "express_ids",
+        "floor",
+        "held",
+        "id",
+        "journal",
+        "name",
+        "open_count",
+        "parent",
+        "properties",
+        "reader",
+        "reader_count",
+        "role",
+        "stored_bytes",
+        "stored_count",
+        "subqueues",
+        "totals",
+        "waiting",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        name: str,
+        properties: QueueProperties,
+        reader: StoreReader,
+        totals: Totals,
+        *,
+        role: str = "queue",
+        parent: LocalQueue | None = None,
+    ) -> None:
+        self.id = number
+        self.name = name
+        """The path name without the computer, such as `private$\\orders;journal`."""
+        self.properties = properties
+        self.reader = reader
+        self.totals = totals
+        self.role = role
+        self.parent = parent
+        self.journal: LocalQueue | None = None
+        self.subqueues: dict[str, LocalQueue] = {}
+        self.stored_count = 0
+        self.stored_bytes = 0
+        self.express_count = 0
+        self.express_bytes = 0
+        self.express_ids: set[int] = set()
+        self.floor = 0
+        self.held: dict[int, int] = {}
+        self.doomed: dict[int, MessageClass] = {}
+        """Held entries that were purged meanwhile, and why: given back, they are gone (C-126)."""
+        self.waiting: dict[WaitingRead, None] = {}
+        """The reads that wait here, the oldest first."""
+        self.open_count = 0
+        self.reader_count = 0
+        self.closed_to_readers = False
+
+    @property
+    def count(self) -> int:
+        """How many messages the queue has, those that transactions hold included."""
+        return self.stored_count + self.express_count
+
+    @property
+    def size(self) -> int:
+        """How many bytes the messages of the queue have."""
+        return self.stored_bytes + self.express_bytes
+
+    def room_for(self, size: int) -> bool:
+        """Whether so many more bytes stay within the quota; subqueues share their parent's."""
+        owner = self.parent if self.role == "subqueue" and self.parent is not None else self
+        quota_kb = owner.properties.quota_kb
+        if quota_kb == UNLIMITED_KB:
+            return True
+        used = owner.size + sum(sub.size for sub in owner.subqueues.values())
+        return used + size <= quota_kb * KILOBYTE
+
+    def count_in(self, lookup_id: int, size: int, *, express: bool) -> None:
+        """Account for a new entry."""
+        self.totals.bytes += size
+        if express:
+            self.express_ids.add(lookup_id)
+            self.express_count += 1
+            self.express_bytes += size
+        else:
+            self.stored_count += 1
+            self.stored_bytes += size
+
+    def count_out(self, lookup_id: int, size: int) -> bool:
+        """Account for an entry that goes; say whether it was an express one."""
+        self.totals.bytes -= size
+        if lookup_id in self.express_ids:
+            self.express_ids.discard(lookup_id)
+            self.express_count -= 1
+            self.express_bytes -= size
+            return True
+        self.stored_count -= 1
+        self.stored_bytes -= size
+        return False
+
+    def restore_counts(self, count: int, size: int) -> None:
+        """Take over the counts that the store has."""
+        self.totals.bytes += size - self.stored_bytes
+        self.stored_count, self.stored_bytes = count, size
+
+    def became_available(self, lookup_id: int) -> None:
+        """Take notice of an entry that readers can now take."""
+        self.floor = min(self.floor, lookup_id)
+
+    def release(self, lookup_id: int) -> None:
+        """Give back an entry that was held."""
+        del self.held[lookup_id]
+        self.floor = min(self.floor, lookup_id)
+
+    def let_go(self, rows: list[Row]) -> None:
+        """Forget entries that were held and are gone now."""
+        for lookup_id, _ in rows:
+            self.held.pop(lookup_id, None)
+        if self.doomed:
+            for lookup_id, _ in rows:
+                self.doomed.pop(lookup_id, None)
+
+    def front(self, count: int, bytes_max: int) -> list[Row]:
+        """Give the first available entries, at least one if there is any."""
+        found: list[Row] = []
+        size = 0
+        start = self.floor
+        held = self.held
+        while True:
+            wanted = min(count - len(found), SCAN_ROWS)
+            rows = self._scan(start, records.LOOKUP_MAX, wanted)
+            for key, value in rows:
+                lookup_id = int.from_bytes(key[5:], "big")
+                start = lookup_id + 1
+                if lookup_id in held:
+                    continue
+                found.append((lookup_id, value))
+                size += len(value)
+                if size >= bytes_max:
+                    break
+            if len(rows) < wanted or len(found) >= count or size >= bytes_max:
+                break
+        self.floor = found[0][0] if found else start
+        return found
+
+    def hold(self, rows: list[Row], holder: int) -> None:
+        """Take entries that `front` gave just now out of other readers' sight."""
+        held = self.held
+        for lookup_id, _ in rows:
+            held[lookup_id] = holder
+        if rows[0][0] == self.floor:
+            self.floor = rows[-1][0] + 1
+
+    def hold_all(self, rows: list[Row], holder: int) -> None:
+        """Hold entries wherever they are, also those that the same holder has already."""
+        held = self.held
+        for lookup_id, _ in rows:
+            held[lookup_id] = holder
+
+    def entry(self, lookup_id: int) -> bytes | None:
+        """Give what is stored for an entry, held or not."""
+        if not 0 <= lookup_id <= records.LOOKUP_MAX:
+            return None
+        return self.reader.get(records.entry_key(self.id, lookup_id))
+
+    def next_available(self, lookup_id: int, *, backwards: bool = False) -> Row | None:
+        """Give the nearest available entry behind `lookup_id`, or before it."""
+        for found, value in self.rows(lookup_id, backwards=backwards):
+            if found not in self.held:
+                return found, value
+        return None
+
+    def rows(self, lookup_id: int, *, backwards: bool = False) -> Iterator[Row]:
+        """Walk over all entries behind `lookup_id`, or before it, held ones included."""
+        start, stop = max(lookup_id + 1, 0), records.LOOKUP_MAX + 1
+        if backwards:
+            start, stop = 0, min(lookup_id, stop)
+        while start < stop:
+            rows = self._scan(start, stop - 1, SCAN_ROWS, reverse=backwards)
+            for key, value in rows:
+                found = int.from_bytes(key[5:], "big")
+                if backwards:
+                    stop = found
+                else:
+                    start = found + 1
+                yield found, value
+            if len(rows) < SCAN_ROWS:
+                return
+
+    def by_arrival(self, start: int, stop: int, count: int) -> list[Row]:
+        """Give entries with `start` <= arrival number < `stop`, lowest first, held or not."""
+        found: list[Row] = []
+        start, stop = max(start, 0), min(stop, records.ARRIVAL_MASK + 1)
+        for level in range(8):
+            base = level << 56
+            rows = self._scan(base + start, base + stop - 1, count)
+            found += ((int.from_bytes(key[5:], "big"), value) for key, value in rows)
+        found.sort(key=lambda row: row[0] & records.ARRIVAL_MASK)
+        return found[:count]
+
+    def _scan(
+        self, first: int, last: int, limit: int, *, reverse: bool = False
+    ) -> list[tuple[bytes, bytes]]:
+        if first > last:
+            return []
+        stop = (
+            records.entries_end(self.id)
+            if last >= records.LOOKUP_MAX
+            else records.entry_key(self.id, last + 1)
+        )
+        return self.reader.scan(records.entry_key(self.id, first), stop, limit, reverse=reverse)

@@ -1,0 +1,145 @@
+"""Administration acknowledgments: what became of a message, for its sender. [MQQB 3.1.7.15]"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from openmsmq.model.identity import NIL_GUID, Guid, MessageId
+from openmsmq.model.message import MessageClass, is_about_receiving, is_negative
+from openmsmq.model.names import (
+    DirectFormatName,
+    FormatName,
+    IllegalName,
+    PrivateFormatName,
+    PublicFormatName,
+)
+from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.headers import security, user
+from openmsmq.wire.headers.message_properties import (
+    NEGATIVE_ARRIVAL,
+    NEGATIVE_RECEIVE,
+    POSITIVE_ARRIVAL,
+    POSITIVE_RECEIVE,
+    MessageProperties,
+)
+from openmsmq.wire.headers.queue_names import (
+    DirectName,
+    PrivateName,
+    PrivateOnDestination,
+    PrivateOnSource,
+    PublicName,
+    QueueName,
+)
+from openmsmq.wire.headers.user import UserHeader
+from openmsmq.wire.packets import UserMessage, decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Report(msgspec.Struct, frozen=True):
+    """An acknowledgment and the queue it goes to."""
+
+    queue: FormatName
+    packet: bytes
+
+
+def report_for(packet: bytes, reason: MessageClass, local: Guid) -> Report | None:
+    """Make the acknowledgment that a message asked for in this case, if it did."""
+    try:
+        original = decode(packet)
+    except DecodeError:
+        return None
+    if not isinstance(original, UserMessage):
+        return None
+    if not original.properties.acknowledge & _wanted_for(reason):
+        return None
+    queue = _admin_queue(original.user, local)
+    if queue is None:
+        return None
+    return Report(queue, encode(_acknowledgment(original, reason, queue, local)))
+
+
+def _wanted_for(reason: MessageClass) -> int:
+    if is_negative(reason):
+        return NEGATIVE_RECEIVE if is_about_receiving(reason) else NEGATIVE_ARRIVAL
+    return POSITIVE_RECEIVE if is_about_receiving(reason) else POSITIVE_ARRIVAL
+
+
+def _admin_queue(header: UserHeader, local: Guid) -> FormatName | None:
+    match header.admin_queue:
+        case DirectName(text):
+            return _or_none(lambda: DirectFormatName.from_wire_text(text))
+        case PublicName(queue):
+            return PublicFormatName(queue)
+        case PrivateName(manager, number):
+            return PrivateFormatName(manager, number)
+        case PrivateOnSource(number):
+            return PrivateFormatName(header.source, number)
+        case PrivateOnDestination(number):
+            return PrivateFormatName(_destination_manager(header, local), number)
+        case _:
+            return None
+
+
+def _acknowledgment(
+    original: UserMessage, reason: MessageClass, queue: FormatName, local: Guid
+) -> UserMessage:
+    manager, destination = _destination(queue)
+    old = original.properties
+    # A reader of a negative acknowledgment wants to know what failed; an encrypted body would
+    # tell nothing to anybody but the one it was meant for.
+    shows_body = is_negative(reason) and not (
+        original.security is not None and original.security.flags & security.BODY_ENCRYPTED
+    )
+    body = old.body if shows_body else b""
+    return UserMessage(
+        UserHeader(
+            local,
+            manager,
+            flags=original.user.flags & user.DELIVERY,
+            destination=destination,
+            response_queue=_response_queue(original.user, local),
+        ),
+        MessageProperties(
+            body=body,
+            label=old.label,
+            message_class=reason,
+            correlation_id=MessageId(original.user.source, original.user.message_number).to_bytes(),
+            body_type=old.body_type if body else 0,
+            application_tag=old.application_tag,
+            body_size=len(body),
+            allocated_size=len(body),
+        ),
+    )
+
+
+def _destination(queue: FormatName) -> tuple[Guid, QueueName]:
+    match queue:
+        case PrivateFormatName():
+            return queue.queue_manager, PrivateOnDestination(queue.number)
+        case PublicFormatName():
+            return NIL_GUID, PublicName(queue.queue)
+        case DirectFormatName():
+            return NIL_GUID, DirectName(queue.wire_text)
+        case _:
+            return NIL_GUID, None
+
+
+def _response_queue(header: UserHeader, local: Guid) -> QueueName:
+    if isinstance(header.destination, PrivateOnDestination):
+        return PrivateName(_destination_manager(header, local), header.destination.number)
+    return header.destination
+
+
+def _destination_manager(header: UserHeader, local: Guid) -> Guid:
+    return local if header.destination_manager == NIL_GUID else header.destination_manager
+
+
+def _or_none(read: Callable[[], FormatName]) -> FormatName | None:
+    try:
+        return read()
+    except IllegalName:
+        return None

@@ -1,0 +1,93 @@
+"""What happens to packets on their way from an application into a queue. [MQDMPR 3.1.7.1.27]"""
+
+from __future__ import annotations
+
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.delivery import Delivery
+from openmsmq.manager.queue_table import QueueTable
+from openmsmq.manager.queues import LocalQueue
+from openmsmq.manager.transactions import numbered
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import (
+    AccessDenied,
+    InsufficientResources,
+    InvalidParameter,
+    MessageNotAuthenticated,
+    TransactionUsage,
+)
+from openmsmq.model.limits import PACKET_MAX_BYTES
+from openmsmq.model.queue import QueuePrivacy
+from openmsmq.storage.records import StagedSend
+from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.headers import base, user
+from openmsmq.wire.outline import Outline, outline
+
+
+class Sending:
+    """Checks and stamps what applications send."""
+
+    def __init__(
+        self, config: ManagerConfig, table: QueueTable, delivery: Delivery, counters: Counters
+    ) -> None:
+        self._config = config
+        self._table = table
+        self._delivery = delivery
+        self._counters = counters
+
+    def accept(
+        self, queue: LocalQueue, packets: list[bytes], now: Instant, *, transactional: bool
+    ) -> tuple[list[StagedSend], list[int]]:
+        """Check packets and stamp them; give them ready to be put, and their numbers."""
+        if transactional != queue.properties.transactional:
+            raise TransactionUsage(
+                f"{queue.name} is {'' if queue.properties.transactional else 'not '}transactional"
+                f", so it takes messages only {'in' if not transactional else 'outside'} "
+                "transactions"
+            )
+        found = [self._checked(packet, transactional) for packet in packets]
+        self._require_protection(queue, found)
+        self._delivery.require_room(queue, sum(map(len, packets)), self._config.quota_kb)
+        numbers = self._counters.take_messages(len(packets))
+        stamp, stage = self._delivery.stamp, self._delivery.stage
+        sends = [
+            stage(queue, stamp(packet, number, now.unix_s), outlined)
+            for packet, number, outlined in zip(packets, numbers, found, strict=True)
+        ]
+        return sends, numbers
+
+    def put(
+        self, queue: LocalQueue, sends: list[StagedSend], now: Instant, *, own_transaction: bool
+    ) -> None:
+        """Put accepted packets into their queue with this turn."""
+        if own_transaction:
+            sends = numbered(sends, self._counters.take_transaction())
+        self._delivery.put(queue, sends, now)
+        self._delivery.report_arrivals(sends, now)
+
+    def _checked(self, packet: bytes, transactional: bool) -> Outline:
+        if len(packet) > PACKET_MAX_BYTES:
+            raise InsufficientResources(
+                f"a message of {len(packet)} bytes; at most {PACKET_MAX_BYTES}"
+            )
+        try:
+            found = outline(packet)
+        except DecodeError as error:
+            raise InvalidParameter(f"not a message: {error}") from None
+        if found.packet_size != len(packet) or found.base_flags & base.SESSION:
+            raise InvalidParameter("not a message: its size and its bytes differ")
+        if bool(found.flags & user.TRANSACTION) != transactional:
+            raise TransactionUsage(
+                "a message has a transaction header if and only if it is sent in a transaction"
+            )
+        return found
+
+    def _require_protection(self, queue: LocalQueue, found: list[Outline]) -> None:
+        if queue.properties.authentication_required and any(
+            not outlined.flags & user.SECURITY for outlined in found
+        ):
+            raise MessageNotAuthenticated(f"{queue.name} takes only authenticated messages")
+        if queue.properties.privacy is QueuePrivacy.BODY and any(
+            not outlined.flags & user.SECURITY for outlined in found
+        ):
+            raise AccessDenied(f"{queue.name} takes only encrypted messages")

@@ -1,0 +1,208 @@
+"""What applications ask about transactions. [MQDMPR 3.1.4]"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openmsmq.api import messages as api
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.connections import Connection
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.replies import Replies
+from openmsmq.manager.transactions import Transaction, TransactionWork
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import InsufficientResources, MsmqError, TransactionSequence
+from openmsmq.model.identity import Guid
+from openmsmq.model.transaction import TransactionState
+
+if TYPE_CHECKING:
+    import random
+
+
+class TransactionRequests:
+    """Begins transactions and ends them; those that are prepared outlive their connection."""
+
+    def __init__(
+        self,
+        config: ManagerConfig,
+        counters: Counters,
+        ledger: Ledger,
+        work: TransactionWork,
+        replies: Replies,
+        rng: random.Random,
+    ) -> None:
+        self._config = config
+        self._counters = counters
+        self._ledger = ledger
+        self._work = work
+        self._replies = replies
+        self._rng = rng
+        self._transactions: dict[int, Transaction] = {}
+        self._next_transaction = 1
+
+    def __len__(self) -> int:
+        """How many transactions are under way."""
+        return len(self._transactions)
+
+    def begin(self, state: Connection, call: int, _: api.Begin, _now: Instant) -> None:
+        """Begin a transaction."""
+        if len(self._transactions) >= self._config.transactions_max:
+            raise InsufficientResources(f"{self._config.transactions_max} transactions are open")
+        work = self.adopt(Guid(self._rng.randbytes(16)), state.id)
+        state.transactions.add(work.number)
+
+        def refused(error: MsmqError) -> None:
+            self._forget(work)
+            self._replies.fail(state.id, call, error)
+
+        begun = api.Begun(work.number, bytes(work.unit_of_work))
+        self._ledger.when_done(lambda: self._replies.answer(state.id, call, begun), refused)
+
+    def adopt(self, unit_of_work: Guid, connection: int | None) -> Transaction:
+        """Take up a transaction: a new one, or one that the store has."""
+        number = self._next_transaction
+        self._next_transaction += 1
+        work = Transaction(number, self._counters.take_transaction(), unit_of_work, connection)
+        self._transactions[number] = work
+        return work
+
+    def commit(self, state: Connection, call: int, request: api.Commit, now: Instant) -> None:
+        """Commit a transaction of this connection, or a prepared one."""
+        work = self.find(state, request.transaction, prepared=True)
+        self._commit_work(work, state.id, call, now)
+
+    def _commit_work(self, work: Transaction, connection: int, call: int, now: Instant) -> None:
+        before = work.state
+        # Noted first, so undone last: by then the transaction holds its messages again.
+        self._ledger.when_done(lambda: None, lambda _: self._back_to(work, before, now))
+        self._work.commit(work, now)
+        work.state = TransactionState.COMMITTED
+
+        def committed() -> None:
+            self._forget(work)
+            self._replies.answer(connection, call, api.Done())
+
+        self._ledger.when_done(committed, lambda error: self._replies.fail(connection, call, error))
+
+    def abort(self, state: Connection, call: int, request: api.Abort, now: Instant) -> None:
+        """Abort a transaction of this connection, or a prepared one."""
+        self._abort_work(self.find(state, request.transaction, prepared=True), state.id, call, now)
+
+    def _abort_work(self, work: Transaction, connection: int, call: int, now: Instant) -> None:
+        lasting = work.state is TransactionState.PREPARED
+        self.end_abort(work, now)
+
+        def aborted() -> None:
+            self._replies.answer(connection, call, api.Done())
+
+        def refused(error: MsmqError) -> None:
+            # An active transaction is gone all the same: nothing of it was ever on the disk.
+            if lasting:
+                self._replies.fail(connection, call, error)
+            else:
+                aborted()
+
+        self._ledger.when_done(aborted, refused)
+
+    def abort_all(self, state: Connection, now: Instant) -> None:
+        """Abort what a connection that is gone has under way."""
+        for number in list(state.transactions):
+            self.end_abort(self._transactions[number], now)
+
+    def end_abort(self, work: Transaction, now: Instant) -> None:
+        """Abort a transaction because its application asks for it, or is gone."""
+        before = work.state
+        if before is TransactionState.COMMITTED:
+            return
+        if before is TransactionState.PREPARED:
+            self._ledger.when_done(
+                lambda: self._forget(work), lambda _: self._back_to(work, before, now)
+            )
+        else:
+            self._forget(work)
+        self._work.abort(work, now)
+        work.state = TransactionState.ABORTED
+
+    def _back_to(self, work: Transaction, state: TransactionState, now: Instant) -> None:
+        """Undo a change of state; an active transaction whose application is gone aborts."""
+        work.state = state
+        if state is TransactionState.ACTIVE and work.connection not in self._replies.connections:
+            self.end_abort(work, now)
+
+    def prepare(self, state: Connection, call: int, request: api.Prepare, now: Instant) -> None:
+        """Prepare a transaction: from then on only its coordinator decides."""
+        work = self.find(state, request.transaction)
+        self._work.prepare(work, now)
+        work.state = TransactionState.PREPARED
+        work.prepared_time_s = now.unix_s
+
+        def prepared() -> None:
+            # From now on it belongs to its coordinator, not to the connection.
+            if work.connection is not None:
+                self._leave(work)
+            self._replies.answer(state.id, call, api.Done())
+
+        def refused(error: MsmqError) -> None:
+            self._replies.fail(state.id, call, error)
+            self._back_to(work, TransactionState.ACTIVE, now)
+
+        self._ledger.when_done(prepared, refused)
+
+    def list_in_doubt(
+        self, state: Connection, call: int, _: api.ListTransactions, _now: Instant
+    ) -> None:
+        """List the prepared transactions."""
+        found = [
+            api.InDoubt(
+                bytes(work.unit_of_work),
+                work.prepared_time_s,
+                len(work.sends),
+                len(work.receives),
+            )
+            for work in self._transactions.values()
+            if work.state is TransactionState.PREPARED
+        ]
+        self._replies.answer(state.id, call, api.Transactions(found))
+
+    def resolve(self, state: Connection, call: int, request: api.Resolve, now: Instant) -> None:
+        """Commit or abort a prepared transaction by its lasting name."""
+        for work in self._transactions.values():
+            if work.unit_of_work == request.unit_of_work:
+                break
+        else:
+            raise TransactionSequence("no prepared transaction has this unit of work")
+        if work.state is not TransactionState.PREPARED:
+            raise TransactionSequence(f"the transaction is {work.state.value}, not prepared")
+        if request.commit:
+            self._commit_work(work, state.id, call, now)
+        else:
+            self._abort_work(work, state.id, call, now)
+
+    def find(self, state: Connection, number: int, *, prepared: bool = False) -> Transaction:
+        """Find a transaction that this connection may use."""
+        work = self._transactions.get(number)
+        if work is None or (work.connection != state.id and work.connection is not None):
+            raise TransactionSequence(f"this connection has no transaction {number}")
+        if work.state is TransactionState.ACTIVE and work.connection == state.id:
+            return work
+        if prepared and work.state is TransactionState.PREPARED:
+            return work
+        raise TransactionSequence(f"transaction {number} is {work.state.value}")
+
+    def _leave(self, work: Transaction) -> None:
+        state = self._replies.connections.get(work.connection or 0)
+        if state is not None:
+            state.transactions.discard(work.number)
+        work.connection = None
+
+    def _forget(self, work: Transaction) -> None:
+        self._leave(work)
+        self._transactions.pop(work.number, None)
+
+    def require_room(self, work: Transaction, count: int) -> None:
+        """Refuse messages that a transaction has no room for."""
+        if work.message_count + count > self._config.transaction_messages_max:
+            raise InsufficientResources(
+                f"a transaction may hold {self._config.transaction_messages_max} messages"
+            )

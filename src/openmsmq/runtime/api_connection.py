@@ -1,0 +1,371 @@
+"""One connection of an application: frames in, calls to the pump, answers out.
+
+A connection begins with `Hello`. Whatever a client does wrong costs its own connection only. A
+client that does not read its answers is not read from either, and one with many calls shares each
+turn with the others, so no client can make the server hold more than a bounded amount for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from enum import Enum
+from typing import TYPE_CHECKING, Final, cast
+
+import msgspec
+
+from openmsmq import __version__
+from openmsmq.api.framing import ApiError, FrameReader, encode_frame, encode_frames
+from openmsmq.api.messages import (
+    PROTOCOL_VERSION,
+    Answer,
+    AnyRequest,
+    Call,
+    Cancel,
+    CloseQueue,
+    Failed,
+    FetchRange,
+    Find,
+    Hello,
+    ListQueues,
+    Receive,
+    Seek,
+    Welcome,
+)
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import (
+    AccessDenied,
+    InsufficientResources,
+    InvalidParameter,
+    MsmqError,
+    ServiceNotAvailable,
+    UnsupportedOperation,
+)
+from openmsmq.runtime.clocks import read_clocks
+from openmsmq.runtime.limits import (
+    ANSWERS_PER_TURN_BYTES,
+    CALLS_PER_TURN_MAX_COUNT,
+    HELLO_MAX_BYTES,
+    READ_ANSWER_GUESS_BYTES,
+    READ_ANSWER_MAX_BYTES,
+    READ_ANSWER_MAX_COUNT,
+)
+from openmsmq.runtime.logs import Event
+from openmsmq.runtime.peers import may_enter, peer_of
+
+if TYPE_CHECKING:
+    import socket
+
+    from openmsmq.runtime.api_server import ApiServer
+
+SOFTWARE: Final = f"OpenMSMQ {__version__}"
+
+_HEAVY: Final = frozenset({Receive, Find, Seek, FetchRange, ListQueues})
+"""Requests whose answers may be large."""
+
+_WAITING: Final = frozenset({Receive, Find})
+"""Requests that may wait, and have done nothing while they do."""
+
+_ALWAYS_TAKEN: Final = frozenset({Cancel, CloseQueue})
+"""Requests that make waiting calls fewer."""
+
+
+class Door(msgspec.Struct, frozen=True):
+    """A place where applications come in, and what they have to show there."""
+
+    kind: str
+    token: bytes | None = None
+    group: int | None = None
+
+
+class State(Enum):
+    """How far a connection has come."""
+
+    GREETING = "greeting"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class ApiConnection(asyncio.BufferedProtocol):
+    """One connection, from its acceptance to its loss."""
+
+    def __init__(self, server: ApiServer, door: Door) -> None:
+        self._server = server
+        self._pump = server.pump
+        self._door = door
+        self._state = State.GREETING
+        self._peer = "?"
+        self._transport: asyncio.Transport
+        self._reader: FrameReader[Call] = FrameReader(Call)
+        self._first_bytes = b""
+        self._number = 0
+        self._under_way: dict[int, type] = {}
+        self._held = False
+        self._client_is_slow = False
+        self._answer_bytes = READ_ANSWER_GUESS_BYTES
+        self._hello_timer: asyncio.TimerHandle | None = None
+
+    # What the loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Look who it is."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=self._server.config.write_buffer_bytes)
+        reason = self._server.reason_to_refuse() or self._identify()
+        self._server.connections.add(self)
+        if reason is not None:
+            self._refuse(0, reason)
+            return
+        self._hello_timer = asyncio.get_running_loop().call_later(
+            self._server.config.hello_timeout_ms / 1000, self._hello_is_late
+        )
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the loop's own guess
+        """Lend the buffer that all connections share; what comes in is taken out at once."""
+        return self._server.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take the bytes that have come."""
+        if self._state is State.CLOSED:
+            return
+        data = bytes(self._server.buffer[:nbytes])
+        try:
+            if self._state is State.GREETING:
+                self._check_size(data)
+            self._reader.feed(data)
+            if not self._held:
+                self._take_calls()
+        except ApiError as error:
+            self._break(str(error))
+        except Exception as error:
+            self._pump.defect(error)
+
+    def pause_writing(self) -> None:
+        """Take no more calls: the client does not read what it has asked for."""
+        self._client_is_slow = True
+        self._hold()
+
+    def resume_writing(self) -> None:
+        """The client has caught up."""
+        self._client_is_slow = False
+        self._pump.defer(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        self._cancel_hello_timer()
+        self._server.connections.discard(self)
+        self._leave()
+        self._state = State.CLOSED
+        self._server.log.debug(
+            Event.DISCONNECTED, peer=self._peer, reason=None if exc is None else str(exc)
+        )
+        self._server.connection_ended()
+
+    # What the pump calls.
+
+    def deliver(self, answers: list[Answer]) -> None:
+        """Write answers."""
+        if self._state is not State.OPEN:
+            return
+        for answer in answers:
+            self._under_way.pop(answer.id, None)
+        try:
+            data = encode_frames(answers)
+        except ApiError:
+            data = b"".join(map(_frame_or_failure, answers))
+        self._transport.write(data)
+        typical = len(data) // len(answers)
+        self._answer_bytes = max(typical, (self._answer_bytes + typical) // 2)
+
+    def go_on(self) -> None:
+        """Take the calls that had to wait, then new ones."""
+        if self._state is State.CLOSED or self._client_is_slow or not self._held:
+            return
+        self._held = False
+        try:
+            self._take_calls()
+        except ApiError as error:
+            self._break(str(error))
+        except Exception as error:
+            self._pump.defect(error)
+        else:
+            if not self._held and not self._transport.is_closing():
+                self._transport.resume_reading()
+
+    # What the server calls.
+
+    def finish(self) -> None:
+        """End the connection in order: waiting reads fail, answers still leave."""
+        if self._state is State.OPEN:
+            waiting = [call for call, kind in self._under_way.items() if kind in _WAITING]
+            self._leave()
+            refusal = self._pump.refusal or ServiceNotAvailable("the queue manager is stopping")
+            failed = Failed(refusal.code, refusal.detail)
+            self._transport.write(encode_frames(Answer(call, failed) for call in waiting))
+        self._state = State.CLOSED
+        self._cancel_hello_timer()
+        if self._transport.can_write_eof():
+            # A close would reset the connection if the client is writing, and lose the answers.
+            self._transport.write_eof()
+            self._transport.resume_reading()
+        else:
+            self._transport.close()
+
+    @property
+    def has_answers_left(self) -> bool:
+        """Whether the client has yet to take bytes that were written for it."""
+        return self._transport.get_write_buffer_size() > 0
+
+    def abort(self) -> None:
+        """End the connection now."""
+        self._transport.abort()
+
+    # Calls.
+
+    def _take_calls(self) -> None:
+        pump = self._pump
+        now = read_clocks()
+        # Those under way now wait for something to happen; those taken below end with the turn.
+        room = self._server.config.calls_waiting_max - len(self._under_way)
+        left = min(room, CALLS_PER_TURN_MAX_COUNT)
+        heavy_left = max(1, ANSWERS_PER_TURN_BYTES // (self._answer_bytes + 1))
+        for call in self._reader.items():
+            if self._state is not State.OPEN:
+                if not self._let_in(call):
+                    return
+                continue
+            kind = type(call.request)
+            if pump.refusal is not None or (room <= 0 and kind not in _ALWAYS_TAKEN):
+                self._decline(call.id)
+                continue
+            self._begin(call, kind, now)
+            left -= 1
+            heavy_left -= kind in _HEAVY
+            if left == 0 or heavy_left == 0 or self._client_is_slow:
+                self._hold()
+                pump.defer(self)
+                return
+        pump.schedule()
+
+    def _begin(self, call: Call, kind: type, now: Instant) -> None:
+        if call.id in self._under_way:
+            raise ApiError(f"call {call.id} is still under way: number calls differently")
+        self._under_way[call.id] = kind
+        request = _bounded(call.request) if kind in _HEAVY else call.request
+        self._pump.request(self._number, call.id, request, now)
+
+    def _decline(self, call: int) -> None:
+        refusal = self._pump.refusal or InsufficientResources(
+            f"{len(self._under_way)} calls of this connection wait already: "
+            "cancel some, or open another connection"
+        )
+        failed = Failed(refusal.code, refusal.detail)
+        self._transport.write(encode_frame(Answer(call, failed)))
+
+    def _hold(self) -> None:
+        if not self._held and self._state is not State.CLOSED:
+            self._held = True
+            if not self._transport.is_closing():
+                self._transport.pause_reading()
+
+    # Beginning and end.
+
+    def _identify(self) -> MsmqError | None:
+        if self._door.kind != "unix":
+            name = self._transport.get_extra_info("peername")
+            self._peer = f"{name[0]}:{name[1]}" if name else "already gone"
+            return None
+        connection = cast("socket.socket", self._transport.get_extra_info("socket"))
+        peer = peer_of(connection)
+        if peer is None:
+            self._peer = "unix"
+            return None
+        self._peer = str(peer)
+        if may_enter(peer, self._door.group):
+            return None
+        return AccessDenied(f"{peer} may not use this socket")
+
+    def _check_size(self, data: bytes) -> None:
+        """Refuse a long first frame before any of it is kept."""
+        if len(self._first_bytes) < 4:
+            self._first_bytes += data[: 4 - len(self._first_bytes)]
+        if len(self._first_bytes) == 4:
+            length = int.from_bytes(self._first_bytes, "little")
+            if length > HELLO_MAX_BYTES:
+                raise ApiError(f"a first frame of {length} bytes; at most {HELLO_MAX_BYTES}")
+
+    def _let_in(self, call: Call) -> bool:
+        hello = call.request
+        refusal = self._pump.refusal
+        if not isinstance(hello, Hello):
+            refusal = InvalidParameter("the first call of a connection must be Hello")
+        elif hello.version != PROTOCOL_VERSION:
+            refusal = UnsupportedOperation(
+                f"this queue manager speaks version {PROTOCOL_VERSION} of the application "
+                f"interface, the client version {hello.version}: use the same version of OpenMSMQ"
+            )
+        elif self._door.token is not None and not hmac.compare_digest(
+            self._door.token, hello.token.encode("utf-8", "replace")
+        ):
+            refusal = AccessDenied("the token is missing or wrong: connect with the right one")
+        if refusal is not None:
+            self._refuse(call.id, refusal)
+            return False
+        self._cancel_hello_timer()
+        self._state = State.OPEN
+        self._number = self._pump.connected(self)
+        self._server.log.debug(Event.CONNECTED, peer=self._peer, door=self._door.kind)
+        welcome = Welcome(
+            PROTOCOL_VERSION, SOFTWARE, self._server.manager_name, self._server.manager_id
+        )
+        self._transport.write(encode_frame(Answer(call.id, welcome)))
+        return True
+
+    def _hello_is_late(self) -> None:
+        self._refuse(0, ServiceNotAvailable("no Hello came in time"))
+
+    def _refuse(self, call: int, refusal: MsmqError) -> None:
+        self._state = State.CLOSED
+        self._cancel_hello_timer()
+        self._server.note_refusal(self._peer, self._door.kind, refusal.detail)
+        failed = Failed(refusal.code, refusal.detail)
+        self._transport.write(encode_frame(Answer(call, failed)))
+        self._transport.close()
+
+    def _break(self, reason: str) -> None:
+        """End the connection of a client that says what nobody understands."""
+        self._server.log.warning(Event.CONNECTION_BROKEN, peer=self._peer, reason=reason)
+        self._leave()
+        self._state = State.CLOSED
+        self._transport.close()
+
+    def _leave(self) -> None:
+        if self._state is State.OPEN:
+            self._pump.disconnected(self._number)
+            self._under_way.clear()
+
+    def _cancel_hello_timer(self) -> None:
+        if self._hello_timer is not None:
+            self._hello_timer.cancel()
+            self._hello_timer = None
+
+
+def _bounded(request: AnyRequest) -> AnyRequest:
+    """Ask for no more than one answer can carry; both numbers are upper bounds anyway."""
+    if isinstance(request, Receive | FetchRange) and (
+        request.bytes_max > READ_ANSWER_MAX_BYTES or request.count > READ_ANSWER_MAX_COUNT
+    ):
+        return msgspec.structs.replace(
+            request,
+            bytes_max=min(request.bytes_max, READ_ANSWER_MAX_BYTES),
+            count=min(request.count, READ_ANSWER_MAX_COUNT),
+        )
+    return request
+
+
+def _frame_or_failure(answer: Answer) -> bytes:
+    try:
+        return encode_frame(answer)
+    except ApiError as error:
+        refused = InsufficientResources(str(error))
+        return encode_frame(Answer(answer.id, Failed(refused.code, refused.detail)))

@@ -1,0 +1,19 @@
+"""The only place where clocks are read."""
+
+from __future__ import annotations
+
+import time
+
+from openmsmq.model.clock import Instant
+
+
+def read_clocks() -> Instant:
+    """Give this moment."""
+    return Instant(time.monotonic_ns() // 1_000_000, time.time_ns() // 1_000_000_000)
+
+
+def timestamp() -> str:
+    """Give this moment as a log writes it: UTC, with milliseconds."""
+    seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+    date = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    return f"{date}.{nanoseconds // 1_000_000:03d}Z"

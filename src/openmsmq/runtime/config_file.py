@@ -1,0 +1,304 @@
+"""How a server is set up: defaults, then a TOML file, then OPENMSMQ_ variables, then flags.
+
+`ServerConfig` is the one list of options. The flags of `openmsmq serve`, the environment
+variables, the keys of the file and the reference page are all made from it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import re
+import socket
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from openmsmq.model.limits import (
+    JOURNAL_QUOTA_DEFAULT_KB,
+    MANAGER_QUOTA_DEFAULT_KB,
+    UNLIMITED_KB,
+)
+from openmsmq.runtime import limits
+from openmsmq.runtime.logs import Format, Level
+
+VARIABLE_PREFIX: Final = "OPENMSMQ_"
+STORE_FOLDER: Final = "store"
+"""The store's place below the data directory."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,255}")
+_ALIKE: Final = 0.75
+"""How similar a misspelt variable is to the one that was meant; others may use the prefix too."""
+
+
+class ConfigError(Exception):
+    """An option is wrong; the sentence says which, where, and what it could be."""
+
+
+class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an operator decides about a server."""
+
+    name: Annotated[
+        str, Meta(description="Computer name of the queue manager. Empty: the host's, upper-cased.")
+    ] = ""
+    data: Annotated[
+        str, Meta(description="Directory for everything the queue manager keeps. Required.")
+    ] = ""
+    address: Annotated[str, Meta(description="IP address (or host name) to listen on.")] = (
+        "127.0.0.1"
+    )
+    also_known_as: Annotated[
+        tuple[str, ...],
+        Meta(description="Further host names and IP addresses by which others address it."),
+    ] = ()
+    api_tcp: Annotated[bool, Meta(description="Whether applications may connect by TCP.")] = True
+    api_port: Annotated[
+        int, Meta(ge=0, le=65535, description="TCP port for applications; 0 takes a free one.")
+    ] = limits.API_PORT
+    api_socket: Annotated[
+        str,
+        Meta(
+            description="Unix socket for applications, relative to the data directory; "
+            "`none` for no socket."
+        ),
+    ] = "api.sock"
+    api_socket_group: Annotated[
+        str,
+        Meta(
+            description="Group that may use the Unix socket beside the server's own user and root."
+        ),
+    ] = ""
+    token_file: Annotated[
+        str, Meta(description="File with the token that applications must show on TCP.")
+    ] = ""
+    allow_remote_without_token: Annotated[
+        bool,
+        Meta(description="Whether to listen on other than loopback addresses without a token."),
+    ] = False
+    tls_cert: Annotated[
+        str, Meta(description="Certificate chain in PEM; with it, TCP is TLS only.")
+    ] = ""
+    tls_key: Annotated[
+        str, Meta(description="Private key in PEM. Empty: it is in the certificate's file.")
+    ] = ""
+    quota_kb: Annotated[
+        int, Meta(ge=1, le=UNLIMITED_KB, description="Room for the messages of all queues.")
+    ] = MANAGER_QUOTA_DEFAULT_KB
+    journal_quota_kb: Annotated[
+        int, Meta(ge=1, le=UNLIMITED_KB, description="Room for the journal of the queue manager.")
+    ] = JOURNAL_QUOTA_DEFAULT_KB
+    checkpoint_bytes: Annotated[
+        int,
+        Meta(
+            ge=limits.CHECKPOINT_MIN_BYTES,
+            description="Size of a journal file of the store. Larger: faster with a backlog, "
+            "more memory, longer start after a crash.",
+        ),
+    ] = limits.CHECKPOINT_DEFAULT_BYTES
+    connections_max: Annotated[
+        int, Meta(ge=1, description="Connections of applications at a time.")
+    ] = limits.CONNECTIONS_MAX_COUNT
+    calls_waiting_max: Annotated[
+        int, Meta(ge=1, description="Calls of one connection that may wait at a time.")
+    ] = limits.CALLS_WAITING_MAX_COUNT
+    write_buffer_bytes: Annotated[
+        int,
+        Meta(
+            ge=4096,
+            description="Answers that may wait for a slow client before its calls are left unread.",
+        ),
+    ] = limits.WRITE_BUFFER_MAX_BYTES
+    hello_timeout_ms: Annotated[
+        int,
+        Meta(ge=1, description="A connection that has not introduced itself by then is closed."),
+    ] = limits.HELLO_MS
+    stop_timeout_ms: Annotated[
+        int, Meta(ge=0, description="How long a stop waits for clients to take their answers.")
+    ] = limits.STOP_MS
+    failure_grace_ms: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="How long a server whose disk failed tells its clients so before it ends.",
+        ),
+    ] = limits.FAILURE_GRACE_MS
+    event_loop: Annotated[
+        Literal["auto", "asyncio", "uvloop"],
+        Meta(description="Event loop; `auto` takes uvloop if it is installed."),
+    ] = "auto"
+    log_format: Annotated[Format, Meta(description="Form of the log lines.")] = "text"
+    log_level: Annotated[Level, Meta(description="Least important level that is logged.")] = "info"
+
+    def __post_init__(self) -> None:
+        if not self.data:
+            raise ConfigError(
+                "where is the data to be kept? Give --data DIRECTORY, the variable "
+                f"{VARIABLE_PREFIX}DATA, or the key data in the configuration file"
+            )
+        if self.name and not _NAME.fullmatch(self.name):
+            raise ConfigError(
+                f"name {self.name!r} is no computer name: use up to 256 letters, digits, "
+                "hyphens, underscores and dots"
+            )
+        if self.tls_key and not self.tls_cert:
+            raise ConfigError("tls_key is given but tls_cert is not: TLS needs the certificate too")
+        if not self.api_tcp and self.socket_path is None:
+            raise ConfigError(
+                "api_tcp is false and api_socket is none: nobody could connect; allow one of them"
+            )
+
+    @property
+    def manager_name(self) -> str:
+        """The name, or what the host's name makes of it."""
+        return self.name or default_name(socket.gethostname())
+
+    @property
+    def store_path(self) -> Path:
+        """Where the store is."""
+        return Path(self.data) / STORE_FOLDER
+
+    @property
+    def socket_path(self) -> Path | None:
+        """Where the Unix socket is, or None without one."""
+        if self.api_socket in ("", "none"):
+            return None
+        return Path(self.data) / self.api_socket
+
+    @property
+    def needs_token(self) -> bool:
+        """Whether this address may not be served without a token."""
+        return (
+            self.api_tcp and not self.allow_remote_without_token and not is_loopback(self.address)
+        )
+
+
+def default_name(host: str) -> str:
+    """Make a computer name of a host name: its first label, upper-cased."""
+    label = re.sub(r"[^A-Z0-9_-]", "", host.partition(".")[0].upper()).lstrip("-")
+    return label or "LOCALHOST"
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this computer can connect to an address."""
+    if address.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+# Options and where they come from.
+
+HINTS: Final[dict[str, Any]] = get_type_hints(ServerConfig, include_extras=True)
+DEFAULTS: Final[dict[str, Any]] = {
+    field.name: field.default for field in msgspec.structs.fields(ServerConfig)
+}
+
+
+def load_config(
+    flags: Mapping[str, object],
+    environment: Mapping[str, str],
+    file: str | None = None,
+) -> ServerConfig:
+    """Put the sources together; a flag that is None was not given."""
+    options = _from_file(file) if file else {}
+    options |= _from_environment(environment)
+    options |= {
+        key: _checked(key, value, flag(key)) for key, value in flags.items() if value is not None
+    }
+    return ServerConfig(**options)
+
+
+def flag(key: str) -> str:
+    """Give the flag of an option."""
+    return "--" + key.replace("_", "-")
+
+
+def variable(key: str) -> str:
+    """Give the environment variable of an option."""
+    return VARIABLE_PREFIX + key.upper()
+
+
+def plain_type(key: str) -> Any:
+    """Give the type of an option without its bounds."""
+    hint = HINTS[key]
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
+def description(key: str) -> str:
+    """Give the meaning of an option."""
+    return str(get_args(HINTS[key])[1].description)
+
+
+def _from_file(file: str) -> dict[str, Any]:
+    try:
+        table = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the configuration file {file}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not valid TOML: {error}") from None
+    for key in table:
+        if key not in DEFAULTS:
+            raise ConfigError(f"{file}: there is no option {key!r}{_nearest(key)}")
+    return {
+        key: _checked(key, value, f"{file}: {key}", strict=True) for key, value in table.items()
+    }
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for name, text in environment.items():
+        if not name.startswith(VARIABLE_PREFIX):
+            continue
+        key = name.removeprefix(VARIABLE_PREFIX).lower()
+        if key in DEFAULTS:
+            value = text.split(",") if plain_type(key) == tuple[str, ...] else text
+            options[key] = _checked(key, value, name)
+        elif meant := difflib.get_close_matches(key, DEFAULTS, 1, _ALIKE):
+            raise ConfigError(f"there is no variable {name}; did you mean {variable(meant[0])}?")
+    return options
+
+
+def _checked(key: str, value: object, where: str, *, strict: bool = False) -> Any:
+    try:
+        return msgspec.convert(value, HINTS[key], strict=strict)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where} = {value!r} is wrong: {_lower(str(error))}") from None
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _nearest(key: str) -> str:
+    meant = difflib.get_close_matches(key, DEFAULTS, 1, 0)
+    return f"; did you mean {meant[0]!r}?" if meant else ""
+
+
+def configuration_table() -> str:
+    """Write the options as a Markdown table, for `docs/reference/configuration.md`."""
+    lines = ["| Key | Flag | Variable | Value | Default | Meaning |", "|---|---|---|---|---|---|"]
+    for key, default in DEFAULTS.items():
+        shown = "" if default in ("", ()) else f"`{msgspec.json.encode(default).decode()}`"
+        flags = f"`{flag(key)}`"
+        if plain_type(key) is bool:
+            flags += f", `--no-{flag(key)[2:]}`"
+        lines.append(
+            f"| `{key}` | {flags} | `{variable(key)}` | {_type_text(key)} | {shown} "
+            f"| {description(key)} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _type_text(key: str) -> str:
+    kind = plain_type(key)
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{choice}`" for choice in get_args(kind))
+    if kind == tuple[str, ...]:
+        return "list of texts (in a variable: separated by commas)"
+    return {bool: "true or false", int: "whole number", str: "text"}[kind]

@@ -1,0 +1,76 @@
+"""What bounds the process around the core: every maximum and every wait, with its unit.
+
+Those that an operator may change are defaults of `ServerConfig`; the others protect the server
+from its clients and need no changing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# What an operator may change.
+
+API_PORT: Final = 1802
+"""TCP port of the application interface."""
+
+CONNECTIONS_MAX_COUNT: Final = 1000
+"""Connections of applications at a time."""
+
+HELLO_MS: Final = 10_000
+"""A connection that has not said a valid hello by then is closed."""
+
+STOP_MS: Final = 5_000
+"""How long a stop waits for clients to take their answers."""
+
+FAILURE_GRACE_MS: Final = 1_000
+"""How long a server whose disk failed goes on telling its clients so, before it ends."""
+
+WRITE_BUFFER_MAX_BYTES: Final = 1 << 20
+"""Answers that wait for a slow client; above it no further call of that client is taken."""
+
+CALLS_WAITING_MAX_COUNT: Final = 4096
+"""Calls of one connection that wait for something to happen, mostly reads for a message."""
+
+CHECKPOINT_DEFAULT_BYTES: Final = 16 << 20
+"""Size of a journal file of the store; the store's own default."""
+
+CHECKPOINT_MIN_BYTES: Final = 4096
+"""The store's own least size of it."""
+
+# What needs no changing.
+
+HELLO_MAX_BYTES: Final = 4096
+"""The first frame of a connection: nobody may make us hold more before we know them."""
+
+READ_BYTES: Final = 1 << 20
+"""What is read of one connection in one turn: the more, the fewer commits under load."""
+
+CALLS_PER_TURN_MAX_COUNT: Final = 1024
+"""Calls of one connection in one turn; the others come next, after everybody else's."""
+
+ANSWERS_PER_TURN_BYTES: Final = 4 << 20
+"""What the reads of one connection may fetch in one turn, by the size of the answers before."""
+
+READ_ANSWER_GUESS_BYTES: Final = 64 << 10
+"""How large the answer of a connection's first read is taken to be."""
+
+READ_ANSWER_MAX_BYTES: Final = 16 << 20
+"""The messages in one answer, whatever was asked for; one more than fits may be on top."""
+
+READ_ANSWER_MAX_COUNT: Final = 10_000
+"""The same, in messages: many small ones must not make the others wait."""
+
+STOP_LINGER_MS: Final = 100
+"""How long a stop leaves clients the time to hang up themselves."""
+
+PERSISTS_PER_TURN_MAX_COUNT: Final = 64
+"""Batches that one turn makes durable before the sockets are looked at again."""
+
+REFUSALS_LOGGED_PER_S: Final = 5
+"""Refused connections that are logged in a second; the others are counted."""
+
+SOCKET_PATH_MAX_BYTES: Final = 107
+"""Path of a Unix socket, as Linux has it."""
+
+ACCEPT_BACKLOG_COUNT: Final = 128
+"""Connections that the system keeps for us until they are accepted."""

@@ -1,0 +1,123 @@
+"""Structured logs: one line for each event, as `key=value` or as JSON, on standard error.
+
+An event has a short name that stays the same from version to version, and facts. Facts are
+addresses, counts and reasons; tokens and message bodies are never among them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, Literal, TypeAlias
+
+from openmsmq.runtime.clocks import timestamp
+
+Fact: TypeAlias = str | int | float | bool | None
+Format: TypeAlias = Literal["text", "json"]
+Level: TypeAlias = Literal["debug", "info", "warning", "error"]
+
+_LEVELS: Final[dict[str, int]] = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+
+class Event(Enum):
+    """Everything that is logged."""
+
+    STARTING = "starting"
+    LISTENING = "listening"
+    READY = "ready"
+    CONNECTED = "connected"
+    DISCONNECTED = "disconnected"
+    CONNECTION_REFUSED = "connection-refused"
+    CONNECTION_BROKEN = "connection-broken"
+    STORE_FULL = "store-full"
+    STORE_HAS_ROOM = "store-has-room"
+    STORE_FAILED = "store-failed"
+    DEFECT = "defect"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    LIBRARY = "library"
+
+
+def to_standard_error(line: str) -> None:
+    """Write a line; a log that nobody reads any more must not end the queue manager."""
+    try:
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return
+
+
+class EventLog:
+    """Writes events of a level and above."""
+
+    def __init__(
+        self,
+        format: Format = "text",
+        level: Level = "info",
+        write: Callable[[str], None] = to_standard_error,
+    ) -> None:
+        self._line = _json_line if format == "json" else _text_line
+        self._threshold = _LEVELS[level]
+        self._write = write
+
+    def debug(self, event: Event, **facts: Fact) -> None:
+        """Say what only somebody who looks for a fault wants to know."""
+        self._log("debug", event, facts)
+
+    def info(self, event: Event, **facts: Fact) -> None:
+        """Say what an operator wants to find afterwards."""
+        self._log("info", event, facts)
+
+    def warning(self, event: Event, **facts: Fact) -> None:
+        """Say what an operator should look at."""
+        self._log("warning", event, facts)
+
+    def error(self, event: Event, **facts: Fact) -> None:
+        """Say what an operator must act on."""
+        self._log("error", event, facts)
+
+    def _log(self, level: str, event: Event, facts: dict[str, Fact]) -> None:
+        if _LEVELS[level] >= self._threshold:
+            self._write(
+                self._line({"time": timestamp(), "level": level, "event": event.value}, facts)
+            )
+
+
+class LibraryLogHandler(logging.Handler):
+    """Passes on what libraries log, asyncio above all."""
+
+    def __init__(self, log: EventLog) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record as an event."""
+        say = self._log.error if record.levelno >= logging.ERROR else self._log.warning
+        text = record.getMessage()
+        if record.exc_info and record.exc_info[1] is not None:
+            text += f" ({record.exc_info[1]!r})"
+        say(Event.LIBRARY, library=record.name, message=text)
+
+
+def _json_line(head: dict[str, str], facts: dict[str, Fact]) -> str:
+    return json.dumps({**head, **facts}, ensure_ascii=False)
+
+
+def _text_line(head: dict[str, str], facts: dict[str, Fact]) -> str:
+    parts = list(head.values())
+    parts += [f"{key}={_text_value(value)}" for key, value in facts.items()]
+    return " ".join(parts)
+
+
+def _text_value(value: Fact) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    plain = text.isprintable() and text and not any(letter in ' "=' for letter in text)
+    return text if plain else json.dumps(text)

@@ -1,0 +1,257 @@
+"""The pump: everything that happened in one turn of the loop becomes one commit, then answers.
+
+Calls go into the queue manager as they arrive. The first of a turn schedules the pump, which runs
+when all sockets that were ready have been read: so the calls of all connections share one commit.
+Answers leave only through the outputs of the queue manager, which gives them after the commit.
+
+When the disk fails, or the queue manager itself, no further input reaches the queue manager: what
+it has in memory may differ from what is on disk, and the next start tells which is right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Final, Protocol, assert_never
+
+from openmsmq.api.messages import Answer, AnyRequest
+from openmsmq.manager.manager import QueueManager
+from openmsmq.manager.outputs import Persist, Respond
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import InsufficientResources, MessageStorageFailed, MsmqError
+from openmsmq.runtime.clocks import read_clocks
+from openmsmq.runtime.limits import PERSISTS_PER_TURN_MAX_COUNT
+from openmsmq.runtime.logs import Event, EventLog
+from openmsmq.storage.port import Store, StoreError, StoreFull
+
+_OUTCOME_UNKNOWN: Final = (
+    "whether the last changes were stored is known after the queue manager has started again"
+)
+_LAST_TURNS_COUNT: Final = 8
+
+
+class ExitCode(IntEnum):
+    """How the process ends."""
+
+    STOPPED = 0
+    STORE_FAILED = 1
+    NOT_STARTED = 2
+    DEFECT = 70
+
+
+class Outlet(Protocol):
+    """Where the answers to a connection go, and who may have more calls to make."""
+
+    def deliver(self, answers: list[Answer]) -> None:
+        """Write answers to the connection."""
+        ...
+
+    def go_on(self) -> None:
+        """Take calls again."""
+        ...
+
+
+class Pump:
+    """Moves inputs into a queue manager and its outputs out, in one thread with its loop."""
+
+    def __init__(
+        self,
+        manager: QueueManager,
+        store: Store,
+        log: EventLog,
+        failed: Callable[[ExitCode], None],
+    ) -> None:
+        self.refusal: MsmqError | None = None
+        """Why no call is taken any more."""
+        self._manager = manager
+        self._store = store
+        self._log = log
+        self._failed = failed
+        self._loop = asyncio.get_running_loop()
+        self._outlets: dict[int, Outlet] = {}
+        self._answers: dict[int, list[Answer]] = {}
+        self._deferred: dict[Outlet, None] = {}
+        self._last_connection = 0
+        self._scheduled = False
+        self._broken = False
+        self._store_full = False
+        self._store_failure: MsmqError | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
+
+    @property
+    def connection_count(self) -> int:
+        """How many connections have been let in."""
+        return len(self._outlets)
+
+    # Inputs.
+
+    def connected(self, outlet: Outlet) -> int:
+        """Let a connection in; gives its number."""
+        self._last_connection += 1
+        self._outlets[self._last_connection] = outlet
+        self._manager.connected(self._last_connection)
+        return self._last_connection
+
+    def request(self, connection: int, call: int, request: AnyRequest, now: Instant) -> None:
+        """Take a call. The caller has looked at `refusal`, and calls `schedule` when it is done."""
+        self._manager.request(connection, call, request, now)
+
+    def disconnected(self, connection: int) -> None:
+        """A connection has ended."""
+        outlet = self._outlets.pop(connection)
+        self._deferred.pop(outlet, None)
+        self._answers.pop(connection, None)
+        if self._broken:
+            return
+        try:
+            self._manager.connection_lost(connection, read_clocks())
+        except Exception as error:
+            self.defect(error)
+        self.schedule()
+
+    def defer(self, outlet: Outlet) -> None:
+        """Let a connection go on after the others had their turn."""
+        self._deferred[outlet] = None
+        self.schedule()
+
+    def schedule(self) -> None:
+        """Have a turn as soon as what is ready now has been read."""
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self.turn)
+
+    def _wake(self) -> None:
+        self._timer = None
+        if self._broken:
+            return
+        try:
+            self._manager.wake(read_clocks())
+        except Exception as error:
+            self.defect(error)
+        self.turn()
+
+    # The turn.
+
+    def turn(self) -> None:
+        """Make durable what is to be durable, then answer; again, until nothing is left."""
+        self._scheduled = False
+        if self._broken:
+            return
+        try:
+            self._drain()
+            self._write()
+            self._arm_timer()
+        except Exception as error:
+            self.defect(error)
+            return
+        if self._deferred:
+            self._loop.call_soon(self._let_deferred_go_on)
+
+    def _drain(self) -> None:
+        for _ in range(PERSISTS_PER_TURN_MAX_COUNT):
+            outputs = self._manager.take_outputs()
+            if not outputs:
+                return
+            for output in outputs:
+                match output:
+                    case Respond(connection, call, reply):
+                        self._answers.setdefault(connection, []).append(Answer(call, reply))
+                    case Persist():
+                        # What is safe already may leave: its readers then work while we sync.
+                        self._write()
+                        self._persist(output)
+                    case _:
+                        assert_never(output)
+        self.schedule()
+
+    def _persist(self, persist: Persist) -> None:
+        failure = self._store_failure
+        if failure is None:
+            try:
+                self._store.commit(persist.batch)
+            except StoreFull as error:
+                self._note_room(error)
+                failure = InsufficientResources(str(error))
+            except StoreError as error:
+                failure = self._give_up_store(error)
+            else:
+                self._note_room(None)
+        if failure is None:
+            self._manager.persisted(persist.ticket, read_clocks())
+        else:
+            self._manager.persist_failed(persist.ticket, failure, read_clocks())
+
+    def _note_room(self, error: StoreFull | None) -> None:
+        if self._store_full != (error is not None):
+            self._store_full = error is not None
+            if error is not None:
+                self._log.error(Event.STORE_FULL, reason=str(error))
+            else:
+                self._log.info(Event.STORE_HAS_ROOM)
+
+    def _write(self) -> None:
+        if self._answers:
+            answers, self._answers = self._answers, {}
+            for connection, items in answers.items():
+                outlet = self._outlets.get(connection)
+                if outlet is not None:
+                    outlet.deliver(items)
+
+    def _arm_timer(self) -> None:
+        """Wake in time. A timer that is early stays: waking for nothing is harmless."""
+        now = read_clocks()
+        due_ms = self._manager.next_wake_ms(now)
+        if due_ms is None:
+            return
+        if self._timer is not None:
+            if self._timer_ms <= due_ms:
+                return
+            self._timer.cancel()
+        self._timer_ms = due_ms
+        delay_s = max(0, due_ms - now.ticks_ms) / 1000
+        self._timer = self._loop.call_later(delay_s, self._wake)
+
+    def _let_deferred_go_on(self) -> None:
+        outlets, self._deferred = self._deferred, {}
+        for outlet in outlets:
+            outlet.go_on()
+
+    # The end.
+
+    def _give_up_store(self, error: StoreError) -> MsmqError:
+        """Refuse everything from now on: what reached the disk is not known any more."""
+        self._log.error(Event.STORE_FAILED, reason=str(error), consequence=_OUTCOME_UNKNOWN)
+        failure = MessageStorageFailed(f"{error}; {_OUTCOME_UNKNOWN}")
+        self._store_failure = self.refusal = failure
+        self._failed(ExitCode.STORE_FAILED)
+        return failure
+
+    def defect(self, error: Exception) -> None:
+        """Stop at once after an error that should not be: no answer may come of a doubtful state.
+
+        A store that cannot be read is such an error too, because a read may come in the middle
+        of a change.
+        """
+        self._broken = True
+        self._answers.clear()
+        if isinstance(error, StoreError):
+            self.refusal = self._give_up_store(error)
+            return
+        self.refusal = MsmqError("the queue manager met a defect of its own and has to start again")
+        self._log.error(
+            Event.DEFECT, error=repr(error), trace="".join(traceback.format_exception(error))
+        )
+        self._failed(ExitCode.DEFECT)
+
+    def close(self) -> None:
+        """Do what is left to do; nothing may be put in afterwards."""
+        for _ in range(_LAST_TURNS_COUNT):
+            self.turn()
+            if not self._scheduled:
+                break
+        self._broken = True
+        if self._timer is not None:
+            self._timer.cancel()

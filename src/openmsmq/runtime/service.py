@@ -1,0 +1,213 @@
+"""A queue manager from start to stop: the store, the core, the pump, the doors, the signals."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import os
+import random
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.manager import QueueManager
+from openmsmq.model.errors import ServiceNotAvailable
+from openmsmq.model.identity import Guid
+from openmsmq.runtime.api_connection import SOFTWARE
+from openmsmq.runtime.api_server import ApiServer, StartError
+from openmsmq.runtime.clocks import read_clocks
+from openmsmq.runtime.config_file import ConfigError, ServerConfig, is_loopback
+from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler
+from openmsmq.runtime.server import ExitCode, Pump
+from openmsmq.storage.engine import open_store
+from openmsmq.storage.port import Store, StoreError
+from openmsmq.storage.records import MACHINE_KEY
+
+START_ERRORS: Final = (StartError, ConfigError, StoreError)
+"""What `Server.start` raises for what an operator can put right."""
+
+_DATA_MODE: Final = 0o700
+_SIGNAL_STATUS: Final = 128
+
+
+class Server:
+    """A running queue manager. Made by `start`, over when `finished` returns."""
+
+    def __init__(self, config: ServerConfig, store: Store, log: EventLog) -> None:
+        self.config = config
+        self._store = store
+        self._log = log
+        self._ending: asyncio.Future[ExitCode] = asyncio.get_running_loop().create_future()
+        # The constructor recovers, so this is where a store that cannot be used is noticed.
+        manager = QueueManager(manager_config(config), random.SystemRandom(), store, read_clocks())
+        self.manager_name: Final = config.manager_name
+        self.manager_id: Final[Guid] = manager.identifier
+        self._pump = Pump(manager, store, log, self._end)
+        self._api = ApiServer(config, self._pump, log, manager_id=manager.identifier)
+
+    @classmethod
+    async def start(
+        cls, config: ServerConfig, *, store: Store | None = None, log: EventLog | None = None
+    ) -> Server:
+        """Start a queue manager; raises one of `START_ERRORS`, and then nothing is left open."""
+        if not __debug__:
+            raise StartError(
+                "openmsmq does not run under python -O: its assertions guard your messages"
+            )
+        log = log or EventLog(config.log_format, config.log_level)
+        log.info(Event.STARTING, name=config.manager_name, data=config.data, software=SOFTWARE)
+        if store is None:
+            make_data_directory(Path(config.data))
+            store = open_store(config.store_path, checkpoint_bytes=config.checkpoint_bytes)
+        with contextlib.ExitStack() as started:
+            started.callback(store.close)
+            server = cls(config, store, log)
+            # Who this queue manager is must be durable before anybody hears of it.
+            server._pump.turn()
+            if store.get(MACHINE_KEY) is None:
+                raise StartError(f"{config.data} has no room for a new queue manager: free some")
+            started.callback(server._api.stop_listening)
+            await server._api.listen()
+            started.pop_all()
+        return server
+
+    @property
+    def tcp_endpoints(self) -> list[tuple[str, int]]:
+        """The addresses and ports that applications connect to."""
+        return self._api.tcp_endpoints
+
+    @property
+    def socket_path(self) -> Path | None:
+        """The Unix socket that applications connect to."""
+        return self.config.socket_path
+
+    def stop(self) -> None:
+        """Begin to stop in order; `finished` returns when that is done."""
+        self._end(ExitCode.STOPPED)
+
+    def _end(self, code: ExitCode) -> None:
+        if not self._ending.done():
+            self._ending.set_result(code)
+
+    async def finished(self) -> ExitCode:
+        """Wait for the end, by `stop` or by a failure, and bring it about."""
+        code = await self._ending
+        self._log.info(Event.STOPPING, status=int(code))
+        self._api.stop_listening()
+        if code is not ExitCode.STOPPED:
+            await asyncio.sleep(self.config.failure_grace_ms / 1000)
+        self._pump.turn()
+        if self._pump.refusal is None:
+            self._pump.refusal = ServiceNotAvailable("the queue manager is stopping")
+        await self._api.close_connections()
+        self._pump.close()
+        self._store.close()
+        self._log.info(Event.STOPPED, status=int(code))
+        return code
+
+
+async def run(config: ServerConfig, *, ready: Callable[[Server], None]) -> ExitCode:
+    """Run a queue manager until a signal stops it; a second signal ends it at once."""
+    log = EventLog(config.log_format, config.log_level)
+    handler = LibraryLogHandler(log)
+    logging.getLogger().addHandler(handler)
+    try:
+        server = await Server.start(config, log=log)
+        _obey_signals(server)
+        ready(server)
+        log.info(Event.READY, name=server.manager_name, id=str(server.manager_id))
+        notify_supervisor("READY=1")
+        code = await server.finished()
+        notify_supervisor("STOPPING=1")
+        return code
+    finally:
+        logging.getLogger().removeHandler(handler)
+
+
+def _obey_signals(server: Server) -> None:
+    loop = asyncio.get_running_loop()
+    signals_seen = 0
+
+    def obey(number: int) -> None:
+        nonlocal signals_seen
+        signals_seen += 1
+        if signals_seen > 1:
+            # Everything that was acknowledged is on disk: a hard end loses nothing.
+            os._exit(_SIGNAL_STATUS + number)
+        server.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, obey, number)
+
+
+def run_in_loop(config: ServerConfig, *, ready: Callable[[Server], None]) -> ExitCode:
+    """Run a queue manager in an event loop of the configured kind."""
+    with asyncio.Runner(loop_factory=loop_factory(config.event_loop)) as runner:
+        return runner.run(run(config, ready=ready))
+
+
+def loop_factory(kind: str) -> Callable[[], asyncio.AbstractEventLoop]:
+    """Find the event loop: uvloop is faster, and optional."""
+    if kind != "asyncio":
+        try:
+            import uvloop  # type: ignore[import-not-found, unused-ignore]
+        except ImportError:
+            if kind == "uvloop":
+                raise ConfigError(
+                    "event_loop is uvloop, which is not installed: install openmsmq[fast]"
+                ) from None
+        else:
+            return uvloop.new_event_loop  # type: ignore[no-any-return, unused-ignore]
+    return asyncio.new_event_loop
+
+
+def manager_config(config: ServerConfig) -> ManagerConfig:
+    """Tell the queue manager who it is and what it may use."""
+    return ManagerConfig(
+        name=config.manager_name,
+        addresses=tuple(dict.fromkeys([*_own_addresses(config.address), *config.also_known_as])),
+        software=SOFTWARE,
+        quota_kb=config.quota_kb,
+        journal_quota_kb=config.journal_quota_kb,
+    )
+
+
+def _own_addresses(address: str) -> list[str]:
+    """Give the names by which others may mean this queue manager.
+
+    A loopback address is that one queue manager's, because several may share the computer; one
+    that listens on every address is reached under the names of the computer, too.
+    """
+    try:
+        everywhere = ipaddress.ip_address(address).is_unspecified
+    except ValueError:
+        everywhere = False
+    if everywhere:
+        return [socket.gethostname(), "localhost", "127.0.0.1", "::1"]
+    return [address] if is_loopback(address) else [address, socket.gethostname()]
+
+
+def make_data_directory(path: Path) -> None:
+    """Create the data directory for its owner alone; one that is there stays as it is."""
+    try:
+        path.mkdir(mode=_DATA_MODE, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartError(f"cannot create the data directory {path} ({error.strerror})") from None
+
+
+def notify_supervisor(state: str) -> None:
+    """Tell systemd how far we are, if it has asked for that."""
+    address = os.environ.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    with (
+        contextlib.suppress(OSError),
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as channel,
+    ):
+        channel.connect(address.replace("@", "\0", 1) if address.startswith("@") else address)
+        channel.send(state.encode())

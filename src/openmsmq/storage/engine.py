@@ -1,0 +1,341 @@
+"""The durable store: a journal in front of an LMDB file, joined by checkpoints.
+
+`commit` writes one journal record and syncs it; only then is the batch visible. When a journal
+file is full, the other one takes over and the changes of the full one are moved into the base, a
+slice after each later commit, so that no commit waits for a whole checkpoint. The slices begin
+when half of the new file is used: by then most messages of a busy queue are gone again and need
+not be moved at all. Replaying a batch that the base has already is harmless, because a batch says
+what the values are, not how they change; so only the end of a checkpoint needs to be recorded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from openmsmq.storage.base import KEY_MAX_BYTES, Base
+from openmsmq.storage.files import DirectoryLock, FileOps, disk_error
+from openmsmq.storage.journal import Changes, Journal, encode_changes
+from openmsmq.storage.layout import (
+    BASE_NAME,
+    JOURNAL_NAMES,
+    LOCK_NAME,
+    StoreFormat,
+    new_format,
+    read_format,
+    write_format,
+)
+from openmsmq.storage.memtable import Memtable
+from openmsmq.storage.port import Batch, StoreDamaged, StoreError, StoreFailed, StoreFull
+
+CHECKPOINT_BYTES: Final = 16 << 20
+"""Size of a journal file: so much is written between two checkpoints."""
+
+CHECKPOINT_MIN_BYTES: Final = 4096
+"""A smaller journal file makes no sense."""
+
+CHECKPOINT_MAX_COUNT: Final = 65_536
+"""Changed keys between two checkpoints: deletions are short in the journal but not in memory."""
+
+SLICE_BYTES: Final = 1 << 20
+"""What one slice moves into the base; the longest that a commit waits beside its own work."""
+
+DELETIONS_SPARE_SHARE: Final = 8
+"""One part in so many of a journal file is kept for deletions when the disk is full."""
+
+BOOKKEEPING_MAX_BYTES: Final = 64
+"""What a deletion may write beside it and still be one: the counts of its queue, for example."""
+
+RELIEF_MAX_COUNT: Final = 4096
+"""Deletions moved ahead of everything else when the base has no room."""
+
+
+class JournaledStore:
+    """A store in a directory; see `open_store`."""
+
+    def __init__(
+        self, lock: DirectoryLock, journal: Journal, base: Base, *, checkpoint_bytes: int
+    ) -> None:
+        self._lock = lock
+        self._journal = journal
+        self._base = base
+        self._spare_bytes = checkpoint_bytes // DELETIONS_SPARE_SHARE
+        self._memtable = Memtable(base.contains)
+        self._sealed_sequence: int | None = None
+        self._failure: str | None = None
+        self._closed = False
+        self._replay()
+
+    def _replay(self) -> None:
+        last: int | None = None
+        for records in self._journal.recover(self._base.applied):
+            if last is not None:
+                self._memtable.seal()
+                self._sealed_sequence = last
+            for record in records:
+                try:
+                    self._memtable.apply(record.changes())
+                except msgspec.DecodeError as error:
+                    raise StoreDamaged(
+                        f"{self._journal.active_path}: batch {record.sequence} at offset "
+                        f"{record.offset} has a valid checksum but is not readable ({error}): "
+                        "it was written by something else than this software"
+                    ) from error
+            last = records[-1].sequence
+
+    @property
+    def base_count(self) -> int:
+        """The number of records that checkpoints have moved into the base."""
+        return self._base.count
+
+    # Reading.
+
+    def get(self, key: bytes) -> bytes | None:
+        """Give the value of a key, or None."""
+        memtable = self._memtable
+        for part in (memtable.volatile, memtable.active, memtable.sealed):
+            if key in part:
+                return part[key]
+        return self._base.get(key)
+
+    def scan(
+        self, start: bytes, stop: bytes, limit: int, *, reverse: bool = False
+    ) -> list[tuple[bytes, bytes]]:
+        """Give up to `limit` records with `start` <= key < `stop`, in order of their keys."""
+        if limit <= 0 or start >= stop:
+            return []
+        memtable = self._memtable
+        young = memtable.records(start, stop, limit, reverse=reverse)
+        if len(young) == limit:
+            # Behind the last of these no record of the base can be wanted.
+            if reverse:
+                start = young[-1][0]
+            else:
+                stop = young[-1][0]
+        hidden = [part for part in (memtable.active, memtable.sealed, memtable.volatile) if part]
+        old = self._base.records(start, stop, limit, hidden, reverse=reverse)
+        if not old or not young:
+            return old or young
+        return sorted(old + young, reverse=reverse)[:limit]
+
+    # Writing.
+
+    def commit(self, batch: Batch) -> None:
+        """Apply a batch; on return its durable changes survive a loss of power."""
+        assert not self._closed, "a closed store was asked to commit"
+        if self._failure is not None:
+            raise StoreFailed(self._failure)
+        changes = self._journaled(batch)
+        try:
+            if changes:
+                payload = encode_changes(changes)
+                self._make_room(len(payload), changes)
+                self._journal.append(payload)
+            self._memtable.apply(batch.changes)
+        except (StoreFailed, StoreDamaged) as error:
+            self._refuse_commits(error)
+            raise
+        self._memtable.apply_volatile(batch.volatile)
+        if changes:
+            self._move_in_step()
+
+    def _journaled(self, batch: Batch) -> Changes:
+        """Give the changes that have to reach the disk; deleting a volatile key does not."""
+        for key, _ in batch.changes:
+            if not 0 < len(key) <= KEY_MAX_BYTES:
+                raise ValueError(f"a key has 1 to {KEY_MAX_BYTES} bytes, not {len(key)}")
+        for key, _ in batch.volatile:
+            if not 0 < len(key) <= KEY_MAX_BYTES:
+                raise ValueError(f"a key has 1 to {KEY_MAX_BYTES} bytes, not {len(key)}")
+        volatile = self._memtable.volatile
+        if not volatile:
+            return batch.changes
+        put_here = {key for key, value in batch.changes if value is not None}
+        return [
+            (key, value)
+            for key, value in batch.changes
+            if key not in volatile
+            or key in put_here
+            or self._memtable.changed(key)
+            or self._base.contains(key)
+        ]
+
+    def _make_room(self, payload_bytes: int, changes: Changes) -> None:
+        """Switch to the other journal file if the active one is full."""
+        crowded = len(self._memtable.active) >= CHECKPOINT_MAX_COUNT
+        if not crowded and self._journal.fits(payload_bytes, self._spare_bytes):
+            return
+        try:
+            self._switch(payload_bytes)
+        except StoreFull:
+            # Deletions may use the last part of the file, so that a full store can be emptied.
+            if not self._journal.fits(payload_bytes, self._spare_bytes if _adds(changes) else 0):
+                raise
+
+    def _switch(self, payload_bytes: int) -> None:
+        self._finish_checkpoint()
+        self._journal.switch(payload_bytes, self._spare_bytes)
+        self._memtable.seal()
+        self._sealed_sequence = self._journal.last_sequence
+
+    def _finish_checkpoint(self) -> None:
+        while self._sealed_sequence is not None:
+            try:
+                self._move_slice()
+            except StoreFull:
+                self._relieve()
+                self._move_slice()
+
+    def _move_in_step(self) -> None:
+        """Move slices so that the sealed file is free when the active one is full."""
+        used = max(
+            self._journal.used_share(self._spare_bytes),
+            len(self._memtable.active) / CHECKPOINT_MAX_COUNT,
+        )
+        try:
+            while self._sealed_sequence is not None and self._memtable.moved_share <= 2 * used - 1:
+                self._move_slice()
+        except StoreFull:
+            # The batch is safe in the journal. It is tried again when the file is full.
+            return
+        except (StoreFailed, StoreDamaged) as error:
+            self._refuse_commits(error)
+
+    def _refuse_commits(self, error: StoreError) -> None:
+        """Accept nothing more: after a failed sync, a later one that succeeds proves nothing."""
+        self._failure = f"no commit is accepted after an earlier failure: {error}"
+
+    def _move_slice(self) -> None:
+        memtable = self._memtable
+        changes, place = memtable.next_slice(SLICE_BYTES)
+        last = memtable.is_last(place)
+        self._base.write(changes, applied=self._sealed_sequence if last else None)
+        memtable.moved(changes, place)
+        if last:
+            self._sealed_sequence = None
+
+    def _relieve(self) -> None:
+        """Make room in the base by moving deletions, which free pages, before everything else."""
+        deletions = self._memtable.deletions(RELIEF_MAX_COUNT)
+        if deletions:
+            self._base.write(deletions)
+            self._memtable.moved_deletions(deletions)
+
+    def checkpoint(self) -> None:
+        """Move everything durable into the base, so that the next start has nothing to replay."""
+        if self._failure is not None:
+            raise StoreFailed(self._failure)
+        try:
+            self._finish_checkpoint()
+            if self._base.applied < self._journal.last_sequence:
+                self._memtable.seal()
+                self._sealed_sequence = self._journal.last_sequence
+                self._finish_checkpoint()
+                self._journal.rewind()
+        except (StoreFailed, StoreDamaged) as error:
+            self._refuse_commits(error)
+            raise
+
+    def close(self) -> None:
+        """Release everything; nothing that was committed is lost."""
+        if self._closed:
+            return
+        # What a checkpoint cannot move stays in the journal, where the next start finds it.
+        with contextlib.suppress(StoreError):
+            self.checkpoint()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Release everything as it is; the next start replays the journal as after a crash."""
+        if self._closed:
+            return
+        self._closed = True
+        self._journal.close()
+        self._base.close()
+        self._lock.release()
+
+
+def open_store(
+    path: str | os.PathLike[str],
+    *,
+    create: bool = True,
+    checkpoint_bytes: int = CHECKPOINT_BYTES,
+    files: FileOps | None = None,
+) -> JournaledStore:
+    """Open the store in a directory, or create it if there is none and `create` allows it.
+
+    A larger `checkpoint_bytes` moves fewer messages into the base and needs more memory and time
+    to start after a crash. Raises `StoreInUse`, `StoreTooNew`, `StoreDamaged`, `StoreFull` or
+    `StoreFailed`; a store that cannot be read is never replaced by an empty one.
+    """
+    if checkpoint_bytes < CHECKPOINT_MIN_BYTES:
+        raise ValueError(f"checkpoint_bytes must be at least {CHECKPOINT_MIN_BYTES}")
+    directory = Path(path)
+    files = files or FileOps()
+    try:
+        return _open(files, directory, create=create, checkpoint_bytes=checkpoint_bytes)
+    except OSError as error:
+        raise disk_error(error, "open the store", directory) from error
+
+
+def _open(
+    files: FileOps, directory: Path, *, create: bool, checkpoint_bytes: int
+) -> JournaledStore:
+    lock = lock_store(directory, create=create)
+    with contextlib.ExitStack() as parts:
+        parts.callback(lock.release)
+        description = read_format(files, directory)
+        if description is None or description.state == "creating":
+            if not create:
+                raise StoreDamaged(f"there is no store at {directory}: check the path")
+            description = _create(files, directory, checkpoint_bytes)
+        base = Base(files, directory / BASE_NAME)
+        parts.callback(base.close)
+        journal = Journal(files, directory, description.salt, size_bytes=checkpoint_bytes)
+        parts.callback(journal.close)
+        store = JournaledStore(lock, journal, base, checkpoint_bytes=checkpoint_bytes)
+        parts.pop_all()
+    return store
+
+
+def lock_store(directory: Path, *, create: bool) -> DirectoryLock:
+    """Take the exclusive right to use the store in a directory."""
+    if create:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise disk_error(error, "create the directory of the store", directory) from error
+    elif not directory.is_dir():
+        raise StoreDamaged(f"there is no store at {directory}: check the path")
+    return DirectoryLock(directory / LOCK_NAME)
+
+
+def _create(files: FileOps, directory: Path, checkpoint_bytes: int) -> StoreFormat:
+    """Make the files of a new store; what an interrupted creation left is made again."""
+    description = new_format()
+    write_format(files, directory, description)
+    for name in (BASE_NAME, *JOURNAL_NAMES):
+        files.remove(directory / name)
+    Journal.create(files, directory, checkpoint_bytes)
+    Base(files, directory / BASE_NAME, create=True).close()
+    files.sync_directory(directory)
+    ready = msgspec.structs.replace(description, state="ready")
+    write_format(files, directory, ready)
+    files.sync_directory(directory.parent)
+    return ready
+
+
+def _adds(changes: Changes) -> bool:
+    """Whether a batch makes the store larger, deletions and their bookkeeping apart."""
+    put_bytes = 0
+    deleted_count = 0
+    for _, value in changes:
+        if value is None:
+            deleted_count += 1
+        else:
+            put_bytes += len(value)
+    return put_bytes > BOOKKEEPING_MAX_BYTES * deleted_count

@@ -1,0 +1,160 @@
+"""What the store asks of the file system, in one place, so that a test can make any of it fail.
+
+Each method is one request to the operating system and raises `OSError` like it; what an error
+means is decided by the caller.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from openmsmq.storage.port import StoreError, StoreFailed, StoreFull, StoreInUse
+
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Errors that say there is no room: on the disk, in the quota, in the largest file."""
+
+_ZEROES: Final = bytes(1 << 20)
+
+
+class FileOps:
+    """The file system as the store uses it. A file is its descriptor."""
+
+    def open(self, path: Path, *, create: bool = False, write: bool = True) -> int:
+        """Open a file, made empty if it is missing and `create` says so."""
+        flags = (os.O_RDWR if write else os.O_RDONLY) | (os.O_CREAT if create else 0)
+        return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+    def close(self, file: int) -> None:
+        """Close a file."""
+        os.close(file)
+
+    def size_bytes(self, file: int) -> int:
+        """Give the length of a file."""
+        return os.fstat(file).st_size
+
+    def read(self, file: int, length: int, offset: int) -> bytes:
+        """Read up to `length` bytes; fewer only at the end of the file."""
+        data = os.pread(file, length, offset)
+        while data and len(data) < length:
+            more = os.pread(file, length - len(data), offset + len(data))
+            if not more:
+                break
+            data += more
+        return data
+
+    def write(self, file: int, parts: Sequence[bytes], offset: int) -> None:
+        """Write all parts one after the other."""
+        written = os.pwritev(file, parts, offset)
+        if written < sum(map(len, parts)):
+            rest = memoryview(b"".join(parts))
+            while written < len(rest):
+                written += os.pwrite(file, rest[written:], offset + written)
+
+    def sync(self, file: int) -> None:
+        """Return when what was written is on the disk."""
+        os.fdatasync(file)
+
+    def sync_directory(self, path: Path) -> None:
+        """Return when the names in a directory are on the disk."""
+        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    def allocate(self, file: int, size_bytes: int) -> None:
+        """Make sure that the first `size_bytes` of a file have their place on the disk."""
+        os.posix_fallocate(file, 0, size_bytes)
+
+    def truncate(self, file: int, size_bytes: int) -> None:
+        """Cut a file."""
+        os.ftruncate(file, size_bytes)
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Give a file a new name, in the place of the file that had it."""
+        os.replace(source, target)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file, if it is there."""
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+
+
+def fill_with_zeroes(files: FileOps, file: int, size_bytes: int) -> None:
+    """Give a file its length by writing it, which makes later writes and syncs of it cheap."""
+    offset = min(files.size_bytes(file), size_bytes)
+    # Taking the place first leaves no half-written file on a full disk.
+    files.allocate(file, size_bytes)
+    while offset < size_bytes:
+        part = _ZEROES[: size_bytes - offset]
+        files.write(file, [part], offset)
+        offset += len(part)
+    files.truncate(file, size_bytes)
+    files.sync(file)
+
+
+def write_whole(files: FileOps, path: Path, data: bytes) -> None:
+    """Write a small file so that a crash leaves the old one or the new one."""
+    temporary = path.with_name(path.name + ".new")
+    files.remove(temporary)
+    file = files.open(temporary, create=True)
+    try:
+        files.write(file, [data], 0)
+        files.sync(file)
+    finally:
+        files.close(file)
+    files.replace(temporary, path)
+    files.sync_directory(path.parent)
+
+
+def disk_error(error: OSError, what: str, where: Path) -> StoreError:
+    """Say what an error of the file system means for the store."""
+    if error.errno in FULL:
+        return StoreFull(f"no space to {what} at {where} ({error.strerror}): free some space")
+    if error.errno == errno.EROFS:
+        return StoreFailed(
+            f"cannot {what} at {where}: the file system is read-only; "
+            "look for disk errors in the system log, mount it writable and start again"
+        )
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return StoreFailed(
+            f"cannot {what} at {where} ({error.strerror}): "
+            "give the user of this process the right to write there"
+        )
+    return StoreFailed(
+        f"cannot {what} at {where} ({error.strerror}): check the disk, then start again"
+    )
+
+
+class DirectoryLock:
+    """The exclusive right to use a store, held until `release` or the end of the process."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise disk_error(error, "lock the store", path) from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner = os.pread(self._file, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(self._file)
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise disk_error(error, "lock the store", path) from error
+            raise StoreInUse(
+                f"the store at {path.parent} is in use by process {owner}: stop it first"
+            ) from error
+        # A full disk must not keep a store from being opened and emptied.
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, b"%d\n" % os.getpid(), 0)
+
+    def release(self) -> None:
+        """Let others use the store."""
+        os.close(self._file)

@@ -1,0 +1,91 @@
+"""The store in memory, for the simulator and for tests: the same promises, no disk.
+
+What a disk can do to a store is asked for: `crash` gives the store as it is after a loss of power,
+`fail_next` lets a commit fail.
+"""
+
+from __future__ import annotations
+
+from openmsmq.storage.keys import KeyIndex
+from openmsmq.storage.port import Batch, StoreFailed, StoreFull
+
+
+class MemoryStore:
+    """An ordered map of a durable and a volatile part; the volatile one is seen first."""
+
+    __slots__ = ("_closed", "_durable", "_failed", "_index", "_next_failure", "_volatile")
+
+    def __init__(self) -> None:
+        self._durable: dict[bytes, bytes] = {}
+        self._volatile: dict[bytes, bytes] = {}
+        self._index = KeyIndex()
+        self._next_failure: tuple[type[StoreFull] | type[StoreFailed], bool] | None = None
+        self._failed = False
+        self._closed = False
+
+    def get(self, key: bytes) -> bytes | None:
+        """Give the value of a key, or None."""
+        value = self._volatile.get(key)
+        return self._durable.get(key) if value is None else value
+
+    def scan(
+        self, start: bytes, stop: bytes, limit: int, *, reverse: bool = False
+    ) -> list[tuple[bytes, bytes]]:
+        """Give up to `limit` records with `start` <= key < `stop`, in order of their keys."""
+        durable, volatile = self._durable, self._volatile
+        return [
+            (key, volatile[key] if key in volatile else durable[key])
+            for key in self._index.between(start, stop, limit, reverse=reverse)
+        ]
+
+    def commit(self, batch: Batch) -> None:
+        """Apply a batch as a whole, or fail as `fail_next` asked for."""
+        assert not self._closed, "a closed store was asked to commit"
+        if self._failed:
+            raise StoreFailed("the store in memory has failed before and accepts no commit")
+        if self._next_failure is not None:
+            failure, reached_disk = self._next_failure
+            self._next_failure = None
+            self._failed = failure is StoreFailed
+            if reached_disk:
+                self._apply(Batch(batch.changes))
+            raise failure("the store in memory was told to fail")
+        self._apply(batch)
+
+    def close(self) -> None:
+        """Forget the volatile part."""
+        self._closed = True
+
+    # For the simulator.
+
+    def crash(self) -> MemoryStore:
+        """Give the store as the next start finds it: only what is durable, all faults gone."""
+        survivor = MemoryStore()
+        survivor._apply(Batch(list(self._durable.items())))
+        return survivor
+
+    def fail_next(
+        self, failure: type[StoreFull] | type[StoreFailed], *, reached_disk: bool = False
+    ) -> None:
+        """Let the next commit fail; after `StoreFailed` all later ones fail too.
+
+        A failed write may have reached the disk all the same: with `reached_disk` the durable part
+        of that batch is found after `crash`.
+        """
+        assert failure is StoreFailed or not reached_disk, "StoreFull leaves everything unchanged"
+        self._next_failure = failure, reached_disk
+
+    def _apply(self, batch: Batch) -> None:
+        durable, volatile = self._durable, self._volatile
+        for key, value in batch.changes:
+            there = (durable.pop(key, None) is not None) | (volatile.pop(key, None) is not None)
+            if value is not None:
+                durable[key] = value
+                if not there:
+                    self._index.add(key)
+            elif there:
+                self._index.remove(key)
+        for key, value in batch.volatile:
+            if key not in volatile and key not in durable:
+                self._index.add(key)
+            volatile[key] = value

@@ -1,0 +1,136 @@
+"""What is in the journal but not yet in the base, and what is volatile.
+
+Changes belong to one of two generations, like the journal files they stand in: `active` takes new
+ones, `sealed` is being moved into the base. A value of None there marks a key that the base still
+has but that is deleted. A younger change of a key removes the older one, so that a message that
+comes and goes between two checkpoints never reaches the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from openmsmq.storage.keys import KeyIndex
+
+CHANGE_COST_BYTES: Final = 256
+"""What moving a change into the base costs beside its value, counted as bytes."""
+
+
+class Memtable:
+    """The younger part of an ordered map, over a base that may have older values."""
+
+    def __init__(self, in_base: Callable[[bytes], bool]) -> None:
+        self.active: dict[bytes, bytes | None] = {}
+        self.sealed: dict[bytes, bytes | None] = {}
+        self.volatile: dict[bytes, bytes] = {}
+        self._in_base = in_base
+        # The keys that have a value here; deleted ones are not in it, so that reading from the
+        # front of a queue never has to step over what was received before.
+        self._index = KeyIndex()
+        self._queue: list[bytes] = []
+        self._moved_count = 0
+
+    def apply(self, changes: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Take over the durable part of a batch."""
+        active, sealed, volatile, index = self.active, self.sealed, self.volatile, self._index
+        for key, value in changes:
+            there = active.pop(key, None) is not None
+            if sealed and sealed.pop(key, None) is not None:
+                there = True
+            if volatile and volatile.pop(key, None) is not None:
+                there = True
+            if value is not None:
+                active[key] = value
+                if not there:
+                    index.add(key)
+            else:
+                if there:
+                    index.remove(key)
+                if self._in_base(key):
+                    active[key] = None
+
+    def apply_volatile(self, records: Iterable[tuple[bytes, bytes]]) -> None:
+        """Take over the volatile part of a batch; it hides durable values of the same keys."""
+        for key, value in records:
+            if (
+                key not in self.volatile
+                and self.active.get(key) is None
+                and self.sealed.get(key) is None
+            ):
+                self._index.add(key)
+            self.volatile[key] = value
+
+    def changed(self, key: bytes) -> bool:
+        """Whether a durable change of the key is here."""
+        return key in self.active or key in self.sealed
+
+    def records(
+        self, start: bytes, stop: bytes, limit: int, *, reverse: bool
+    ) -> list[tuple[bytes, bytes]]:
+        """Give the values that are here."""
+        found: list[tuple[bytes, bytes]] = []
+        for key in self._index.between(start, stop, limit, reverse=reverse):
+            value = self.volatile.get(key)
+            if value is None:
+                value = self.active.get(key)
+                if value is None:
+                    value = self.sealed[key]
+                    assert value is not None
+            found.append((key, value))
+        return found
+
+    # The way into the base.
+
+    def seal(self) -> None:
+        """Begin a new generation; the one before must have been moved."""
+        assert not self.sealed
+        self.sealed, self.active = self.active, {}
+        self._queue = sorted(self.sealed)
+        self._moved_count = 0
+
+    @property
+    def moved_share(self) -> float:
+        """How much of the sealed generation was moved, from 0 to 1."""
+        return self._moved_count / len(self._queue) if self._queue else 1.0
+
+    def next_slice(self, cost_bytes: int) -> tuple[list[tuple[bytes, bytes | None]], int]:
+        """Give the next changes to move, in order of keys, and how far the queue is then."""
+        changes: list[tuple[bytes, bytes | None]] = []
+        place = self._moved_count
+        for place in range(self._moved_count, len(self._queue)):
+            if cost_bytes <= 0:
+                return changes, place
+            key = self._queue[place]
+            if key in self.sealed:
+                value = self.sealed[key]
+                changes.append((key, value))
+                cost_bytes -= CHANGE_COST_BYTES + (len(value) if value is not None else 0)
+        return changes, len(self._queue)
+
+    def is_last(self, place: int) -> bool:
+        """Whether nothing is left to move behind this place of the queue."""
+        return place >= len(self._queue)
+
+    def moved(self, changes: Iterable[tuple[bytes, bytes | None]], place: int) -> None:
+        """Forget what is in the base now."""
+        for key, value in changes:
+            del self.sealed[key]
+            if value is not None and key not in self.volatile:
+                self._index.remove(key)
+        self._moved_count = place
+        if self.is_last(place):
+            self._queue = []
+            self._moved_count = 0
+
+    def deletions(self, limit: int) -> list[tuple[bytes, None]]:
+        """Give deletions of both generations: moving them first makes room in the base."""
+        keys = [key for part in (self.sealed, self.active) for key in part if part[key] is None]
+        keys.sort()
+        return [(key, None) for key in keys[:limit]]
+
+    def moved_deletions(self, changes: Iterable[tuple[bytes, None]]) -> None:
+        """Forget deletions that the base has made."""
+        for key, _ in changes:
+            self.sealed.pop(key, None)
+            self.active.pop(key, None)

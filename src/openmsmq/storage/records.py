@@ -1,0 +1,246 @@
+"""What a queue manager keeps, as keys and values of a store.
+
+The first byte of a key is its kind. Keys are big-endian, so that the order of bytes is the order
+of numbers: the entries of a queue lie together, in the order in which they are received.
+
+======  ==========================  ==================================================
+kind    rest of the key             value
+======  ==========================  ==================================================
+``M``                               `MachineRecord`: identity and counters
+``Q``   queue u32                   `QueueRecord`: the queue's properties
+``C``   queue u32                   how many durable entries it has, and their bytes
+``E``   queue u32, lookup id u64    an entry: `EntryFacts`, then the packet
+``D``   deadline u32, queue, lookup nothing: the entry expires then
+``T``   unit of work, 16 bytes      `TransactionRecord`: prepared, waits for its outcome
+``X``   queue u32                   nothing: the queue was deleted, its entries may remain
+======  ==========================  ==================================================
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Final
+
+import msgspec
+
+from openmsmq.model.identity import Guid
+from openmsmq.model.limits import INFINITE_S
+from openmsmq.model.queue import QueueProperties
+
+SCHEMA_VERSION: Final = 1
+
+MACHINE_KEY: Final = b"M"
+LOOKUP_MAX: Final = (1 << 64) - 1
+ARRIVAL_MASK: Final = (1 << 56) - 1
+"""The part of a lookup identifier below the priority: the arrival number."""
+
+_QUEUE: Final = struct.Struct(">cI")
+_ENTRY: Final = struct.Struct(">cIQ")
+_DEADLINE: Final = struct.Struct(">cIIQ")
+_COUNTS: Final = struct.Struct("<QQ")
+_FACTS: Final = struct.Struct("<IIIHBB")
+_ASKS_OFFSET: Final = 15
+FACTS_BYTES: Final = _FACTS.size
+
+
+def encode_hook(value: Any) -> Any:
+    """Write what MessagePack has no word for."""
+    if isinstance(value, Guid):
+        return bytes(value)
+    raise TypeError(f"{type(value).__name__} is not stored")
+
+
+def decode_hook(kind: type, value: Any) -> Any:
+    """Read what MessagePack has no word for."""
+    return kind(value)
+
+
+class MachineRecord(msgspec.Struct, frozen=True):
+    """Who the queue manager is, and how far its counters may have come.
+
+    Counters are reserved in blocks: numbers below a limit may have been used, so that after a
+    crash none is given twice.
+    """
+
+    identifier: Guid
+    name: str
+    arrival_limit: int = 1
+    message_limit: int = 1
+    transaction_limit: int = 1
+    next_queue: int = 16
+    schema: int = SCHEMA_VERSION
+
+
+class QueueRecord(msgspec.Struct, frozen=True):
+    """A queue: its properties, and the queue it is the journal or a subqueue of."""
+
+    properties: QueueProperties
+    role: str = "queue"
+    parent: int = 0
+
+
+class StagedSend(msgspec.Struct, frozen=True, gc=False):
+    """A message that a transaction will put into a queue."""
+
+    queue: int
+    packet: bytes
+    deadline_s: int = INFINITE_S
+    asks: int = 0
+
+
+class HeldEntry(msgspec.Struct, frozen=True, gc=False):
+    """An entry that a transaction takes out, or moves to another queue."""
+
+    queue: int
+    lookup_id: int
+    target: int = 0
+    """The queue it moves to; 0 when it is received."""
+
+
+class TransactionRecord(msgspec.Struct, frozen=True):
+    """A prepared transaction."""
+
+    sends: list[StagedSend]
+    held: list[HeldEntry]
+    prepared_time_s: int
+
+
+class EntryFacts(msgspec.Struct, frozen=True, gc=False):
+    """What is known of an entry beside its packet."""
+
+    arrived_time_s: int
+    deadline_s: int = INFINITE_S
+    """When it expires, by the wall clock; `INFINITE_S` is never."""
+    moved_time_s: int = 0
+    abort_count: int = 0
+    move_count: int = 0
+    asks: int = 0
+    """What its end has to cause, as bits of `ASKS_*`: most messages ask for nothing."""
+
+
+ASKS_RECEIVE_REPORT: Final = 0x01
+"""An administration queue wants to hear that it was received, or why it was not."""
+ASKS_DEAD_LETTER: Final = 0x02
+"""If nobody receives it, it goes to a dead-letter queue."""
+
+_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=encode_hook)
+_MACHINE_DECODER: Final = msgspec.msgpack.Decoder(MachineRecord, dec_hook=decode_hook)
+_QUEUE_DECODER: Final = msgspec.msgpack.Decoder(QueueRecord, dec_hook=decode_hook)
+_TRANSACTION_DECODER: Final = msgspec.msgpack.Decoder(TransactionRecord, dec_hook=decode_hook)
+
+
+def encode_record(record: MachineRecord | QueueRecord | TransactionRecord) -> bytes:
+    """Give a record's bytes."""
+    return _ENCODER.encode(record)
+
+
+def decode_machine(value: bytes) -> MachineRecord:
+    """Read the one machine record."""
+    return _MACHINE_DECODER.decode(value)
+
+
+def decode_queue(value: bytes) -> QueueRecord:
+    """Read a queue's record."""
+    return _QUEUE_DECODER.decode(value)
+
+
+def decode_transaction(value: bytes) -> TransactionRecord:
+    """Read a prepared transaction."""
+    return _TRANSACTION_DECODER.decode(value)
+
+
+def queue_key(queue: int) -> bytes:
+    """Where a queue's properties are."""
+    return _QUEUE.pack(b"Q", queue)
+
+
+def counts_key(queue: int) -> bytes:
+    """Where a queue's counts are."""
+    return _QUEUE.pack(b"C", queue)
+
+
+def deleted_key(queue: int) -> bytes:
+    """Where it is noted that a deleted queue's entries are still to be removed."""
+    return _QUEUE.pack(b"X", queue)
+
+
+def queue_of(key: bytes) -> int:
+    """Which queue a key of kind Q, C, X or E belongs to."""
+    return int.from_bytes(key[1:5], "big")
+
+
+def entry_key(queue: int, lookup_id: int) -> bytes:
+    """Where an entry is."""
+    return _ENTRY.pack(b"E", queue, lookup_id)
+
+
+def lookup_of(key: bytes) -> int:
+    """The lookup identifier in an entry's key."""
+    return int.from_bytes(key[5:], "big")
+
+
+def entries_end(queue: int) -> bytes:
+    """The first key behind all entries of a queue."""
+    return _QUEUE.pack(b"E", queue + 1)
+
+
+def deadline_key(deadline_s: int, queue: int, lookup_id: int) -> bytes:
+    """Where it is noted that an entry expires."""
+    return _DEADLINE.pack(b"D", deadline_s, queue, lookup_id)
+
+
+def read_deadline_key(key: bytes) -> tuple[int, int, int]:
+    """Give deadline, queue and lookup identifier of such a note."""
+    _, deadline_s, queue, lookup_id = _DEADLINE.unpack(key)
+    return deadline_s, queue, lookup_id
+
+
+def transaction_key(unit_of_work: bytes) -> bytes:
+    """Where a prepared transaction is."""
+    return b"T" + unit_of_work
+
+
+def kind_range(kind: bytes) -> tuple[bytes, bytes]:
+    """The bounds of all keys of one kind."""
+    return kind, bytes((kind[0] + 1,))
+
+
+def encode_counts(count: int, size: int) -> bytes:
+    """Give the value of a queue's counts."""
+    return _COUNTS.pack(count, size)
+
+
+def decode_counts(value: bytes) -> tuple[int, int]:
+    """Read a queue's counts: entries, bytes."""
+    count, size = _COUNTS.unpack(value)
+    return count, size
+
+
+def encode_entry(facts: EntryFacts, packet: bytes) -> bytes:
+    """Give the value of an entry."""
+    return (
+        _FACTS.pack(
+            facts.arrived_time_s,
+            facts.deadline_s,
+            facts.moved_time_s,
+            facts.abort_count,
+            facts.move_count,
+            facts.asks,
+        )
+        + packet
+    )
+
+
+def decode_facts(value: bytes) -> EntryFacts:
+    """Read what is known of an entry; its packet is what follows `FACTS_BYTES`."""
+    return EntryFacts(*_FACTS.unpack_from(value))
+
+
+def asks_of(value: bytes) -> int:
+    """What an entry's end has to cause."""
+    return value[_ASKS_OFFSET]
+
+
+def deadline_of(value: bytes) -> int:
+    """When an entry expires."""
+    return int.from_bytes(value[4:8], "little")

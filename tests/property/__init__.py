@@ -1,0 +1,1 @@
+"""State machines: long random histories against simple models."""

@@ -1,0 +1,115 @@
+"""Calls and answers survive the way, however it is cut; nonsense is refused."""
+
+from __future__ import annotations
+
+import struct
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openmsmq.api import messages as api
+from openmsmq.api.framing import (
+    FRAME_MAX_BYTES,
+    ApiError,
+    FrameReader,
+    encode_frame,
+    encode_frames,
+)
+
+REQUESTS = [kind for kind in api.AnyRequest.__args__]  # type: ignore[attr-defined]
+REPLIES = [kind for kind in api.AnyReply.__args__]  # type: ignore[attr-defined]
+
+
+def one_of_each(kinds: list[type]) -> st.SearchStrategy[object]:
+    """Any value of any of these kinds, drawn from their annotations."""
+    return st.one_of(
+        [st.builds(kind) if not kind.__struct_fields__ else _built(kind) for kind in kinds]
+    )
+
+
+def _built(kind: type) -> st.SearchStrategy[object]:
+    fields = msgspec.structs.fields(kind)
+    return st.builds(kind, **{field.name: _values(field.type) for field in fields})
+
+
+def _values(annotation: object) -> st.SearchStrategy[object]:
+    plain: dict[object, st.SearchStrategy[object]] = {
+        int: st.integers(-(2**63), 2**64 - 1),
+        bool: st.booleans(),
+        str: st.text(st.characters(exclude_categories=["Cs"]), max_size=10),
+        bytes: st.binary(max_size=20),
+        type(None): st.none(),
+    }
+    if annotation in plain:
+        return plain[annotation]
+    origin = getattr(annotation, "__origin__", None)
+    if origin is list:
+        return st.lists(_values(annotation.__args__[0]), max_size=3)  # type: ignore[attr-defined]
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        return _built(annotation)
+    return st.one_of([_values(part) for part in annotation.__args__])  # type: ignore[attr-defined]
+
+
+calls = st.builds(api.Call, st.integers(0, 2**63 - 1), one_of_each(REQUESTS))
+answers = st.builds(api.Answer, st.integers(0, 2**63 - 1), one_of_each(REPLIES))
+
+
+@given(st.lists(calls, max_size=5), st.data())
+def test_calls_come_out_as_they_went_in_however_the_stream_is_cut(
+    sent: list[api.Call], data: st.DataObject
+) -> None:
+    stream = encode_frames(sent)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=5)))
+    reader = FrameReader(api.Call)
+    received: list[api.Call] = []
+    for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        reader.feed(stream[start:end])
+        received += reader.items()
+    assert received == sent
+
+
+@given(answers)
+def test_any_answer_survives_the_way(answer: api.Answer) -> None:
+    reader = FrameReader(api.Answer)
+    reader.feed(memoryview(encode_frame(answer)))
+    assert list(reader.items()) == [answer]
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_are_a_call_or_are_refused(body: bytes) -> None:
+    reader = FrameReader(api.Call)
+    reader.feed(struct.pack("<I", len(body)) + body)
+    try:
+        assert len(list(reader.items())) == 1
+    except ApiError as error:
+        assert "nothing we know" in str(error)  # noqa: PT017
+
+
+def test_a_frame_that_is_too_long_is_refused_before_it_is_held() -> None:
+    reader = FrameReader(api.Call)
+    reader.feed(struct.pack("<I", FRAME_MAX_BYTES + 1))
+    with pytest.raises(ApiError, match="at most"):
+        list(reader.items())
+
+
+def test_an_answer_that_is_too_long_is_not_sent() -> None:
+    entry = api.Entry(1, 2, 3, 4, bytes(FRAME_MAX_BYTES))
+    with pytest.raises(ApiError, match="send fewer"):
+        encode_frame(api.Answer(1, api.Entries([entry])))
+
+
+def test_deep_nesting_is_refused() -> None:
+    body = b"\x92\x01" + b"\x91" * 100_000
+    reader = FrameReader(api.Call)
+    reader.feed(struct.pack("<I", len(body)) + body)
+    with pytest.raises(ApiError):
+        list(reader.items())
+
+
+@given(st.integers(0, 7), st.integers(0, 2**56 - 1))
+def test_the_arrival_number_is_the_lookup_identifier_without_the_priority(
+    level: int, number: int
+) -> None:
+    assert api.Entry(level << 56 | number, 0, 0, 0, b"").arrival_number == number

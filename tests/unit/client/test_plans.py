@@ -1,0 +1,190 @@
+"""A plan starts again on a new connection only when nothing can have happened twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from openmsmq.api import messages as api
+from openmsmq.client.errors import ConnectionLost, NotSent, OutcomeUnknown
+from openmsmq.client.plans import (
+    RESTARTS_MAX_COUNT,
+    Ahead,
+    Collect,
+    Plan,
+    PlanRun,
+    ask,
+    failure,
+    patience_s,
+    takes_effect,
+)
+from openmsmq.model.errors import QueueNotFound
+
+LOST = ConnectionLost("gone")
+SEND = api.Send(1, [b"packet"])
+
+
+def sending() -> Plan[str]:
+    yield api.OpenQueue("q", 2)
+    yield SEND
+    yield api.GetStatus()
+    return "sent"
+
+
+EFFECTIVE = [
+    SEND,
+    api.Send(1, [b""], -1),
+    api.Receive(1),
+    api.Receive(1, cursor=3),
+    api.Seek(1, "first"),
+    api.Find(1, message_id=b""),
+    api.Move(1, 2, 3),
+    api.Purge(1),
+    api.CreateQueue("q"),
+    api.ChangeQueue("q"),
+    api.DeleteQueue("q"),
+    api.Commit(1),
+    api.Abort(1),
+    api.Prepare(1),
+    api.Resolve(b"", True),
+]
+HARMLESS = [
+    api.Receive(1, peek=True),
+    api.Receive(1, transaction=4),
+    api.Seek(1, "first", peek=True),
+    api.Find(1, message_id=b"", peek=True),
+    api.Send(1, [b""], 4),
+    api.Move(1, 2, 3, transaction=4),
+    api.GetStatus(),
+    api.GetQueue("q"),
+    api.ListQueues(),
+    api.OpenQueue("q", 1),
+    api.CloseQueue(1),
+    api.FetchRange(1, 0, 9),
+    api.RemoveRange(1, 0, 9),
+    api.CreateCursor(1),
+    api.CloseCursor(1),
+    api.Cancel(1),
+    api.Begin(),
+    api.ListTransactions(),
+    api.Hello(),
+]
+
+
+@pytest.mark.parametrize("request_", EFFECTIVE, ids=repr)
+def test_what_changes_something_takes_effect(request_: api.AnyRequest) -> None:
+    assert takes_effect(request_)
+
+
+@pytest.mark.parametrize("request_", HARMLESS, ids=repr)
+def test_what_only_looks_or_is_undone_takes_no_effect(request_: api.AnyRequest) -> None:
+    assert not takes_effect(request_)
+
+
+def test_every_request_is_one_or_the_other() -> None:
+    named = {type(request) for request in EFFECTIVE + HARMLESS}
+    assert named == set(api.AnyRequest.__args__)
+
+
+def test_a_plan_gives_its_result_after_its_last_answer() -> None:
+    run = PlanRun(sending)
+    assert run.start() == api.OpenQueue("q", 2)
+    assert run.answered(api.Done()) == SEND
+    assert run.answered(api.Done()) == api.GetStatus()
+    assert run.answered(api.Done()) is None
+    assert run.result == "sent"
+
+
+def test_a_plan_starts_again_when_only_harmless_requests_were_lost() -> None:
+    run = PlanRun(sending)
+    run.start()
+    run.lost(LOST)
+    assert run.start() == api.OpenQueue("q", 2)
+
+
+def test_a_lost_answer_to_a_send_is_an_unknown_outcome() -> None:
+    run = PlanRun(sending)
+    run.start()
+    run.answered(api.Done())
+    with pytest.raises(OutcomeUnknown, match="Send") as raised:
+        run.lost(LOST)
+    assert raised.value.call == "Send"
+
+
+def test_a_send_that_never_left_is_made_again() -> None:
+    run = PlanRun(sending)
+    run.start()
+    run.answered(api.Done())
+    run.lost(NotSent("gone"))
+    assert run.start() == api.OpenQueue("q", 2)
+
+
+def test_what_has_taken_effect_is_not_done_again_for_a_later_loss() -> None:
+    run = PlanRun(sending)
+    run.start()
+    run.answered(api.Done())
+    run.answered(api.Done())
+    with pytest.raises(OutcomeUnknown):
+        run.lost(LOST)
+
+
+def test_a_request_sent_ahead_counts_as_sent() -> None:
+    def ahead() -> Plan[None]:
+        call = yield Ahead(SEND)
+        yield Collect(call)
+
+    run = PlanRun(ahead)
+    run.start()
+    assert run.answered(5) == Collect(5)
+    with pytest.raises(OutcomeUnknown):
+        run.lost(LOST)
+
+
+def test_a_plan_is_given_up_after_some_restarts() -> None:
+    run = PlanRun(sending)
+    for _ in range(RESTARTS_MAX_COUNT):
+        run.start()
+        run.lost(LOST)
+    run.start()
+    with pytest.raises(ConnectionLost) as raised:
+        run.lost(LOST)
+    assert raised.value is LOST
+
+
+def test_a_plan_may_say_better_what_a_loss_means() -> None:
+    def knowing() -> Plan[None]:
+        try:
+            yield api.GetStatus()
+        except ConnectionLost:
+            raise OutcomeUnknown("many things", "gone") from None
+
+    run = PlanRun(knowing)
+    run.start()
+    with pytest.raises(OutcomeUnknown, match="many things"):
+        run.lost(LOST)
+
+
+def test_a_refusal_is_raised_with_its_code_and_detail() -> None:
+    run = PlanRun(lambda: ask(api.GetQueue("q"), api.Queues))
+    run.start()
+    with pytest.raises(QueueNotFound, match="orders"):
+        run.answered(api.Failed(QueueNotFound.code, "orders"))
+
+
+def test_an_answer_of_another_kind_is_no_answer() -> None:
+    assert isinstance(failure(api.Done()), ConnectionLost)
+
+
+@pytest.mark.parametrize(
+    ("request_", "wanted"),
+    [
+        (api.Receive(1, timeout_ms=None), None),
+        (api.Receive(1, timeout_ms=2_500), 12.5),
+        (api.Find(1, timeout_ms=1_000), 11.0),
+        (api.Purge(1), None),
+        (api.GetStatus(), 10.0),
+    ],
+)
+def test_patience_is_the_wait_of_the_call_and_some_time_to_answer(
+    request_: api.AnyRequest, wanted: float | None
+) -> None:
+    assert patience_s(request_, 10.0) == wanted

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, open_store
+from openmsmq.storage.files import FileOps, disk_error, fill_with_zeroes, write_whole
+from openmsmq.storage.port import Batch, StoreFailed, StoreFull
+
+
+@contextlib.contextmanager
+def largest_file(size_bytes: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_write_that_is_done_in_part_only_is_an_error(tmp_path: Path) -> None:
+    files = FileOps()
+    file = files.open(tmp_path / "file", create=True)
+    with largest_file(60), pytest.raises(OSError, match="File too large") as raised:
+        files.write(file, [b"a" * 40, b"b" * 40], 0)
+    assert raised.value.errno == errno.EFBIG
+    assert files.read(file, 100, 0) == b"a" * 40 + b"b" * 20
+    files.close(file)
+
+
+def test_a_file_gets_its_size_and_keeps_what_it_had(tmp_path: Path) -> None:
+    files = FileOps()
+    file = files.open(tmp_path / "file", create=True)
+    files.write(file, [b"abc"], 0)
+    fill_with_zeroes(files, file, 3 << 20)
+    assert files.read(file, 4 << 20, 0) == b"abc".ljust(3 << 20, b"\0")
+    fill_with_zeroes(files, file, 2)
+    assert files.read(file, 100, 0) == b"ab"
+    files.close(file)
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for data in (b"a long first content", b"short"):
+        write_whole(FileOps(), path, data)
+        assert path.read_bytes() == data
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_file_size_limit_is_a_full_store(tmp_path: Path) -> None:
+    store = open_store(tmp_path, checkpoint_bytes=CHECKPOINT_MIN_BYTES)
+    with largest_file(200_000), pytest.raises(StoreFull, match="File too large"):
+        store.commit(Batch([(b"big", bytes(300_000))]))
+    assert store.get(b"big") is None
+    store.commit(Batch([(b"big", bytes(300_000))]))
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "advice"),
+    [
+        (errno.ENOSPC, StoreFull, "free some space"),
+        (errno.EDQUOT, StoreFull, "free some space"),
+        (errno.EROFS, StoreFailed, "mount it writable"),
+        (errno.EACCES, StoreFailed, "the right to write"),
+        (errno.EIO, StoreFailed, "check the disk"),
+    ],
+)
+def test_an_error_says_what_where_and_what_to_do(
+    code: int, kind: type[Exception], advice: str
+) -> None:
+    error = disk_error(OSError(code, os.strerror(code)), "write the journal", Path("some/store"))
+    assert type(error) is kind
+    assert "write the journal" in str(error)
+    assert "some/store" in str(error)
+    assert advice in str(error)
