@@ -23,7 +23,8 @@ from openmsmq.wire.headers.queue_names import (
     QueueName,
     SameAsAdmin,
 )
-from openmsmq.wire.headers.user import UserHeader
+from openmsmq.wire.headers.user import SECURITY, UserHeader
+from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage
 
 
@@ -118,15 +119,32 @@ class ReceivedMessage:
     @property
     def body(self) -> object:
         """The body as the queue's formatter reads it; may raise `FormatterError`."""
-        if self.is_encrypted:
+        body_type, body = self._plain_body()
+        if body is None:
             raise FormatterError("the body is encrypted: body_bytes has its ciphertext")
-        return self._formatter.read(self._properties.body_type, self.body_bytes)
+        return self._formatter.read(body_type, body)
 
     @property
     def body_bytes(self) -> bytes:
         """The bytes of the body."""
+        body = self._plain_body()[1]
+        return self._properties.body if body is None else body
+
+    def _plain_body(self) -> tuple[int, bytes | None]:
+        """Give the type of the body, and its bytes unless they are ciphertext.
+
+        Most readers want nothing but the body, which is found without decoding the packet.
+        """
+        packet = self._entry.packet
+        if self._packet is None:
+            found = outline(packet)
+            if not found.flags & SECURITY:
+                body_type, size = message_properties.body_facts(packet, found.properties_offset)
+                end = min(found.body_end, found.body_start + size)
+                return body_type, packet[found.body_start : end]
         properties = self._properties
-        return properties.body if self.is_encrypted else properties.body[: properties.body_size]
+        body = None if self.is_encrypted else properties.body[: properties.body_size]
+        return properties.body_type, body
 
     @property
     def body_type(self) -> int:

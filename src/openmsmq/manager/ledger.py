@@ -45,6 +45,14 @@ class Ledger:
         """Make a record durable with this turn."""
         self._turn.batch.changes.append((key, value))
 
+    def put_many(self, records: list[tuple[bytes, bytes]], *, volatile: bool) -> None:
+        """Keep several records, durable or in memory only."""
+        batch = self._turn.batch
+        if volatile:
+            batch.volatile += records
+        else:
+            batch.changes += records
+
     def put_volatile(self, key: bytes, value: bytes) -> None:
         """Keep a record in memory only."""
         self._turn.batch.volatile.append((key, value))

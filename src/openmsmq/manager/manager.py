@@ -75,6 +75,7 @@ class QueueManager:
             self._housekeeping,
             self._transactions,
             replies,
+            ledger,
         )
         admin = Administration(config, table, counters, ledger, rng, started_time_s=now.unix_s)
         self._queues = QueueRequests(
@@ -190,9 +191,13 @@ class QueueManager:
         if opened.access is not AccessMode.SEND:
             raise AccessDenied(f"{opened.queue.name} is not open for sending")
         self._reads.require_open(opened.queue)
+        if not request.transaction:
+            numbers = self._sending.put_new(opened.queue, request.packets, now)
+            self._replies.answer_when_done(state.id, call, api.Sent(numbers, now.unix_s))
+            return
         own = request.transaction == api.OWN_TRANSACTION
         work = None
-        if request.transaction and not own:
+        if not own:
             work = self._transactions.find(state, request.transaction)
         sends, numbers = self._sending.accept(
             opened.queue, request.packets, now, transactional=own or work is not None

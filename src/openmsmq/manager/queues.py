@@ -55,6 +55,7 @@ class LocalQueue:
         "name",
         "open_count",
         "parent",
+        "pending",
         "properties",
         "reader",
         "reader_count",
@@ -98,6 +99,8 @@ class LocalQueue:
         """Held entries that were purged meanwhile, and why: given back, they are gone (C-126)."""
         self.waiting: dict[WaitingRead, None] = {}
         """The reads that wait here, the oldest first."""
+        self.pending = 0
+        """Entries on their way to the disk, which come before any later one."""
         self.open_count = 0
         self.reader_count = 0
         self.closed_to_readers = False
@@ -143,6 +146,28 @@ class LocalQueue:
         self.stored_count -= 1
         self.stored_bytes -= size
         return False
+
+    def count_many_in(self, lookup_ids: list[int], size: int, *, express: bool) -> None:
+        """Account for new entries of one kind."""
+        self.totals.bytes += size
+        if express:
+            self.express_ids.update(lookup_ids)
+            self.express_count += len(lookup_ids)
+            self.express_bytes += size
+        else:
+            self.stored_count += len(lookup_ids)
+            self.stored_bytes += size
+
+    def count_many_out(self, lookup_ids: list[int], size: int, *, express: bool) -> None:
+        """Account for entries of one kind that go."""
+        self.totals.bytes -= size
+        if express:
+            self.express_ids.difference_update(lookup_ids)
+            self.express_count -= len(lookup_ids)
+            self.express_bytes -= size
+        else:
+            self.stored_count -= len(lookup_ids)
+            self.stored_bytes -= size
 
     def restore_counts(self, count: int, size: int) -> None:
         """Take over the counts that the store has."""

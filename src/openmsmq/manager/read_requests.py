@@ -14,9 +14,10 @@ from openmsmq.manager.connections import Connection, OpenQueue
 from openmsmq.manager.deadlines import Deadlines
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.housekeeping import Housekeeping
+from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
-from openmsmq.manager.reads import WaitingRead, rows_for, seek
+from openmsmq.manager.reads import WaitingRead, rows_for, seek, within
 from openmsmq.manager.replies import Replies
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.model.clock import Instant
@@ -55,6 +56,7 @@ class ReadRequests:
         housekeeping: Housekeeping,
         transactions: TransactionRequests,
         replies: Replies,
+        ledger: Ledger,
     ) -> None:
         self._config = config
         self._table = table
@@ -63,6 +65,8 @@ class ReadRequests:
         self._housekeeping = housekeeping
         self._transactions = transactions
         self._replies = replies
+        self._ledger = ledger
+        delivery.hand_over = self.hand_over
         self._waiting: dict[tuple[int, int], WaitingRead] = {}
         self._timeouts: list[tuple[int, int, WaitingRead]] = []
         self._timeout_order = 0
@@ -276,6 +280,36 @@ class ReadRequests:
             else:
                 nothing_left = nothing_left or read.takes_the_front
 
+    def hand_over(self, queue: LocalQueue, rows: list[Row]) -> int:
+        """Give messages that are just coming to the reads that wait for any, oldest first."""
+        taken = 0
+        for read in list(queue.waiting):
+            request = read.request
+            if not isinstance(request, api.Receive) or not read.takes_the_front:
+                break
+            if request.peek or request.transaction:
+                break
+            mine = within(rows, taken, request.count, request.bytes_max)
+            taken += len(mine)
+            self.end_read(read, None)
+            self._answer_or_wait(read, _entries(mine))
+            if taken == len(rows):
+                break
+        return taken
+
+    def _answer_or_wait(self, read: WaitingRead, reply: api.Entries) -> None:
+        """Answer when the turn is durable; when it is refused, the read goes on waiting."""
+
+        def wait_again(_: MsmqError) -> None:
+            state = self._replies.connections.get(read.connection)
+            if state is not None and read.opened.handle in state.queues:
+                read.ended = False
+                self._wait(read)
+
+        self._ledger.when_done(
+            lambda: self._replies.answer(read.connection, read.call, reply), wait_again
+        )
+
     def cancel(self, state: Connection, call: int, request: api.Cancel, _: Instant) -> None:
         """Cancel a read that waits."""
         read = self._waiting.get((state.id, request.call))
@@ -321,19 +355,10 @@ class ReadRequests:
 
 
 def _entries(rows: list[Row]) -> api.Entries:
-    found = []
-    for lookup_id, value in rows:
-        facts = records.decode_facts(value)
-        found.append(
-            api.Entry(
-                lookup_id,
-                facts.arrived_time_s,
-                facts.abort_count,
-                facts.move_count,
-                value[FACTS_BYTES:],
-            )
-        )
-    return api.Entries(found)
+    entry, place = api.Entry, records.place_of
+    return api.Entries(
+        [entry(lookup_id, *place(value), value[FACTS_BYTES:]) for lookup_id, value in rows]
+    )
 
 
 def _require_identifier(request: api.Find) -> None:

@@ -114,3 +114,15 @@ def _matches(request: Find, value: bytes) -> bool:
         return value[_SOURCE] + value[_NUMBER] == request.message_id
     offset = FACTS_BYTES + outline(value[FACTS_BYTES:]).properties_offset + 4
     return value[offset : offset + 20] == request.correlation_id
+
+
+def within(rows: list[Row], start: int, count: int, bytes_max: int) -> list[Row]:
+    """Give the rows from a place on that one read may take: at least one."""
+    size = 0
+    taken: list[Row] = []
+    for row in rows[start : start + count]:
+        taken.append(row)
+        size += len(row[1])
+        if size >= bytes_max:
+            break
+    return taken

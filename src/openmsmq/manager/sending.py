@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
-from openmsmq.manager.delivery import Delivery
+from openmsmq.manager.delivery import Delivery, are_plain
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.transactions import numbered
@@ -35,10 +35,28 @@ class Sending:
         self._delivery = delivery
         self._counters = counters
 
+    def put_new(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> list[int]:
+        """Check packets and put them into their queue with this turn; give their numbers."""
+        found = self._admitted(queue, packets, transactional=False)
+        numbers = self._counters.take_messages(len(packets))
+        if are_plain(packets, found):
+            self._delivery.put_alike(queue, packets, numbers, now)
+        else:
+            sends = self._staged(queue, packets, found, numbers, now)
+            self.put(queue, sends, now, own_transaction=False)
+        return numbers
+
     def accept(
         self, queue: LocalQueue, packets: list[bytes], now: Instant, *, transactional: bool
     ) -> tuple[list[StagedSend], list[int]]:
         """Check packets and stamp them; give them ready to be put, and their numbers."""
+        found = self._admitted(queue, packets, transactional=transactional)
+        numbers = self._counters.take_messages(len(packets))
+        return self._staged(queue, packets, found, numbers, now), numbers
+
+    def _admitted(
+        self, queue: LocalQueue, packets: list[bytes], *, transactional: bool
+    ) -> list[Outline]:
         if transactional != queue.properties.transactional:
             raise TransactionUsage(
                 f"{queue.name} is {'' if queue.properties.transactional else 'not '}transactional"
@@ -48,13 +66,21 @@ class Sending:
         found = [self._checked(packet, transactional) for packet in packets]
         self._require_protection(queue, found)
         self._delivery.require_room(queue, sum(map(len, packets)), self._config.quota_kb)
-        numbers = self._counters.take_messages(len(packets))
+        return found
+
+    def _staged(
+        self,
+        queue: LocalQueue,
+        packets: list[bytes],
+        found: list[Outline],
+        numbers: list[int],
+        now: Instant,
+    ) -> list[StagedSend]:
         stamp, stage = self._delivery.stamp, self._delivery.stage
-        sends = [
+        return [
             stage(queue, stamp(packet, number, now.unix_s), outlined)
             for packet, number, outlined in zip(packets, numbers, found, strict=True)
         ]
-        return sends, numbers
 
     def put(
         self, queue: LocalQueue, sends: list[StagedSend], now: Instant, *, own_transaction: bool

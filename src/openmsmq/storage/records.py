@@ -39,7 +39,9 @@ _ENTRY: Final = struct.Struct(">cIQ")
 _DEADLINE: Final = struct.Struct(">cIIQ")
 _COUNTS: Final = struct.Struct("<QQ")
 _FACTS: Final = struct.Struct("<IIIHBB")
-_ASKS_OFFSET: Final = 15
+ASKS_OFFSET: Final = 15
+"""Where in an entry stands what its end has to cause."""
+_PLACE: Final = struct.Struct("<I8xHB")
 FACTS_BYTES: Final = _FACTS.size
 
 
@@ -216,19 +218,21 @@ def decode_counts(value: bytes) -> tuple[int, int]:
     return count, size
 
 
+def encode_facts(facts: EntryFacts) -> bytes:
+    """Give what stands before the packet of an entry."""
+    return _FACTS.pack(
+        facts.arrived_time_s,
+        facts.deadline_s,
+        facts.moved_time_s,
+        facts.abort_count,
+        facts.move_count,
+        facts.asks,
+    )
+
+
 def encode_entry(facts: EntryFacts, packet: bytes) -> bytes:
     """Give the value of an entry."""
-    return (
-        _FACTS.pack(
-            facts.arrived_time_s,
-            facts.deadline_s,
-            facts.moved_time_s,
-            facts.abort_count,
-            facts.move_count,
-            facts.asks,
-        )
-        + packet
-    )
+    return encode_facts(facts) + packet
 
 
 def decode_facts(value: bytes) -> EntryFacts:
@@ -236,9 +240,14 @@ def decode_facts(value: bytes) -> EntryFacts:
     return EntryFacts(*_FACTS.unpack_from(value))
 
 
+def place_of(value: bytes) -> tuple[int, int, int]:
+    """When an entry arrived, and how often it was given back and moved."""
+    return _PLACE.unpack_from(value)
+
+
 def asks_of(value: bytes) -> int:
     """What an entry's end has to cause."""
-    return value[_ASKS_OFFSET]
+    return value[ASKS_OFFSET]
 
 
 def deadline_of(value: bytes) -> int:

@@ -20,6 +20,7 @@ from openmsmq.wire.errors import DecodeError, EncodeError
 LAYOUT: Final = struct.Struct("<BBH20sIIIIIIII")
 FIXED_SIZE: Final = LAYOUT.size
 _SIZES: Final = struct.Struct("<xB30xII12xI")
+_BODY_FACTS: Final = struct.Struct("<24xI4xI")
 _WHERE: Final = "MessagePropertiesHeader"
 
 POSITIVE_ARRIVAL: Final = 0x01
@@ -195,6 +196,11 @@ def _body_region(
         following = end + (offset - end & 3)
         need(data, offset, following - offset, _WHERE)
     return end, following
+
+
+def body_facts(data: bytes, offset: int) -> tuple[int, int]:
+    """Give the body type and the body size that the header at `offset` states."""
+    return _BODY_FACTS.unpack_from(data, offset)
 
 
 def skip(data: bytes, offset: int) -> tuple[int, int, int]:
