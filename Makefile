@@ -10,10 +10,10 @@ POWER_CUTS ?= 50
 EXAMPLES ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types contracts format conformance bench fuzz crash model coverage setup java clean
+.PHONY: help demo test check lint types contracts format conformance bench bench-peers fuzz crash model coverage setup java clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: setup ## Show what works today
 	$(BIN)/python scripts/demo.py $(ARGS)
@@ -42,6 +42,10 @@ conformance: .venv/.installed ## Count the statements of the specifications that
 
 bench: .venv/.installed ## Measure speed, as ratios within one run
 	$(BIN)/python -m bench $(ARGS)
+
+bench-peers: .venv/.installed ## Install the brokers that bench compares with
+	scripts/apt-install rabbitmq-server redis-server
+	scripts/setup dev,bench
 
 fuzz: .venv/.installed-fuzz ## Feed the decoders bad bytes for FUZZ_SECONDS (600)
 	$(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS) $(ARGS)

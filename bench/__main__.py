@@ -11,28 +11,35 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from bench.measure import Effort, Figure
-from bench.registry import BENCHES, Bench
+from bench.registry import BENCHES, ON_REQUEST, Bench
 
 DEFAULT: Final = Effort()
 
+MISSED: Final = 1
+NOT_MEASURED: Final = 3
+
 
 def main(arguments: Sequence[str] | None = None, benches: Mapping[str, Bench] = BENCHES) -> int:
-    """Run what the arguments ask for; 1 when a figure misses its bar."""
+    """Run what the arguments ask for; 1 when a bar was missed, 3 when one was not measured."""
     options = _parser(benches).parse_args(arguments)
     if options.list:
         for name, bench in benches.items():
-            print(f"{name:12} {_summary(bench)}")
+            note = " (only by name)" if name in ON_REQUEST else ""
+            print(f"{name:12} {_summary(bench)}{note}")
         return 0
     effort = Effort(options.rounds, options.slice_ms / 1000)
     results: dict[str, list[Figure]] = {}
-    for name in options.names or benches:
+    for name in options.names or [name for name in benches if name not in ON_REQUEST]:
         results[name] = list(benches[name](effort))
         if not options.json:
             _print(name, _summary(benches[name]), results[name], effort)
-    passed = all(figure.passed for figures in results.values() for figure in figures)
+    everything = [figure for figures in results.values() for figure in figures]
+    passed = all(figure.passed for figure in everything)
     if options.json:
         print(json.dumps(_report(results, effort, passed), indent=2))
-    return 0 if passed else 1
+    if any(figure.missed for figure in everything):
+        return MISSED
+    return 0 if passed else NOT_MEASURED
 
 
 def command(name: str, effort: Effort) -> str:
@@ -72,20 +79,28 @@ def _summary(bench: Bench) -> str:
 def _print(name: str, summary: str, figures: Sequence[Figure], effort: Effort) -> None:
     print(f"{name}: {summary}")
     for figure in figures:
-        line = f"  {figure.name:38} {_number(figure.value):>9} {figure.unit:13}"
-        if figure.low is not None and figure.high is not None:
-            line += f" {f'{_number(figure.low)} to {_number(figure.high)}':14}"
-        if figure.bar is not None:
-            line += f" bar {figure.bar:g}: {'pass' if figure.passed else 'FAIL'}"
-        print(line.rstrip())
+        print(_line(figure))
     print(
         f"  Python {platform.python_version()}, {os.cpu_count()} cores. "
         f"Again: {command(name, effort)}"
     )
 
 
+def _line(figure: Figure) -> str:
+    value = "-" if figure.value is None else _number(figure.value)
+    line = f"  {figure.name:38} {value:>9} {figure.unit:13}"
+    if figure.low is not None and figure.high is not None:
+        line += f" {f'{_number(figure.low)} to {_number(figure.high)}':14}"
+    if figure.bar is not None:
+        verdict = "pass" if figure.passed else "FAIL" if figure.missed else "not measured"
+        line += f" bar {'at least ' if figure.at_least else ''}{figure.bar:g}: {verdict}"
+    if figure.note:
+        line += f" ({figure.note})"
+    return line.rstrip()
+
+
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.1f}"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def _report(results: Mapping[str, list[Figure]], effort: Effort, passed: bool) -> dict[str, Any]:

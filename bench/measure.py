@@ -34,21 +34,36 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """One number of a bench, with the bar it must not exceed, if it has one."""
+    """One number of a bench, with the bar it must meet, if it has one."""
 
     name: str
-    value: float
+    value: float | None
+    """None when it could not be measured; then no bar is met."""
     unit: str
     low: float | None = None
     """The lower quartile of the rounds; far from `value` when the machine was busy."""
     high: float | None = None
     """The upper quartile of the rounds."""
     bar: float | None = None
+    """What the number must not exceed."""
+    at_least: bool = False
+    """Turns the bar round: the number must reach it."""
+    note: str = ""
+    """Why it could not be measured, or under which conditions it was."""
 
     @property
     def passed(self) -> bool:
         """Whether the number meets its bar; without a bar it does."""
-        return self.bar is None or self.value <= self.bar
+        if self.bar is None:
+            return True
+        if self.value is None:
+            return False
+        return self.value >= self.bar if self.at_least else self.value <= self.bar
+
+    @property
+    def missed(self) -> bool:
+        """Whether the number was measured and does not meet its bar."""
+        return self.value is not None and not self.passed
 
 
 def time_in_turn(

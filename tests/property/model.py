@@ -269,8 +269,7 @@ class Model:
         for queue, place in again:
             self._expire(queue, place)
         self.expire()
-        for queue in [queue for queue in self._remains if not queue.places]:
-            self._remains.remove(queue)
+        self._go_on_deleting()
         if self._to_empty:
             queue = self._to_empty.pop(0)
             self._empty(queue, MessageClass.NACK_QUEUE_DELETED)
@@ -280,6 +279,14 @@ class Model:
                 if place.asks:
                     self.tell(place.message, MessageClass.NACK_QUEUE_DELETED)
         self.serve()
+
+    def _go_on_deleting(self) -> None:
+        for queue in [queue for queue in self._remains if not queue.places]:
+            self._remains.remove(queue)
+        for queue in self._remains:
+            given_back = all(place.free for place in queue.places)
+            if given_back and queue not in self._to_empty:
+                self._to_empty.append(queue)
 
     def _waiting(self) -> list[Read]:
         queues = dict.fromkeys(handle.queue for handle in self._handles)
@@ -361,6 +368,46 @@ class Model:
                 self.copy(self.queues["system$;journal"], message)
         for message in messages:
             self.tell(message, MessageClass.ACK_REACH_QUEUE)
+
+    def _hand_over(self, queue: Queue, messages: list[Message]) -> bool:
+        """Give plain messages to the reads that wait for any; say whether that was possible.
+
+        It is when nothing else is on its way into the queue and nothing has to be kept or told.
+        """
+        drafts = [message.draft for message in messages]
+        plain = len({draft.recoverable for draft in drafts}) == 1 and not any(
+            draft.admin_queue is not None
+            or draft.journal_on_failure
+            or draft.journal_on_success
+            or draft.receive_within_s != INFINITE_S
+            for draft in drafts
+        )
+        coming = any(place.state == "coming" for place in queue.places)
+        if not plain or coming or queue.journaling or not queue.waiting:
+            return False
+        places = []
+        for message in messages:
+            order = self._next_order(message.draft.priority)
+            places.append(Place(message, order, self.unix_s))
+            places[-1].asks = True
+        places.sort(key=lambda place: place.order)
+        for read in list(queue.waiting):
+            picky = read.cursor is not None or read.wanted is not None
+            if picky or read.peek or read.transaction is not None or not places:
+                break
+            mine, places = places[: read.count], places[read.count :]
+            queue.waiting.remove(read)
+            self._answer_or_wait(read, ("entries", [self.view(place) for place in mine]))
+        for place in places:
+            self._add_place(queue, place)
+        return True
+
+    def _answer_or_wait(self, read: Read, reply: Reply) -> None:
+        def wait_again() -> None:
+            if read.handle in self._handles:
+                read.handle.queue.waiting.append(read)
+
+        self.later(lambda: self.answer(read.handle.connection, read.call, reply), wait_again)
 
     def expire(self) -> None:
         due = [
@@ -541,7 +588,8 @@ class Model:
             raise Refused(errors.InsufficientResources)
         messages = [Message(draft, self.unix_s, size) for draft, size in drafts]
         if transaction is None:
-            self.put(queue, messages)
+            if own or not self._hand_over(queue, messages):
+                self.put(queue, messages)
             self.answer_later(handle.connection, call, ("sent", len(messages)))
             return None, messages
         transaction.sends += [(queue, message) for message in messages]

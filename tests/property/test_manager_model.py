@@ -72,8 +72,9 @@ TIMEOUTS = [0, 0, 100, 5000, None]
 ACCESSES = [AccessMode.RECEIVE, AccessMode.SEND] * 4 + [AccessMode.PEEK, AccessMode.MOVE]
 OPERATIONS = [
     *["send"] * 10,
-    *["receive"] * 7,
-    *["begin", "end_transaction"] * 4,
+    *["receive"] * 10,
+    *["begin"] * 4,
+    *["end_transaction"] * 2,
     *["read_at_cursor", "seek"] * 2,
     *["move"] * 4,
     *["find", "remove_range", "purge", "resolve", "cancel"],
@@ -89,7 +90,7 @@ ENDS = [
     "power fails before the commit",
 ]
 turns = st.lists(
-    st.tuples(st.sampled_from(OPERATIONS), st.binary(min_size=6, max_size=6)),
+    st.tuples(st.sampled_from(OPERATIONS), st.binary(min_size=10, max_size=10)),
     min_size=1,
     max_size=5,
 )
@@ -229,9 +230,12 @@ class ManagerMachine(RuleBasedStateMachine):
         """Choose a handle, most often one with such an access."""
         known = [handle for handle in self.handles if handle.number]
         fitting = [handle for handle in known if handle.access in accesses]
-        favourite = [handle for handle in fitting if handle.queue.name.startswith(ORDERS)]
+        busy = {work.connection for work in self.model.transactions if work.state == "active"}
+        favourite = [
+            handle for handle in fitting if handle.queue.transactional and handle.connection in busy
+        ]
         found = known if c.yes(16) or not fitting else fitting
-        if favourite and c.yes(3):
+        if favourite and c.yes():
             found = favourite
         return c.of(found) if found else None
 
@@ -389,7 +393,7 @@ class ManagerMachine(RuleBasedStateMachine):
         handle = self.handle(c, AccessMode.RECEIVE)
         if handle is None:
             return
-        timeout_ms, peek, count = c.of(TIMEOUTS), c.yes(4), c.of([1, 2, 3])
+        timeout_ms, peek, count = c.of(TIMEOUTS), c.yes(6), c.of([1, 2, 3])
         work = None if peek else self.transaction_for(c, handle)[0]
         self.read(
             handle,
@@ -628,7 +632,7 @@ class ManagerMachine(RuleBasedStateMachine):
             self.pump(fail={"disk is full": 1, "disk stays full": EVERYTHING}.get(end, 0))
             if end == "time passes":
                 c = Choices(int.from_bytes(turn[0][1], "big"))
-                self.advance(c.of([100, 1, 5000]), c.of([1, 0, 5, 60, -10]))
+                self.advance(c.of([100, 1, 5000]), c.of([1, 0, 5, 60, 5, -10]))
                 self.compare_answers()
 
     def only_ask(self, name: str, c: Choices) -> None:
@@ -681,11 +685,11 @@ class ManagerMachine(RuleBasedStateMachine):
             queue, status = self.model.queues[name], statuses[index]
             assert isinstance(status, api.Queues)
             assert _status(status.queues[0]) == self.model.status(queue)
-            if handles[index]:
+            denied = any(handle.share is ShareMode.DENY_RECEIVE for handle in queue.handles)
+            assert denied is (handles[index] == 0)
+            if not denied:
                 self.compare_places(queue, rows[index], free[index])
                 assert status.queues[0].message_bytes == queue.size
-            else:
-                assert any(handle.share is ShareMode.DENY_RECEIVE for handle in queue.handles)
         self.compare_doubt()
 
     def observe(self, requests: Sequence[api.AnyRequest]) -> list[api.AnyReply]:

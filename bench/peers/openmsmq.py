@@ -1,0 +1,132 @@
+"""OpenMSMQ: `openmsmq serve` in a process of its own, driven over TCP by its own client."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import openmsmq
+import openmsmq.aio
+from bench.peers.pair import BODY, BODY_BYTES, Gate, Job, send_at_pace
+from bench.peers.process import child, wait_until
+from openmsmq.client.aio import Queue as AsyncQueue
+
+NAME: Final = "OpenMSMQ"
+BATCH_COUNT: Final = 256
+READS_UNDER_WAY: Final = 3
+
+_START_S: Final = 30.0
+_READY: Final = re.compile(rb"^ready .*\baddress=(\S+)", re.MULTILINE)
+
+
+def missing() -> str | None:
+    """It is always there."""
+    return None
+
+
+@contextlib.contextmanager
+def start(directory: Path) -> Iterator[str]:
+    """Run a queue manager; gives its address."""
+    with serve(directory) as (address, _):
+        yield address
+
+
+@contextlib.contextmanager
+def serve(directory: Path) -> Iterator[tuple[str, int]]:
+    """Run a queue manager with its data below a directory; gives its address and process id."""
+    log = directory / "openmsmq.log"
+    log.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "openmsmq.cli.app", "serve", "--name", "BENCH"]
+    command += ["--data", str(directory / "openmsmq"), "--api-port", "0", "--api-socket", "none"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with child(command, log, environment) as process:
+        wait_until(lambda: _READY.search(log.read_bytes()) is not None, process, log, _START_S)
+        found = _READY.search(log.read_bytes())
+        assert found is not None
+        yield found[1].decode(), process.pid
+
+
+def prepare(address: str, job: Job) -> None:
+    """Make the queue of a job."""
+    with openmsmq.connect(address) as manager:
+        manager.create_queue(f"private$\\{job.queue}")
+
+
+def produce(address: str, job: Job, gate: Gate) -> list[float]:
+    """Send the messages of a job."""
+    with openmsmq.connect(address) as manager:
+        queue = manager.queue(f"private$\\{job.queue}")
+
+        def send() -> None:
+            queue.send(BODY, recoverable=job.durable)
+
+        def send_all(count: int) -> None:
+            if job.one_by_one:
+                for _ in range(count):
+                    send()
+            else:
+                queue.send_many((BODY for _ in range(count)), recoverable=job.durable)
+
+        send_all(job.warm_up)
+        gate.wait()
+        if job.per_second:
+            return send_at_pace(job.per_second, job.count, send)
+        send_all(job.count)
+    return []
+
+
+def consume(address: str, job: Job, gate: Gate) -> list[float]:
+    """Receive the messages of a job; some reads always wait, as peers push without being asked."""
+    asyncio.run(_consume(address, job, gate))
+    return []
+
+
+async def _consume(address: str, job: Job, gate: Gate) -> None:
+    at_once = 1 if job.one_by_one or job.per_second else BATCH_COUNT
+    async with openmsmq.aio.connect(address) as manager:
+        queue = manager.queue(f"private$\\{job.queue}")
+        await _take(queue, job.warm_up, at_once)
+        gate.wait()
+        await _take(queue, job.count, at_once)
+
+
+async def _take(queue: AsyncQueue, count: int, at_once: int) -> None:
+    """Receive with several calls under way; the last ones ask for what is left."""
+    left = count
+    asked = 0
+
+    async def read() -> None:
+        nonlocal left, asked
+        while left - asked > 0:
+            wanted = min(at_once, left - asked)
+            asked += wanted
+            messages = await queue.receive_many(wanted)
+            asked -= wanted
+            left -= len(messages)
+            for message in messages:
+                _look(message.body_bytes)
+
+    await asyncio.gather(*(read() for _ in range(READS_UNDER_WAY)))
+
+
+def _look(body: bytes) -> None:
+    if len(body) != BODY_BYTES:
+        raise ValueError(f"a body of {len(body)} bytes came, not of {BODY_BYTES}")
+
+
+def fill(address: str, queue: str, count: int) -> Iterable[int]:
+    """Put durable messages into a queue; gives how many there are, from time to time."""
+    with openmsmq.connect(address) as manager:
+        target = manager.queue(f"private$\\{queue}")
+        done = 0
+        while done < count:
+            step = min(50_000, count - done)
+            target.send_many((BODY for _ in range(step)), recoverable=True)
+            done += step
+            yield done

@@ -1,0 +1,89 @@
+"""Servers as child processes: free ports, start, wait until they answer, stop by their own id."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+HOST: Final = "127.0.0.1"
+_STOP_S: Final = 20.0
+
+
+class ServerFailed(Exception):
+    """A server did not start."""
+
+
+def free_port() -> int:
+    """Give a port that nobody has now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def child(
+    command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command while the `with` block lasts."""
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def wait_until(
+    ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, patience_s: float
+) -> None:
+    """Wait until a server is ready; if it ends or takes too long, say what it printed last."""
+    deadline = time.perf_counter() + patience_s
+    while not ready():
+        if process.poll() is not None or time.perf_counter() > deadline:
+            last = log.read_text(errors="replace")[-2000:]
+            raise ServerFailed(f"{process.args!r} did not start:\n{last}")
+        time.sleep(0.02)
+
+
+def answers(port: int) -> bool:
+    """Whether something listens on a port of this computer."""
+    with contextlib.suppress(OSError), socket.create_connection((HOST, port), 1.0):
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def disk_directory() -> Iterator[Path]:
+    """Give a directory on a disk for a while; in memory, a sync would cost nothing."""
+    parent = Path(os.environ.get("OPENMSMQ_BENCH_DIRECTORY", "/var/tmp"))
+    kind = _file_system(parent)
+    if kind in ("tmpfs", "ramfs"):
+        raise ServerFailed(
+            f"{parent} is in memory ({kind}): set OPENMSMQ_BENCH_DIRECTORY to one on a disk"
+        )
+    with tempfile.TemporaryDirectory(prefix="openmsmq-bench-", dir=parent) as name:
+        yield Path(name)
+
+
+def _file_system(path: Path) -> str:
+    found, kind = "", "unknown"
+    for line in Path("/proc/mounts").read_text().splitlines():
+        _, place, kind_there, *_ = line.split()
+        if path.resolve().is_relative_to(place) and len(place) >= len(found):
+            found, kind = place, kind_there
+    return kind
