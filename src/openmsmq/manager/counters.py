@@ -1,7 +1,9 @@
 """Numbers that are never given twice, not even after a crash.
 
-They are reserved in blocks: the machine record holds a limit, and only numbers below it are given
-out. Raising the limit rides on the batch that first needs it.
+They are reserved in blocks: the machine record holds a limit, and a queue manager that starts goes
+on from there. An arrival number is used only in the batch that raises its limit if need be. A
+message number is told to the application before anything is stored, so only numbers below a limit
+that is already durable are given out, and the limit is raised long before they run short.
 """
 
 from __future__ import annotations
@@ -11,12 +13,16 @@ from typing import Final
 import msgspec
 
 from openmsmq.manager.ledger import Ledger
+from openmsmq.model.errors import InsufficientResources
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import MESSAGE_NUMBER_MAX_COUNT
 from openmsmq.storage import records
 from openmsmq.storage.records import MachineRecord
 
-BLOCK_COUNT: Final = 100_000
+BLOCK_COUNT: Final = 200_000
+"""How far ahead limits are set; a crash skips what is left of a block."""
+_RESERVE_COUNT: Final = 100_000
+"""A limit is raised when so many numbers are left, or fewer."""
 _TRANSACTION_NUMBERS: Final = 1 << 20
 
 
@@ -52,9 +58,14 @@ class Counters:
     def take_messages(self, count: int) -> list[int]:
         """Give `count` message numbers: 32 bits, never 0, which means "not numbered"."""
         first = self._message
+        if first + count + _RESERVE_COUNT > self._machine.message_limit:
+            self._change(message_limit=first + count + BLOCK_COUNT)
+        if first + count > self._durable.message_limit:
+            raise InsufficientResources(
+                f"no {count} message numbers are reserved on the disk yet: send fewer at once, "
+                "or try again when the disk has room"
+            )
         self._message += count
-        if self._message > self._machine.message_limit:
-            self._change(message_limit=self._message + BLOCK_COUNT)
         return [(first + i - 1) % MESSAGE_NUMBER_MAX_COUNT + 1 for i in range(count)]
 
     def take_transaction(self) -> int:
@@ -71,9 +82,14 @@ class Counters:
         self._change(next_queue=number + 1)
         return number
 
-    def save(self) -> None:
-        """Write the machine record with this turn, as a new queue manager must."""
-        self._change()
+    def open(self) -> None:
+        """Write the machine record with the first turn, with numbers to go on with."""
+        self._change(message_limit=self._message + BLOCK_COUNT)
+
+    def cover_transactions(self) -> None:
+        """Make sure that this turn stores a limit above every transaction number given out."""
+        if self._transaction > self._durable.transaction_limit:
+            self._change(transaction_limit=self._transaction + BLOCK_COUNT)
 
     def _change(self, **changes: int) -> None:
         changed = msgspec.structs.replace(self._machine, **changes)
@@ -83,8 +99,7 @@ class Counters:
             self._durable = changed
 
         def refused(_: Exception) -> None:
-            # Numbers above the durable limit were never seen by anyone; the next turn that needs
-            # one writes the record again.
+            # The next turn that needs a number writes the record again.
             self._machine = self._durable
 
         self._ledger.put(records.MACHINE_KEY, records.encode_record(changed))

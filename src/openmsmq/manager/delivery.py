@@ -369,7 +369,10 @@ class Delivery:
             return
         if not queue.room_for(len(report.packet)):
             return
-        number = self._counters.take_messages(1)[0]
+        try:
+            number = self._counters.take_messages(1)[0]
+        except InsufficientResources:
+            return
         stamped = self.stamp(report.packet, number, now.unix_s)
         self.put(queue, [self.stage(queue, stamped, outline(stamped))], now)
 

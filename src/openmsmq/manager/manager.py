@@ -52,10 +52,8 @@ class QueueManager:
         self.config = config
         ledger = self._ledger = Ledger()
         replies = self._replies = Replies(ledger)
-        machine, is_new = open_machine(config, rng, reader)
-        counters = self._counters = Counters(machine, ledger)
-        if is_new:
-            counters.save()
+        counters = self._counters = Counters(open_machine(config, rng, reader), ledger)
+        counters.open()
         table = QueueTable(config, counters, ledger, reader, rng)
         self._deadlines = Deadlines(reader)
         delivery = Delivery(table, counters, ledger, self._deadlines)

@@ -19,20 +19,18 @@ if TYPE_CHECKING:
 _ROWS: Final = 1000
 
 
-def open_machine(
-    config: ManagerConfig, rng: random.Random, reader: StoreReader
-) -> tuple[MachineRecord, bool]:
-    """Read who this queue manager is, or make it up for a new one; say whether it is new."""
+def open_machine(config: ManagerConfig, rng: random.Random, reader: StoreReader) -> MachineRecord:
+    """Read who this queue manager is, or make it up for a new one."""
     value = reader.get(records.MACHINE_KEY)
     if value is None:
-        return MachineRecord(Guid(rng.randbytes(16)), config.name), True
+        return MachineRecord(Guid(rng.randbytes(16)), config.name)
     machine = records.decode_machine(value)
     if machine.schema > records.SCHEMA_VERSION:
         raise StoreTooNew(
             f"the store has schema {machine.schema}, this version knows "
             f"{records.SCHEMA_VERSION}: run the version that wrote it"
         )
-    return machine, False
+    return machine
 
 
 def restore_queues(reader: StoreReader, table: QueueTable) -> None:

@@ -76,6 +76,7 @@ class TransactionRequests:
         before = work.state
         # Noted first, so undone last: by then the transaction holds its messages again.
         self._ledger.when_done(lambda: None, lambda _: self._back_to(work, before, now))
+        self._counters.cover_transactions()
         self._work.commit(work, now)
         work.state = TransactionState.COMMITTED
 
