@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol, TypeAlias, TypedDict
 
 import msgspec
@@ -35,7 +35,7 @@ from openmsmq.model.limits import (
     PRIORITY_MAX_LEVEL,
     REACH_QUEUE_DEFAULT_S,
 )
-from openmsmq.model.message import NO_CORRELATION
+from openmsmq.model.message import NO_CORRELATION, EncryptionAlgorithm, HashAlgorithm
 from openmsmq.model.names import (
     DirectFormatName,
     FormatName,
@@ -145,6 +145,34 @@ class PacketBuilder:
     def build(self, message: OutgoingMessage, formatter: Formatter, transactional: bool) -> bytes:
         """Give the packet of a message; the source, time and number in it are still zero."""
         body_type, body = formatter.write(message.body)
+        head, tail = self._around(message, body_type, body, transactional)
+        return head + body + tail
+
+    def series(
+        self, like: OutgoingMessage, formatter: Formatter, transactional: bool
+    ) -> Callable[[object], bytes]:
+        """Give what makes the packets of messages that differ in nothing but their bodies.
+
+        What stands around bodies of the same type and length is the same, and made once.
+        """
+        known: dict[tuple[int, int], tuple[bytes, bytes]] = {}
+
+        def build(content: object) -> bytes:
+            body_type, body = formatter.write(content)
+            key = body_type, len(body)
+            around = known.get(key)
+            if around is None:
+                if len(known) >= _FRAMES_MAX_COUNT:
+                    known.clear()
+                around = known[key] = self._around(like, body_type, body, transactional)
+            return around[0] + body + around[1]
+
+        return build
+
+    def _around(
+        self, message: OutgoingMessage, body_type: int, body: bytes, transactional: bool
+    ) -> tuple[bytes, bytes]:
+        """Give what stands before and after a body in its packet."""
         if message.body_type is not None:
             body_type = message.body_type
         key = (
@@ -173,9 +201,8 @@ class PacketBuilder:
                 f"the message takes {size} bytes, {PACKET_MAX_BYTES} are allowed with its names "
                 "and label: send a shorter body"
             )
-        return b"".join(
-            (start, _SIZE.pack(size), middle, properties, label, extension, body, padding, end)
-        )
+        head = b"".join((start, _SIZE.pack(size), middle, properties, label, extension))
+        return head, padding + end
 
     def _keep_frame(
         self, key: object, message: OutgoingMessage, transactional: bool
@@ -282,8 +309,8 @@ def _properties(
             len(body),
             len(body),
             0,
-            0,
-            0,
+            HashAlgorithm.SHA1,
+            EncryptionAlgorithm.RC4,
             len(extension),
         )
     except (EncodeError, struct.error) as error:

@@ -101,10 +101,14 @@ def _packets(
 ) -> Iterator[list[bytes]]:
     packets: list[bytes] = []
     size = 0
-    build, formatter = queue.builder.build, queue.formatter
+    builder, formatter = queue.builder, queue.formatter
     try:
+        build = builder.series(OutgoingMessage(**options), formatter, transactional)
         for body in bodies:
-            packet = build(_message(body, options), formatter, transactional)
+            if isinstance(body, OutgoingMessage):
+                packet = builder.build(_message(body, options), formatter, transactional)
+            else:
+                packet = build(body)
             packets.append(packet)
             size += len(packet)
             if size >= SEND_MAX_BYTES or len(packets) == SEND_MAX_COUNT:

@@ -49,7 +49,12 @@ _NEVER: Final = INFINITE_S.to_bytes(4, "little")
 def are_plain(packets: list[bytes], found: list[Outline]) -> bool:
     """Whether packets cause nothing but their own arrival, and are all express or all not."""
     delivery = found[0].flags & user.RECOVERABLE if found else 0
+    last = None
     for packet, outlined in zip(packets, found, strict=True):
+        if outlined is last:
+            # It has the same outline because it has the same headers.
+            continue
+        last = outlined
         flags = outlined.flags
         if flags & _UNUSUAL or flags & user.RECOVERABLE != delivery or packet[48:52] != _NEVER:
             return False

@@ -20,7 +20,7 @@ from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.model.queue import QueuePrivacy
 from openmsmq.storage.records import StagedSend
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.headers import base, user
+from openmsmq.wire.headers import base, message_properties, user
 from openmsmq.wire.outline import Outline, outline
 
 
@@ -63,7 +63,7 @@ class Sending:
                 f", so it takes messages only {'in' if not transactional else 'outside'} "
                 "transactions"
             )
-        found = [self._checked(packet, transactional) for packet in packets]
+        found = self._all_checked(packets, transactional)
         self._require_protection(queue, found)
         self._delivery.require_room(queue, sum(map(len, packets)), self._config.quota_kb)
         return found
@@ -90,6 +90,20 @@ class Sending:
             sends = numbered(sends, self._counters.take_transaction())
         self._delivery.put(queue, sends, now)
         self._delivery.report_arrivals(sends, now)
+
+    def _all_checked(self, packets: list[bytes], transactional: bool) -> list[Outline]:
+        """Check packets; one with headers and length of the one before needs no second look."""
+        found: list[Outline] = []
+        head, size = b"", -1
+        for packet in packets:
+            if len(packet) == size and packet.startswith(head):
+                found.append(found[-1])
+                continue
+            checked = self._checked(packet, transactional)
+            head = packet[: checked.properties_offset + message_properties.FIXED_SIZE]
+            size = len(packet)
+            found.append(checked)
+        return found
 
     def _checked(self, packet: bytes, transactional: bool) -> Outline:
         if len(packet) > PACKET_MAX_BYTES:
