@@ -37,6 +37,7 @@ class Server:
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            bufsize=0,
             env=_environment(),
         )
         assert self.process.stdout is not None
@@ -96,6 +97,8 @@ class Work:
                 *(str(seed), str(checker.highest + 1)),
             ],
             stdout=subprocess.PIPE,
+            # A buffer would keep lines from `communicate`, and what they tell with them.
+            bufsize=0,
             env=_environment(),
         )
         assert self.process.stdout is not None
@@ -160,6 +163,6 @@ def _environment() -> dict[str, str]:
 
 
 def _line_within(output: IO[bytes], seconds: float) -> bytes:
-    """Read one line, or what came of it in time. The pipe must be unbuffered by us so far."""
+    """Read one line, or nothing if none came in time."""
     readable, _, _ = select.select([output], [], [], seconds)
     return output.readline() if readable else b""
