@@ -7,6 +7,7 @@ on a `BlockingConnection` in confirm mode: each publish returns when the broker 
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import importlib.util
 import os
@@ -170,7 +171,7 @@ def _consume_each(channel: BlockingChannel, job: Job, gate: Gate) -> list[float]
 # Batched.
 
 
-class _Worker:
+class _Worker(abc.ABC):
     """A SelectConnection with one channel, from its opening to the end of the job."""
 
     def __init__(self, address: str, job: Job, gate: Gate) -> None:
@@ -197,8 +198,9 @@ class _Worker:
         self._channel = channel
         self._begin()
 
+    @abc.abstractmethod
     def _begin(self) -> None:
-        raise NotImplementedError
+        """Start the work, now that the channel is open."""
 
     def _finish(self) -> None:
         self._done = True

@@ -27,6 +27,7 @@ from rich.table import Table
 from rich.text import Text
 
 from openmsmq.cli.console import Printer, safe
+from openmsmq.model.errors import MsmqError
 
 JsonObject: TypeAlias = dict[str, object]
 ROWS_MAX_COUNT: Final = 1000
@@ -156,8 +157,8 @@ def progress_by_asking(what: str, total: int, remaining: Callable[[], int]) -> I
         while not over.wait(_POLL_S):
             try:
                 bar.show(max(0, total - remaining()), total)
-            except Exception:
-                # Whatever went wrong, the call itself will say so.
+            except (ConnectionError, MsmqError):
+                # The call that is watched meets the same trouble and says so.
                 return
 
     with progress(what, total) as bar:
