@@ -36,3 +36,13 @@ def test_priorities_of_messages_sent_together_are_kept_apart(office: Office) -> 
     sending = office.open(ORDERS, AccessMode.SEND)
     office.ok(api.Send(sending, [drafts[0].packet(), drafts[1].packet(), drafts[0].packet()]))
     assert office.bodies() == [b"high", b"low1", b"low1"]
+
+
+def test_a_packet_with_broken_headers_is_refused_though_it_is_as_long_as_a_good_one(
+    office: Office,
+) -> None:
+    good = Draft(body=b"1234").packet()
+    broken = good[:4] + b"LIAR" + good[8:]
+    sending = office.open(ORDERS, AccessMode.SEND)
+    assert office.error(api.Send(sending, [good, broken])) == "MQ_ERROR_INVALID_PARAMETER"
+    assert office.bodies() == []
