@@ -42,7 +42,7 @@ class Relay:
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._changed = threading.Condition()
         self._deaf = False
-        self._requests = 0
+        self._swallowed = 0
         self._passing: list[threading.Thread] = []
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
@@ -54,13 +54,13 @@ class Relay:
     def swallow_answers(self) -> None:
         """Let calls through from now on, but no answers."""
         self._deaf = True
-        self._requests = 0
+        self._swallowed = 0
 
-    def lose(self, *, after_calls: bool = False) -> None:
-        """Lose all connections, at once or after the next call has gone through."""
+    def lose(self, *, after_answers: bool = False) -> None:
+        """Lose all connections, at once or after the next answer was swallowed."""
         with self._changed:
-            if after_calls:
-                assert self._changed.wait_for(lambda: self._requests > 0, DEADLINE_S)
+            if after_answers:
+                assert self._changed.wait_for(lambda: self._swallowed > 0, DEADLINE_S)
             self._deaf = False
             pairs, self._pairs = self._pairs, []
         for pair in pairs:
@@ -94,12 +94,11 @@ class Relay:
         try:
             while data := source.recv(1 << 16):
                 if answers and self._deaf:
+                    with self._changed:
+                        self._swallowed += 1
+                        self._changed.notify_all()
                     continue
                 target.sendall(data)
-                if not answers:
-                    with self._changed:
-                        self._requests += 1
-                        self._changed.notify_all()
         except OSError:
             pass
         _shut(target)
@@ -613,7 +612,7 @@ def test_a_lost_answer_to_a_send_is_reported_and_never_repeated(
     queue = connect(relay.address).queue(ORDERS)
     queue.send("first")
     relay.swallow_answers()
-    losing = threading.Thread(target=relay.lose, kwargs={"after_calls": True})
+    losing = threading.Thread(target=relay.lose, kwargs={"after_answers": True})
     losing.start()
     with pytest.raises(mq.OutcomeUnknown, match="Send"):
         queue.send("second")
@@ -630,7 +629,7 @@ def test_a_lost_answer_to_a_receive_is_reported(
     queue.peek(0)
     queue.open(mq.AccessMode.RECEIVE)
     relay.swallow_answers()
-    losing = threading.Thread(target=relay.lose, kwargs={"after_calls": True})
+    losing = threading.Thread(target=relay.lose, kwargs={"after_answers": True})
     losing.start()
     with pytest.raises(mq.OutcomeUnknown, match="Receive"):
         queue.receive(0)
@@ -645,7 +644,7 @@ def test_a_lost_answer_to_a_question_is_asked_for_again(
     queue = connect(relay.address).queue(ORDERS)
     assert queue.peek(0).body == "x"
     relay.swallow_answers()
-    losing = threading.Thread(target=relay.lose, kwargs={"after_calls": True})
+    losing = threading.Thread(target=relay.lose, kwargs={"after_answers": True})
     losing.start()
     assert queue.peek(0).body == "x"
     losing.join()
@@ -657,7 +656,7 @@ def test_many_sends_whose_answers_are_lost_are_reported(
     queue = connect(relay.address).queue(ORDERS)
     queue.send("first")
     relay.swallow_answers()
-    losing = threading.Thread(target=relay.lose, kwargs={"after_calls": True})
+    losing = threading.Thread(target=relay.lose, kwargs={"after_answers": True})
     losing.start()
     with pytest.raises(mq.OutcomeUnknown, match="0 were accepted"):
         queue.send_many(iter(["a", "b"]))
