@@ -7,7 +7,7 @@ import random
 from openmsmq.api import messages as api
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.manager import QueueManager
-from openmsmq.manager.outputs import Output, Persist
+from openmsmq.manager.outputs import Output, Persist, Respond
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources
 from openmsmq.storage.memory import MemoryStore
@@ -38,7 +38,7 @@ class Node:
         taken = self.manager.take_outputs()
         self.outputs += taken
         for output in taken:
-            if not isinstance(output, Persist):
+            if isinstance(output, Respond):
                 key = output.connection, output.call
                 assert key not in self.answers, f"{key} was answered twice"
                 self.answers[key] = output.reply

@@ -677,8 +677,8 @@ class Model:
         if not found:
             raise Refused(errors.MessageNotFound)
         place = found[0]
-        if not place.free and not peek:
-            raise Refused(errors.MessageLocked)
+        if not place.free:
+            raise Refused(errors.TransactionUsage if peek else errors.MessageLocked)
         views = ("entries", [self.view(place)])
         if not peek:
             self._take(queue, [place], transaction, handle.connection)

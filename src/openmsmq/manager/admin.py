@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -18,17 +18,35 @@ from openmsmq.model.errors import (
     AccessDenied,
     IllegalPropertyValue,
     InvalidParameter,
+    NoDirectory,
     PropertyNotAllowed,
+    QueueNotFound,
+    RemoteMachineNotAvailable,
     SharingViolation,
     UnsupportedAccessMode,
+    UnsupportedFormatName,
 )
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import JOURNAL_QUOTA_DEFAULT_KB, QUEUE_QUOTA_DEFAULT_KB
-from openmsmq.model.names import DirectFormatName, PathName
+from openmsmq.model.names import (
+    DirectFormatName,
+    FormatName,
+    LocalQueueName,
+    MachineFormatName,
+    PathName,
+    PrivateFormatName,
+    PublicFormatName,
+    SystemQueue,
+    parse_format_name,
+)
+from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import AccessMode, QueuePrivacy, QueueProperties, ShareMode
 
 if TYPE_CHECKING:
     import random
+
+_OWN_QUEUES: Final = frozenset({"order_queue$", "notify_queue$"})
+"""Private queues over which queue managers talk to each other; applications have none such."""
 
 
 class Administration:
@@ -54,6 +72,8 @@ class Administration:
     def create(self, request: api.CreateQueue, now: Instant) -> LocalQueue:
         """Create a private queue."""
         path = self._table.local_path(request.path)
+        if fold(path.name) in _OWN_QUEUES:
+            raise AccessDenied(f"{path.path_text} belongs to the queue managers")
         properties = QueueProperties(
             identifier=Guid(self._rng.randbytes(16)),
             path_name=path.path_text,
@@ -105,11 +125,13 @@ class Administration:
         except ValueError as error:
             raise InvalidParameter(str(error)) from None
         opened = OpenQueue(state.take_handle(), state.id, queue, access, share)
-        if access is AccessMode.SEND and queue.role != "queue":
+        if access is AccessMode.SEND and queue.role not in ("queue", "outgoing"):
             raise AccessDenied(f"{queue.name} takes no messages from applications")
         if access is AccessMode.MOVE and queue.role not in ("queue", "subqueue"):
             raise AccessDenied(f"messages cannot be moved into {queue.name}")
-        if access in (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN):
+        if (access in (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN)) and (
+            queue.role != "outgoing"
+        ):
             raise UnsupportedAccessMode(f"{queue.name} is not an outgoing queue")
         if share is ShareMode.DENY_RECEIVE and not opened.reads:
             raise UnsupportedAccessMode("only readers can keep other readers out")
@@ -134,21 +156,48 @@ class Administration:
 
     def opened(self, opened: OpenQueue) -> api.Opened:
         """Tell an application what it has opened."""
-        name = self._direct_name(opened.queue)
+        queue = opened.queue
+        name = self._format_name(queue)
         return api.Opened(
             opened.handle,
-            opened.queue.name,
+            queue.name,
             str(name),
-            name.wire_text,
-            opened.queue.properties.transactional,
+            name.wire_text if isinstance(name, DirectFormatName) else "",
+            queue.properties.transactional,
         )
+
+    def names(self, name: str) -> api.Names:
+        """Tell the names of a queue; of one elsewhere, those that need no directory."""
+        try:
+            queue = self._table.find(name)
+        except RemoteMachineNotAvailable:
+            return _remote_names(name)
+        except QueueNotFound:
+            _require_no_directory(name)
+            raise
+        return api.Names(
+            f"{self._config.name}\\{queue.name}",
+            str(self._direct_name(queue)),
+            self._private_name(queue),
+        )
+
+    def _private_name(self, queue: LocalQueue) -> str:
+        manager = self._counters.identifier
+        owner = queue.parent if queue.role == "journal" and queue.parent is not None else queue
+        if queue.role == "system":
+            name = PathName.parse(queue.name).queue
+            return str(MachineFormatName(manager, name)) if isinstance(name, SystemQueue) else ""
+        number = owner.properties.private_number
+        if number is None:
+            return ""
+        return str(PrivateFormatName(manager, number, journal=owner is not queue))
 
     def status_of(self, queue: LocalQueue) -> api.QueueStatus:
         """Show a queue."""
         properties, journal = queue.properties, queue.journal
         return api.QueueStatus(
             path_name=queue.name,
-            format_name=str(self._direct_name(queue)),
+            format_name=str(self._format_name(queue)),
             identifier=bytes(properties.identifier),
             transactional=properties.transactional,
             journaling=properties.journaling,
@@ -183,6 +232,11 @@ class Administration:
             now_s=now.unix_s,
         )
 
+    def _format_name(self, queue: LocalQueue) -> FormatName:
+        if queue.role == "outgoing":
+            return parse_format_name(queue.name)
+        return self._direct_name(queue)
+
     def _direct_name(self, queue: LocalQueue) -> DirectFormatName:
         path = PathName.parse(f"{self._config.name}\\{queue.name}")
         return DirectFormatName.from_path(path)
@@ -197,3 +251,31 @@ def _privacy(value: int) -> QueuePrivacy:
         return QueuePrivacy(value)
     except ValueError:
         raise IllegalPropertyValue(f"privacy {value}; 0, 1 or 2") from None
+
+
+def _remote_names(name: str) -> api.Names:
+    """Translate a name whose computer it tells; what else there is, a directory would know."""
+    found: FormatName
+    if "=" in name:
+        found = parse_format_name(name)
+        if not isinstance(found, DirectFormatName):
+            raise NoDirectory(f"{name}: only a directory knows this queue manager")
+        if found.protocol.is_http:
+            raise UnsupportedFormatName(f"{name}: a URL has no path name")
+    else:
+        path = PathName.parse(name)
+        if isinstance(path.queue, LocalQueueName) and not path.queue.private:
+            raise NoDirectory(f"{name}: public queues are found in a directory")
+        found = DirectFormatName.from_path(path)
+    return api.Names(str(PathName(found.host, found.queue)), str(found), "")
+
+
+def _require_no_directory(name: str) -> None:
+    """Refuse a name under which there is nothing here, and perhaps something in a directory."""
+    if "=" in name:
+        public = isinstance(parse_format_name(name), PublicFormatName)
+    else:
+        queue = PathName.parse(name).queue
+        public = isinstance(queue, LocalQueueName) and not queue.private
+    if public:
+        raise NoDirectory(f"{name}: public queues are found in a directory")

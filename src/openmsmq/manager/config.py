@@ -14,6 +14,7 @@ from openmsmq.model.limits import (
     TRANSACTIONS_MAX_COUNT,
     WAITING_READS_MAX_COUNT,
 )
+from openmsmq.protocol.config import TransferConfig
 
 
 class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,3 +33,5 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     transactions_max: int = TRANSACTIONS_MAX_COUNT
     transaction_messages_max: int = TRANSACTION_MAX_COUNT
     transaction_bytes_max: int = TRANSACTION_MAX_BYTES
+    transfer: TransferConfig = TransferConfig()
+    """How it behaves towards other queue managers."""

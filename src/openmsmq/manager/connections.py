@@ -11,7 +11,7 @@ from openmsmq.model.queue import AccessMode, ShareMode
 class OpenQueue:
     """A queue as one application has it open. [MQDMPR 3.1.1.17]"""
 
-    __slots__ = ("access", "connection", "handle", "queue", "share")
+    __slots__ = ("access", "connection", "handle", "locked", "queue", "share")
 
     def __init__(
         self, handle: int, connection: int, queue: LocalQueue, access: AccessMode, share: ShareMode
@@ -21,17 +21,19 @@ class OpenQueue:
         self.queue = queue
         self.access = access
         self.share = share
+        self.locked: set[int] = set()
+        """Lookup identifiers of messages read with a lock, whose reads have not ended yet."""
 
     @property
     def reads(self) -> bool:
         """Whether messages can be seen through it."""
-        return self.access in (AccessMode.RECEIVE, AccessMode.PEEK)
+        return self.access not in (AccessMode.SEND, AccessMode.MOVE)
 
 
 class Connection:
     """One application's connection and all that ends with it."""
 
-    __slots__ = ("cursors", "id", "next_handle", "queues", "transactions")
+    __slots__ = ("cursors", "id", "lock_holder", "next_handle", "queues", "transactions")
 
     def __init__(self, number: int) -> None:
         self.id = number
@@ -39,6 +41,8 @@ class Connection:
         self.queues: dict[int, OpenQueue] = {}
         self.cursors: dict[int, Cursor] = {}
         self.transactions: set[int] = set()
+        self.lock_holder = 0
+        """Who holds the messages that it reads with a lock; 0 before the first."""
 
     def take_handle(self) -> int:
         """Give a number that this connection has not used."""

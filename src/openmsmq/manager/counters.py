@@ -13,8 +13,9 @@ from typing import Final
 import msgspec
 
 from openmsmq.manager.ledger import Ledger
+from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources
-from openmsmq.model.identity import Guid
+from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.limits import MESSAGE_NUMBER_MAX_COUNT
 from openmsmq.storage import records
 from openmsmq.storage.records import MachineRecord
@@ -24,6 +25,7 @@ BLOCK_COUNT: Final = 200_000
 _RESERVE_COUNT: Final = 100_000
 """A limit is raised when so many numbers are left, or fewer."""
 _TRANSACTION_NUMBERS: Final = 1 << 20
+_ORDINAL_MAX: Final = 0xFFFFFFFF
 
 
 class Counters:
@@ -75,6 +77,16 @@ class Counters:
         if self._transaction > self._machine.transaction_limit:
             self._change(transaction_limit=self._transaction + BLOCK_COUNT)
         return number % _TRANSACTION_NUMBERS
+
+    def take_sequence(self, now: Instant) -> SequenceId:
+        """Give the identifier of a new transactional sequence, greater than all before it."""
+        machine = self._machine
+        ordinal = machine.sequence_ordinal + 1
+        time_s = max(machine.sequence_time_s, now.unix_s)
+        if ordinal > _ORDINAL_MAX:
+            ordinal, time_s = 1, time_s + 1
+        self._change(sequence_ordinal=ordinal, sequence_time_s=time_s)
+        return SequenceId(ordinal, time_s)
 
     def take_queue(self) -> int:
         """Give the number of a new queue."""

@@ -17,10 +17,11 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, MsmqError
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass, is_negative
-from openmsmq.model.names import SystemQueue
+from openmsmq.model.names import FormatName, SystemQueue
 from openmsmq.storage import records
 from openmsmq.storage.records import (
     ASKS_DEAD_LETTER,
+    ASKS_FINAL_ACK,
     ASKS_OFFSET,
     ASKS_RECEIVE_REPORT,
     FACTS_BYTES,
@@ -29,10 +30,12 @@ from openmsmq.storage.records import (
 )
 from openmsmq.wire.headers import base, user
 from openmsmq.wire.headers.message_properties import (
+    NEGATIVE_ARRIVAL,
     NEGATIVE_RECEIVE,
     POSITIVE_ARRIVAL,
     POSITIVE_RECEIVE,
 )
+from openmsmq.wire.headers.transaction import FINAL_ACK
 from openmsmq.wire.outline import Outline, outline
 
 _UNUSUAL: Final = (
@@ -41,6 +44,8 @@ _UNUSUAL: Final = (
 """Flags of packets that cause more than their own arrival."""
 
 _STAMP: Final = struct.Struct("<II")
+_LIFETIMES: Final = struct.Struct("<12xI32xII")
+"""Time to reach the queue, time to be received, time of sending."""
 _FLAGS: Final = 60
 _KEY: Final = itemgetter(0)
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
@@ -73,8 +78,18 @@ class Delivery:
         self._deadlines = deadlines
         self.hand_over: Callable[[LocalQueue, list[Row]], int] = lambda _queue, _rows: 0
         """Gives entries to readers that wait; says how many they took, from the front."""
+        self.number: Callable[[LocalQueue, list[StagedSend], Instant], list[StagedSend]] = (
+            lambda _queue, sends, _now: sends
+        )
+        """Gives transactional messages of an outgoing queue their places in its sequence."""
+        self.send_final_ack: Callable[[bytes, MessageClass, Instant], None] = (
+            lambda _packet, _reason, _now: None
+        )
+        """Tells the source of a transactional message how it ended."""
         self.became_available: dict[LocalQueue, None] = {}
         """Queues with news for their readers since the manager last looked, in order."""
+        self.ready: dict[LocalQueue, None] = {}
+        """Outgoing queues with something to send since the manager last looked, in order."""
 
     # In.
 
@@ -92,6 +107,8 @@ class Delivery:
 
     def stage(self, queue: LocalQueue, packet: bytes, found: Outline) -> StagedSend:
         """Note what a stamped packet will cause once it is in the queue."""
+        if queue.role == "outgoing":
+            return self._stage_outgoing(queue, packet, found)
         deadline_s = INFINITE_S
         if packet[48:52] != _NEVER:
             within_s, sent_s = _STAMP.unpack_from(packet, 48)
@@ -101,12 +118,28 @@ class Delivery:
             packet[found.properties_offset] & (POSITIVE_RECEIVE | NEGATIVE_RECEIVE)
         ):
             asks |= ASKS_RECEIVE_REPORT
-        if found.flags & user.JOURNAL_ON_FAILURE:
+        if found.flags & user.TRANSACTION and packet[16:32] != self._counters.identifier:
+            # The source keeps the dead letter of a transactional message; it wants to be told.
+            if found.flags & _SOURCE_JOURNAL or packet[_transaction_offset(packet)] & FINAL_ACK:
+                asks |= ASKS_FINAL_ACK
+        elif found.flags & user.JOURNAL_ON_FAILURE:
             asks |= ASKS_DEAD_LETTER
         return StagedSend(queue.id, packet, deadline_s, asks)
 
+    def _stage_outgoing(self, queue: LocalQueue, packet: bytes, found: Outline) -> StagedSend:
+        """Note until when a packet may travel, and what follows if it does not arrive."""
+        asks = 0
+        if found.flags & user.ADMIN_QUEUE and packet[found.properties_offset] & NEGATIVE_ARRIVAL:
+            asks |= ASKS_RECEIVE_REPORT
+        own = packet[16:32] == self._counters.identifier
+        if found.flags & user.JOURNAL_ON_FAILURE and (own or not found.flags & user.TRANSACTION):
+            asks |= ASKS_DEAD_LETTER
+        return StagedSend(queue.id, packet, travel_deadline_s(packet), asks)
+
     def put(self, queue: LocalQueue, sends: list[StagedSend], now: Instant) -> None:
         """Put messages into a queue; readers see them when the turn is durable."""
+        if queue.role == "outgoing":
+            sends = self.number(queue, sends, now)
         arrival = self._counters.take_arrivals(len(sends))
         transactional = queue.properties.transactional
         placed: list[tuple[int, int, int]] = []
@@ -118,9 +151,15 @@ class Delivery:
             facts = EntryFacts(now.unix_s, send.deadline_s, asks=send.asks)
             self._place(queue, lookup_id, facts, packet)
             placed.append((lookup_id, len(packet), send.deadline_s))
-            if packet[_FLAGS + 1] & _JOURNAL_ON_SUCCESS and queue.role == "queue":
+            if send.asks & ASKS_FINAL_ACK and queue.role == "outgoing":
+                self._expect_final_ack(queue, lookup_id, packet)
+            if (
+                packet[_FLAGS + 1] & _JOURNAL_ON_SUCCESS
+                and queue.role == "queue"
+                and packet[16:32] == self._counters.identifier
+            ):
                 self._copy(self._table.system(SystemQueue.JOURNAL), packet, now)
-        self._announce(queue, placed)
+        self._announce(queue, placed, now)
 
     def put_alike(
         self, queue: LocalQueue, packets: list[bytes], numbers: list[int], now: Instant
@@ -136,11 +175,17 @@ class Delivery:
             now.unix_s,
             queue.properties.transactional,
         )
-        facts = records.encode_facts(EntryFacts(sent_s))
         entry_key, number, join, stamp = records.entry_key, queue.id, b"".join, _STAMP.pack
+        outgoing = queue.role == "outgoing"
+        facts, within = b"", b""
         placed: list[tuple[bytes, bytes]] = []
         for message_number, packet in zip(numbers, packets, strict=True):
             level = 0 if transactional else packet[2] & base.PRIORITY
+            if not facts or (outgoing and packet[12:16] != within):
+                within = packet[12:16]
+                within_s = int.from_bytes(within, "little") if outgoing else INFINITE_S
+                deadline_s = _deadline_s(sent_s, within_s)
+                facts = records.encode_facts(EntryFacts(sent_s, deadline_s))
             placed.append(
                 (
                     entry_key(number, (7 - level) << 56 | arrival),
@@ -157,6 +202,34 @@ class Delivery:
                 )
             )
             arrival += 1
+        self._put_ready(queue, placed, now, express=express)
+
+    def put_received(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> None:
+        """Put packets of other queue managers that cause nothing but their own arrival.
+
+        They are all express or all not, and no lifetime of them ends.
+        """
+        express = not packets[0][_FLAGS] & user.RECOVERABLE
+        first = self._counters.take_arrivals(len(packets))
+        facts = records.encode_facts(EntryFacts(now.unix_s))
+        entry_key, number = records.entry_key, queue.id
+        transactional = queue.properties.transactional
+        placed = [
+            (
+                entry_key(
+                    number,
+                    (7 - (0 if transactional else packet[2] & base.PRIORITY)) << 56 | arrival,
+                ),
+                facts + packet,
+            )
+            for arrival, packet in enumerate(packets, first)
+        ]
+        self._put_ready(queue, placed, now, express=express)
+
+    def _put_ready(
+        self, queue: LocalQueue, placed: list[tuple[bytes, bytes]], now: Instant, *, express: bool
+    ) -> None:
+        """Keep new entries of one kind, or give them to readers that wait."""
         handed = self._handed_over(queue, placed)
         if handed and express:
             del placed[:handed]
@@ -165,8 +238,14 @@ class Delivery:
         for key, _ in placed[:handed]:
             self._ledger.delete(key)
         rest = placed[handed:]
-        if rest:
-            self._expect(queue, rest, express=express)
+        if not rest:
+            return
+        if queue.role == "outgoing":
+            for key, value in rest:
+                deadline_s = records.deadline_of(value)
+                if is_near(deadline_s, now.unix_s):
+                    self._note_deadline(queue, records.lookup_of(key), deadline_s, express=express)
+        self._expect(queue, rest, express=express)
 
     def _handed_over(self, queue: LocalQueue, placed: list[tuple[bytes, bytes]]) -> int:
         """Give new entries to readers that wait for them; says how many, from the front.
@@ -192,7 +271,7 @@ class Delivery:
         def available() -> None:
             queue.pending -= len(placed)
             queue.became_available(min(lookup_ids))
-            self.became_available[queue] = None
+            self._news(queue)
 
         def never_came(_: MsmqError) -> None:
             queue.pending -= len(placed)
@@ -207,7 +286,7 @@ class Delivery:
                 send.packet[_FLAGS + 1] & _ADMIN_QUEUE
                 and send.packet[outline(send.packet).properties_offset] & POSITIVE_ARRIVAL
             ):
-                self._report(send.packet, MessageClass.ACK_REACH_QUEUE, now)
+                self.report(send.packet, MessageClass.ACK_REACH_QUEUE, now)
 
     def require_room(self, queue: LocalQueue, size: int, quota_kb: int) -> None:
         """Refuse messages for which a queue or the queue manager has no room."""
@@ -220,8 +299,19 @@ class Delivery:
 
     # Out.
 
-    def end(self, queue: LocalQueue, rows: list[Row], reason: MessageClass, now: Instant) -> None:
-        """Take entries out for good that the caller holds; they stay held until that is durable."""
+    def end(
+        self,
+        queue: LocalQueue,
+        rows: list[Row],
+        reason: MessageClass,
+        now: Instant,
+        *,
+        told: bool = True,
+    ) -> None:
+        """Take entries out for good that the caller holds; they stay held until that is durable.
+
+        Unless `told`, nobody hears of it: that is for messages which only go on to another place.
+        """
         ledger = self._ledger
         journal = self._journal_for(queue, reason)
         express: set[int] = set()
@@ -231,11 +321,12 @@ class Delivery:
             if queue.count_out(lookup_id, len(value) - FACTS_BYTES):
                 express.add(lookup_id)
             if value[4:8] != _NEVER:
-                deadline_s = records.deadline_of(value)
-                ledger.delete(records.deadline_key(deadline_s, queue.id, lookup_id))
+                self._forget_deadline(queue, lookup_id, value, now)
             if journal is not None:
                 self._copy(journal, value[FACTS_BYTES:], now)
-            if value[ASKS_OFFSET]:
+            if value[ASKS_OFFSET] & ASKS_FINAL_ACK and queue.role in _SENDING_ROLES:
+                delete(records.final_key(message_number(value[FACTS_BYTES:])))
+            if value[ASKS_OFFSET] and told:
                 self.tell(records.asks_of(value), value[FACTS_BYTES:], reason, now)
         if len(express) < len(rows):
             ledger.touch(queue)
@@ -246,6 +337,45 @@ class Delivery:
                 self.give_back(queue, lookup_id, value)
 
         ledger.when_done(lambda: queue.let_go(rows), still_there)
+
+    def _forget_deadline(
+        self, queue: LocalQueue, lookup_id: int, value: bytes, now: Instant
+    ) -> None:
+        """Delete the note of an entry's deadline.
+
+        One that was never written need not be deleted, and a forgotten one is found in its time.
+        """
+        deadline_s = records.deadline_of(value)
+        if queue.role != "outgoing" or is_near(deadline_s, now.unix_s):
+            self._ledger.delete(records.deadline_key(deadline_s, queue.id, lookup_id))
+
+    def delivered(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
+        """Take out messages that another queue manager has now; the source may want a copy."""
+        self.end(queue, rows, MessageClass.ACK_REACH_QUEUE, now, told=False)
+        for _, value in rows:
+            if value[FACTS_BYTES + _FLAGS + 1] & _JOURNAL_ON_SUCCESS:
+                self.journal_sent(value[FACTS_BYTES:], now)
+
+    def journal_sent(self, packet: bytes, now: Instant) -> None:
+        """Keep a copy of a message that was delivered, at its source and if it asked for that."""
+        if packet[_FLAGS + 1] & _JOURNAL_ON_SUCCESS and packet[16:32] == self._counters.identifier:
+            self._copy(self._table.system(SystemQueue.JOURNAL), packet, now)
+
+    def transfer(
+        self, source: LocalQueue, row: Row, target: LocalQueue, deadline_s: int, now: Instant
+    ) -> None:
+        """Let an entry that the caller holds wait on in another queue, until a deadline."""
+        lookup_id, value = row
+        packet = value[FACTS_BYTES:]
+        self.end(source, [row], MessageClass.ACK_REACH_QUEUE, now, told=False)
+        facts = EntryFacts(now.unix_s, deadline_s, asks=records.asks_of(value))
+        self._place(target, lookup_id, facts, packet)
+        self._expect_final_ack(target, lookup_id, packet)
+        self._announce(target, [(lookup_id, len(packet), deadline_s)], now)
+
+    def _expect_final_ack(self, queue: LocalQueue, lookup_id: int, packet: bytes) -> None:
+        place = records.encode_place(queue.id, lookup_id)
+        self._ledger.put(records.final_key(message_number(packet)), place)
 
     def move(self, source: LocalQueue, row: Row, target: LocalQueue, now: Instant) -> None:
         """Move an entry to another queue; its lookup identifier stays."""
@@ -274,14 +404,20 @@ class Delivery:
 
         self._ledger.when_done(lambda: source.let_go([row]), still_there)
         self._place(target, lookup_id, moved, packet)
-        self._announce(target, [(lookup_id, len(packet), facts.deadline_s)])
+        self._announce(target, [(lookup_id, len(packet), facts.deadline_s)], now)
 
     def give_back(self, queue: LocalQueue, lookup_id: int, value: bytes) -> None:
         """Let readers have an entry that was held."""
         queue.release(lookup_id)
-        self.became_available[queue] = None
+        self._news(queue)
         if value[4:8] != _NEVER:
             self._deadlines.note(records.deadline_of(value), queue.id, lookup_id)
+
+    def _news(self, queue: LocalQueue) -> None:
+        if queue.role == "outgoing":
+            self.ready[queue] = None
+        else:
+            self.became_available[queue] = None
 
     def count_abort(self, queue: LocalQueue, row: Row) -> None:
         """Note that a transaction gave an entry back: applications look for poison messages."""
@@ -313,21 +449,49 @@ class Delivery:
         queue.count_in(lookup_id, len(packet), express=express)
         if not express:
             self._ledger.touch(queue)
-        if facts.deadline_s != INFINITE_S:
-            put(records.deadline_key(facts.deadline_s, queue.id, lookup_id), b"")
+        if facts.deadline_s != INFINITE_S and (
+            queue.role != "outgoing" or is_near(facts.deadline_s, facts.arrived_time_s)
+        ):
+            self._note_deadline(queue, lookup_id, facts.deadline_s, express=express)
 
-    def _announce(self, queue: LocalQueue, placed: list[tuple[int, int, int]]) -> None:
+    def _note_deadline(
+        self, queue: LocalQueue, lookup_id: int, deadline_s: int, *, express: bool
+    ) -> None:
+        put = self._ledger.put_volatile if express else self._ledger.put
+        put(records.deadline_key(deadline_s, queue.id, lookup_id), b"")
+
+    def note_deadlines(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
+        """Write the notes of entries whose deadline has come near since they were placed."""
+        near = [
+            (lookup_id, records.deadline_of(value))
+            for lookup_id, value in rows
+            if is_near(records.deadline_of(value), now.unix_s)
+        ]
+        for lookup_id, deadline_s in near:
+            express = lookup_id in queue.express_ids
+            self._note_deadline(queue, lookup_id, deadline_s, express=express)
+
+        def noted() -> None:
+            for lookup_id, deadline_s in near:
+                self._deadlines.note(deadline_s, queue.id, lookup_id)
+
+        self._ledger.when_done(noted, lambda _: None)
+
+    def _announce(
+        self, queue: LocalQueue, placed: list[tuple[int, int, int]], now: Instant
+    ) -> None:
         """Let readers and the clock know of entries (lookup id, size, deadline) once they count."""
 
         queue.pending += len(placed)
+        noted = queue.role != "outgoing"
 
         def available() -> None:
             queue.pending -= len(placed)
             for lookup_id, _, deadline_s in placed:
                 queue.became_available(lookup_id)
-                if deadline_s != INFINITE_S:
+                if deadline_s != INFINITE_S and (noted or is_near(deadline_s, now.unix_s)):
                     self._deadlines.note(deadline_s, queue.id, lookup_id)
-            self.became_available[queue] = None
+            self._news(queue)
 
         def never_came(_: MsmqError) -> None:
             queue.pending -= len(placed)
@@ -349,39 +513,80 @@ class Delivery:
         level = 0 if queue.properties.transactional else packet[2] & base.PRIORITY
         lookup_id = (7 - level) << 56 | self._counters.take_arrivals(1)
         self._place(queue, lookup_id, EntryFacts(now.unix_s), packet)
-        self._announce(queue, [(lookup_id, len(packet), INFINITE_S)])
+        self._announce(queue, [(lookup_id, len(packet), INFINITE_S)], now)
 
     def tell(self, asks: int, packet: bytes, reason: MessageClass, now: Instant) -> None:
         """Do what a message asked for at its end: a dead letter, an acknowledgment."""
         if asks & ASKS_DEAD_LETTER and is_negative(reason):
-            transactional = packet[_FLAGS + 2] & _TRANSACTION
-            name = (
-                SystemQueue.TRANSACTIONAL_DEAD_LETTER if transactional else SystemQueue.DEAD_LETTER
-            )
-            self._copy(self._table.system(name), _with_class(packet, reason), now)
+            self.keep_dead_letter(packet, reason, now)
         if asks & ASKS_RECEIVE_REPORT:
-            self._report(packet, reason, now)
+            self.report(packet, reason, now)
+        if asks & ASKS_FINAL_ACK and packet[16:32] != self._counters.identifier:
+            self.send_final_ack(packet, reason, now)
 
-    def _report(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
+    def keep_dead_letter(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
+        """Keep a copy of a message that failed, with the reason."""
+        transactional = packet[_FLAGS + 2] & _TRANSACTION
+        name = SystemQueue.TRANSACTIONAL_DEAD_LETTER if transactional else SystemQueue.DEAD_LETTER
+        self._copy(self._table.system(name), _with_class(packet, reason), now)
+
+    def report(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
+        """Tell the administration queue of a message what became of it, if it asked for that."""
         report = report_for(packet, reason, self._counters.identifier)
         if report is None:
             return
+        self.post(report.queue, report.packet, now)
+
+    def post(self, name: FormatName, packet: bytes, now: Instant) -> None:
+        """Send a message of the queue manager itself; one that has no way is dropped."""
         try:
-            queue = self._table.find_format_name(report.queue)
+            queue = self._table.destination(name)
         except MsmqError:
             return
-        if queue.role != "queue" or queue.properties.transactional:
+        if queue.role not in ("queue", "outgoing") or queue.properties.transactional:
             return
-        if not queue.room_for(len(report.packet)):
+        if not queue.room_for(len(packet)):
             return
         try:
             number = self._counters.take_messages(1)[0]
         except InsufficientResources:
             return
-        stamped = self.stamp(report.packet, number, now.unix_s)
+        stamped = self.stamp(packet, number, now.unix_s)
         self.put(queue, [self.stage(queue, stamped, outline(stamped))], now)
 
 
+def message_number(packet: bytes) -> int:
+    """The number that the source gave a message."""
+    return int.from_bytes(packet[56:60], "little")
+
+
+_SENDING_ROLES: Final = ("outgoing", "awaiting")
+
+NEAR_S: Final = 3600
+"""Deadlines of outgoing messages are noted in the store only when they are so near: most messages
+leave long before, and a note costs as much as a message."""
+
+
+def is_near(deadline_s: int, unix_s: int) -> bool:
+    """Whether a deadline of an outgoing message is noted in the store by now."""
+    return deadline_s - unix_s <= NEAR_S
+
+
+def travel_deadline_s(packet: bytes) -> int:
+    """Until when a message may travel (C-25)."""
+    reach_within_s, receive_within_s, sent_s = _LIFETIMES.unpack_from(packet)
+    return _deadline_s(sent_s, min(reach_within_s, receive_within_s))
+
+
+def _deadline_s(sent_s: int, within_s: int) -> int:
+    return INFINITE_S if within_s == INFINITE_S else min(sent_s + within_s, INFINITE_S - 1)
+
+
+def _transaction_offset(packet: bytes) -> int:
+    return int(user.skip(packet, base.SIZE)[1])
+
+
+_SOURCE_JOURNAL: Final = user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS
 _ADMIN_QUEUE: Final = user.ADMIN_QUEUE >> 8
 _JOURNAL_ON_SUCCESS: Final = user.JOURNAL_ON_SUCCESS >> 8
 _TRANSACTION: Final = user.TRANSACTION >> 16

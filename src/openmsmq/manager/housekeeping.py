@@ -77,6 +77,8 @@ class Housekeeping:
         self._overdue: list[tuple[LocalQueue, int]] = []
         """Entries whose time is up and whose removal the disk refused."""
         self._paused_until_ms = 0
+        self.ended: Callable[[LocalQueue, list[int]], None] = lambda _queue, _lookup_ids: None
+        """Hears which entries time or a purge has taken out."""
         start, stop = records.kind_range(b"X")
         self._leftovers = [records.queue_of(key) for key, _ in reader.scan(start, stop, 100_000)]
 
@@ -88,7 +90,10 @@ class Housekeeping:
     ) -> None:
         """Remove all messages that are in a queue now; `finished` hears how many."""
         limit = self._counters.last_arrival
-        self._jobs.append(_Job(queue, MessageClass.NACK_QUEUE_PURGED, limit, finished, failed))
+        reason = MessageClass.NACK_QUEUE_PURGED
+        if queue.role == "outgoing":
+            reason = MessageClass.NACK_PURGED
+        self._jobs.append(_Job(queue, reason, limit, finished, failed))
         self._paused_until_ms = 0
 
     def delete(self, queue: LocalQueue) -> None:
@@ -155,7 +160,7 @@ class Housekeeping:
         if not expired:
             return rows
         queue.hold_all(expired, BEING_REMOVED)
-        self._delivery.end(queue, expired, MessageClass.NACK_RECEIVE_TIMEOUT, now)
+        self._delivery.end(queue, expired, _overdue_reason(queue), now)
         return [row for row in rows if records.deadline_of(row[1]) > now.unix_s]
 
     def _slice(self, job: _Job, now: Instant) -> None:
@@ -166,6 +171,7 @@ class Housekeeping:
         if rows:
             queue.hold_all(rows, BEING_REMOVED)
             self._delivery.end(queue, rows, job.reason, now)
+            self.ended(queue, [lookup_id for lookup_id, _ in rows])
         if not more:
             self._jobs.popleft()
 
@@ -191,7 +197,8 @@ class Housekeeping:
             if value is not None:
                 row = (lookup_id, value)
                 queue.hold_all([row], BEING_REMOVED)
-                self._delivery.end(queue, [row], MessageClass.NACK_RECEIVE_TIMEOUT, now)
+                self._delivery.end(queue, [row], _overdue_reason(queue), now)
+                self.ended(queue, [lookup_id])
         self._pause_if_refused(now)
 
     def _next_slice(self, job: _Job) -> tuple[list[Row], list[int], bool]:
@@ -258,3 +265,11 @@ class Housekeeping:
             self._paused_until_ms = now.ticks_ms + RETRY_MS
 
         self._ledger.when_done(lambda: None, pause)
+
+
+def _overdue_reason(queue: LocalQueue) -> MessageClass:
+    if queue.role == "outgoing":
+        return MessageClass.NACK_REACH_QUEUE_TIMEOUT
+    if queue.role == "awaiting":
+        return MessageClass.NACK_RECEIVE_TIMEOUT_AT_SENDER
+    return MessageClass.NACK_RECEIVE_TIMEOUT

@@ -24,13 +24,14 @@ Undo = Callable[[MsmqError], None]
 class Turn:
     """One batch and its consequences."""
 
-    __slots__ = ("batch", "done", "touched", "undo")
+    __slots__ = ("batch", "done", "last_words", "touched", "undo")
 
     def __init__(self) -> None:
         self.batch = Batch([], [])
         self.done: list[Callable[[], None]] = []
         self.undo: list[Undo] = []
         self.touched: set[LocalQueue] = set()
+        self.last_words: list[Callable[[], None]] = []
 
 
 class Ledger:
@@ -65,6 +66,10 @@ class Ledger:
         """Write the queue's counts with this turn."""
         self._turn.touched.add(queue)
 
+    def before_seal(self, action: Callable[[], None]) -> None:
+        """Do something at the end of the turn, before its batch is closed."""
+        self._turn.last_words.append(action)
+
     def when_done(self, action: Callable[[], None], undo: Undo) -> None:
         """Do something once the turn is durable, or undo what was assumed when it fails."""
         self._turn.done.append(action)
@@ -79,6 +84,8 @@ class Ledger:
         if self._under_way:
             return None
         turn = self._turn
+        while turn.last_words:
+            turn.last_words.pop()()
         if not turn.batch:
             if turn.done:
                 self._turn = Turn()

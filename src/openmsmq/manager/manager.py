@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING
 
 from openmsmq.api import messages as api
 from openmsmq.manager.admin import Administration
+from openmsmq.manager.arrivals import Arrivals
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.deadlines import Deadlines
 from openmsmq.manager.delivery import Delivery
+from openmsmq.manager.history import History
 from openmsmq.manager.housekeeping import Housekeeping
+from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.outgoing import OutgoingQueues
 from openmsmq.manager.outputs import Output
 from openmsmq.manager.queue_requests import QueueRequests
 from openmsmq.manager.queue_table import QueueTable
@@ -27,6 +31,7 @@ from openmsmq.manager.replies import Replies
 from openmsmq.manager.sending import Sending
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.manager.transactions import TransactionWork
+from openmsmq.manager.transfer import Transfer
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     AccessDenied,
@@ -35,7 +40,7 @@ from openmsmq.model.errors import (
     MsmqError,
 )
 from openmsmq.model.identity import Guid
-from openmsmq.model.queue import AccessMode
+from openmsmq.model.queue import AccessMode, ConnectionStatus
 from openmsmq.storage.port import StoreReader
 
 if TYPE_CHECKING:
@@ -50,6 +55,7 @@ class QueueManager:
         self, config: ManagerConfig, rng: random.Random, reader: StoreReader, now: Instant
     ) -> None:
         self.config = config
+        self._now = now
         ledger = self._ledger = Ledger()
         replies = self._replies = Replies(ledger)
         counters = self._counters = Counters(open_machine(config, rng, reader), ledger)
@@ -64,6 +70,7 @@ class QueueManager:
         self._housekeeping = Housekeeping(
             table, delivery, self._deadlines, counters, ledger, reader
         )
+        self.transfer = self._build_transfer(table, delivery, reader, now)
         self._sending = Sending(config, table, delivery, counters)
         self._reads = ReadRequests(
             config,
@@ -88,12 +95,34 @@ class QueueManager:
         )
         self._handlers = self._all_handlers()
 
+    def _build_transfer(
+        self, table: QueueTable, delivery: Delivery, reader: StoreReader, now: Instant
+    ) -> Transfer:
+        config, ledger, counters = self.config, self._ledger, self._counters
+        outgoing = OutgoingQueues(config.transfer, table, delivery, counters, ledger, reader)
+        streams = IncomingStreams(config.transfer, ledger, reader)
+        history = History(config.transfer, ledger, reader, now)
+        arrivals = Arrivals(config, table, delivery, counters, outgoing, streams, history)
+        return Transfer(
+            config,
+            delivery,
+            counters,
+            ledger,
+            outgoing,
+            streams,
+            history,
+            arrivals,
+            self._housekeeping,
+            now,
+        )
+
     def _all_handlers(self) -> dict[type, Callable[..., None]]:
         reads, queues, transactions = self._reads, self._queues, self._transactions
         return {
             api.Send: self._send,
             api.Receive: reads.receive,
             api.Find: reads.receive,
+            api.EndReceive: reads.locks.end,
             api.Seek: reads.seek,
             api.FetchRange: reads.fetch_range,
             api.RemoveRange: reads.remove_range,
@@ -108,6 +137,7 @@ class QueueManager:
             api.ChangeQueue: queues.change_queue,
             api.DeleteQueue: queues.delete_queue,
             api.GetQueue: queues.get_queue,
+            api.GetNames: queues.get_names,
             api.ListQueues: queues.list_queues,
             api.GetStatus: queues.get_status,
             api.Begin: transactions.begin,
@@ -131,6 +161,7 @@ class QueueManager:
 
     def connection_lost(self, connection: int, now: Instant) -> None:
         """An application is gone: its waits end, its queues close, its transactions abort."""
+        self._now = now
         state = self._replies.connections.pop(connection)
         for opened in list(state.queues.values()):
             self._queues.close_queue(state, opened, None)
@@ -139,6 +170,7 @@ class QueueManager:
 
     def request(self, connection: int, call: int, request: api.AnyRequest, now: Instant) -> None:
         """An application asks for something."""
+        self._now = now
         state = self._replies.connections[connection]
         if now.unix_s >= self._deadlines.next_s:
             self._housekeeping.expire(now)
@@ -151,35 +183,87 @@ class QueueManager:
             self._replies.fail(connection, call, error)
         self._reads.serve_waiting(now)
 
+    def session_accepted(self, session: int, address: str, now: Instant) -> None:
+        """Another queue manager has connected; the driver numbers such sessions evenly."""
+        self._now = now
+        self.transfer.accepted(session, address, now)
+
+    def session_connected(self, session: int, now: Instant) -> None:
+        """The connection asked for with `Connect` is there."""
+        self._now = now
+        self.transfer.connected(session, now)
+
+    def session_failed(self, session: int, status: ConnectionStatus, now: Instant) -> None:
+        """The connection asked for with `Connect` cannot be made."""
+        self._now = now
+        self.transfer.failed(session, status, now)
+
+    def session_data(self, session: int, data: bytes, now: Instant) -> None:
+        """Bytes of another queue manager came."""
+        self._now = now
+        if now.unix_s >= self._deadlines.next_s:
+            self._housekeeping.expire(now)
+        self.transfer.data(session, data, now)
+        self._reads.serve_waiting(now)
+
+    def session_lost(self, session: int, now: Instant) -> None:
+        """The connection to another queue manager is gone."""
+        self._now = now
+        self.transfer.lost(session, now)
+
+    def host_resolved(self, host: str, addresses: tuple[str, ...], now: Instant) -> None:
+        """The addresses asked for with `Resolve` are known; none if there are none."""
+        self._now = now
+        self.transfer.resolved(host, addresses, now)
+
+    def datagram_received(
+        self, address: str, port: int, data: bytes, now: Instant, *, is_answer: bool = False
+    ) -> None:
+        """A datagram came to the ping port, or to the port from which we asked (`is_answer`)."""
+        self._now = now
+        self.transfer.datagram(address, port, data, now, is_answer=is_answer)
+
     def persisted(self, ticket: int, now: Instant) -> None:
         """A batch is durable."""
+        self._now = now
         self._ledger.settle(ticket)
         self._reads.serve_waiting(now)
 
     def persist_failed(self, ticket: int, error: MsmqError, now: Instant) -> None:
         """A batch was refused; nothing of it is in the store."""
+        self._now = now
         self._ledger.revoke(ticket, error)
         self._reads.serve_waiting(now)
 
     def wake(self, now: Instant) -> None:
         """Time has passed."""
+        self._now = now
         self._reads.end_timeouts(now)
         self._housekeeping.run(now)
+        self.transfer.wake(now)
         self._reads.serve_waiting(now)
 
     # Outputs.
 
     def take_outputs(self) -> list[Output]:
         """Give what is to be done now. Call it after every input, until it gives nothing."""
+        self.transfer.dispatch(self._now)
         persist = self._ledger.seal()
         outputs, self._replies.outputs = self._replies.outputs, []
+        if self.transfer.outputs:
+            outputs += self.transfer.outputs
+            self.transfer.outputs = []
         if persist is not None:
             outputs.append(persist)
         return outputs
 
     def next_wake_ms(self, now: Instant) -> int | None:
         """When to call `wake`, in ticks; None when nothing is due."""
-        due = [self._housekeeping.next_run_ms(now), self._reads.next_timeout_ms()]
+        due = [
+            self._housekeeping.next_run_ms(now),
+            self._reads.next_timeout_ms(),
+            self.transfer.next_wake_ms(now),
+        ]
         return min((moment for moment in due if moment is not None), default=None)
 
     # Internals.

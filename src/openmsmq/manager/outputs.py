@@ -25,4 +25,41 @@ class Respond(msgspec.Struct, frozen=True):
     reply: AnyReply
 
 
-Output: TypeAlias = Persist | Respond
+class Resolve(msgspec.Struct, frozen=True):
+    """Look up the addresses of a host, then call `host_resolved`."""
+
+    host: str
+
+
+class Connect(msgspec.Struct, frozen=True):
+    """Open a TCP connection, then call `session_connected` or `session_failed`."""
+
+    session: int
+    address: str
+
+
+class SendBytes(msgspec.Struct, frozen=True):
+    """Write to the connection of a session."""
+
+    session: int
+    data: bytes
+
+
+class Disconnect(msgspec.Struct, frozen=True):
+    """Close the connection of a session once everything given before is written.
+
+    Nothing is heard of this session any more.
+    """
+
+    session: int
+
+
+class SendDatagram(msgspec.Struct, frozen=True):
+    """Send a datagram to the ping port of an address, or answer one that came from a port."""
+
+    address: str
+    data: bytes
+    port: int | None = None
+
+
+Output: TypeAlias = Persist | Respond | Resolve | Connect | SendBytes | Disconnect | SendDatagram

@@ -20,7 +20,9 @@ from openmsmq.model.errors import (
     MsmqError,
     OperationCancelled,
     QueueDeleted,
+    UnsupportedFormatName,
 )
+from openmsmq.model.names import parse_format_name
 from openmsmq.model.queue import AccessMode
 
 
@@ -51,8 +53,14 @@ class QueueRequests:
         """Open a queue; a subqueue comes into being when a reader opens it."""
         if len(state.queues) >= self._config.open_queues_max:
             raise InsufficientResources(f"{self._config.open_queues_max} queues are open already")
+        _require_openable(request)
         makes_subqueues = request.access in (AccessMode.RECEIVE, AccessMode.PEEK, AccessMode.MOVE)
-        queue = self._table.find(request.name, create=makes_subqueues)
+        if request.access == AccessMode.SEND:
+            queue = self._table.find_destination(request.name)
+        elif request.access in (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN):
+            queue = self._table.find_outgoing(request.name)
+        else:
+            queue = self._table.find(request.name, create=makes_subqueues)
         opened = self._admin.open(state, queue, request)
         state.queues[opened.handle] = opened
 
@@ -75,6 +83,7 @@ class QueueRequests:
         for read in list(opened.queue.waiting):
             if read.opened is opened:
                 self._reads.end_read(read, error)
+        self._reads.locks.release(opened)
         for number in [
             number for number, cursor in state.cursors.items() if cursor.owner is opened
         ]:
@@ -140,6 +149,10 @@ class QueueRequests:
         queue = self._table.find(request.name)
         self._replies.answer_when_done(state.id, call, api.Queues([self._admin.status_of(queue)]))
 
+    def get_names(self, state: Connection, call: int, request: api.GetNames, _: Instant) -> None:
+        """Tell the other names of a queue."""
+        self._replies.answer_when_done(state.id, call, self._admin.names(request.name))
+
     def list_queues(
         self, state: Connection, call: int, request: api.ListQueues, _: Instant
     ) -> None:
@@ -155,3 +168,15 @@ class QueueRequests:
         """Show the queue manager."""
         status = self._admin.status(len(self._replies.connections), len(self._transactions), now)
         self._replies.answer(state.id, call, status)
+
+
+def _require_openable(request: api.OpenQueue) -> None:
+    """Refuse a format name of a kind that cannot be opened like this. [MQDMPR 3.1.7.1.5]"""
+    if "=" not in request.name:
+        return
+    name = parse_format_name(request.name)
+    if request.access == AccessMode.SEND:
+        if name.is_read_only:
+            raise UnsupportedFormatName(f"{name} takes no messages from applications")
+    elif not name.openable_for_receive:
+        raise UnsupportedFormatName(f"{name} can only be sent to")

@@ -18,12 +18,13 @@ from openmsmq.model.errors import (
     MsmqError,
     NoDirectory,
     QueueExists,
+    QueueNotActive,
     QueueNotFound,
     RemoteMachineNotAvailable,
     UnsupportedFormatName,
 )
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import JOURNAL_QUOTA_DEFAULT_KB
+from openmsmq.model.limits import JOURNAL_QUOTA_DEFAULT_KB, OUTGOING_QUEUES_MAX_COUNT
 from openmsmq.model.names import (
     DirectFormatName,
     FormatName,
@@ -70,6 +71,7 @@ class QueueTable:
         self._reader = reader
         self._rng = rng
         self.totals = Totals()
+        self.outgoing_count = 0
         self._by_id: dict[int, LocalQueue] = {}
         self._by_name: dict[str, LocalQueue] = {}
         self._hosts = {fold(host) for host in (".", config.name, *config.addresses)}
@@ -122,6 +124,93 @@ class QueueTable:
                 return self.system(name.queue)
             case _:
                 raise UnsupportedFormatName(f"{name} names no single queue of this computer")
+
+    def find_here(self, name: LocalQueueName) -> LocalQueue:
+        """Find a queue of this computer by the part of a name that says nothing else."""
+        return self._named(name, name.path_text, create=False)
+
+    def find_destination(self, name: str) -> LocalQueue:
+        """Find where messages to a name go: into a queue of this computer, or an outgoing one."""
+        if "=" not in name:
+            path = PathName.parse(name)
+            if fold(path.computer) in self._hosts:
+                return self._named(path.queue, name, create=False)
+            return self.outgoing(DirectFormatName.from_path(path))
+        return self.destination(parse_format_name(name))
+
+    def destination(self, name: FormatName) -> LocalQueue:
+        """Find where messages to a format name go."""
+        match name:
+            case DirectFormatName():
+                local = fold(name.host) in self._hosts
+            case PrivateFormatName():
+                local = name.queue_manager == self._counters.identifier
+            case _:
+                local = True
+        return self.find_format_name(name) if local else self.outgoing(name)
+
+    def outgoing(self, name: FormatName, *, create: bool = True) -> LocalQueue:
+        """Find the queue of messages that wait to leave for another computer. [MQDMPR 3.1.1.3]"""
+        found = self._by_name.get(fold(str(name)))
+        if found is not None:
+            return found
+        if not create:
+            raise QueueNotActive(str(name))
+        if isinstance(name, DirectFormatName) and name.protocol.is_http:
+            raise UnsupportedFormatName(f"{name}: messages over HTTP are not sent")
+        if not name.openable_for_send:
+            raise UnsupportedFormatName(f"{name} takes no messages")
+        if self.outgoing_count >= OUTGOING_QUEUES_MAX_COUNT:
+            raise InsufficientResources(
+                f"{OUTGOING_QUEUES_MAX_COUNT} outgoing queues are in use already"
+            )
+        number = self._counters.take_queue()
+        properties = QueueProperties(
+            identifier=Guid(self._rng.randbytes(16)),
+            path_name=str(name),
+            manager=self._counters.identifier,
+        )
+        queue = LocalQueue(
+            number, str(name), properties, self._reader, self.totals, role="outgoing"
+        )
+        self._write_new(queue)
+        return queue
+
+    def find_outgoing(self, name: str) -> LocalQueue:
+        """Find an outgoing queue as an operator names it: by the queue it leads to."""
+        found = self._by_name.get(fold(name))
+        if found is not None:
+            return found
+        if "=" not in name:
+            return self.outgoing(DirectFormatName.from_path(PathName.parse(name)), create=False)
+        return self.outgoing(parse_format_name(name), create=False)
+
+    def awaiting(self, outgoing: LocalQueue) -> LocalQueue:
+        """Find where messages wait that have arrived and whose end is still to be heard of."""
+        found = outgoing.subqueues.get("")
+        if found is None:
+            found = self._child(outgoing, "awaiting", f"{outgoing.name};awaiting")
+            outgoing.subqueues[""] = found
+
+            def forget(_: MsmqError) -> None:
+                outgoing.subqueues.pop("", None)
+
+            self._ledger.when_done(lambda: None, forget)
+            self._write_new(found)
+        return found
+
+    def drop_outgoing(self, queue: LocalQueue) -> None:
+        """Forget an outgoing queue that is empty and that nobody has open."""
+        for member in (queue, *queue.subqueues.values()):
+            self._remove(member)
+            for key in (records.queue_key, records.counts_key, records.outgoing_key):
+                self._ledger.delete(key(member.id))
+
+        def restore(_: MsmqError) -> None:
+            for member in (queue, *queue.subqueues.values()):
+                self._insert(member)
+
+        self._ledger.when_done(lambda: None, restore)
 
     def local_path(self, name: str) -> LocalQueueName:
         """Read the path name of a queue that is to be created here."""
@@ -221,6 +310,8 @@ class QueueTable:
         queue.restore_counts(count, size)
         if parent is not None and record.role == "journal":
             parent.journal = queue
+        elif parent is not None and record.role == "awaiting":
+            parent.subqueues[""] = queue
         elif parent is not None:
             parent.subqueues[fold(queue.name.rpartition(";")[2])] = queue
         self._insert(queue)
@@ -313,9 +404,12 @@ class QueueTable:
         return records.encode_record(QueueRecord(queue.properties, queue.role, parent))
 
     def _insert(self, queue: LocalQueue) -> None:
+        if queue.role == "outgoing" and queue.id not in self._by_id:
+            self.outgoing_count += 1
         self._by_id[queue.id] = queue
         self._by_name[fold(queue.name)] = queue
 
     def _remove(self, queue: LocalQueue) -> None:
-        self._by_id.pop(queue.id, None)
+        if self._by_id.pop(queue.id, None) is not None and queue.role == "outgoing":
+            self.outgoing_count -= 1
         self._by_name.pop(fold(queue.name), None)

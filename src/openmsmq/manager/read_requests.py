@@ -6,7 +6,10 @@ A read that finds no message waits here until one comes, its time is up, or it i
 from __future__ import annotations
 
 import heapq
+from collections.abc import Set as AbstractSet
 from typing import Final
+
+import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.manager.config import ManagerConfig
@@ -15,9 +18,10 @@ from openmsmq.manager.deadlines import Deadlines
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.locks import ReadLocks
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
-from openmsmq.manager.reads import WaitingRead, rows_for, seek, within
+from openmsmq.manager.reads import NOTHING, WaitingRead, fitting, rows_for, seek, within
 from openmsmq.manager.replies import Replies
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.model.clock import Instant
@@ -66,6 +70,7 @@ class ReadRequests:
         self._transactions = transactions
         self._replies = replies
         self._ledger = ledger
+        self.locks = ReadLocks(config, table, delivery, transactions, replies, ledger)
         delivery.hand_over = self.hand_over
         self._waiting: dict[tuple[int, int], WaitingRead] = {}
         self._timeouts: list[tuple[int, int, WaitingRead]] = []
@@ -77,6 +82,7 @@ class ReadRequests:
         """Take or peek messages, waiting for the first if there is none."""
         opened = state.queue(request.handle)
         self.require_readable(state, opened, peek=request.peek, transaction=request.transaction)
+        _require_sense(request)
         cursor = None
         if isinstance(request, api.Receive):
             if request.count < 1:
@@ -99,23 +105,36 @@ class ReadRequests:
 
     def _try(self, read: WaitingRead, now: Instant) -> bool:
         """Serve a read if its message is there."""
-        queue = read.opened.queue
-        rows = rows_for(read.request, queue, read.cursor)
+        request, queue = read.request, read.opened.queue
+        shown = self._transactions.shown_in(queue) if request.peek else NOTHING
+        rows = rows_for(request, queue, read.cursor, shown)
         while rows and read.cursor is None:
-            live = self._housekeeping.without_expired(queue, rows, now)
+            live = self._live(queue, rows, now)
             if live:
                 rows = live
                 break
-            rows = rows_for(read.request, queue, read.cursor)
+            rows = rows_for(request, queue, read.cursor, shown)
         if not rows:
             return False
+        if request.body_max_bytes is not None:
+            rows = fitting(rows, request.body_max_bytes)
         state = self._replies.connections[read.connection]
-        if not read.request.peek:
-            self._take(state, queue, rows, read.request.transaction, now)
-        self._give(state.id, read.call, read.request, rows)
-        if isinstance(read.request, api.Receive) and read.cursor is not None:
+        if not request.peek:
+            self._take(state, read.opened, rows, request, now)
+        self._give(state.id, read.call, request, rows)
+        if read.cursor is not None:
             read.cursor.current = rows[-1][0]
         return True
+
+    def _live(self, queue: LocalQueue, rows: list[Row], now: Instant) -> list[Row]:
+        """Leave out messages whose time is up; what somebody holds is left to him."""
+        if now.unix_s < self._deadlines.next_s:
+            return rows
+        locked = {lookup_id for lookup_id, _ in rows if lookup_id in queue.held}
+        free = [row for row in rows if row[0] not in locked]
+        live = self._housekeeping.without_expired(queue, free, now)
+        kept = locked.union(lookup_id for lookup_id, _ in live)
+        return [row for row in rows if row[0] in kept]
 
     def _give(
         self,
@@ -125,19 +144,29 @@ class ReadRequests:
         rows: list[Row],
     ) -> None:
         # What a transaction takes is only locked: that needs no disk, and no disk can refuse it.
-        if request.peek or request.transaction:
+        if request.peek or request.transaction or request.lock:
             self._replies.answer(connection, call, _entries(rows))
         else:
             self._replies.answer_when_done(connection, call, _entries(rows))
 
     def _take(
-        self, state: Connection, queue: LocalQueue, rows: list[Row], transaction: int, now: Instant
+        self,
+        state: Connection,
+        opened: OpenQueue,
+        rows: list[Row],
+        request: api.Receive | api.Find | api.Seek,
+        now: Instant,
     ) -> None:
-        if transaction:
-            work = self._transactions.find(state, transaction)
+        queue = opened.queue
+        if request.transaction:
+            work = self._transactions.find(state, request.transaction)
             self._transactions.require_room(work, len(rows))
             queue.hold(rows, work.number)
             work.receives += ((queue, lookup_id) for lookup_id, _ in rows)
+            if isinstance(request, api.Seek) and request.allow_peek:
+                self._transactions.show(work, queue, rows[0][0])
+        elif request.lock:
+            self.locks.lock(state, opened, rows)
         else:
             queue.hold(rows, BEING_REMOVED)
             self._delivery.end(queue, rows, MessageClass.ACK_RECEIVE, now)
@@ -150,11 +179,14 @@ class ReadRequests:
             action = SeekAction(request.action)
         except ValueError:
             raise InvalidParameter(f"{request.action!r} is no seek action") from None
-        row = seek(opened.queue, action, request.lookup_id)
-        if row[0] in opened.queue.held and not request.peek:
-            raise MessageLocked(f"lookup id {row[0]} in {opened.queue.name}")
+        _require_sense(request)
+        shown = self._transactions.shown_in(opened.queue) if request.peek else NOTHING
+        row = seek(opened.queue, action, request.lookup_id, shown)
+        _require_free(opened.queue, row[0], shown, peek=request.peek)
+        if request.body_max_bytes is not None:
+            fitting([row], request.body_max_bytes)
         if not request.peek:
-            self._take(state, opened.queue, [row], request.transaction, now)
+            self._take(state, opened, [row], request, now)
         self._give(state.id, call, request, [row])
 
     def fetch_range(
@@ -221,8 +253,7 @@ class ReadRequests:
                 f"not from {source.name} to {into.name}"
             )
         row = seek(source, SeekAction.CURRENT, request.lookup_id)
-        if row[0] in source.held:
-            raise MessageLocked(f"lookup id {row[0]} in {source.name}")
+        _require_free(source, row[0], NOTHING, peek=False)
         if request.transaction:
             work = self._transactions.find(state, request.transaction)
             self._transactions.require_room(work, 1)
@@ -257,6 +288,7 @@ class ReadRequests:
 
     def serve_waiting(self, now: Instant) -> None:
         """Give messages that became available to the reads that wait for them, oldest first."""
+        self.locks.finish(now)
         news = self._delivery.became_available
         while news:
             if now.unix_s >= self._deadlines.next_s:
@@ -287,7 +319,9 @@ class ReadRequests:
             request = read.request
             if not isinstance(request, api.Receive) or not read.takes_the_front:
                 break
-            if request.peek or request.transaction:
+            if request.peek or request.transaction or request.lock:
+                break
+            if request.body_max_bytes is not None:
                 break
             mine = within(rows, taken, request.count, request.bytes_max)
             taken += len(mine)
@@ -344,7 +378,8 @@ class ReadRequests:
     ) -> None:
         """Refuse a read that a queue was not opened for."""
         self.require_open(opened.queue)
-        if not opened.reads or (not peek and opened.access is not AccessMode.RECEIVE):
+        takes = opened.access in (AccessMode.RECEIVE, AccessMode.RECEIVE_ADMIN)
+        if not opened.reads or (not peek and not takes):
             raise AccessDenied(
                 f"{opened.queue.name} is not open for {'peeking' if peek else 'receiving'}"
             )
@@ -356,9 +391,40 @@ class ReadRequests:
 
 def _entries(rows: list[Row]) -> api.Entries:
     entry, place = api.Entry, records.place_of
-    return api.Entries(
-        [entry(lookup_id, *place(value), value[FACTS_BYTES:]) for lookup_id, value in rows]
-    )
+    entries = [entry(lookup_id, *place(value), value[FACTS_BYTES:]) for lookup_id, value in rows]
+    for index, found in enumerate(entries):
+        if found.move_count:
+            moved_time_s = records.decode_facts(rows[index][1]).moved_time_s
+            entries[index] = msgspec.structs.replace(found, moved_time_s=moved_time_s)
+    return api.Entries(entries)
+
+
+def _require_sense(request: api.Receive | api.Find | api.Seek) -> None:
+    """Refuse wishes that contradict each other."""
+    if request.lock and (request.peek or request.transaction):
+        raise InvalidParameter("a read with `lock` neither peeks nor is part of a transaction")
+    if request.body_max_bytes is not None and request.body_max_bytes < 0:
+        raise InvalidParameter(f"body_max_bytes is {request.body_max_bytes}; None takes any body")
+    if (
+        isinstance(request, api.Seek)
+        and request.allow_peek
+        and (request.peek or not request.transaction)
+    ):
+        raise InvalidParameter("`allow_peek` is for a message that a transaction takes")
+
+
+def _require_free(
+    queue: LocalQueue, lookup_id: int, shown: AbstractSet[int], *, peek: bool
+) -> None:
+    """Refuse a message that somebody else holds, unless it may be looked at all the same."""
+    if lookup_id not in queue.held or lookup_id in shown:
+        return
+    if peek:
+        raise TransactionUsage(
+            f"lookup id {lookup_id} in {queue.name} is held by another reader, who does not let "
+            "others look at it"
+        )
+    raise MessageLocked(f"lookup id {lookup_id} in {queue.name}")
 
 
 def _require_identifier(request: api.Find) -> None:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from openmsmq.api.messages import Find, Receive
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
-from openmsmq.model.errors import IllegalCursorAction, MessageAlreadyReceived, MessageNotFound
+from openmsmq.model.errors import (
+    BufferOverflow,
+    IllegalCursorAction,
+    MessageAlreadyReceived,
+    MessageNotFound,
+)
 from openmsmq.model.queue import SeekAction
 from openmsmq.storage.records import FACTS_BYTES, LOOKUP_MAX
+from openmsmq.wire.headers import message_properties, user
 from openmsmq.wire.outline import outline
 
 if TYPE_CHECKING:
     from openmsmq.manager.connections import OpenQueue
+
+NOTHING: Final[AbstractSet[int]] = frozenset()
+"""No message is shown that somebody holds."""
 
 _SOURCE: Final = slice(FACTS_BYTES + 16, FACTS_BYTES + 32)
 _NUMBER: Final = slice(FACTS_BYTES + 56, FACTS_BYTES + 60)
@@ -34,22 +44,22 @@ class Cursor:
         self.read = False
         self.current = 0
 
-    def find(self, queue: LocalQueue, *, move_on: bool) -> Row | None:
+    def find(self, queue: LocalQueue, shown: AbstractSet[int], *, move_on: bool) -> Row | None:
         """Give the message at the cursor, after moving it on if asked; None if none is there."""
         if not self.read:
             if move_on:
                 raise IllegalCursorAction("the cursor has not read its first message yet")
-            rows = queue.front(1, 1)
+            rows = _front(queue, 1, 1, shown)
             if rows:
                 self.read, self.current = True, rows[0][0]
             return rows[0] if rows else None
         if move_on:
-            row = queue.next_available(self.current)
+            row = _next(queue, self.current, shown)
             if row is not None:
                 self.current = row[0]
             return row
         value = queue.entry(self.current)
-        if value is None or self.current in queue.held:
+        if value is None or (self.current in queue.held and self.current not in shown):
             raise MessageAlreadyReceived(f"lookup id {self.current} in {queue.name}")
         return self.current, value
 
@@ -71,28 +81,63 @@ class WaitingRead(msgspec.Struct, eq=False):
         return isinstance(self.request, Receive) and self.cursor is None
 
 
-def rows_for(request: Receive | Find, queue: LocalQueue, cursor: Cursor | None) -> list[Row]:
-    """Give the messages a read means that are there now; none if it has to wait."""
+def rows_for(
+    request: Receive | Find, queue: LocalQueue, cursor: Cursor | None, shown: AbstractSet[int]
+) -> list[Row]:
+    """Give the messages a read means that are there now; none if it has to wait.
+
+    `shown` are messages that somebody holds and that the read may see all the same.
+    """
     if isinstance(request, Find):
-        row = _search(request, queue)
+        row = _search(request, queue, shown)
     elif cursor is not None:
-        row = cursor.find(queue, move_on=request.next)
+        row = cursor.find(queue, shown, move_on=request.next)
     else:
-        return queue.front(request.count, request.bytes_max)
+        return _front(queue, request.count, request.bytes_max, shown)
     return [] if row is None else [row]
 
 
-def seek(queue: LocalQueue, action: SeekAction, lookup_id: int) -> Row:
-    """Give the message at, behind or before a lookup identifier. [MQDMPR 3.1.7.3.3]"""
+def _front(queue: LocalQueue, count: int, bytes_max: int, shown: AbstractSet[int]) -> list[Row]:
+    if not shown:
+        return queue.front(count, bytes_max)
+    found: list[Row] = []
+    size = 0
+    for row in queue.rows(-1):
+        if row[0] not in queue.held or row[0] in shown:
+            found.append(row)
+            size += len(row[1])
+            if len(found) == count or size >= bytes_max:
+                break
+    return found
+
+
+def _next(
+    queue: LocalQueue, lookup_id: int, shown: AbstractSet[int], *, backwards: bool = False
+) -> Row | None:
+    if not shown:
+        return queue.next_available(lookup_id, backwards=backwards)
+    for row in queue.rows(lookup_id, backwards=backwards):
+        if row[0] not in queue.held or row[0] in shown:
+            return row
+    return None
+
+
+def seek(
+    queue: LocalQueue, action: SeekAction, lookup_id: int, shown: AbstractSet[int] = NOTHING
+) -> Row:
+    """Give the message at, behind or before a lookup identifier. [MQDMPR 3.1.7.3.3]
+
+    The one at the identifier is given also when somebody holds it.
+    """
     row: Row | None
     if action is SeekAction.FIRST:
-        row = queue.next_available(-1)
+        row = _next(queue, -1, shown)
     elif action is SeekAction.LAST:
-        row = queue.next_available(LOOKUP_MAX, backwards=True)
+        row = _next(queue, LOOKUP_MAX, shown, backwards=True)
     elif action is SeekAction.NEXT:
-        row = queue.next_available(lookup_id)
+        row = _next(queue, lookup_id, shown)
     elif action is SeekAction.PREVIOUS:
-        row = queue.next_available(lookup_id, backwards=True)
+        row = _next(queue, lookup_id, shown, backwards=True)
     else:
         value = queue.entry(lookup_id)
         on_its_way_out = queue.held.get(lookup_id) == BEING_REMOVED
@@ -102,9 +147,10 @@ def seek(queue: LocalQueue, action: SeekAction, lookup_id: int) -> Row:
     return row
 
 
-def _search(request: Find, queue: LocalQueue) -> Row | None:
-    for row in queue.rows(queue.floor - 1):
-        if row[0] not in queue.held and _matches(request, row[1]):
+def _search(request: Find, queue: LocalQueue, shown: AbstractSet[int]) -> Row | None:
+    for row in queue.rows(-1 if shown else queue.floor - 1):
+        visible = row[0] not in queue.held or row[0] in shown
+        if visible and _matches(request, row[1]):
             return row
     return None
 
@@ -114,6 +160,29 @@ def _matches(request: Find, value: bytes) -> bool:
         return value[_SOURCE] + value[_NUMBER] == request.message_id
     offset = FACTS_BYTES + outline(value[FACTS_BYTES:]).properties_offset + 4
     return value[offset : offset + 20] == request.correlation_id
+
+
+def fitting(rows: list[Row], body_max_bytes: int) -> list[Row]:
+    """Give the rows before the first whose body is too large; refuse when that is the first."""
+    for index, (lookup_id, value) in enumerate(rows):
+        size = _body_size(value[FACTS_BYTES:])
+        if size > body_max_bytes:
+            if not index:
+                raise BufferOverflow(
+                    f"lookup id {lookup_id} has a body of {size} bytes, where the reader takes "
+                    f"{body_max_bytes}"
+                )
+            return rows[:index]
+    return rows
+
+
+def _body_size(packet: bytes) -> int:
+    """Give the size of a body as its reader gets it; ciphertext is given whole."""
+    found = outline(packet)
+    size = found.body_end - found.body_start
+    if found.flags & user.SECURITY:
+        return size
+    return min(size, message_properties.body_facts(packet, found.properties_offset)[1])
 
 
 def within(rows: list[Row], start: int, count: int, bytes_max: int) -> list[Row]:

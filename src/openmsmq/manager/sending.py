@@ -16,11 +16,15 @@ from openmsmq.model.errors import (
     MessageNotAuthenticated,
     TransactionUsage,
 )
+from openmsmq.model.identity import Guid
 from openmsmq.model.limits import PACKET_MAX_BYTES
+from openmsmq.model.names import PrivateFormatName
+from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import QueuePrivacy
 from openmsmq.storage.records import StagedSend
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers import base, message_properties, user
+from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
 from openmsmq.wire.outline import Outline, outline
 
 
@@ -57,14 +61,17 @@ class Sending:
     def _admitted(
         self, queue: LocalQueue, packets: list[bytes], *, transactional: bool
     ) -> list[Outline]:
-        if transactional != queue.properties.transactional:
+        if queue.role != "outgoing" and transactional != queue.properties.transactional:
             raise TransactionUsage(
                 f"{queue.name} is {'' if queue.properties.transactional else 'not '}transactional"
                 f", so it takes messages only {'in' if not transactional else 'outside'} "
                 "transactions"
             )
         found = self._all_checked(packets, transactional)
-        self._require_protection(queue, found)
+        if queue.role == "outgoing":
+            _require_destination(queue, packets, found)
+        else:
+            self._require_protection(queue, found)
         self._delivery.require_room(queue, sum(map(len, packets)), self._config.quota_kb)
         return found
 
@@ -89,7 +96,8 @@ class Sending:
         if own_transaction:
             sends = numbered(sends, self._counters.take_transaction())
         self._delivery.put(queue, sends, now)
-        self._delivery.report_arrivals(sends, now)
+        if queue.role == "queue":
+            self._delivery.report_arrivals(sends, now)
 
     def _all_checked(self, packets: list[bytes], transactional: bool) -> list[Outline]:
         """Check packets; one with headers and length of the one before needs no second look."""
@@ -131,3 +139,24 @@ class Sending:
             not outlined.flags & user.SECURITY for outlined in found
         ):
             raise AccessDenied(f"{queue.name} takes only encrypted messages")
+
+
+def _require_destination(queue: LocalQueue, packets: list[bytes], found: list[Outline]) -> None:
+    """Refuse messages that would go elsewhere than to the queue that was opened."""
+    last: Outline | None = None
+    for packet, outlined in zip(packets, found, strict=True):
+        if outlined is last:
+            continue
+        last = outlined
+        if not _leads_to(queue.name, packet, outlined):
+            raise InvalidParameter(f"a message is not addressed to {queue.name}")
+
+
+def _leads_to(name: str, packet: bytes, found: Outline) -> bool:
+    match found.destination_name:
+        case DirectName(text):
+            return fold(f"DIRECT={text}") == fold(name)
+        case PrivateOnDestination(number):
+            return fold(str(PrivateFormatName(Guid(packet[32:48]), number))) == fold(name)
+        case _:
+            return False

@@ -9,10 +9,16 @@ from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.replies import Replies
 from openmsmq.manager.transactions import Transaction, TransactionWork
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import InsufficientResources, MsmqError, TransactionSequence
+from openmsmq.model.errors import (
+    InsufficientResources,
+    MsmqError,
+    NoTransactionCoordinator,
+    TransactionSequence,
+)
 from openmsmq.model.identity import Guid
 from openmsmq.model.transaction import TransactionState
 
@@ -40,13 +46,20 @@ class TransactionRequests:
         self._rng = rng
         self._transactions: dict[int, Transaction] = {}
         self._next_transaction = 1
+        self._shown: dict[int, set[tuple[int, int]]] = {}
+        """What others may look at though a transaction holds it: queue numbers, lookup ids."""
 
     def __len__(self) -> int:
         """How many transactions are under way."""
         return len(self._transactions)
 
-    def begin(self, state: Connection, call: int, _: api.Begin, _now: Instant) -> None:
-        """Begin a transaction."""
+    def begin(self, state: Connection, call: int, request: api.Begin, _: Instant) -> None:
+        """Begin a transaction; there is no coordinator for distributed ones. [MQDMPR 3.1.7.1.8]"""
+        if request.distributed:
+            raise NoTransactionCoordinator(
+                "transactions are those of this queue manager; `prepare` lets a coordinator of "
+                "your own decide"
+            )
         if len(self._transactions) >= self._config.transactions_max:
             raise InsufficientResources(f"{self._config.transactions_max} transactions are open")
         work = self.adopt(Guid(self._rng.randbytes(16)), state.id)
@@ -61,11 +74,30 @@ class TransactionRequests:
 
     def adopt(self, unit_of_work: Guid, connection: int | None) -> Transaction:
         """Take up a transaction: a new one, or one that the store has."""
-        number = self._next_transaction
-        self._next_transaction += 1
+        number = self.take_holder()
         work = Transaction(number, self._counters.take_transaction(), unit_of_work, connection)
         self._transactions[number] = work
         return work
+
+    def take_holder(self) -> int:
+        """Give a number for somebody who holds messages: a transaction, or a connection."""
+        self._next_transaction += 1
+        return self._next_transaction - 1
+
+    def show(self, work: Transaction, queue: LocalQueue, lookup_id: int) -> None:
+        """Let others look at a message until the transaction that holds it has ended."""
+        self._shown.setdefault(work.number, set()).add((queue.id, lookup_id))
+
+    def shown_in(self, queue: LocalQueue) -> set[int]:
+        """Give the lookup identifiers of held messages of a queue that others may look at."""
+        return {
+            lookup_id
+            for holder, places in self._shown.items()
+            for number, lookup_id in places
+            if number == queue.id
+            and queue.held.get(lookup_id) == holder
+            and lookup_id not in queue.doomed
+        }
 
     def commit(self, state: Connection, call: int, request: api.Commit, now: Instant) -> None:
         """Commit a transaction of this connection, or a prepared one."""
@@ -200,6 +232,7 @@ class TransactionRequests:
     def _forget(self, work: Transaction) -> None:
         self._leave(work)
         self._transactions.pop(work.number, None)
+        self._shown.pop(work.number, None)
 
     def require_room(self, work: Transaction, count: int) -> None:
         """Refuse messages that a transaction has no room for."""

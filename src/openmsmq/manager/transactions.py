@@ -81,7 +81,8 @@ class TransactionWork:
             queue = self._table.by_id(number)
             if queue is not None:
                 self._delivery.put(queue, sends, now)
-                self._delivery.report_arrivals(sends, now)
+                if queue.role == "queue":
+                    self._delivery.report_arrivals(sends, now)
             else:
                 for send in sends:
                     self._delivery.tell(

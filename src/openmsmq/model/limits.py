@@ -149,6 +149,18 @@ MALFORMED_PACKETS_MAX_COUNT: Final = 5
 PING_RESPONSE_MS: Final = 1_000
 """A ping without an answer by then has failed. [MQQB 3.1.2.9]"""
 
+OUTGOING_QUEUES_MAX_COUNT: Final = 10_000
+"""Queues of other computers for which messages wait here. [ours]"""
+
+LINKS_MAX_COUNT: Final = 10_000
+"""Other computers that messages go to at a time. [ours]"""
+
+INCOMING_SEQUENCES_CACHED_COUNT: Final = 10_000
+"""Senders' sequences kept at hand; the others are read from the disk when they go on. [ours]"""
+
+ORDER_ACK_EVERY_COUNT: Final = 500
+"""Accepted transactional messages after which an order acknowledgment waits no longer. [ours]"""
+
 # Transactional sequences.
 
 RESEND_FIRST_S: Final = 30

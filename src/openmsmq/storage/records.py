@@ -13,13 +13,17 @@ kind    rest of the key             value
 ``D``   deadline u32, queue, lookup nothing: the entry expires then
 ``T``   unit of work, 16 bytes      `TransactionRecord`: prepared, waits for its outcome
 ``X``   queue u32                   nothing: the queue was deleted, its entries may remain
+``O``   queue u32                   `OutgoingRecord`: the sequence of an outgoing queue
+``I``   source, destination digest  `IncomingRecord`: how far a sender's sequence has come
+``H``   number u64                  message identifiers received, against duplicates
+``F``   message number u32          where the message is whose final acknowledgment is awaited
 ======  ==========================  ==================================================
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -37,6 +41,8 @@ ARRIVAL_MASK: Final = (1 << 56) - 1
 _QUEUE: Final = struct.Struct(">cI")
 _ENTRY: Final = struct.Struct(">cIQ")
 _DEADLINE: Final = struct.Struct(">cIIQ")
+_HISTORY: Final = struct.Struct(">cQ")
+_PLACE_OF_ENTRY: Final = struct.Struct("<IQ")
 _COUNTS: Final = struct.Struct("<QQ")
 _FACTS: Final = struct.Struct("<IIIHBB")
 ASKS_OFFSET: Final = 15
@@ -71,6 +77,10 @@ class MachineRecord(msgspec.Struct, frozen=True):
     transaction_limit: int = 1
     next_queue: int = 16
     schema: int = SCHEMA_VERSION
+    sequence_ordinal: int = 0
+    """The ordinal of the youngest transactional sequence; each names one outgoing queue (C-64)."""
+    sequence_time_s: int = 0
+    """Its time stamp, which never goes back, so that younger sequences compare greater."""
 
 
 class QueueRecord(msgspec.Struct, frozen=True):
@@ -107,6 +117,27 @@ class TransactionRecord(msgspec.Struct, frozen=True):
     prepared_time_s: int
 
 
+class OutgoingRecord(msgspec.Struct, frozen=True):
+    """How far the numbering of transactional messages to a queue has come. [MQQB 3.1.1.5]"""
+
+    sequence: int = 0
+    """The 64-bit form of its identifier; 0 before the first transactional message."""
+    last_number: int = 0
+    paused: bool = False
+
+
+class IncomingRecord(msgspec.Struct, frozen=True):
+    """The last message accepted of a sender's sequence, and the way back. [MQQB 3.1.5.8.6]"""
+
+    sequence: int
+    number: int
+    destination: str
+    direct_address: str = ""
+    """The address its messages came from when they name their queue directly (C-72)."""
+    rejected_count: int = 0
+    last_access_time_s: int = 0
+
+
 class EntryFacts(msgspec.Struct, frozen=True, gc=False):
     """What is known of an entry beside its packet."""
 
@@ -125,13 +156,22 @@ ASKS_RECEIVE_REPORT: Final = 0x01
 ASKS_DEAD_LETTER: Final = 0x02
 """If nobody receives it, it goes to a dead-letter queue."""
 
+ASKS_FINAL_ACK: Final = 0x04
+"""Its source queue manager wants to hear how it ended, whatever the end."""
+
 _ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=encode_hook)
 _MACHINE_DECODER: Final = msgspec.msgpack.Decoder(MachineRecord, dec_hook=decode_hook)
 _QUEUE_DECODER: Final = msgspec.msgpack.Decoder(QueueRecord, dec_hook=decode_hook)
 _TRANSACTION_DECODER: Final = msgspec.msgpack.Decoder(TransactionRecord, dec_hook=decode_hook)
+_OUTGOING_DECODER: Final = msgspec.msgpack.Decoder(OutgoingRecord)
+_INCOMING_DECODER: Final = msgspec.msgpack.Decoder(IncomingRecord)
+
+AnyRecord: TypeAlias = (
+    MachineRecord | QueueRecord | TransactionRecord | OutgoingRecord | IncomingRecord
+)
 
 
-def encode_record(record: MachineRecord | QueueRecord | TransactionRecord) -> bytes:
+def encode_record(record: AnyRecord) -> bytes:
     """Give a record's bytes."""
     return _ENCODER.encode(record)
 
@@ -149,6 +189,52 @@ def decode_queue(value: bytes) -> QueueRecord:
 def decode_transaction(value: bytes) -> TransactionRecord:
     """Read a prepared transaction."""
     return _TRANSACTION_DECODER.decode(value)
+
+
+def decode_outgoing(value: bytes) -> OutgoingRecord:
+    """Read the sequence of an outgoing queue."""
+    return _OUTGOING_DECODER.decode(value)
+
+
+def decode_incoming(value: bytes) -> IncomingRecord:
+    """Read how far a sender's sequence has come."""
+    return _INCOMING_DECODER.decode(value)
+
+
+def outgoing_key(queue: int) -> bytes:
+    """Where the sequence of an outgoing queue is."""
+    return _QUEUE.pack(b"O", queue)
+
+
+def incoming_key(source: bytes, destination: bytes) -> bytes:
+    """Where the sequence is that a sender sends to a destination, given as its digest."""
+    return b"I" + source + destination
+
+
+def history_key(number: int) -> bytes:
+    """Where a group of received message identifiers is."""
+    return _HISTORY.pack(b"H", number)
+
+
+def history_of(key: bytes) -> int:
+    """The number of such a group."""
+    return int.from_bytes(key[1:], "big")
+
+
+def final_key(message_number: int) -> bytes:
+    """Where it is noted which entry waits for the final acknowledgment of a message."""
+    return _QUEUE.pack(b"F", message_number)
+
+
+def encode_place(queue: int, lookup_id: int) -> bytes:
+    """Give the place of an entry as a value."""
+    return _PLACE_OF_ENTRY.pack(queue, lookup_id)
+
+
+def decode_place(value: bytes) -> tuple[int, int]:
+    """Read the place of an entry: queue and lookup identifier."""
+    queue, lookup_id = _PLACE_OF_ENTRY.unpack(value)
+    return queue, lookup_id
 
 
 def queue_key(queue: int) -> bytes:

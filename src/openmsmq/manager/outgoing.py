@@ -1,0 +1,296 @@
+"""Outgoing queues: messages for other computers, until those have them. [MQDMPR 3.1.1.3]
+
+The messages themselves lie in the store like those of any queue. What is kept here is how far each
+queue has come: its place on a link, the numbering of its transactional messages, and which entries
+are on their way. An entry on its way is held; it is free again when its session ends, and gone when
+the neighbour has it (transactional: when the destination has it).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.delivery import Delivery, message_number
+from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.queue_table import QueueTable
+from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import MsmqError
+from openmsmq.model.identity import MessageId, SequenceId
+from openmsmq.model.limits import INFINITE_S
+from openmsmq.model.message import MessageClass, is_negative
+from openmsmq.model.names import FormatName, parse_format_name
+from openmsmq.protocol.config import TransferConfig
+from openmsmq.protocol.outgoing_sequence import OutgoingSequence
+from openmsmq.storage import records
+from openmsmq.storage.port import StoreReader
+from openmsmq.storage.records import (
+    ASKS_DEAD_LETTER,
+    ASKS_FINAL_ACK,
+    FACTS_BYTES,
+    OutgoingRecord,
+    StagedSend,
+)
+from openmsmq.wire.headers import base, transaction, user
+
+IN_TRANSIT: Final = -1
+"""Holder of an entry that was sent; transactions have numbers from 1."""
+
+_TRANSACTION: Final = user.TRANSACTION >> 16
+_TRANSACTION_BYTE: Final = 62
+_JOURNAL_BYTE: Final = 61
+_SOURCE_JOURNAL: Final = (user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS) >> 8
+
+
+def is_transactional(packet: bytes) -> bool:
+    """Whether a packet has a transaction header."""
+    return packet[_TRANSACTION_BYTE] & _TRANSACTION != 0
+
+
+class OutgoingQueue:
+    """How far the messages for one queue of another computer have come."""
+
+    __slots__ = ("in_flight", "name", "paused", "queue", "sequence", "session")
+
+    def __init__(
+        self, queue: LocalQueue, name: FormatName, sequence: OutgoingSequence, *, paused: bool
+    ) -> None:
+        self.queue = queue
+        self.name = name
+        self.sequence = sequence
+        self.paused = paused
+        self.session: int | None = None
+        """The session its messages go through; kept while that is open, so that they stay in
+        order."""
+        self.in_flight: set[int] = set()
+        """Transactional entries that are sent and that no session has acknowledged yet."""
+
+    @property
+    def awaiting(self) -> LocalQueue | None:
+        """Messages that arrived and whose final acknowledgment is awaited."""
+        return self.queue.subqueues.get("")
+
+
+class OutgoingQueues:
+    """All outgoing queues: numbers their messages, and takes them out when they have arrived."""
+
+    def __init__(
+        self,
+        config: TransferConfig,
+        table: QueueTable,
+        delivery: Delivery,
+        counters: Counters,
+        ledger: Ledger,
+        reader: StoreReader,
+    ) -> None:
+        self._config = config
+        self._table = table
+        self._delivery = delivery
+        self._counters = counters
+        self._ledger = ledger
+        self._reader = reader
+        self._by_queue: dict[LocalQueue, OutgoingQueue] = {}
+        self._by_sequence: dict[int, OutgoingQueue] = {}
+        self._moving: dict[int, tuple[LocalQueue, Row]] = {}
+        """Messages of which the change of queue is not durable yet, by message number."""
+        delivery.number = self._number
+        for queue in list(table):
+            if queue.role == "outgoing":
+                self.of(queue)
+                delivery.ready[queue] = None
+
+    def __len__(self) -> int:
+        return len(self._by_queue)
+
+    def all(self) -> list[OutgoingQueue]:
+        """Give all outgoing queues."""
+        return list(self._by_queue.values())
+
+    def exists(self, queue: LocalQueue) -> bool:
+        """Whether an outgoing queue is still there."""
+        return queue in self._table
+
+    def of(self, queue: LocalQueue) -> OutgoingQueue:
+        """Find what is known of an outgoing queue."""
+        outgoing = self._by_queue.get(queue)
+        if outgoing is None:
+            value = self._reader.get(records.outgoing_key(queue.id))
+            record = OutgoingRecord() if value is None else records.decode_outgoing(value)
+            identifier = SequenceId.from_int(record.sequence) if record.sequence else None
+            sequence = OutgoingSequence(self._config, identifier, record.last_number)
+            name = parse_format_name(queue.name)
+            outgoing = OutgoingQueue(queue, name, sequence, paused=record.paused)
+            self._by_queue[queue] = outgoing
+            self._note_sequence(outgoing)
+        return outgoing
+
+    def drop(self, outgoing: OutgoingQueue) -> None:
+        """Forget an outgoing queue that is not needed any more."""
+        del self._by_queue[outgoing.queue]
+        if outgoing.sequence.id is not None:
+            self._by_sequence.pop(int(outgoing.sequence.id), None)
+        self._table.drop_outgoing(outgoing.queue)
+
+    def pause(self, outgoing: OutgoingQueue, *, paused: bool) -> None:
+        """Let the messages of a queue wait, or go on. [MQDMPR 3.1.7.2.3]"""
+        before, outgoing.paused = outgoing.paused, paused
+
+        def restore(_: MsmqError) -> None:
+            outgoing.paused = before
+
+        self._write(outgoing)
+        self._ledger.when_done(lambda: None, restore)
+
+    # Numbers.
+
+    def _number(self, queue: LocalQueue, sends: list[StagedSend], now: Instant) -> list[StagedSend]:
+        """Give our own transactional messages their places in the sequence (C-65).
+
+        The numbers become durable with the messages, long before one of them is sent.
+        """
+        own = self._counters.identifier
+        if not any(is_transactional(send.packet) for send in sends):
+            return sends
+        outgoing = self.of(queue)
+        sequence = outgoing.sequence
+        before = sequence.id, sequence.last_number
+        empty = not queue.count
+        numbered: list[StagedSend] = []
+        for send in sends:
+            packet = send.packet
+            if not is_transactional(packet) or packet[16:32] != own:
+                numbered.append(send)
+                continue
+            if sequence.needs_renewal(empty):
+                sequence.renew(self._counters.take_sequence(now))
+            empty = False
+            numbered.append(self._with_number(send, sequence))
+        self._note_sequence(outgoing)
+        self._write(outgoing)
+        self._ledger.when_done(lambda: None, lambda _: sequence.restore(*before))
+        return numbered
+
+    def _with_number(self, send: StagedSend, sequence: OutgoingSequence) -> StagedSend:
+        packet = send.packet
+        point = sequence.take_number()
+        offset = transaction_offset(packet)
+        flags = int.from_bytes(packet[offset : offset + 4], "little")
+        asks = send.asks
+        if packet[_JOURNAL_BYTE] & _SOURCE_JOURNAL:
+            flags |= transaction.FINAL_ACK
+        if flags & transaction.FINAL_ACK:
+            asks |= ASKS_FINAL_ACK
+        header = transaction.LAYOUT.pack(
+            flags, point.id.ordinal, point.id.timestamp, point.number, 0
+        )
+        return StagedSend(
+            send.queue,
+            b"".join((packet[:offset], header, packet[offset + transaction.FIXED_SIZE :])),
+            send.deadline_s,
+            asks,
+        )
+
+    def _note_sequence(self, outgoing: OutgoingQueue) -> None:
+        if outgoing.sequence.id is not None:
+            self._by_sequence[int(outgoing.sequence.id)] = outgoing
+
+    def _write(self, outgoing: OutgoingQueue) -> None:
+        sequence = outgoing.sequence
+        record = OutgoingRecord(
+            0 if sequence.id is None else int(sequence.id), sequence.last_number, outgoing.paused
+        )
+        self._ledger.put(records.outgoing_key(outgoing.queue.id), records.encode_record(record))
+
+    # What has arrived.
+
+    def order_acked(self, sequence: SequenceId, number: int, now: Instant) -> OutgoingQueue | None:
+        """The destination has our messages up to a number (C-64, C-67). [MQQB 3.1.5.6]"""
+        outgoing = self._by_sequence.get(int(sequence))
+        if outgoing is None:
+            return None
+        released = outgoing.sequence.order_acked(sequence, number, now)
+        queue = outgoing.queue
+        rows = [
+            (entry, value)
+            for entry in released
+            if queue.held.get(entry) != BEING_REMOVED and (value := queue.entry(entry)) is not None
+        ]
+        self.arrived(outgoing, rows, now)
+        self._delivery.ready[queue] = None
+        return outgoing
+
+    def arrived(self, outgoing: OutgoingQueue, rows: list[Row], now: Instant) -> None:
+        """Transactional messages are in their queue: they are done, or wait for their end."""
+        queue = outgoing.queue
+        queue.hold_all(rows, BEING_REMOVED)
+        outgoing.in_flight.difference_update(lookup_id for lookup_id, _ in rows)
+        done = [row for row in rows if not records.asks_of(row[1]) & ASKS_FINAL_ACK]
+        if done:
+            self._delivery.delivered(queue, done, now)
+        waiting = [row for row in rows if records.asks_of(row[1]) & ASKS_FINAL_ACK]
+        for row in waiting:
+            target = self._table.awaiting(queue)
+            deadline_s = self._final_deadline_s(row[1][FACTS_BYTES:])
+            self._delivery.transfer(queue, row, target, deadline_s, now)
+            self._note_move(message_number(row[1][FACTS_BYTES:]), target, row)
+
+    def _note_move(self, number: int, target: LocalQueue, row: Row) -> None:
+        self._moving[number] = target, row
+
+        def settled() -> None:
+            self._moving.pop(number, None)
+
+        self._ledger.when_done(settled, lambda _: settled())
+
+    def _final_deadline_s(self, packet: bytes) -> int:
+        """Until when a final acknowledgment can come (C-76)."""
+        within_s = int.from_bytes(packet[48:52], "little")
+        if within_s == INFINITE_S:
+            return INFINITE_S
+        sent_s = int.from_bytes(packet[52:56], "little")
+        return min(sent_s + within_s + self._config.final_ack_grace_s, INFINITE_S - 1)
+
+    def final_acked(self, message: MessageId, message_class: int, now: Instant) -> None:
+        """A message was received, or has failed for good (C-75). [MQQB 3.1.5.7]"""
+        if message.source != self._counters.identifier:
+            return
+        found = self._awaited(message.number)
+        if found is None:
+            return
+        queue, row = found
+        lookup_id, value = row
+        queue.hold_all([row], BEING_REMOVED)
+        self._moving.pop(message.number, None)
+        self._delivery.end(queue, [row], MessageClass.ACK_RECEIVE, now, told=False)
+        outgoing = self._by_queue.get(queue)
+        if outgoing is not None:
+            outgoing.in_flight.discard(lookup_id)
+            outgoing.sequence.gone(lookup_id)
+        packet = value[FACTS_BYTES:]
+        if not is_negative(message_class):
+            self._delivery.journal_sent(packet, now)
+        elif records.asks_of(value) & ASKS_DEAD_LETTER:
+            reason = MessageClass.NACK_RECEIVE_REJECTED
+            if message_class in MessageClass.__members__.values():
+                reason = MessageClass(message_class)
+            self._delivery.tell(ASKS_DEAD_LETTER, packet, reason, now)
+
+    def _awaited(self, number: int) -> tuple[LocalQueue, Row] | None:
+        moving = self._moving.get(number)
+        if moving is not None:
+            return moving
+        place = self._reader.get(records.final_key(number))
+        if place is None:
+            return None
+        queue_number, lookup_id = records.decode_place(place)
+        queue = self._table.by_id(queue_number)
+        if queue is None or queue.held.get(lookup_id) == BEING_REMOVED:
+            return None
+        value = queue.entry(lookup_id)
+        return None if value is None else (queue, (lookup_id, value))
+
+
+def transaction_offset(packet: bytes) -> int:
+    """Where the transaction header of a packet starts."""
+    return user.skip(packet, base.SIZE)[1]

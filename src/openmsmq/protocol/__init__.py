@@ -1,0 +1,1 @@
+"""How queue managers talk to each other: sessions, links, sequences, duplicates. [MQQB 3]"""

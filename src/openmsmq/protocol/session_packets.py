@@ -1,0 +1,202 @@
+"""A session's bytes: cutting what arrives into packets, and letting acknowledgments ride along.
+
+User messages are cut by their BaseHeader alone and handed on in runs, because a session carries
+many thousands of them in a second; what is inside them is looked at by those who need it. Only a
+message that announces a SessionHeader is measured, for its end cannot be known otherwise (C-1).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, TypeAlias
+
+from openmsmq.model.limits import PACKET_MAX_BYTES
+from openmsmq.model.message import MessageClass
+from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.headers import base, internal, session, user
+from openmsmq.wire.headers.session import SessionHeader
+from openmsmq.wire.outline import outline
+from openmsmq.wire.packets import (
+    ConnectionParameters,
+    EstablishConnection,
+    SessionAck,
+    decode,
+    encode,
+    headers_end,
+)
+
+_HEAD: Final = struct.Struct("<BxHII")
+_SIZE: Final = struct.Struct("<I")
+_SIZE_OFFSET: Final = 8
+_FLAGS_OFFSET: Final = 2
+_CLASS: Final = struct.Struct("<2xH")
+_NOT_PLAIN: Final = base.INTERNAL | base.SESSION
+
+MESSAGE_MIN_BYTES: Final = base.SIZE + user.FIXED_SIZE
+"""No user message is shorter than its two first headers."""
+
+USER_FLAGS_OFFSET: Final = base.SIZE + 44
+"""Where the low byte of the UserHeader's flags lies, with the delivery mode."""
+
+INTERNAL_MAX_BYTES: Final = 4096
+"""The session's own packets are small; a longer one is not worth waiting for. [ours]"""
+
+_ACK_START: Final = encode(SessionAck(SessionHeader()))[: base.SIZE + internal.SIZE]
+
+StreamEvent: TypeAlias = list[bytes] | SessionHeader | EstablishConnection | ConnectionParameters
+"""User messages in a row, an acknowledgment that stands alone or rode on the last of them, …"""
+
+
+class PacketStream:
+    """Cuts a byte stream into packets, however its bytes come. [MQQB 3.1.5.1]
+
+    User messages come without SessionHeader, and as if they never had one: what is passed on to
+    another session must not carry the acknowledgments of this one.
+    """
+
+    __slots__ = ("_events", "_held", "_needed", "_run", "problem")
+
+    def __init__(self) -> None:
+        self.problem = ""
+        """What was wrong with the bytes; the stream has lost its place and gives no more."""
+        self._held = bytearray()
+        self._needed = base.SIZE
+        self._run: list[bytes] = []
+        self._events: list[StreamEvent] = []
+
+    @property
+    def held_bytes(self) -> int:
+        """How many bytes wait for the rest of their packet."""
+        return len(self._held)
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        """Take the next bytes and give what is whole by now, in order."""
+        if self._held:
+            self._held += data
+            if len(self._held) < self._needed:
+                return []
+            data = bytes(self._held)
+            self._held.clear()
+        self._needed = base.SIZE
+        try:
+            start = self._cut(data)
+        except DecodeError as error:
+            self.problem = str(error)
+            start = len(data)
+        if start < len(data):
+            self._held += data[start:] if start else data
+        self._end_run()
+        events, self._events = self._events, []
+        return events
+
+    def _cut(self, data: bytes) -> int:
+        """Cut all that is whole; give where the rest begins."""
+        unpack = _HEAD.unpack_from
+        start, end = 0, len(data)
+        while end - start >= base.SIZE:
+            version, flags, signature, size = unpack(data, start)
+            if (
+                version != base.VERSION
+                or signature != base.SIGNATURE
+                or not MESSAGE_MIN_BYTES <= size <= PACKET_MAX_BYTES
+                or flags & _NOT_PLAIN
+            ):
+                stop = self._cut_other(data, start)
+                if stop == start:
+                    break
+                start = stop
+                continue
+            stop = start + size
+            if stop > end:
+                self._needed = size
+                break
+            self._run.append(data[start:stop])
+            start = stop
+        return start
+
+    def _cut_other(self, data: bytes, start: int) -> int:
+        """Cut one packet that is no plain user message; give where it ends, or its start."""
+        _, flags, size = base.read(data[start : start + base.SIZE])
+        if flags & base.INTERNAL:
+            if size > INTERNAL_MAX_BYTES:
+                raise DecodeError("BaseHeader", 8, f"an internal packet of {size} bytes")
+            if not self._is_whole(data, start, size):
+                return start
+            packet = decode(data[start : start + size])
+            self._end_run()
+            if isinstance(packet, SessionAck):
+                self._events.append(packet.session)
+            else:
+                assert isinstance(packet, EstablishConnection | ConnectionParameters)
+                self._events.append(packet)
+            return start + size
+        if size < MESSAGE_MIN_BYTES:
+            raise DecodeError("BaseHeader", 8, f"packet size {size} of a user message")
+        return self._cut_laden(data, start, size)
+
+    def _cut_laden(self, data: bytes, start: int, size: int) -> int:
+        """Cut one user message that carries a SessionHeader, and part the two."""
+        if not self._is_whole(data, start, size):
+            return start
+        message = data[start : start + size]
+        header_start = headers_end(message)
+        counted = size - header_start >= session.SIZE
+        stop = start + size
+        if counted:
+            header = session.read(message, header_start)[0]
+            message = message[:header_start] + message[header_start + session.SIZE :]
+        else:
+            stop += session.SIZE
+            if not self._is_whole(data, start, stop - start):
+                return start
+            header = session.read(data, start + size)[0]
+        self._run.append(_unladen(message))
+        self._end_run()
+        self._events.append(header)
+        return stop
+
+    def _is_whole(self, data: bytes, start: int, size: int) -> bool:
+        if len(data) - start >= size:
+            return True
+        self._needed = size
+        return False
+
+    def _end_run(self) -> None:
+        if self._run:
+            self._events.append(self._run)
+            self._run = []
+
+
+def session_ack(header: bytes) -> bytes:
+    """Give the SessionAck packet around the bytes of a SessionHeader. [MQQB 2.2.6]"""
+    return _ACK_START + header
+
+
+def can_carry(packet: bytes) -> bool:
+    """Whether a SessionHeader may ride on this user message.
+
+    Not on order and final acknowledgments, whose flags are all zero (C-2), and not behind an
+    unknown tail, which a reader would take for it (C-1). Reports travel without one for simplicity.
+    """
+    try:
+        (message_class,) = _CLASS.unpack_from(packet, outline(packet).properties_offset)
+        return (
+            message_class == MessageClass.NORMAL
+            and len(packet) - headers_end(packet) < session.SIZE
+        )
+    except DecodeError:
+        return False
+
+
+def laden(packet: bytes, header: bytes) -> bytes:
+    """Give the user message with a SessionHeader behind it. [MQMQ 2.2.20.4]"""
+    flags = packet[_FLAGS_OFFSET] | base.SESSION
+    return b"".join((packet[:_FLAGS_OFFSET], bytes((flags,)), packet[_FLAGS_OFFSET + 1 :], header))
+
+
+def _unladen(message: bytes) -> bytes:
+    """Give the user message without the marks of the SessionHeader it carried."""
+    raw = bytearray(message)
+    raw[_FLAGS_OFFSET] &= ~base.SESSION & 0xFF
+    _SIZE.pack_into(raw, _SIZE_OFFSET, len(raw))
+    return bytes(raw)
