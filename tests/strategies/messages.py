@@ -8,6 +8,7 @@ from hypothesis.strategies import SearchStrategy
 
 from openmsmq.model.identity import NIL_GUID, SequenceId
 from openmsmq.model.limits import INFINITE_S
+from openmsmq.wire.extensions import dead_letter_extension
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.message_properties import NO_CORRELATION, MessageProperties
@@ -24,6 +25,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 3
     recoverable: bool = True
     receive_within_s: int = INFINITE_S
+    reach_queue_within_s: int = INFINITE_S
     acknowledge: int = 0
     admin_queue: str | None = None
     """The direct name of the administration queue, as the wire has it."""
@@ -31,6 +33,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     journal_on_success: bool = False
     transactional: bool = False
     correlation_id: bytes = NO_CORRELATION
+    dead_letter_queue: str = ""
+    """The path name of its own dead-letter queue."""
 
     def packet(self, destination: str = r"OS:ALPHA\private$\orders") -> bytes:
         """Give the packet, without what the queue manager fills in."""
@@ -52,8 +56,11 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
                 MessageProperties.of(
                     self.body, acknowledge=self.acknowledge, correlation_id=self.correlation_id
                 ),
-                BaseHeader(flags=self.priority),
+                BaseHeader(self.priority, self.reach_queue_within_s),
                 TransactionHeader(SequenceId(0, 0), 0) if self.transactional else None,
+                tail=dead_letter_extension(self.dead_letter_queue)
+                if self.dead_letter_queue
+                else b"",
             )
         )
 

@@ -1,0 +1,493 @@
+"""Queue managers that talk to each other, and a peer that a test plays itself.
+
+Time stands still unless a test lets it pass; everything that can happen at once happens in `run`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from openmsmq.api import messages as api
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.manager import QueueManager
+from openmsmq.manager.outputs import (
+    Connect,
+    Disconnect,
+    Output,
+    Persist,
+    Resolve,
+    Respond,
+    SendBytes,
+    SendDatagram,
+)
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import InsufficientResources
+from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.limits import PING_PORT
+from openmsmq.model.names import PrivateFormatName, parse_format_name
+from openmsmq.model.queue import AccessMode, ConnectionStatus
+from openmsmq.protocol.config import TransferConfig
+from openmsmq.storage.memory import MemoryStore
+from openmsmq.storage.port import StoreFull
+from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.headers.establish import EstablishHeader
+from openmsmq.wire.headers.parameters import ParametersHeader
+from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
+from openmsmq.wire.headers.session import SessionHeader
+from openmsmq.wire.packets import (
+    ConnectionParameters,
+    EstablishConnection,
+    Packet,
+    SessionAck,
+    UserMessage,
+    decode,
+    encode,
+)
+from tests.strategies.messages import Draft
+
+START_S = 1_700_000_000
+STEPS_MAX_COUNT = 100_000
+
+ALPHA, BETA, GAMMA, PEER = "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.9"
+
+
+class Network:
+    """Computers by address, connections between them, and one clock."""
+
+    def __init__(self) -> None:
+        self.now = Instant(0, START_S)
+        self.hosts: dict[str, tuple[str, ...]] = {}
+        self.computers: dict[str, Computer | Peer] = {}
+        self.down: set[str] = set()
+        """Addresses nobody can connect to."""
+        self.datagrams: list[tuple[str, str, bytes]] = []
+        """Who sent a datagram to whom, and what."""
+        self._ends: dict[tuple[str, int], tuple[str, int]] = {}
+        self._events: deque[Callable[[], None]] = deque()
+        self._closing: set[tuple[str, int]] = set()
+        """Ends to which the last bytes, and the news that they are the last, are on their way."""
+        self._last_session = 0
+
+    def manager(self, name: str, address: str, **transfer: Any) -> Computer:
+        """Start a queue manager."""
+        computer = Computer(self, name, address, TransferConfig(**transfer))
+        self.computers[address] = computer
+        return computer
+
+    def peer(self, address: str = PEER) -> Peer:
+        """Be a queue manager oneself."""
+        peer = Peer(self, address)
+        self.computers[address] = peer
+        return peer
+
+    def run(self, ms: int = 0) -> None:
+        """Let everything happen that is due within so many milliseconds."""
+        end_ms = self.now.ticks_ms + ms
+        for _ in range(STEPS_MAX_COUNT):
+            if self._events:
+                self._events.popleft()()
+                continue
+            due = [
+                (due_ms, computer)
+                for computer in self.computers.values()
+                if isinstance(computer, Computer)
+                and (due_ms := computer.manager.next_wake_ms(self.now)) is not None
+                and due_ms <= end_ms
+            ]
+            if not due:
+                self.advance_to(end_ms)
+                return
+            self.advance_to(max(min(due_ms for due_ms, _ in due), self.now.ticks_ms))
+            for due_ms, computer in due:
+                if due_ms <= self.now.ticks_ms:
+                    computer.manager.wake(self.now)
+                    computer.pump()
+        raise AssertionError("the network never comes to rest")
+
+    def advance_to(self, ticks_ms: int) -> None:
+        """Set both clocks on."""
+        passed_ms = ticks_ms - self.now.ticks_ms
+        self.now = Instant(
+            ticks_ms, self.now.unix_s + (self.now.ticks_ms % 1000 + passed_ms) // 1000
+        )
+
+    def connect(self, source: str, session: int, address: str) -> None:
+        """Open a connection, or tell that it cannot be."""
+        target = self.computers.get(address)
+        if target is None or address in self.down:
+            self._fail_later(source, session)
+            return
+        self._last_session += 2
+        other = self._last_session
+        self._ends[source, session] = address, other
+        self._ends[address, other] = source, session
+
+        def connected() -> None:
+            if self._ends.get((source, session)) == (address, other):
+                target.accepted(other, source)
+                self.computers[source].connected(session)
+
+        self._events.append(connected)
+
+    def send(self, source: str, session: int, data: bytes) -> None:
+        """Carry bytes to the other end."""
+        end = self._ends.get((source, session))
+        if end is None:
+            return
+
+        def arrive() -> None:
+            # What was under way when a computer crashed does not reach its next life.
+            if end in self._ends or end in self._closing:
+                self.computers[end[0]].data(end[1], data)
+
+        self._events.append(arrive)
+
+    def disconnect(self, source: str, session: int) -> None:
+        """Close a connection; the other end hears of it."""
+        end = self._ends.pop((source, session), None)
+        if end is None or self._ends.pop(end, None) is None:
+            return
+        self._closing.add(end)
+
+        def arrive() -> None:
+            if end in self._closing:
+                self._closing.remove(end)
+                self.computers[end[0]].lost(end[1])
+
+        self._events.append(arrive)
+
+    def cut(self, address: str) -> None:
+        """Lose all connections of a computer; both ends hear of it."""
+        for end in self.forget(address):
+            self.computers[end[0]].lost(end[1])
+
+    def forget(self, address: str, *, silently: bool = False) -> list[tuple[str, int]]:
+        """Drop all connections of a computer; gives the ends that are to hear of it."""
+        ends: list[tuple[str, int]] = []
+        for own, other in list(self._ends.items()):
+            if own[0] == address and own in self._ends:
+                del self._ends[own]
+                self._ends.pop(other, None)
+                ends += [other] if silently else [own, other]
+        self._closing = {end for end in self._closing if end[0] != address}
+        return ends
+
+    def datagram(self, source: str, output: SendDatagram) -> None:
+        """Carry a datagram: a question to the ping port, or an answer to where it came from."""
+        self.datagrams.append((source, output.address, output.data))
+        target = self.computers.get(output.address)
+        if isinstance(target, Computer) and output.address not in self.down:
+            answer = output.port is not None
+
+            def arrive() -> None:
+                target.manager.datagram_received(
+                    source, PING_PORT, output.data, self.now, is_answer=answer
+                )
+                target.pump()
+
+            self._events.append(arrive)
+
+    def resolve(self, computer: Computer, host: str) -> None:
+        """Look a host up."""
+        addresses = self.hosts.get(host.lower(), ())
+
+        manager = computer.manager
+
+        def answer() -> None:
+            if computer.manager is manager:
+                manager.host_resolved(host, addresses, self.now)
+                computer.pump()
+
+        self._events.append(answer)
+
+    def _fail_later(self, source: str, session: int) -> None:
+        computer = self.computers[source]
+        assert isinstance(computer, Computer)
+        manager = computer.manager
+
+        def fail() -> None:
+            if computer.manager is manager:
+                manager.session_failed(session, ConnectionStatus.SOCKET_CONNECT_FAILURE, self.now)
+                computer.pump()
+
+        self._events.append(fail)
+
+
+class Computer:
+    """A queue manager, its store and one application."""
+
+    def __init__(self, network: Network, name: str, address: str, transfer: TransferConfig) -> None:
+        self.network = network
+        self.name = name
+        self.address = address
+        self.store = MemoryStore()
+        self.config = ManagerConfig(name=name, addresses=(address,), transfer=transfer)
+        self.fail_commits = 0
+        """So many commits from now on find the disk full."""
+        self.sent: list[bytes] = []
+        """All bytes that went to other queue managers."""
+        self._starts = 0
+        self._calls = 0
+        self.answers: dict[int, api.AnyReply] = {}
+        self.start()
+
+    def start(self) -> None:
+        """Start from what the store has."""
+        self._starts += 1
+        rng = random.Random(f"{self.name} {self._starts}")
+        self.manager = QueueManager(self.config, rng, self.store, self.network.now)
+        self.manager.connected(1)
+        self.pump()
+
+    def crash(self) -> None:
+        """Lose power and start again; the others notice that their connections are gone."""
+        self.store = self.store.crash()
+        for address, session in self.network.forget(self.address, silently=True):
+            self.network.computers[address].lost(session)
+        self.start()
+
+    @property
+    def identifier(self) -> Guid:
+        """Who it is."""
+        return self.manager.identifier
+
+    # Events of the network.
+
+    def accepted(self, session: int, address: str) -> None:
+        """Somebody connected."""
+        self.manager.session_accepted(session, address, self.network.now)
+        self.pump()
+
+    def connected(self, session: int) -> None:
+        """A connection is there."""
+        self.manager.session_connected(session, self.network.now)
+        self.pump()
+
+    def data(self, session: int, data: bytes) -> None:
+        """Bytes came."""
+        self.manager.session_data(session, data, self.network.now)
+        self.pump()
+
+    def lost(self, session: int) -> None:
+        """A connection is gone."""
+        self.manager.session_lost(session, self.network.now)
+        self.pump()
+
+    def pump(self) -> None:
+        """Carry out all outputs."""
+        while outputs := self.manager.take_outputs():
+            for output in outputs:
+                self._carry_out(output)
+
+    def _carry_out(self, output: Output) -> None:
+        network = self.network
+        match output:
+            case Persist(ticket, batch):
+                if self.fail_commits:
+                    self.fail_commits -= 1
+                    self.store.fail_next(StoreFull)
+                try:
+                    self.store.commit(batch)
+                except StoreFull as error:
+                    failure = InsufficientResources(str(error))
+                    self.manager.persist_failed(ticket, failure, network.now)
+                else:
+                    self.manager.persisted(ticket, network.now)
+            case Respond(_, call, reply):
+                self.answers[call] = reply
+            case Resolve(host):
+                network.resolve(self, host)
+            case Connect(session, address):
+                network.connect(self.address, session, address)
+            case SendBytes(session, data):
+                self.sent.append(data)
+                network.send(self.address, session, data)
+            case Disconnect(session):
+                network.disconnect(self.address, session)
+            case SendDatagram():
+                network.datagram(self.address, output)
+
+    # The application.
+
+    def ask(self, request: api.AnyRequest) -> api.AnyReply | None:
+        """Make a call; None while it has no answer."""
+        self._calls += 1
+        self.manager.request(1, self._calls, request, self.network.now)
+        self.pump()
+        return self.answers.get(self._calls)
+
+    def ok(self, request: api.AnyRequest) -> Any:
+        """Make a call that must succeed."""
+        reply = self.ask(request)
+        assert reply is not None
+        assert not isinstance(reply, api.Failed), f"{reply.code:#x} {reply.detail}"
+        return reply
+
+    def create(self, name: str, **properties: Any) -> None:
+        """Create a queue."""
+        self.ok(api.CreateQueue(name, **properties))
+
+    def send(
+        self, name: str, *bodies: bytes, transactional: bool = False, **wishes: Any
+    ) -> list[int]:
+        """Send messages to any queue; gives their numbers."""
+        opened = self.ok(api.OpenQueue(name, AccessMode.SEND))
+        packets = [
+            addressed(Draft(body=body, transactional=transactional, **wishes).packet(), opened)
+            for body in bodies
+        ]
+        own = api.OWN_TRANSACTION if transactional else 0
+        numbers = self.ok(api.Send(opened.handle, packets, own)).numbers
+        self.ok(api.CloseQueue(opened.handle))
+        return list(numbers)
+
+    def messages(self, name: str, *, take: bool = False) -> list[UserMessage]:
+        """Read all messages of a queue, and take them out if asked."""
+        access = AccessMode.RECEIVE if take else AccessMode.PEEK
+        opened = self.ok(api.OpenQueue(name, access))
+        reply = self.ask(api.Receive(opened.handle, 10_000, 0, peek=not take))
+        self.ok(api.CloseQueue(opened.handle))
+        found: list[UserMessage] = []
+        if isinstance(reply, api.Entries):
+            for entry in reply.entries:
+                packet = decode(entry.packet)
+                assert isinstance(packet, UserMessage)
+                found.append(packet)
+        return found
+
+    def bodies(self, name: str, *, take: bool = False) -> list[bytes]:
+        """Read the bodies of all messages of a queue."""
+        return [message.properties.body for message in self.messages(name, take=take)]
+
+    def classes(self, name: str) -> list[int]:
+        """Read the classes of all messages of a queue."""
+        return [message.properties.message_class for message in self.messages(name)]
+
+    def outgoing(self, name: str = "") -> list[api.OutgoingStatus]:
+        """Look at the outgoing queues."""
+        queues: list[api.OutgoingStatus] = self.ok(api.ListOutgoing(name)).queues
+        return queues
+
+
+def addressed(packet: bytes, opened: api.Opened) -> bytes:
+    """Address a draft to the queue that was opened."""
+    message = decode(packet)
+    assert isinstance(message, UserMessage)
+    header = message.user
+    if opened.direct_name:
+        header = msgspec.structs.replace(header, destination=DirectName(opened.direct_name))
+    else:
+        name = parse_format_name(opened.format_name)
+        assert isinstance(name, PrivateFormatName)
+        header = msgspec.structs.replace(
+            header,
+            destination=PrivateOnDestination(name.number),
+            destination_manager=name.queue_manager,
+        )
+    return encode(msgspec.structs.replace(message, user=header))
+
+
+class Peer:
+    """A queue manager played by the test: it writes and reads packets itself."""
+
+    def __init__(self, network: Network, address: str) -> None:
+        self.network = network
+        self.address = address
+        self.identifier = Guid(bytes([0xAB]) * 16)
+        self.packets: list[Packet] = []
+        """What came since the test last looked."""
+        self.is_open = False
+        """Whether the connection used last is still there."""
+        self.session = 0
+        self._buffer = FrameBuffer()
+        self._last_session = -1
+        self.number = 0
+
+    # Events of the network.
+
+    def accepted(self, session: int, address: str) -> None:
+        """A queue manager connected."""
+        del address
+        self.session, self.is_open, self._buffer = session, True, FrameBuffer()
+
+    def connected(self, session: int) -> None:
+        """Our connection is there."""
+        self.session, self.is_open, self._buffer = session, True, FrameBuffer()
+
+    def data(self, session: int, data: bytes) -> None:
+        """Bytes came."""
+        if session != self.session:
+            return
+        self._buffer.feed(data)
+        while (packet := self._buffer.next_packet()) is not None:
+            self.packets.append(decode(packet))
+
+    def lost(self, session: int) -> None:
+        """The connection is gone."""
+        if session == self.session:
+            self.is_open = False
+
+    # What a test does.
+
+    def connect(self, address: str) -> None:
+        """Open a connection to a queue manager."""
+        self._last_session += 2
+        self.network.connect(self.address, self._last_session, address)
+        self.network.run()
+
+    def write(self, *packets: Packet | bytes, at_a_time: int = 0) -> None:
+        """Send packets, or any bytes, and let what follows happen."""
+        data = b"".join(p if isinstance(p, bytes) else encode(p) for p in packets)
+        size = at_a_time or len(data) or 1
+        for start in range(0, len(data), size):
+            self.network.send(self.address, self.session, data[start : start + size])
+        self.network.run()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.network.disconnect(self.address, self.session)
+        self.is_open = False
+        self.network.run()
+
+    def take(self) -> list[Packet]:
+        """Give what came since the last time."""
+        packets, self.packets = self.packets, []
+        return packets
+
+    def user_messages(self) -> list[UserMessage]:
+        """Give the user messages that came since the last time."""
+        return [packet for packet in self.take() if isinstance(packet, UserMessage)]
+
+    def acks(self) -> list[SessionHeader]:
+        """Give the session headers that came, alone or on a message, since the last time."""
+        found: list[SessionHeader] = []
+        for packet in self.take():
+            if isinstance(packet, SessionAck) or (isinstance(packet, UserMessage) and packet.session is not None):
+                found.append(packet.session)
+        return found
+
+    def open_session(
+        self, address: str, *, server: Guid = NIL_GUID, window: int = 64, ack_ms: int = 20_000
+    ) -> list[Packet]:
+        """Open a session as the initiator; gives the two answers."""
+        self.connect(address)
+        self.write(EstablishConnection(EstablishHeader(self.identifier, server)))
+        self.write(ConnectionParameters(ParametersHeader(500, ack_ms, window)))
+        return self.take()
+
+    def accept_session(self, *, window: int = 64) -> list[Packet]:
+        """Answer the two packets of a queue manager that has connected; gives them."""
+        asked = self.take()
+        (establish,) = (p for p in asked if isinstance(p, EstablishConnection))
+        answer = msgspec.structs.replace(establish.establish, server=self.identifier)
+        self.write(msgspec.structs.replace(establish, establish=answer))
+        more = self.take()
+        (parameters,) = (p for p in more if isinstance(p, ConnectionParameters))
+        settled = msgspec.structs.replace(parameters.parameters, window=window)
+        self.write(msgspec.structs.replace(parameters, parameters=settled))
+        return [*asked, *more]
