@@ -287,17 +287,8 @@ class Computer:
     def _carry_out(self, output: Output) -> None:
         network = self.network
         match output:
-            case Persist(ticket, batch):
-                if self.fail_commits:
-                    self.fail_commits -= 1
-                    self.store.fail_next(StoreFull)
-                try:
-                    self.store.commit(batch)
-                except StoreFull as error:
-                    failure = InsufficientResources(str(error))
-                    self.manager.persist_failed(ticket, failure, network.now)
-                else:
-                    self.manager.persisted(ticket, network.now)
+            case Persist():
+                self._commit(output)
             case Respond(_, call, reply):
                 self.answers[call] = reply
             case Resolve(host):
@@ -311,6 +302,18 @@ class Computer:
                 network.disconnect(self.address, session)
             case SendDatagram():
                 network.datagram(self.address, output)
+
+    def _commit(self, persist: Persist) -> None:
+        if self.fail_commits:
+            self.fail_commits -= 1
+            self.store.fail_next(StoreFull)
+        try:
+            self.store.commit(persist.batch)
+        except StoreFull as error:
+            failure = InsufficientResources(str(error))
+            self.manager.persist_failed(persist.ticket, failure, self.network.now)
+        else:
+            self.manager.persisted(persist.ticket, self.network.now)
 
     # The application.
 
@@ -379,6 +382,8 @@ def addressed(packet: bytes, opened: api.Opened) -> bytes:
     message = decode(packet)
     assert isinstance(message, UserMessage)
     header = message.user
+    if "," in opened.format_name:
+        return packet
     if opened.direct_name:
         header = msgspec.structs.replace(header, destination=DirectName(opened.direct_name))
     else:
@@ -465,11 +470,8 @@ class Peer:
 
     def acks(self) -> list[SessionHeader]:
         """Give the session headers that came, alone or on a message, since the last time."""
-        found: list[SessionHeader] = []
-        for packet in self.take():
-            if isinstance(packet, SessionAck) or (isinstance(packet, UserMessage) and packet.session is not None):
-                found.append(packet.session)
-        return found
+        carriers = [p for p in self.take() if isinstance(p, SessionAck | UserMessage)]
+        return [packet.session for packet in carriers if packet.session is not None]
 
     def open_session(
         self, address: str, *, server: Guid = NIL_GUID, window: int = 64, ack_ms: int = 20_000

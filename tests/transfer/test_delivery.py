@@ -6,6 +6,9 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.model.message import MessageClass
+from openmsmq.model.queue import AccessMode
+from openmsmq.wire.headers.multi_queue import describe
+from tests.strategies.messages import Draft
 from tests.transfer.network import ALPHA, BETA, GAMMA, Computer, Network
 
 ORDERS = r"private$\orders"
@@ -91,13 +94,57 @@ def test_a_sender_that_crashes_loses_and_repeats_nothing(
 def test_messages_pass_through_a_computer_between(network: Network) -> None:
     gamma = network.manager("GAMMA", GAMMA)
     gamma.create(LEDGER, transactional=True)
-    target = str(gamma.identifier)
-    network.manager("BETA", BETA, next_hops={target: (GAMMA,)})
-    alpha = network.manager("ALPHA", ALPHA, next_hops={target: (BETA,)})
+    beta = network.manager("BETA", BETA)
+    alpha = network.manager("ALPHA", ALPHA)
+    to_alpha, to_gamma = str(alpha.identifier), str(gamma.identifier)
+    alpha.config.transfer.next_hops[to_gamma] = (BETA,)
+    beta.config.transfer.next_hops.update({to_gamma: (GAMMA,), to_alpha: (ALPHA,)})
+    gamma.config.transfer.next_hops[to_alpha] = (BETA,)
     name = gamma.ok(api.GetNames(LEDGER)).private_name
     alpha.send(name, *numbered(20), transactional=True, journal_on_success=True)
-    network.run(2_000)
-    assert gamma.bodies(LEDGER, take=True) == numbered(20)
+    network.run(1_000)
+    assert alpha.outgoing(name)[0].unread_count == 20
+    messages = gamma.messages(LEDGER, take=True)
+    assert [message.properties.body for message in messages] == numbered(20)
+    assert {message.user.hop_count for message in messages} == {1}
+    network.run(1_000)
+    assert alpha.bodies("system$;journal") == numbered(20)
+    assert alpha.outgoing(name)[0].unread_count == 0
+
+
+def test_one_message_to_several_queues_arrives_in_each(
+    network: Network, alpha: Computer, beta: Computer
+) -> None:
+    alpha.create(ORDERS)
+    local = rf"DIRECT=OS:ALPHA\{ORDERS}"
+    gamma = network.manager("GAMMA", GAMMA)
+    gamma.create(ORDERS)
+    beta.create(r"private$\copy")
+    names = [local, TO_ORDERS, rf"DIRECT=TCP:{BETA}\private$\copy", rf"DIRECT=TCP:{GAMMA}\{ORDERS}"]
+    alpha.send(",".join(names), *numbered(5))
+    network.run(1_000)
+    for computer, queue in (
+        (alpha, ORDERS),
+        (beta, ORDERS),
+        (beta, r"private$\copy"),
+        (gamma, ORDERS),
+    ):
+        messages = computer.messages(queue)
+        assert [message.properties.body for message in messages] == numbered(5)
+        header = messages[0].multi_queue
+        assert header is not None
+        assert [describe(element).casefold() for element in header.destinations.elements] == [
+            name.casefold() for name in names
+        ]
+
+
+def test_a_list_with_one_bad_queue_takes_nothing(alpha: Computer, beta: Computer) -> None:
+    alpha.create(LEDGER, transactional=True)
+    opened = alpha.ok(api.OpenQueue(rf"{TO_ORDERS},DIRECT=OS:ALPHA\{LEDGER}", AccessMode.SEND))
+    reply = alpha.ask(api.Send(opened.handle, [Draft().packet()]))
+    assert isinstance(reply, api.Failed)
+    assert alpha.outgoing(TO_ORDERS)[0].message_count == 0
+    assert beta.bodies(ORDERS) == []
 
 
 def test_dead_letters_and_journals_are_kept_at_the_source(

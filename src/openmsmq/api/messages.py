@@ -11,20 +11,27 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from openmsmq.api.base import Reply as Reply
+from openmsmq.api.base import Request as Request
+from openmsmq.api.queue_messages import ChangeQueue as ChangeQueue
+from openmsmq.api.queue_messages import CloseQueue as CloseQueue
+from openmsmq.api.queue_messages import CreateQueue as CreateQueue
+from openmsmq.api.queue_messages import DeleteQueue as DeleteQueue
+from openmsmq.api.queue_messages import GetNames as GetNames
+from openmsmq.api.queue_messages import GetQueue as GetQueue
+from openmsmq.api.queue_messages import ListQueues as ListQueues
+from openmsmq.api.queue_messages import Names as Names
+from openmsmq.api.queue_messages import Opened as Opened
+from openmsmq.api.queue_messages import OpenQueue as OpenQueue
+from openmsmq.api.queue_messages import Queues as Queues
+from openmsmq.api.queue_messages import QueueStatus as QueueStatus
+
 PROTOCOL_VERSION: Final = 1
 
 OWN_TRANSACTION: Final = -1
 """In a `Send`: the packets are a transaction of their own, committed with the call."""
 
 _ARRIVAL_MASK: Final = (1 << 56) - 1
-
-
-class Request(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """Something an application asks for."""
-
-
-class Reply(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """What the queue manager answers."""
 
 
 # Connection.
@@ -58,107 +65,6 @@ class Done(Reply, frozen=True, tag="done"):
     """The call took effect and has nothing more to say."""
 
 
-# Queues.
-
-
-class CreateQueue(Request, frozen=True, tag="create-queue"):
-    """Create a queue; `path` is a path name such as `private$\\orders`."""
-
-    path: str
-    transactional: bool = False
-    journaling: bool = False
-    quota_kb: int | None = None
-    journal_quota_kb: int | None = None
-    label: str = ""
-    authentication_required: bool = False
-    privacy: int = 1
-
-
-class ChangeQueue(Request, frozen=True, tag="change-queue"):
-    """Change properties of a queue; what is None stays as it is."""
-
-    name: str
-    label: str | None = None
-    journaling: bool | None = None
-    quota_kb: int | None = None
-    journal_quota_kb: int | None = None
-    authentication_required: bool | None = None
-    privacy: int | None = None
-
-
-class DeleteQueue(Request, frozen=True, tag="delete-queue"):
-    """Delete a queue with everything in it."""
-
-    name: str
-
-
-class GetQueue(Request, frozen=True, tag="get-queue"):
-    """Ask for one queue, by path name or format name."""
-
-    name: str
-
-
-class ListQueues(Request, frozen=True, tag="list-queues"):
-    """Ask for all queues; journals, subqueues and system queues when wanted."""
-
-    everything: bool = False
-
-
-class QueueStatus(msgspec.Struct, frozen=True, array_like=True):
-    """A queue as its manager sees it now."""
-
-    path_name: str
-    format_name: str
-    identifier: bytes
-    transactional: bool
-    journaling: bool
-    quota_kb: int
-    journal_quota_kb: int
-    label: str
-    authentication_required: bool
-    privacy: int
-    message_count: int
-    message_bytes: int
-    journal_message_count: int
-    journal_message_bytes: int
-    created_time_s: int
-    modified_time_s: int
-    open_count: int
-    waiting_count: int
-    last_arrival_number: int
-
-
-class Queues(Reply, frozen=True, tag="queues"):
-    """The queues asked for."""
-
-    queues: list[QueueStatus]
-
-
-class OpenQueue(Request, frozen=True, tag="open-queue"):
-    """Open a queue. `access` and `share` are `AccessMode` and `ShareMode`."""
-
-    name: str
-    access: int
-    share: int = 0
-
-
-class Opened(Reply, frozen=True, tag="opened"):
-    """The queue is open under this handle, until it or the connection is closed."""
-
-    handle: int
-    path_name: str
-    format_name: str
-    direct_name: str
-    """What a sender writes as the destination of its packets: a direct name without DIRECT=."""
-    transactional: bool
-
-
-class CloseQueue(Request, frozen=True, tag="close-queue"):
-    """Give a handle back; waiting reads of it are cancelled, its cursors closed."""
-
-    handle: int
-
-
 # Messages.
 
 
@@ -184,7 +90,9 @@ class Receive(Request, frozen=True, tag="receive"):
     """Take up to `count` messages from the front, waiting up to `timeout_ms` for the first.
 
     With `peek` they stay. With a `cursor` it is the message at the cursor, and `next` moves the
-    cursor on first. A `timeout_ms` of None waits for ever.
+    cursor on first. A `timeout_ms` of None waits for ever. With `lock` they stay too, but nobody
+    else gets them before an `EndReceive`. A body above `body_max_bytes` is an error, and its
+    message stays.
     """
 
     handle: int
@@ -195,12 +103,15 @@ class Receive(Request, frozen=True, tag="receive"):
     next: bool = False
     transaction: int = 0
     bytes_max: int = 1 << 20
+    body_max_bytes: int | None = None
+    lock: bool = False
 
 
 class Seek(Request, frozen=True, tag="seek"):
     """Take or peek the message at a lookup identifier, or beside it; never waits.
 
-    `action` is the value of a `SeekAction`.
+    `action` is the value of a `SeekAction`. With `allow_peek`, others may look at a message that
+    a transaction takes until that commits. The rest is as in `Receive`.
     """
 
     handle: int
@@ -208,6 +119,9 @@ class Seek(Request, frozen=True, tag="seek"):
     lookup_id: int = 0
     peek: bool = False
     transaction: int = 0
+    allow_peek: bool = False
+    body_max_bytes: int | None = None
+    lock: bool = False
 
 
 class Find(Request, frozen=True, tag="find"):
@@ -219,6 +133,16 @@ class Find(Request, frozen=True, tag="find"):
     timeout_ms: int | None = 0
     peek: bool = False
     transaction: int = 0
+    body_max_bytes: int | None = None
+    lock: bool = False
+
+
+class EndReceive(Request, frozen=True, tag="end-receive"):
+    """End a read with `lock`: take the message out, or give it back to the other readers."""
+
+    handle: int
+    lookup_id: int
+    remove: bool
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -229,6 +153,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     abort_count: int
     move_count: int
     packet: bytes
+    moved_time_s: int = 0
+    """When it was last moved; 0 if never."""
 
     @property
     def arrival_number(self) -> int:
@@ -315,6 +241,9 @@ class Move(Request, frozen=True, tag="move"):
 class Begin(Request, frozen=True, tag="begin"):
     """Begin a transaction; it ends with the connection if it was not prepared."""
 
+    distributed: bool = False
+    """Whether it is to be part of a transaction of other resource managers."""
+
 
 class Begun(Reply, frozen=True, tag="begun"):
     """The number by which this connection names the transaction, and its lasting name."""
@@ -367,6 +296,71 @@ class Resolve(Request, frozen=True, tag="resolve"):
     commit: bool
 
 
+# Outgoing queues.
+
+
+class ListOutgoing(Request, frozen=True, tag="list-outgoing"):
+    """Ask for all outgoing queues, or for the one that leads to `name`."""
+
+    name: str = ""
+
+
+class ConnectionAttempt(msgspec.Struct, frozen=True, array_like=True):
+    """How one attempt to reach a neighbour went."""
+
+    status: int
+    """A `ConnectionStatus`."""
+    time_s: int
+    addresses: list[str]
+
+
+class OutgoingStatus(msgspec.Struct, frozen=True):
+    """How far the messages for a queue of another computer have come. [MQMQ 2.3.12]"""
+
+    format_name: str
+    state: str
+    explanation: str
+    """Why the first message has not left yet, in one sentence."""
+    paused: bool
+    message_count: int
+    message_bytes: int
+    unread_count: int
+    """Messages that arrived and of which the end is still to be heard."""
+    next_hops: list[str]
+    address: str
+    """The address of the open session, if there is one."""
+    in_flight_count: int
+    sequence: int
+    """The transactional sequence in use, as one number; 0 before the first."""
+    next_number: int
+    unacknowledged_count: int
+    last_acknowledged_number: int
+    last_ack_time_s: int
+    resend_count: int
+    resend_time_s: int
+    history: list[ConnectionAttempt]
+
+
+class OutgoingQueues(Reply, frozen=True, tag="outgoing-queues"):
+    """Outgoing queues."""
+
+    queues: list[OutgoingStatus]
+
+
+class ControlOutgoing(Request, frozen=True, tag="control-outgoing"):
+    """Pause an outgoing queue, resume it, or send again what is not acknowledged."""
+
+    name: str
+    action: str
+    """`pause`, `resume` or `resend`."""
+
+
+class SetOnline(Request, frozen=True, tag="set-online"):
+    """Take the queue manager offline, so that it neither sends nor accepts, or back online."""
+
+    online: bool
+
+
 # The queue manager.
 
 
@@ -387,6 +381,9 @@ class Status(Reply, frozen=True, tag="status"):
     transaction_count: int
     started_time_s: int
     now_s: int
+    online: bool = True
+    outgoing_count: int = 0
+    """Outgoing queues that have messages."""
 
 
 AnyRequest: TypeAlias = (
@@ -395,6 +392,7 @@ AnyRequest: TypeAlias = (
     | ChangeQueue
     | DeleteQueue
     | GetQueue
+    | GetNames
     | ListQueues
     | OpenQueue
     | CloseQueue
@@ -402,6 +400,7 @@ AnyRequest: TypeAlias = (
     | Receive
     | Seek
     | Find
+    | EndReceive
     | FetchRange
     | RemoveRange
     | CreateCursor
@@ -415,6 +414,9 @@ AnyRequest: TypeAlias = (
     | Abort
     | ListTransactions
     | Resolve
+    | ListOutgoing
+    | ControlOutgoing
+    | SetOnline
     | GetStatus
 )
 AnyReply: TypeAlias = (
@@ -422,6 +424,7 @@ AnyReply: TypeAlias = (
     | Failed
     | Done
     | Queues
+    | Names
     | Opened
     | Sent
     | Entries
@@ -429,6 +432,7 @@ AnyReply: TypeAlias = (
     | CursorCreated
     | Begun
     | Transactions
+    | OutgoingQueues
     | Status
 )
 

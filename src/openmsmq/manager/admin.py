@@ -44,7 +44,9 @@ from openmsmq.model.queue import AccessMode, QueuePrivacy, QueueProperties, Shar
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable
 
+_SENDABLE: Final = frozenset({"queue", "outgoing", "list"})
 _OWN_QUEUES: Final = frozenset({"order_queue$", "notify_queue$"})
 """Private queues over which queue managers talk to each other; applications have none such."""
 
@@ -68,6 +70,8 @@ class Administration:
         self._ledger = ledger
         self._rng = rng
         self._started_time_s = started_time_s
+        self.is_online: Callable[[], bool] = lambda: True
+        """Whether the queue manager takes part in the transfer to others."""
 
     def create(self, request: api.CreateQueue, now: Instant) -> LocalQueue:
         """Create a private queue."""
@@ -125,7 +129,7 @@ class Administration:
         except ValueError as error:
             raise InvalidParameter(str(error)) from None
         opened = OpenQueue(state.take_handle(), state.id, queue, access, share)
-        if access is AccessMode.SEND and queue.role not in ("queue", "outgoing"):
+        if access is AccessMode.SEND and queue.role not in _SENDABLE:
             raise AccessDenied(f"{queue.name} takes no messages from applications")
         if access is AccessMode.MOVE and queue.role not in ("queue", "subqueue"):
             raise AccessDenied(f"messages cannot be moved into {queue.name}")
@@ -230,10 +234,14 @@ class Administration:
             transaction_count=transactions,
             started_time_s=self._started_time_s,
             now_s=now.unix_s,
+            online=self.is_online(),
+            outgoing_count=sum(
+                queue.role == "outgoing" and queue.count > 0 for queue in self._table
+            ),
         )
 
     def _format_name(self, queue: LocalQueue) -> FormatName:
-        if queue.role == "outgoing":
+        if queue.role in ("outgoing", "list"):
             return parse_format_name(queue.name)
         return self._direct_name(queue)
 

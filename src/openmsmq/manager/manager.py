@@ -22,25 +22,22 @@ from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.outgoing import OutgoingQueues
+from openmsmq.manager.outgoing_requests import OutgoingRequests
 from openmsmq.manager.outputs import Output
 from openmsmq.manager.queue_requests import QueueRequests
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.read_requests import ReadRequests
 from openmsmq.manager.recovery import open_machine, restore_queues, restore_transactions
 from openmsmq.manager.replies import Replies
+from openmsmq.manager.send_requests import SendRequests
 from openmsmq.manager.sending import Sending
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.manager.transactions import TransactionWork
 from openmsmq.manager.transfer import Transfer
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import (
-    AccessDenied,
-    InsufficientResources,
-    InvalidParameter,
-    MsmqError,
-)
+from openmsmq.model.errors import InvalidParameter, MsmqError
 from openmsmq.model.identity import Guid
-from openmsmq.model.queue import AccessMode, ConnectionStatus
+from openmsmq.model.queue import ConnectionStatus
 from openmsmq.storage.port import StoreReader
 
 if TYPE_CHECKING:
@@ -71,7 +68,7 @@ class QueueManager:
             table, delivery, self._deadlines, counters, ledger, reader
         )
         self.transfer = self._build_transfer(table, delivery, reader, now)
-        self._sending = Sending(config, table, delivery, counters)
+        sending = Sending(config, table, delivery, counters)
         self._reads = ReadRequests(
             config,
             table,
@@ -82,7 +79,9 @@ class QueueManager:
             replies,
             ledger,
         )
+        self._sends = SendRequests(config, sending, self._reads, self._transactions, replies)
         admin = Administration(config, table, counters, ledger, rng, started_time_s=now.unix_s)
+        admin.is_online = lambda: self.transfer.online
         self._queues = QueueRequests(
             config,
             table,
@@ -93,6 +92,7 @@ class QueueManager:
             self._transactions,
             replies,
         )
+        self._operators = OutgoingRequests(table, self._outgoing, self.transfer, replies)
         self._handlers = self._all_handlers()
 
     def _build_transfer(
@@ -100,6 +100,7 @@ class QueueManager:
     ) -> Transfer:
         config, ledger, counters = self.config, self._ledger, self._counters
         outgoing = OutgoingQueues(config.transfer, table, delivery, counters, ledger, reader)
+        self._outgoing = outgoing
         streams = IncomingStreams(config.transfer, ledger, reader)
         history = History(config.transfer, ledger, reader, now)
         arrivals = Arrivals(config, table, delivery, counters, outgoing, streams, history)
@@ -119,7 +120,7 @@ class QueueManager:
     def _all_handlers(self) -> dict[type, Callable[..., None]]:
         reads, queues, transactions = self._reads, self._queues, self._transactions
         return {
-            api.Send: self._send,
+            api.Send: self._sends.send,
             api.Receive: reads.receive,
             api.Find: reads.receive,
             api.EndReceive: reads.locks.end,
@@ -140,6 +141,9 @@ class QueueManager:
             api.GetNames: queues.get_names,
             api.ListQueues: queues.list_queues,
             api.GetStatus: queues.get_status,
+            api.ListOutgoing: self._operators.list_outgoing,
+            api.ControlOutgoing: self._operators.control,
+            api.SetOnline: self._operators.set_online,
             api.Begin: transactions.begin,
             api.Prepare: transactions.prepare,
             api.Commit: transactions.commit,
@@ -265,36 +269,3 @@ class QueueManager:
             self.transfer.next_wake_ms(now),
         ]
         return min((moment for moment in due if moment is not None), default=None)
-
-    # Internals.
-
-    def _send(self, state: Connection, call: int, request: api.Send, now: Instant) -> None:
-        opened = state.queue(request.handle)
-        if opened.access is not AccessMode.SEND:
-            raise AccessDenied(f"{opened.queue.name} is not open for sending")
-        self._reads.require_open(opened.queue)
-        if not request.transaction:
-            numbers = self._sending.put_new(opened.queue, request.packets, now)
-            self._replies.answer_when_done(state.id, call, api.Sent(numbers, now.unix_s))
-            return
-        own = request.transaction == api.OWN_TRANSACTION
-        work = None
-        if not own:
-            work = self._transactions.find(state, request.transaction)
-        sends, numbers = self._sending.accept(
-            opened.queue, request.packets, now, transactional=own or work is not None
-        )
-        reply = api.Sent(numbers, now.unix_s)
-        if work is None:
-            self._sending.put(opened.queue, sends, now, own_transaction=own)
-            self._replies.answer_when_done(state.id, call, reply)
-        else:
-            self._transactions.require_room(work, len(sends))
-            size = sum(len(send.packet) for send in sends)
-            if work.bytes + size > self.config.transaction_bytes_max:
-                raise InsufficientResources(
-                    f"a transaction may send {self.config.transaction_bytes_max} bytes"
-                )
-            work.bytes += size
-            work.sends += sends
-            self._replies.answer(state.id, call, reply)

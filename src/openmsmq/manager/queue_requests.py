@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from openmsmq.api import messages as api
 from openmsmq.manager.admin import Administration
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection, OpenQueue
+from openmsmq.manager.fan_out import QueueList, parse_list
 from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.queue_table import QueueTable
+from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.read_requests import ReadRequests
 from openmsmq.manager.reads import Cursor
 from openmsmq.manager.replies import Replies
@@ -24,6 +28,8 @@ from openmsmq.model.errors import (
 )
 from openmsmq.model.names import parse_format_name
 from openmsmq.model.queue import AccessMode
+
+_ADMIN_ACCESS: Final = (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN)
 
 
 class QueueRequests:
@@ -56,7 +62,7 @@ class QueueRequests:
         _require_openable(request)
         makes_subqueues = request.access in (AccessMode.RECEIVE, AccessMode.PEEK, AccessMode.MOVE)
         if request.access == AccessMode.SEND:
-            queue = self._table.find_destination(request.name)
+            queue = self._destination(request.name)
         elif request.access in (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN):
             queue = self._table.find_outgoing(request.name)
         else:
@@ -71,6 +77,12 @@ class QueueRequests:
 
         reply = self._admin.opened(opened)
         self._ledger.when_done(lambda: self._replies.answer(state.id, call, reply), refused)
+
+    def _destination(self, name: str) -> LocalQueue:
+        names = parse_list(name)
+        if names is None:
+            return self._table.find_destination(name)
+        return QueueList(names, self._table, self._table.reader)
 
     def close(self, state: Connection, call: int, request: api.CloseQueue, _: Instant) -> None:
         """Close a queue."""
@@ -160,7 +172,8 @@ class QueueRequests:
         queues = [
             self._admin.status_of(queue)
             for queue in self._table
-            if request.everything or queue.role == "queue"
+            if queue.role not in ("outgoing", "awaiting")
+            and (request.everything or queue.role == "queue")
         ]
         self._replies.answer(state.id, call, api.Queues(queues))
 
@@ -178,5 +191,5 @@ def _require_openable(request: api.OpenQueue) -> None:
     if request.access == AccessMode.SEND:
         if name.is_read_only:
             raise UnsupportedFormatName(f"{name} takes no messages from applications")
-    elif not name.openable_for_receive:
+    elif request.access not in _ADMIN_ACCESS and not name.openable_for_receive:
         raise UnsupportedFormatName(f"{name} can only be sent to")

@@ -68,7 +68,7 @@ class QueueTable:
         self._config = config
         self._counters = counters
         self._ledger = ledger
-        self._reader = reader
+        self.reader = reader
         self._rng = rng
         self.totals = Totals()
         self.outgoing_count = 0
@@ -170,9 +170,7 @@ class QueueTable:
             path_name=str(name),
             manager=self._counters.identifier,
         )
-        queue = LocalQueue(
-            number, str(name), properties, self._reader, self.totals, role="outgoing"
-        )
+        queue = LocalQueue(number, str(name), properties, self.reader, self.totals, role="outgoing")
         self._write_new(queue)
         return queue
 
@@ -238,7 +236,7 @@ class QueueTable:
         properties = msgspec.structs.replace(
             properties, private_number=number, manager=self._counters.identifier
         )
-        queue = LocalQueue(number, path.path_text, properties, self._reader, self.totals)
+        queue = LocalQueue(number, path.path_text, properties, self.reader, self.totals)
         journal = self._child(queue, "journal", f"{path.path_text};journal")
         queue.journal = journal
         self._write_new(queue)
@@ -302,7 +300,7 @@ class QueueTable:
             number,
             record.properties.path_name,
             record.properties,
-            self._reader,
+            self.reader,
             self.totals,
             role=record.role,
             parent=parent,
@@ -372,7 +370,7 @@ class QueueTable:
             quota_kb=self._config.journal_quota_kb,
         )
         self._insert(
-            LocalQueue(number, name.path_text, properties, self._reader, self.totals, role="system")
+            LocalQueue(number, name.path_text, properties, self.reader, self.totals, role="system")
         )
 
     def _child(self, parent: LocalQueue, role: str, name: str) -> LocalQueue:
@@ -389,7 +387,7 @@ class QueueTable:
         )
         number = self._counters.take_queue()
         return LocalQueue(
-            number, name, properties, self._reader, self.totals, role=role, parent=parent
+            number, name, properties, self.reader, self.totals, role=role, parent=parent
         )
 
     def _write_new(self, queue: LocalQueue) -> None:

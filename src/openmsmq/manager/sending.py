@@ -47,7 +47,7 @@ class Sending:
             self._delivery.put_alike(queue, packets, numbers, now)
         else:
             sends = self._staged(queue, packets, found, numbers, now)
-            self.put(queue, sends, now, own_transaction=False)
+            self.put(queue, sends, now)
         return numbers
 
     def accept(
@@ -89,15 +89,26 @@ class Sending:
             for packet, number, outlined in zip(packets, numbers, found, strict=True)
         ]
 
-    def put(
-        self, queue: LocalQueue, sends: list[StagedSend], now: Instant, *, own_transaction: bool
-    ) -> None:
+    def put(self, queue: LocalQueue, sends: list[StagedSend], now: Instant) -> None:
         """Put accepted packets into their queue with this turn."""
-        if own_transaction:
-            sends = numbered(sends, self._counters.take_transaction())
         self._delivery.put(queue, sends, now)
         if queue.role == "queue":
             self._delivery.report_arrivals(sends, now)
+
+    def put_all(
+        self,
+        accepted: list[tuple[LocalQueue, list[StagedSend]]],
+        now: Instant,
+        *,
+        own_transaction: bool,
+    ) -> None:
+        """Put accepted packets into their queues, as one transaction if that is asked."""
+        if own_transaction:
+            every = [send for _, sends in accepted for send in sends]
+            marked = iter(numbered(every, self._counters.take_transaction()))
+            accepted = [(queue, [next(marked) for _ in sends]) for queue, sends in accepted]
+        for queue, sends in accepted:
+            self.put(queue, sends, now)
 
     def _all_checked(self, packets: list[bytes], transactional: bool) -> list[Outline]:
         """Check packets; one with headers and length of the one before needs no second look."""

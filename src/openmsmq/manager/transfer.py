@@ -68,7 +68,8 @@ from openmsmq.protocol.session import (
 from openmsmq.storage import records
 from openmsmq.storage.records import FACTS_BYTES
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.headers import transaction
+from openmsmq.wire.extensions import without_extensions
+from openmsmq.wire.headers import transaction, user
 
 SWEEP_MS: Final = 1_800_000
 """How often outgoing queues are searched for messages whose deadline comes near, and dropped when
@@ -318,6 +319,22 @@ class Transfer:
         """Send again what the destination has not acknowledged. [MQDMPR 3.1.4.14]"""
         self._send_again(outgoing, now)
 
+    # What operators may see.
+
+    @property
+    def is_hardened(self) -> bool:
+        """Whether nothing leaves or enters by the binary protocol."""
+        return self._config.hardened
+
+    def link_of(self, outgoing: OutgoingQueue) -> Link | None:
+        """Give the link that a queue uses, if it was ever needed."""
+        neighbour = self._neighbour_of(outgoing, create=False)
+        return None if neighbour is None else neighbour.engine
+
+    def session_of(self, outgoing: OutgoingQueue) -> Session | None:
+        """Give the open session that a queue uses."""
+        return None if outgoing.session is None else self._peers[outgoing.session].engine
+
     # Dispatch.
 
     def dispatch(self, now: Instant) -> None:
@@ -356,7 +373,10 @@ class Transfer:
         for row in rows:
             packet = row[1][FACTS_BYTES:]
             transactional = is_transactional(packet)
-            if transactional and packet[16:32] == self._counters.identifier:
+            own = packet[16:32] == self._counters.identifier
+            if own and packet[_JOURNAL_BYTE] & _JOURNAL_ON_FAILURE:
+                packet = without_extensions(packet)
+            if own and transactional:
                 placed = self._in_sequence(outgoing, row, packet, now)
                 if placed is None:
                     blocked = True
@@ -705,6 +725,8 @@ class Transfer:
 
 
 _SWEEP_ROWS: Final = 2000
+_JOURNAL_BYTE: Final = 61
+_JOURNAL_ON_FAILURE: Final = user.JOURNAL_ON_FAILURE >> 8
 
 
 _Key = TypeVar("_Key")

@@ -1,0 +1,120 @@
+"""Requests and replies of the application interface that are about queues."""
+
+from __future__ import annotations
+
+import msgspec
+
+from openmsmq.api.base import Reply, Request
+
+
+class CreateQueue(Request, frozen=True, tag="create-queue"):
+    """Create a queue; `path` is a path name such as `private$\\orders`."""
+
+    path: str
+    transactional: bool = False
+    journaling: bool = False
+    quota_kb: int | None = None
+    journal_quota_kb: int | None = None
+    label: str = ""
+    authentication_required: bool = False
+    privacy: int = 1
+
+
+class ChangeQueue(Request, frozen=True, tag="change-queue"):
+    """Change properties of a queue; what is None stays as it is."""
+
+    name: str
+    label: str | None = None
+    journaling: bool | None = None
+    quota_kb: int | None = None
+    journal_quota_kb: int | None = None
+    authentication_required: bool | None = None
+    privacy: int | None = None
+
+
+class DeleteQueue(Request, frozen=True, tag="delete-queue"):
+    """Delete a queue with everything in it."""
+
+    name: str
+
+
+class GetQueue(Request, frozen=True, tag="get-queue"):
+    """Ask for one queue, by path name or format name."""
+
+    name: str
+
+
+class GetNames(Request, frozen=True, tag="get-names"):
+    """Ask for the other names of a queue, by path name or format name."""
+
+    name: str
+
+
+class Names(Reply, frozen=True, tag="names"):
+    """The names of a queue. Of a queue elsewhere, `private_name` is empty."""
+
+    path_name: str
+    format_name: str
+    private_name: str
+    """The format name that goes by number: `PRIVATE=`, or `MACHINE=` for a system queue."""
+
+
+class ListQueues(Request, frozen=True, tag="list-queues"):
+    """Ask for all queues; journals, subqueues and system queues when wanted."""
+
+    everything: bool = False
+
+
+class QueueStatus(msgspec.Struct, frozen=True, array_like=True):
+    """A queue as its manager sees it now."""
+
+    path_name: str
+    format_name: str
+    identifier: bytes
+    transactional: bool
+    journaling: bool
+    quota_kb: int
+    journal_quota_kb: int
+    label: str
+    authentication_required: bool
+    privacy: int
+    message_count: int
+    message_bytes: int
+    journal_message_count: int
+    journal_message_bytes: int
+    created_time_s: int
+    modified_time_s: int
+    open_count: int
+    waiting_count: int
+    last_arrival_number: int
+
+
+class Queues(Reply, frozen=True, tag="queues"):
+    """The queues asked for."""
+
+    queues: list[QueueStatus]
+
+
+class OpenQueue(Request, frozen=True, tag="open-queue"):
+    """Open a queue. `access` and `share` are `AccessMode` and `ShareMode`."""
+
+    name: str
+    access: int
+    share: int = 0
+
+
+class Opened(Reply, frozen=True, tag="opened"):
+    """The queue is open under this handle, until it or the connection is closed."""
+
+    handle: int
+    path_name: str
+    format_name: str
+    direct_name: str
+    """What a sender writes as the destination of its packets: a direct name without DIRECT=."""
+    transactional: bool
+
+
+class CloseQueue(Request, frozen=True, tag="close-queue"):
+    """Give a handle back; waiting reads of it are cancelled, its cursors closed."""
+
+    handle: int

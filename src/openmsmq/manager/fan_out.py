@@ -1,0 +1,114 @@
+"""One message to several queues: a copy for each, which names all of them. [MQDMPR 3.1.7.1.27]"""
+
+from __future__ import annotations
+
+import msgspec
+
+from openmsmq.manager.queue_table import QueueTable
+from openmsmq.manager.queues import LocalQueue, Totals
+from openmsmq.model.errors import InvalidParameter, UnsupportedFormatName
+from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.names import (
+    DirectFormatName,
+    FormatName,
+    MultipleFormatName,
+    PrivateFormatName,
+    PublicFormatName,
+    parse_format_name,
+)
+from openmsmq.model.queue import QueueProperties
+from openmsmq.storage.port import StoreReader
+from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.headers.multi_queue import (
+    AddressList,
+    DirectElement,
+    Element,
+    MultiQueueFormatHeader,
+    PrivateElement,
+    PublicElement,
+)
+from openmsmq.wire.headers.queue_names import (
+    DirectName,
+    PrivateOnDestination,
+    PublicName,
+    QueueName,
+)
+from openmsmq.wire.packets import UserMessage, decode, encode
+
+
+class QueueList(LocalQueue):
+    """Several queues that were opened together for sending; it holds no messages itself."""
+
+    __slots__ = ("header", "targets")
+
+    def __init__(self, name: MultipleFormatName, table: QueueTable, reader: StoreReader) -> None:
+        properties = QueueProperties(identifier=NIL_GUID, path_name=str(name))
+        super().__init__(0, str(name), properties, reader, Totals(), role="list")
+        self.targets: list[tuple[FormatName, LocalQueue]] = [
+            (element, _destination(element, table)) for element in name.elements
+        ]
+        self.header = MultiQueueFormatHeader(AddressList(tuple(map(_element, name.elements))))
+
+    def copies(self, packets: list[bytes]) -> list[tuple[LocalQueue, list[bytes]]]:
+        """Give each queue its copies, addressed to it and naming all others."""
+        drafts = [_draft(packet) for packet in packets]
+        return [
+            (queue, [self._addressed(draft, name) for draft in drafts])
+            for name, queue in self.targets
+        ]
+
+    def _addressed(self, draft: UserMessage, name: FormatName) -> bytes:
+        manager, destination = _address(name)
+        header = msgspec.structs.replace(
+            draft.user, destination=destination, destination_manager=manager
+        )
+        return encode(msgspec.structs.replace(draft, user=header, multi_queue=self.header))
+
+
+def parse_list(name: str) -> MultipleFormatName | None:
+    """Read a name that stands for several queues; None if it stands for one."""
+    if "," not in name or "=" not in name:
+        return None
+    parsed = parse_format_name(name)
+    return parsed if isinstance(parsed, MultipleFormatName) else None
+
+
+def _destination(name: FormatName, table: QueueTable) -> LocalQueue:
+    queue = table.destination(name)
+    if queue.role not in ("queue", "outgoing"):
+        raise UnsupportedFormatName(f"{name} takes no messages from applications")
+    return queue
+
+
+def _draft(packet: bytes) -> UserMessage:
+    try:
+        message = decode(packet)
+    except DecodeError as error:
+        raise InvalidParameter(f"not a message: {error}") from None
+    if not isinstance(message, UserMessage):
+        raise InvalidParameter("not a message: a packet of a session")
+    return message
+
+
+def _address(name: FormatName) -> tuple[Guid, QueueName]:
+    match name:
+        case DirectFormatName():
+            return NIL_GUID, DirectName(name.wire_text)
+        case PrivateFormatName():
+            return name.queue_manager, PrivateOnDestination(name.number)
+        case PublicFormatName():
+            return NIL_GUID, PublicName(name.queue)
+        case _:
+            raise UnsupportedFormatName(f"{name} cannot be one of several destinations")
+
+
+def _element(name: FormatName) -> Element:
+    match name:
+        case DirectFormatName():
+            return DirectElement(name.wire_text)
+        case PrivateFormatName():
+            return PrivateElement(name.queue_manager, name.number)
+        case PublicFormatName():
+            return PublicElement(name.queue)
+        case _:
+            raise UnsupportedFormatName(f"{name} cannot be one of several destinations")

@@ -1,0 +1,86 @@
+"""What applications send: to one queue or to several, at once or in a transaction."""
+
+from __future__ import annotations
+
+from openmsmq.api import messages as api
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.connections import Connection
+from openmsmq.manager.fan_out import QueueList
+from openmsmq.manager.queues import LocalQueue
+from openmsmq.manager.read_requests import ReadRequests
+from openmsmq.manager.replies import Replies
+from openmsmq.manager.sending import Sending
+from openmsmq.manager.transaction_requests import TransactionRequests
+from openmsmq.manager.transactions import Transaction
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import AccessDenied, InsufficientResources
+from openmsmq.model.queue import AccessMode
+from openmsmq.storage.records import StagedSend
+
+
+class SendRequests:
+    """Takes messages from applications."""
+
+    def __init__(
+        self,
+        config: ManagerConfig,
+        sending: Sending,
+        reads: ReadRequests,
+        transactions: TransactionRequests,
+        replies: Replies,
+    ) -> None:
+        self._config = config
+        self._sending = sending
+        self._reads = reads
+        self._transactions = transactions
+        self._replies = replies
+
+    def send(self, state: Connection, call: int, request: api.Send, now: Instant) -> None:
+        """Put messages into a queue, or into all queues of a list: all of them or none."""
+        opened = state.queue(request.handle)
+        queue = opened.queue
+        if opened.access is not AccessMode.SEND:
+            raise AccessDenied(f"{queue.name} is not open for sending")
+        if isinstance(queue, QueueList):
+            copies = queue.copies(request.packets)
+        else:
+            copies = [(queue, request.packets)]
+        for target, _ in copies:
+            self._reads.require_open(target)
+        if not request.transaction and not isinstance(queue, QueueList):
+            numbers = self._sending.put_new(queue, request.packets, now)
+            self._replies.answer_when_done(state.id, call, api.Sent(numbers, now.unix_s))
+            return
+        own = request.transaction == api.OWN_TRANSACTION
+        work = None
+        if request.transaction and not own:
+            work = self._transactions.find(state, request.transaction)
+        accepted = self._accepted(copies, now, transactional=own or work is not None)
+        reply = api.Sent(accepted[0][2], now.unix_s)
+        if work is None:
+            self._sending.put_all(
+                [(target, sends) for target, sends, _ in accepted], now, own_transaction=own
+            )
+            self._replies.answer_when_done(state.id, call, reply)
+        else:
+            self._stage(work, [send for _, sends, _ in accepted for send in sends])
+            self._replies.answer(state.id, call, reply)
+
+    def _accepted(
+        self, copies: list[tuple[LocalQueue, list[bytes]]], now: Instant, *, transactional: bool
+    ) -> list[tuple[LocalQueue, list[StagedSend], list[int]]]:
+        """Check everything before anything is put."""
+        return [
+            (target, *self._sending.accept(target, packets, now, transactional=transactional))
+            for target, packets in copies
+        ]
+
+    def _stage(self, work: Transaction, sends: list[StagedSend]) -> None:
+        self._transactions.require_room(work, len(sends))
+        size = sum(len(send.packet) for send in sends)
+        if work.bytes + size > self._config.transaction_bytes_max:
+            raise InsufficientResources(
+                f"a transaction may send {self._config.transaction_bytes_max} bytes"
+            )
+        work.bytes += size
+        work.sends += sends
