@@ -14,7 +14,7 @@ from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery, travel_deadline_s
 from openmsmq.manager.history import History
 from openmsmq.manager.incoming import IncomingStreams, Stream
-from openmsmq.manager.outgoing import OutgoingQueues, is_transactional, transaction_offset
+from openmsmq.manager.outgoing import OutgoingQueues, is_transactional
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.model.clock import Instant
@@ -45,7 +45,7 @@ from openmsmq.wire.order_packets import (
     final_ack_packet,
     order_ack_packet,
 )
-from openmsmq.wire.outline import Outline, outline
+from openmsmq.wire.outline import Outline, outline, transaction_offset
 from openmsmq.wire.packets import UserMessage, decode, encode
 
 if TYPE_CHECKING:
@@ -53,12 +53,9 @@ if TYPE_CHECKING:
 
 _ORDER_QUEUE_NAME: Final = "order_queue$"
 _UNUSUAL: Final = (
-    user.ADMIN_QUEUE
-    | user.JOURNAL_ON_FAILURE
-    | user.JOURNAL_ON_SUCCESS
-    | user.SECURITY
-    | user.TRANSACTION
+    user.ADMIN_QUEUE | user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS | user.SECURITY
 )
+_UNUSUAL_IN_SEQUENCE: Final = transaction.FINAL_ACK | transaction.CONNECTOR
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
 _INSECURE: Final = frozenset(
     {
@@ -87,6 +84,46 @@ class _Place:
         self.queue: LocalQueue | None = None
         self.route: FormatName | None = None
         self.stream: Stream | None = None
+
+
+class _Alike:
+    """What packets have in common that differ only in time, number, place in sequence and body."""
+
+    __slots__ = (
+        "_head",
+        "_middle",
+        "_size",
+        "_tail",
+        "_tail_end",
+        "_tail_start",
+        "hole_start",
+        "place",
+        "transactional",
+    )
+
+    def __init__(self, packet: bytes, found: Outline, place: _Place) -> None:
+        self.place = place
+        self.transactional = bool(found.flags & user.TRANSACTION)
+        self._size = len(packet)
+        self._tail_end = found.properties_offset + message_properties.FIXED_SIZE
+        self.hole_start = self._tail_start = self._tail_end
+        if self.transactional:
+            self.hole_start = transaction_offset(packet)
+            self._tail_start = self.hole_start + transaction.FIXED_SIZE
+        self._head = packet[:52]
+        self._middle = packet[60 : self.hole_start]
+        self._tail = packet[self._tail_start : self._tail_end]
+
+    def fits(self, packet: bytes) -> bool:
+        """Whether a packet needs no second look."""
+        return (
+            len(packet) == self._size
+            and packet[:52] == self._head
+            and packet[60 : self.hole_start] == self._middle
+            and packet[self._tail_start : self._tail_end] == self._tail
+            # Whoever wants to be told of the end of one message makes it an unusual one.
+            and not (self.transactional and packet[self.hole_start] & _UNUSUAL_IN_SEQUENCE)
+        )
 
 
 class Arrivals:
@@ -130,63 +167,74 @@ class Arrivals:
             self._flush(now)
 
     def _take_all(self, packets: list[bytes], address: str, now: Instant) -> None:
-        head, tail, size, end = b"", b"", -1, 0
-        plain: _Place | None = None
-        history = self._history
+        alike: _Alike | None = None
         for packet in packets:
-            if (
-                plain is not None
-                and len(packet) == size
-                and packet[:52] == head
-                and packet[60:end] == tail
-            ):
-                # It differs from the one before in nothing but its time, its number and its body.
-                self._take_plain(packet, plain, history, now)
+            if alike is not None and alike.fits(packet):
+                if alike.transactional:
+                    self._take_next(packet, alike, now)
+                else:
+                    self._take_plain(packet, alike.place, now)
                 continue
             found = outline(packet)
             place = self._place(packet, found)
-            plain = None
-            if self._is_plain(packet, found, place):
-                plain, size = place, len(packet)
-                end = found.properties_offset + message_properties.FIXED_SIZE
-                head, tail = packet[:52], packet[60:end]
-                self._take_plain(packet, place, history, now)
-            elif place.is_order_queue:
+            alike = None
+            if place.is_order_queue:
                 self._take_acknowledgment(packet, now)
-            elif place.local:
-                self._take_local(packet, found, place, address, now)
-            else:
+            elif not place.local:
                 self._forward(packet, found, place, now)
+            elif not self._is_plain(packet, found, place):
+                self._take_local(packet, found, place, address, now)
+            elif found.flags & user.TRANSACTION:
+                self._take_local(packet, found, place, address, now)
+                alike = _Alike(packet, found, place)
+            else:
+                self._take_plain(packet, place, now)
+                alike = _Alike(packet, found, place)
 
-    # Plain messages: not transactional, nothing asked for, no security.
+    # Plain messages: nothing is asked for, nothing protected, no lifetime ends.
 
     def _is_plain(self, packet: bytes, found: Outline, place: _Place) -> bool:
         queue = place.queue
         return (
-            place.local
-            and queue is not None
+            queue is not None
             and not found.flags & _UNUSUAL
             and packet[48:52] == _NEVER
             and queue.role == "queue"
-            and not queue.properties.transactional
+            and queue.properties.transactional == bool(found.flags & user.TRANSACTION)
             and not queue.properties.authentication_required
             and queue.properties.privacy is not QueuePrivacy.BODY
         )
 
-    def _take_plain(self, packet: bytes, place: _Place, history: History, now: Instant) -> None:
+    def _take_plain(self, packet: bytes, place: _Place, now: Instant) -> None:
+        """Take a message that is not transactional."""
         identifier = packet[16:32] + packet[56:60]
+        history = self._history
         if history.saw(identifier, now):
             return
         queue = place.queue
         assert queue is not None
-        if self._has_expired(packet, now):
-            reason: MessageClass | None = MessageClass.NACK_REACH_QUEUE_TIMEOUT
-        else:
-            reason = self._quota_problem(queue, packet)
+        has_place = (
+            not self._has_expired(packet, now) and self._quota_problem(queue, packet) is None
+        )
         history.note(identifier, recoverable=bool(packet[60] & user.RECOVERABLE))
-        if reason is None:
+        # A plain message without a place is gone: it has asked nobody to be told.
+        if has_place:
             self._add_plain(queue, packet, now)
-        # A plain message has asked nobody to be told.
+
+    def _take_next(self, packet: bytes, alike: _Alike, now: Instant) -> None:
+        """Take a transactional message of the same sequence as the one before."""
+        stream, queue = alike.place.stream, alike.place.queue
+        assert stream is not None
+        assert queue is not None
+        point = self._in_turn(packet, stream, alike.hole_start)
+        if point is None:
+            return
+        has_place = (
+            not self._has_expired(packet, now) and self._quota_problem(queue, packet) is None
+        )
+        self._streams.accept(stream, *point)
+        if has_place:
+            self._add_plain(queue, packet, now)
 
     # Messages to queues of this queue manager.
 
@@ -197,9 +245,11 @@ class Arrivals:
         stream: Stream | None = None
         point: tuple[SequenceId, int] | None = None
         if found.flags & user.TRANSACTION:
-            stream = place.stream or self._streams.of(packet, found, address)
-            place.stream = stream
-            point = self._in_turn(packet, stream, now)
+            stream = place.stream
+            if stream is None:
+                stream = place.stream = self._streams.of(packet, found, address)
+                self._streams.heard(stream, now)
+            point = self._in_turn(packet, stream, transaction_offset(packet))
             if point is None:
                 return
         elif self._history.saw(identifier, now):
@@ -215,12 +265,8 @@ class Arrivals:
         assert place.queue is not None
         self._add_staged(place.queue, self._delivery.stage(place.queue, packet, found), now)
 
-    def _in_turn(
-        self, packet: bytes, stream: Stream, now: Instant
-    ) -> tuple[SequenceId, int] | None:
-        """Give the place of a message in its sequence if it is the next, else None. (C-70)"""
-        self._streams.heard(stream, now)
-        offset = transaction_offset(packet)
+    def _in_turn(self, packet: bytes, stream: Stream, offset: int) -> tuple[SequenceId, int] | None:
+        """Give the place of a message in its sequence if it is the next, else None (C-70)."""
         _, ordinal, timestamp, number, previous = transaction.LAYOUT.unpack_from(packet, offset)
         sequence = SequenceId(ordinal, timestamp)
         verdict = stream.sequence.judge(sequence, number, previous)

@@ -36,7 +36,7 @@ from openmsmq.wire.headers.message_properties import (
     POSITIVE_RECEIVE,
 )
 from openmsmq.wire.headers.transaction import FINAL_ACK
-from openmsmq.wire.outline import Outline, outline
+from openmsmq.wire.outline import Outline, outline, transaction_offset
 
 _UNUSUAL: Final = (
     user.ADMIN_QUEUE | user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS | user.TRANSACTION
@@ -120,7 +120,7 @@ class Delivery:
             asks |= ASKS_RECEIVE_REPORT
         if found.flags & user.TRANSACTION and packet[16:32] != self._counters.identifier:
             # The source keeps the dead letter of a transactional message; it wants to be told.
-            if found.flags & _SOURCE_JOURNAL or packet[_transaction_offset(packet)] & FINAL_ACK:
+            if found.flags & _SOURCE_JOURNAL or packet[transaction_offset(packet)] & FINAL_ACK:
                 asks |= ASKS_FINAL_ACK
         elif found.flags & user.JOURNAL_ON_FAILURE:
             asks |= ASKS_DEAD_LETTER
@@ -580,10 +580,6 @@ def travel_deadline_s(packet: bytes) -> int:
 
 def _deadline_s(sent_s: int, within_s: int) -> int:
     return INFINITE_S if within_s == INFINITE_S else min(sent_s + within_s, INFINITE_S - 1)
-
-
-def _transaction_offset(packet: bytes) -> int:
-    return int(user.skip(packet, base.SIZE)[1])
 
 
 _SOURCE_JOURNAL: Final = user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS

@@ -32,7 +32,8 @@ from openmsmq.storage.records import (
     OutgoingRecord,
     StagedSend,
 )
-from openmsmq.wire.headers import base, transaction, user
+from openmsmq.wire.headers import transaction, user
+from openmsmq.wire.outline import transaction_offset
 
 IN_TRANSIT: Final = -1
 """Holder of an entry that was sent; transactions have numbers from 1."""
@@ -289,8 +290,3 @@ class OutgoingQueues:
             return None
         value = queue.entry(lookup_id)
         return None if value is None else (queue, (lookup_id, value))
-
-
-def transaction_offset(packet: bytes) -> int:
-    """Where the transaction header of a packet starts."""
-    return user.skip(packet, base.SIZE)[1]

@@ -15,7 +15,8 @@ from openmsmq.model.message import MessageClass
 from openmsmq.model.transaction import TransactionState
 from openmsmq.storage import records
 from openmsmq.storage.records import HeldEntry, StagedSend, TransactionRecord
-from openmsmq.wire.headers import base, transaction, user
+from openmsmq.wire.headers import transaction
+from openmsmq.wire.outline import transaction_offset
 
 _FLAGS_MASK: Final = transaction.FIRST | transaction.LAST | transaction.TRANSACTION_NUMBER
 
@@ -202,7 +203,7 @@ def numbered(sends: list[StagedSend], wire_number: int) -> list[StagedSend]:
 
 
 def _marked(packet: bytes, wire_number: int, *, first: bool, last: bool) -> bytes:
-    offset = user.skip(packet, base.SIZE)[1]
+    offset = transaction_offset(packet)
     flags = int.from_bytes(packet[offset : offset + 4], "little") & ~_FLAGS_MASK
     flags |= wire_number << transaction.TRANSACTION_NUMBER_SHIFT
     flags |= (transaction.FIRST if first else 0) | (transaction.LAST if last else 0)

@@ -23,7 +23,6 @@ from openmsmq.manager.outgoing import (
     OutgoingQueue,
     OutgoingQueues,
     is_transactional,
-    transaction_offset,
 )
 from openmsmq.manager.outputs import (
     Connect,
@@ -70,6 +69,7 @@ from openmsmq.storage.records import FACTS_BYTES
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.extensions import without_extensions
 from openmsmq.wire.headers import transaction, user
+from openmsmq.wire.outline import transaction_offset
 
 SWEEP_MS: Final = 1_800_000
 """How often outgoing queues are searched for messages whose deadline comes near, and dropped when

@@ -19,6 +19,7 @@ from openmsmq.wire.headers.queue_names import QueueName
 
 _FIXED: Final = struct.Struct("<HHII4x44xI")
 _NAME_OFFSET: Final = _FIXED.size
+_FLAGS_OFFSET: Final = base.SIZE + 44
 _VERSION_MASK: Final = 0x00FF
 
 
@@ -72,3 +73,17 @@ def outline(data: bytes) -> Outline:
         offset = security.skip(data, offset)
     body_start, body_end, _ = message_properties.skip(data, offset)
     return Outline(size, base_flags, flags, data[_NAME_OFFSET:end], offset, body_start, body_end)
+
+
+def transaction_offset(data: bytes) -> int:
+    """Where the TransactionHeader starts in a user message that was looked at before.
+
+    It is asked for several times for each transactional message, so the usual case, a message that
+    names no queue but its destination, does without reading names.
+    """
+    flags = data[_FLAGS_OFFSET] | data[_FLAGS_OFFSET + 1] << 8 | data[_FLAGS_OFFSET + 2] << 16
+    if flags & user.OTHER_NAMES:
+        return int(user.skip(data, base.SIZE)[1])
+    form = flags >> user.DESTINATION_SHIFT & 7
+    end = _NAME_OFFSET + queue_names.size_of(form, data, _NAME_OFFSET, "UserHeader")
+    return end + (-end & 3)

@@ -1,0 +1,130 @@
+"""Trace reports: where a traced message has come by, hop by hop. [MQQB 3.1.5.8.9, 3.1.7.1.7]
+
+Each queue manager that takes or passes on a traced message writes to the queue which the message
+names for that. People read these reports, programs do not, so they are kept short (C-89).
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from openmsmq.model.clock import Instant
+from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.limits import REACH_QUEUE_DEFAULT_S
+from openmsmq.model.message import MessageClass
+from openmsmq.model.names import FormatName, PrivateFormatName, PublicFormatName
+from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.headers import base
+from openmsmq.wire.headers.base import BaseHeader
+from openmsmq.wire.headers.message_properties import MessageProperties
+from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
+from openmsmq.wire.headers.user import UserHeader
+from openmsmq.wire.packets import UserMessage, decode, encode
+
+_FLAGS: Final = slice(2, 4)
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS: Final = (
+    *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
+    *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+)
+
+
+def is_traced(packet: bytes) -> bool:
+    """Whether a packet may want reports: a look at two bits, cheap enough for every message."""
+    wanted = base.TRACE | base.DEBUG
+    return int.from_bytes(packet[_FLAGS], "little") & wanted == wanted
+
+
+def arrival_report(packet: bytes, own: Guid, now: Instant) -> tuple[FormatName, bytes] | None:
+    """Report that a traced message has come to `own`; None if it is not traced.
+
+    [MQQB 3.1.5.8.9]
+    """
+    message = _traced(packet)
+    return None if message is None else _report(message, "received by", (), own, now)
+
+
+def departure_report(
+    packet: bytes, next_hop: str, own: Guid, now: Instant
+) -> tuple[FormatName, bytes] | None:
+    """Report that a traced message has left `own` for an address; None if it is not traced.
+
+    [MQQB 3.1.7.1.7]
+    """
+    message = _traced(packet)
+    if message is None:
+        return None
+    # The space before the last tag is part of the format.
+    lines = (
+        f"<NEXT HOP>{next_hop}</NEXT HOP>",
+        f"<HOP COUNT>{message.user.hop_count:02X} </HOP COUNT>",
+    )
+    return _report(message, "sent by", lines, own, now)
+
+
+def _traced(packet: bytes) -> UserMessage | None:
+    """Read a message of which somebody wants reports; a report itself is never reported."""
+    if not is_traced(packet):
+        return None
+    try:
+        message = decode(packet)
+    except DecodeError:
+        return None
+    if (
+        not isinstance(message, UserMessage)
+        or message.debug is None
+        or message.debug.queue is None
+        or message.properties.message_class == MessageClass.REPORT
+    ):
+        return None
+    return message
+
+
+def _report(
+    message: UserMessage, did: str, more: tuple[str, ...], own: Guid, now: Instant
+) -> tuple[FormatName, bytes]:
+    assert message.debug is not None
+    assert message.debug.queue is not None
+    queue = message.debug.queue
+    header = message.user
+    label = (
+        f"{str(header.source)[:4].upper()}:{header.message_number:08X}:{header.hop_count:02X} "
+        f"{did} {str(own).upper()} at {_time_text(now.unix_s)}"
+    )
+    lines = (
+        f"<MESSAGE ID>{header.message_number:08X}</MESSAGE ID>",
+        f"<TARGET QUEUE>{_target(header, own)}</TARGET QUEUE>",
+        *more,
+    )
+    body = "".join(f"{line}\r\n" for line in lines).encode("utf-16-le", "replace")
+    report = UserMessage(
+        UserHeader(own, NIL_GUID, destination=PublicName(queue)),
+        MessageProperties.of(body, label, message_class=MessageClass.REPORT),
+        BaseHeader(reach_queue_within_s=REACH_QUEUE_DEFAULT_S),
+    )
+    return PublicFormatName(queue), encode(report)
+
+
+def _target(header: UserHeader, own: Guid) -> str:
+    match header.destination:
+        case DirectName(text):
+            return f"DIRECT={text}"
+        case PublicName(queue):
+            return str(PublicFormatName(queue))
+        case PrivateOnDestination(number):
+            manager = own if header.destination_manager == NIL_GUID else header.destination_manager
+            return str(PrivateFormatName(manager, number))
+        case _:
+            return ""
+
+
+def _time_text(unix_s: int) -> str:
+    """Say a time as `02:05:09 PM Tue,Nov 14 23`, in words that depend on no locale."""
+    moment = datetime.fromtimestamp(unix_s, UTC)
+    half = "AM" if moment.hour < 12 else "PM"
+    return (
+        f"{moment.hour % 12 or 12:02}:{moment.minute:02}:{moment.second:02} {half} "
+        f"{_DAYS[moment.weekday()]},{_MONTHS[moment.month - 1]} {moment.day:02} "
+        f"{moment.year % 100:02}"
+    )
