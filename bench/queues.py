@@ -46,11 +46,12 @@ class Scenario(msgspec.Struct, frozen=True):
     bars: list[Bar]
     bounded: bool = False
     """Whether the loop without the product is run too."""
+    ours: Peer = openmsmq
 
     @property
     def peers(self) -> list[Peer]:
         """Who takes part, in the order of turns."""
-        return [openmsmq, *(bar.peer for bar in self.bars), *([bound] if self.bounded else [])]
+        return [self.ours, *(bar.peer for bar in self.bars), *([bound] if self.bounded else [])]
 
 
 RABBITMQ: Final[Peer] = rabbitmq
@@ -95,13 +96,13 @@ def run(effort: Effort) -> Iterator[Figure]:
             else:
                 reasons[peer.NAME] = reason
         for scenario in SCENARIOS:
-            best = _fastest(_in_turn(scenario, addresses, share))
+            best = fastest(in_turn(scenario, addresses, share))
             yield from rate_figures(scenario, best, reasons)
-        waits = _shortest(_in_turn(PACED, addresses, share))
+        waits = _shortest(in_turn(PACED, addresses, share))
         yield from wait_figures(PACED, waits, reasons)
 
 
-def _in_turn(
+def in_turn(
     scenario: Scenario, addresses: Mapping[str, str], share: float
 ) -> dict[str, list[Outcome]]:
     """Run a job with everybody, A B C A B C."""
@@ -127,7 +128,7 @@ def _job(job: Job, number: int, share: float) -> Job:
     )
 
 
-def _fastest(outcomes: Mapping[str, list[Outcome]]) -> dict[str, float]:
+def fastest(outcomes: Mapping[str, list[Outcome]]) -> dict[str, float]:
     return {name: max(outcome.rate for outcome in runs) for name, runs in outcomes.items()}
 
 
@@ -142,7 +143,7 @@ def rate_figures(
     scenario: Scenario, rates: Mapping[str, float], reasons: Mapping[str, str]
 ) -> Iterator[Figure]:
     """Judge rates by the bars of a scenario; `reasons` says why a peer was not measured."""
-    ours = rates[openmsmq.NAME]
+    ours = rates[scenario.ours.NAME]
     for bar in scenario.bars:
         name = f"{scenario.name}, by {bar.peer.NAME}"
         theirs = rates.get(bar.peer.NAME)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
-from bench import backlog, codec, queues
+from bench import backlog, codec, queues, transfer
 from bench.measure import Effort, Figure
 
 Bench: TypeAlias = Callable[[Effort], Iterable[Figure]]
@@ -13,8 +13,10 @@ Bench: TypeAlias = Callable[[Effort], Iterable[Figure]]
 BENCHES: Final[dict[str, Bench]] = {
     "codec": codec.run,
     "queues": queues.run,
+    "transfer": transfer.run,
     "backlog": backlog.run,
+    "transfer-long": transfer.run_long,
 }
 
-ON_REQUEST: Final = frozenset({"backlog"})
+ON_REQUEST: Final = frozenset({"backlog", "transfer-long"})
 """Benches that take minutes: they run when they are named."""

@@ -42,7 +42,7 @@ def serve(directory: Path) -> Iterator[tuple[str, int]]:
     """Run a queue manager with its data below a directory; gives its address and process id."""
     log = directory / "openmsmq.log"
     log.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "openmsmq.cli.app", "serve", "--name", "BENCH"]
+    command = [sys.executable, "-m", "openmsmq.cli.app", "serve", "--name=BENCH", "--no-transfer"]
     command += ["--data", str(directory / "openmsmq"), "--api-port", "0", "--api-socket", "none"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with child(command, log, environment) as process:

@@ -28,6 +28,8 @@ class Job(msgspec.Struct, frozen=True):
     per_second: int = 0
     """Send at this pace and note how long each send took; 0 is as fast as it goes."""
     warm_up: int = 0
+    per_transaction: int = 0
+    """Send in transactions of so many messages, and receive in such; 0 is without any."""
 
 
 class Outcome(msgspec.Struct, frozen=True):

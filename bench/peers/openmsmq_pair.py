@@ -1,0 +1,116 @@
+"""Two queue managers: applications send to one, and receive from the other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import openmsmq
+from bench.peers import openmsmq as single
+from bench.peers.pair import BODY, Gate, Job
+from bench.peers.process import child, free_port, wait_until
+
+NAME: Final = "OpenMSMQ, two queue managers"
+SOURCE: Final = "127.0.0.2"
+TARGET: Final = "127.0.0.3"
+
+_START_S: Final = 30.0
+_READY: Final = re.compile(rb"^ready .*\baddress=(\S+)", re.MULTILINE)
+
+
+def missing() -> str | None:
+    """It is always there."""
+    return None
+
+
+@contextlib.contextmanager
+def start(directory: Path) -> Iterator[str]:
+    """Run both; gives their addresses, separated by a comma."""
+    with serve(directory) as (addresses, _):
+        yield addresses
+
+
+@contextlib.contextmanager
+def serve(directory: Path) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Run both; gives their addresses and their process ids."""
+    session_port = free_port()
+    with contextlib.ExitStack() as running:
+        started = [
+            running.enter_context(_serve(directory, name, address, session_port))
+            for name, address in (("SOURCE", SOURCE), ("TARGET", TARGET))
+        ]
+        (source, source_pid), (target, target_pid) = started
+        yield f"{source},{target}", (source_pid, target_pid)
+
+
+@contextlib.contextmanager
+def _serve(
+    directory: Path, name: str, address: str, session_port: int
+) -> Iterator[tuple[str, int]]:
+    home = directory / name.lower()
+    home.mkdir(exist_ok=True)
+    config = home / "openmsmq.toml"
+    # Other ports than MSMQ's, so that a queue manager that runs already is left alone.
+    config.write_text(f"[parameters]\nMsmqIpPort = {session_port}\nEnablePingService = false\n")
+    log = home / "serve.log"
+    log.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "openmsmq.cli.app", "serve", f"--name={name}"]
+    command += ["--address", address, "--config", str(config), "--data", str(home / "data")]
+    command += ["--api-port", "0", "--api-socket", "none"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with child(command, log, environment) as process:
+        wait_until(lambda: _READY.search(log.read_bytes()) is not None, process, log, _START_S)
+        found = _READY.search(log.read_bytes())
+        assert found is not None
+        yield found[1].decode(), process.pid
+
+
+def prepare(address: str, job: Job) -> None:
+    """Make the queue of a job where it is received."""
+    with openmsmq.connect(address.split(",")[1]) as manager:
+        manager.create_queue(f"private$\\{job.queue}", transactional=bool(job.per_transaction))
+
+
+def produce(address: str, job: Job, gate: Gate) -> list[float]:
+    """Send the messages of a job to the other queue manager."""
+    with openmsmq.connect(address.split(",")[0]) as manager:
+        queue = manager.queue(f"DIRECT=TCP:{TARGET}\\private$\\{job.queue}")
+
+        def send_all(count: int) -> None:
+            if not job.per_transaction:
+                queue.send_many((BODY for _ in range(count)), recoverable=job.durable)
+                return
+            for start in range(0, count, job.per_transaction):
+                size = min(job.per_transaction, count - start)
+                with manager.transaction() as work:
+                    queue.send_many((BODY for _ in range(size)), transaction=work)
+
+        send_all(job.warm_up)
+        gate.wait()
+        send_all(job.count)
+    return []
+
+
+def consume(address: str, job: Job, gate: Gate) -> list[float]:
+    """Receive the messages of a job."""
+    target = address.split(",")[1]
+    if not job.per_transaction:
+        return single.consume(target, job, gate)
+    with openmsmq.connect(target) as manager:
+        queue = manager.queue(f"private$\\{job.queue}")
+
+        def take(count: int) -> None:
+            while count:
+                with manager.transaction() as work:
+                    wanted = min(job.per_transaction, count)
+                    count -= len(queue.receive_many(wanted, transaction=work))
+
+        take(job.warm_up)
+        gate.wait()
+        take(job.count)
+    return []
