@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Final
 
 from openmsmq.manager.counters import Counters
+from openmsmq.manager.dead_letters import dead_letter_queue
 from openmsmq.manager.deadlines import Deadlines
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.queue_table import QueueTable
@@ -526,9 +527,8 @@ class Delivery:
 
     def keep_dead_letter(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
         """Keep a copy of a message that failed, with the reason."""
-        transactional = packet[_FLAGS + 2] & _TRANSACTION
-        name = SystemQueue.TRANSACTIONAL_DEAD_LETTER if transactional else SystemQueue.DEAD_LETTER
-        self._copy(self._table.system(name), _with_class(packet, reason), now)
+        queue = dead_letter_queue(self._table, packet, self._counters.identifier)
+        self._copy(queue, _with_class(packet, reason), now)
 
     def report(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
         """Tell the administration queue of a message what became of it, if it asked for that."""

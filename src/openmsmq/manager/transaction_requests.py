@@ -92,11 +92,9 @@ class TransactionRequests:
         """Give the lookup identifiers of held messages of a queue that others may look at."""
         return {
             lookup_id
-            for holder, places in self._shown.items()
+            for places in self._shown.values()
             for number, lookup_id in places
-            if number == queue.id
-            and queue.held.get(lookup_id) == holder
-            and lookup_id not in queue.doomed
+            if number == queue.id and lookup_id not in queue.doomed
         }
 
     def commit(self, state: Connection, call: int, request: api.Commit, now: Instant) -> None:

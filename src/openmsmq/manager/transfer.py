@@ -8,7 +8,7 @@ are durable. Nothing here waits: what the disk has to settle first comes back th
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Final, TypeAlias, TypeVar, assert_never
+from typing import Final, TypeAlias, TypeVar, assert_never, cast
 
 from openmsmq.manager.arrivals import Arrivals, NoRoom
 from openmsmq.manager.config import ManagerConfig
@@ -79,18 +79,8 @@ DISPATCH_BYTES: Final = 4 * 1024 * 1024
 """How many bytes of one queue are read from the store at a time."""
 
 
-class Transit:
-    """A message on its way: what a session knows it by."""
-
-    __slots__ = ("lookup_id", "outgoing", "transactional", "value")
-
-    def __init__(
-        self, outgoing: OutgoingQueue, lookup_id: int, value: bytes, *, transactional: bool
-    ) -> None:
-        self.outgoing = outgoing
-        self.lookup_id = lookup_id
-        self.value = value
-        self.transactional = transactional
+Transit: TypeAlias = tuple[OutgoingQueue, int, bytes]
+"""A message on its way, as a session knows it: its queue, lookup id and entry."""
 
 
 class _Peer:
@@ -384,7 +374,7 @@ class Transfer:
                 packet = placed
                 outgoing.in_flight.add(row[0])
             taken.append(row)
-            tokens.append(Transit(outgoing, row[0], row[1], transactional=transactional))
+            tokens.append((outgoing, row[0], row[1]))
             packets.append(packet)
         if taken:
             queue.hold(taken, IN_TRANSIT)
@@ -492,7 +482,7 @@ class Transfer:
                 case Arrived(packets):
                     self._take(peer, packets, now)
                 case Acknowledged(tokens):
-                    self._acknowledged(tokens, now)
+                    self._acknowledged(cast("list[Transit]", tokens), now)
                 case Opened():
                     self._opened(peer, now)
                 case Closed(reason):
@@ -593,10 +583,9 @@ class Transfer:
         for outgoing in peer.queues:
             outgoing.session = None
             self._delivery.ready[outgoing.queue] = None
-        for token in peer.engine.unacknowledged():
-            assert isinstance(token, Transit)
-            token.outgoing.in_flight.discard(token.lookup_id)
-            self._give_back(token.outgoing.queue, token.lookup_id, token.value, now)
+        for outgoing, lookup_id, value in cast("list[Transit]", peer.engine.unacknowledged()):
+            outgoing.in_flight.discard(lookup_id)
+            self._give_back(outgoing.queue, lookup_id, value, now)
         neighbour = peer.link
         if neighbour is not None:
             neighbour.peer = None
@@ -647,23 +636,20 @@ class Transfer:
         """Let nobody in for as long as senders wait between two attempts (C-58, C-84)."""
         self._throttled_until_ms = now.ticks_ms + self._config.retry_ms
 
-    def _acknowledged(self, tokens: list[Token], now: Instant) -> None:
+    def _acknowledged(self, tokens: list[Transit], now: Instant) -> None:
         """The neighbour has these; a transactional one waits on for its destination."""
-        rows: dict[LocalQueue, list[Row]] = {}
-        for token in tokens:
-            assert isinstance(token, Transit)
-            queue = token.outgoing.queue
-            if queue.held.get(token.lookup_id) != IN_TRANSIT:
+        delivered: dict[OutgoingQueue, list[Row]] = {}
+        own = self._counters.identifier
+        for outgoing, lookup_id, value in tokens:
+            if outgoing.queue.held.get(lookup_id) != IN_TRANSIT:
                 continue
-            if token.transactional and token.value[FACTS_BYTES + 16 : FACTS_BYTES + 32] == (
-                self._counters.identifier
-            ):
-                token.outgoing.in_flight.discard(token.lookup_id)
+            if value[_KIND] & _TRANSACTIONAL and value[_SOURCE] == own:
+                outgoing.in_flight.discard(lookup_id)
             else:
-                rows.setdefault(queue, []).append((token.lookup_id, token.value))
-        for queue, delivered in rows.items():
-            queue.hold_all(delivered, BEING_REMOVED)
-            self._delivery.delivered(queue, delivered, now)
+                delivered.setdefault(outgoing, []).append((lookup_id, value))
+        for outgoing, rows in delivered.items():
+            outgoing.queue.hold_all(rows, BEING_REMOVED)
+            self._delivery.delivered(outgoing.queue, rows, now)
 
     def _ended(self, queue: LocalQueue, lookup_ids: list[int]) -> None:
         if queue.role == "outgoing":
@@ -725,6 +711,9 @@ class Transfer:
 
 
 _SWEEP_ROWS: Final = 2000
+_KIND: Final = FACTS_BYTES + 62
+_TRANSACTIONAL: Final = user.TRANSACTION >> 16
+_SOURCE: Final = slice(FACTS_BYTES + 16, FACTS_BYTES + 32)
 _JOURNAL_BYTE: Final = 61
 _JOURNAL_ON_FAILURE: Final = user.JOURNAL_ON_FAILURE >> 8
 

@@ -131,8 +131,9 @@ RECOVERABLE_ACK_SEND_MAX_MS: Final = 120_000
 RECOVERABLE_ACK_SEND_FACTOR: Final = 8
 """That delay as a multiple of the measured round trip. [MQQB 3.1.5.3.2]"""
 
-WINDOW_MAX_COUNT: Final = 64
-"""Messages sent but not acknowledged in a session (`MaxUnackedPacket`). [MQQB 3.1.1.3.1 note]"""
+WINDOW_MAX_COUNT: Final = 512
+"""Messages sent but not acknowledged in a session (`MaxUnackedPacket`); Windows says 64, and the
+smaller window of both sides counts. More of them share one sync of the receiver's disk. [ours]"""
 
 WINDOW_RECOVERY_S: Final = 30
 """A window that the peer has closed doubles after each such pause. [MQMQ 2.2.20.4 note]"""

@@ -22,8 +22,8 @@ from openmsmq.wire.packets import ConnectionParameters, EstablishConnection, enc
 ACK_WAIT_MAX_MS: Final = 120_000
 """Longest wait for an acknowledgment that a peer may ask for. [MQQB 2.2.2.1]"""
 
-WINDOW_LIMIT_COUNT: Final = 0x7FFF
-"""Beyond it, 16-bit numbers could not tell old from new (C-50)."""
+WINDOW_LIMIT_COUNT: Final = 0x3FFF
+"""So that 16-bit numbers tell old from new, also those still waiting to be stored (C-50)."""
 
 _TICKS_MASK: Final = 0xFFFF_FFFF
 

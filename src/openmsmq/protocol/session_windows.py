@@ -33,10 +33,11 @@ UNSETTLED_MAX_COUNT: Final = 0x7FFF
 UNSETTLED_MAX_BYTES: Final = WINDOW_MAX_COUNT * PACKET_MAX_BYTES
 """The same in bytes: a full window of the largest messages. [ours]"""
 
-STORED_LAG_MAX_COUNT: Final = 0x7FFF
+STORED_LAG_MAX_COUNT: Final = 0x3FFF
 """Recoverable messages sent since one that the peer never said to have stored. [ours]"""
 
 _MASK: Final = 0xFFFF
+_BEHIND_MAX: Final = 0x7FFF
 _RECOVERY_MS: Final = WINDOW_RECOVERY_S * 1000
 _DELIVERY: Final = user.DELIVERY
 _RECOVERABLE: Final = user.RECOVERABLE
@@ -188,9 +189,11 @@ class SendWindow:
         bits = header.stored_bits
         if not bits:
             return []
-        behind = (self.recoverable_sent_count - header.stored_base) & _MASK
+        skipped = (bits & -bits).bit_length() - 1
+        bits >>= skipped
+        behind = (self.recoverable_sent_count - header.stored_base - skipped) & _MASK
         number = self.recoverable_sent_count - behind
-        if number < 1 or bits.bit_length() > behind + 1:
+        if behind > _BEHIND_MAX or number < 1 or bits.bit_length() > behind + 1:
             return None
         done: list[Token] = []
         while bits:
