@@ -167,29 +167,38 @@ class Arrivals:
             self._flush(now)
 
     def _take_all(self, packets: list[bytes], address: str, now: Instant) -> None:
-        alike: _Alike | None = None
-        for packet in packets:
-            if alike is not None and alike.fits(packet):
-                if alike.transactional:
-                    self._take_next(packet, alike, now)
-                else:
-                    self._take_plain(packet, alike.place, now)
-                continue
+        position, count = 0, len(packets)
+        while position < count:
+            packet = packets[position]
+            position += 1
             found = outline(packet)
             place = self._place(packet, found)
-            alike = None
             if place.is_order_queue:
                 self._take_acknowledgment(packet, now)
             elif not place.local:
                 self._forward(packet, found, place, now)
             elif not self._is_plain(packet, found, place):
                 self._take_local(packet, found, place, address, now)
-            elif found.flags & user.TRANSACTION:
-                self._take_local(packet, found, place, address, now)
-                alike = _Alike(packet, found, place)
             else:
-                self._take_plain(packet, place, now)
-                alike = _Alike(packet, found, place)
+                if found.flags & user.TRANSACTION:
+                    self._take_local(packet, found, place, address, now)
+                else:
+                    self._take_plain([packet], place, now)
+                position = self._take_alike(packets, position, _Alike(packet, found, place), now)
+
+    def _take_alike(self, packets: list[bytes], position: int, alike: _Alike, now: Instant) -> int:
+        """Take all packets like the one before them; gives where the next one is."""
+        end, count, fits = position, len(packets), alike.fits
+        while end < count and fits(packets[end]):
+            end += 1
+        if end > position:
+            group = packets[position:end]
+            if alike.transactional:
+                for packet in group:
+                    self._take_next(packet, alike, now)
+            else:
+                self._take_plain(group, alike.place, now)
+        return end
 
     # Plain messages: nothing is asked for, nothing protected, no lifetime ends.
 
@@ -205,21 +214,40 @@ class Arrivals:
             and queue.properties.privacy is not QueuePrivacy.BODY
         )
 
-    def _take_plain(self, packet: bytes, place: _Place, now: Instant) -> None:
-        """Take a message that is not transactional."""
-        identifier = packet[16:32] + packet[56:60]
-        history = self._history
-        if history.saw(identifier, now):
-            return
+    def _take_plain(self, packets: list[bytes], place: _Place, now: Instant) -> None:
+        """Take messages that are not transactional, and alike."""
         queue = place.queue
         assert queue is not None
-        has_place = (
-            not self._has_expired(packet, now) and self._quota_problem(queue, packet) is None
+        first = packets[0]
+        source = first[16:32]
+        new = self._history.take_new(
+            [source + packet[56:60] for packet in packets],
+            now,
+            recoverable=bool(first[60] & user.RECOVERABLE),
         )
-        history.note(identifier, recoverable=bool(packet[60] & user.RECOVERABLE))
-        # A plain message without a place is gone: it has asked nobody to be told.
-        if has_place:
-            self._add_plain(queue, packet, now)
+        if not all(new):
+            packets = [packet for packet, is_new in zip(packets, new, strict=True) if is_new]
+        size = sum(map(len, packets))
+        if not self._is_roomy(queue, size) or self._earliest_expired(packets, now):
+            # A plain message without a place is gone: it has asked nobody to be told.
+            packets = [
+                packet
+                for packet in packets
+                if not self._has_expired(packet, now) and not self._quota_problem(queue, packet)
+            ]
+        if packets:
+            self._add_plain(queue, packets, now)
+
+    def _is_roomy(self, queue: LocalQueue, size: int) -> bool:
+        """Whether so many more bytes are surely within all quotas."""
+        size += self._run_bytes
+        return queue.room_for(size) and (
+            self._table.totals.bytes + size <= self._config.quota_kb * 1024
+        )
+
+    def _earliest_expired(self, packets: list[bytes], now: Instant) -> bool:
+        """Whether one of packets with the same lifetime has travelled too long."""
+        return bool(packets) and self._has_expired(min(packets, key=_sent_time_s), now)
 
     def _take_next(self, packet: bytes, alike: _Alike, now: Instant) -> None:
         """Take a transactional message of the same sequence as the one before."""
@@ -234,7 +262,7 @@ class Arrivals:
         )
         self._streams.accept(stream, *point)
         if has_place:
-            self._add_plain(queue, packet, now)
+            self._add_plain(queue, [packet], now)
 
     # Messages to queues of this queue manager.
 
@@ -480,18 +508,18 @@ class Arrivals:
 
     # Runs: neighbours for the same queue are put together.
 
-    def _add_plain(self, queue: LocalQueue, packet: bytes, now: Instant) -> None:
+    def _add_plain(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> None:
         run = self._run
         if (
             queue is not self._run_queue
             or self._staged
-            or (run and (run[0][60] ^ packet[60]) & user.RECOVERABLE)
+            or (run and (run[0][60] ^ packets[0][60]) & user.RECOVERABLE)
         ):
             self._flush(now)
             self._run_queue = queue
             run = self._run
-        run.append(packet)
-        self._run_bytes += len(packet)
+        run += packets
+        self._run_bytes += sum(map(len, packets))
 
     def _add_staged(self, queue: LocalQueue, send: StagedSend, now: Instant) -> None:
         if queue is not self._run_queue or self._run:
@@ -511,6 +539,10 @@ class Arrivals:
             self._delivery.put(queue, staged, now)
             if queue.role == "queue":
                 self._delivery.report_arrivals(staged, now)
+
+
+def _sent_time_s(packet: bytes) -> int:
+    return int.from_bytes(packet[52:56], "little")
 
 
 def _order_queue(to: Guid | str) -> FormatName:

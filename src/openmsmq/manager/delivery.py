@@ -49,6 +49,7 @@ _LIFETIMES: Final = struct.Struct("<12xI32xII")
 """Time to reach the queue, time to be received, time of sending."""
 _FLAGS: Final = 60
 _KEY: Final = itemgetter(0)
+_VALUE: Final = itemgetter(1)
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
 
 
@@ -178,18 +179,26 @@ class Delivery:
         )
         entry_key, number, join, stamp = records.entry_key, queue.id, b"".join, _STAMP.pack
         outgoing = queue.role == "outgoing"
-        facts, within = b"", b""
+        facts, within, is_soon, deadline_s = b"", b"", False, INFINITE_S
+        near: list[tuple[int, int]] = []
+        lookup_ids: list[int] = []
         placed: list[tuple[bytes, bytes]] = []
         for message_number, packet in zip(numbers, packets, strict=True):
             level = 0 if transactional else packet[2] & base.PRIORITY
+            lookup_id = (7 - level) << 56 | arrival
+            arrival += 1
             if not facts or (outgoing and packet[12:16] != within):
                 within = packet[12:16]
                 within_s = int.from_bytes(within, "little") if outgoing else INFINITE_S
                 deadline_s = _deadline_s(sent_s, within_s)
+                is_soon = is_near(deadline_s, sent_s)
                 facts = records.encode_facts(EntryFacts(sent_s, deadline_s))
+            if is_soon:
+                near.append((lookup_id, deadline_s))
+            lookup_ids.append(lookup_id)
             placed.append(
                 (
-                    entry_key(number, (7 - level) << 56 | arrival),
+                    entry_key(number, lookup_id),
                     join(
                         (
                             facts,
@@ -202,8 +211,15 @@ class Delivery:
                     ),
                 )
             )
-            arrival += 1
-        self._put_ready(queue, placed, now, express=express)
+        self._put_ready(queue, lookup_ids, placed, express=express)
+        for lookup_id, deadline_s in near:
+            self._note_deadline(queue, lookup_id, deadline_s, express=express)
+        if near:
+            self._ledger.when_done(lambda: self._watch(queue, near), lambda _: None)
+
+    def _watch(self, queue: LocalQueue, near: list[tuple[int, int]]) -> None:
+        for lookup_id, deadline_s in near:
+            self._deadlines.note(deadline_s, queue.id, lookup_id)
 
     def put_received(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> None:
         """Put packets of other queue managers that cause nothing but their own arrival.
@@ -214,68 +230,61 @@ class Delivery:
         first = self._counters.take_arrivals(len(packets))
         facts = records.encode_facts(EntryFacts(now.unix_s))
         entry_key, number = records.entry_key, queue.id
-        transactional = queue.properties.transactional
-        placed = [
-            (
-                entry_key(
-                    number,
-                    (7 - (0 if transactional else packet[2] & base.PRIORITY)) << 56 | arrival,
-                ),
-                facts + packet,
-            )
+        levels = 0 if queue.properties.transactional else base.PRIORITY
+        lookup_ids = [
+            (7 - (packet[2] & levels)) << 56 | arrival
             for arrival, packet in enumerate(packets, first)
         ]
-        self._put_ready(queue, placed, now, express=express)
+        placed = [
+            (entry_key(number, lookup_id), facts + packet)
+            for lookup_id, packet in zip(lookup_ids, packets, strict=True)
+        ]
+        self._put_ready(queue, lookup_ids, placed, express=express)
 
     def _put_ready(
-        self, queue: LocalQueue, placed: list[tuple[bytes, bytes]], now: Instant, *, express: bool
+        self,
+        queue: LocalQueue,
+        lookup_ids: list[int],
+        placed: list[tuple[bytes, bytes]],
+        *,
+        express: bool,
     ) -> None:
         """Keep new entries of one kind, or give them to readers that wait."""
-        handed = self._handed_over(queue, placed)
+        handed = 0
+        if queue.waiting and not queue.pending and not queue.properties.journaling:
+            placed.sort(key=_KEY)
+            lookup_ids.sort()
+            # They are stored and removed in one batch: sender and reader hear of it after one sync.
+            values = map(_VALUE, placed)
+            handed = self.hand_over(queue, list(zip(lookup_ids, values, strict=True)))
         if handed and express:
-            del placed[:handed]
+            del placed[:handed], lookup_ids[:handed]
             handed = 0
         self._ledger.put_many(placed, volatile=express)
         for key, _ in placed[:handed]:
             self._ledger.delete(key)
-        rest = placed[handed:]
-        if not rest:
-            return
-        if queue.role == "outgoing":
-            for key, value in rest:
-                deadline_s = records.deadline_of(value)
-                if is_near(deadline_s, now.unix_s):
-                    self._note_deadline(queue, records.lookup_of(key), deadline_s, express=express)
-        self._expect(queue, rest, express=express)
-
-    def _handed_over(self, queue: LocalQueue, placed: list[tuple[bytes, bytes]]) -> int:
-        """Give new entries to readers that wait for them; says how many, from the front.
-
-        They are stored and removed in one batch: sender and reader hear of it after one sync.
-        """
-        if not queue.waiting or queue.pending or queue.properties.journaling:
-            return 0
-        placed.sort(key=_KEY)
-        return self.hand_over(queue, [(records.lookup_of(key), value) for key, value in placed])
+        if handed < len(placed):
+            size = sum(len(value) for _, value in placed[handed:])
+            self._expect(queue, lookup_ids[handed:], size, express=express)
 
     def _expect(
-        self, queue: LocalQueue, placed: list[tuple[bytes, bytes]], *, express: bool
+        self, queue: LocalQueue, lookup_ids: list[int], size: int, *, express: bool
     ) -> None:
         """Count new entries in, and let readers have them when the turn is durable."""
-        lookup_ids = [records.lookup_of(key) for key, _ in placed]
-        size = sum(len(value) - FACTS_BYTES for _, value in placed)
+        count = len(lookup_ids)
+        size -= count * FACTS_BYTES
         queue.count_many_in(lookup_ids, size, express=express)
-        queue.pending += len(placed)
+        queue.pending += count
         if not express:
             self._ledger.touch(queue)
 
         def available() -> None:
-            queue.pending -= len(placed)
+            queue.pending -= count
             queue.became_available(min(lookup_ids))
             self._news(queue)
 
         def never_came(_: MsmqError) -> None:
-            queue.pending -= len(placed)
+            queue.pending -= count
             queue.count_many_out(lookup_ids, size, express=express)
 
         self._ledger.when_done(available, never_came)

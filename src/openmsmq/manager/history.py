@@ -49,12 +49,33 @@ class History:
             return True
         return False
 
+    def take_new(self, identifiers: list[bytes], now: Instant, *, recoverable: bool) -> list[bool]:
+        """Say which messages did not come before, and remember them: this turn decides on them."""
+        self._now = now
+        if not self._fresh:
+            self._begin()
+        fresh, known = self._fresh, self.filter
+        new: list[bool] = []
+        for identifier in identifiers:
+            if identifier in fresh:
+                new.append(False)
+            elif identifier in known:
+                known.refresh(identifier, now)
+                new.append(False)
+            else:
+                fresh[identifier] = recoverable
+                new.append(True)
+        return new
+
     def note(self, identifier: bytes, *, recoverable: bool) -> None:
         """Remember a message whose fate this turn decides."""
         if not self._fresh:
-            self._ledger.before_seal(self._write)
-            self._ledger.when_done(lambda: None, self._take_back)
+            self._begin()
         self._fresh[identifier] = recoverable
+
+    def _begin(self) -> None:
+        self._ledger.before_seal(self._write)
+        self._ledger.when_done(lambda: None, self._take_back)
 
     def clean_up(self, now: Instant) -> None:
         """Drop what is too old. [MQQB 3.1.6.7]"""
@@ -70,13 +91,12 @@ class History:
         if not fresh:
             return
         recoverable = [identifier for identifier, durable in fresh.items() if durable]
-        express = [identifier for identifier, durable in fresh.items() if not durable]
         self._next_record += 1
         # Groups without a record have negative numbers. One group for both kinds, so that all
         # are forgotten if the disk refuses the turn.
         number = self._next_record if recoverable else -self._next_record
         if recoverable:
             self._ledger.put(records.history_key(number), b"".join(recoverable))
-        self.filter.note(recoverable + express, self._now, number)
+        self.filter.note(list(fresh), self._now, number)
         self._ledger.when_done(lambda: None, lambda _: self.filter.forget(number))
         self.clean_up(self._now)

@@ -8,6 +8,7 @@ messages costs no more memory than an empty one, and finding its front is one lo
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from openmsmq.model.limits import UNLIMITED_KB
@@ -23,6 +24,7 @@ SCAN_ROWS: Final = 256
 """How many entries one look into the store brings when nobody says how many are wanted."""
 
 KILOBYTE: Final = 1024
+_LOOKUP_ID: Final = itemgetter(0)
 BEING_REMOVED: Final = 0
 """Holder of an entry whose removal waits for the disk; transactions have numbers from 1."""
 
@@ -216,17 +218,13 @@ class LocalQueue:
 
     def hold(self, rows: list[Row], holder: int) -> None:
         """Take entries that `front` gave just now out of other readers' sight."""
-        held = self.held
-        for lookup_id, _ in rows:
-            held[lookup_id] = holder
+        self.hold_all(rows, holder)
         if rows[0][0] == self.floor:
             self.floor = rows[-1][0] + 1
 
     def hold_all(self, rows: list[Row], holder: int) -> None:
         """Hold entries wherever they are, also those that the same holder has already."""
-        held = self.held
-        for lookup_id, _ in rows:
-            held[lookup_id] = holder
+        self.held.update(dict.fromkeys(map(_LOOKUP_ID, rows), holder))
 
     def entry(self, lookup_id: int) -> bytes | None:
         """Give what is stored for an entry, held or not."""

@@ -106,6 +106,9 @@ def test_what_is_sent_is_outstanding_once_and_in_order() -> None:
     outgoing.sent(SequencePoint(CURRENT, 2, 1), FIRST_ENTRY + 2, after(1))
     outgoing.sent(SequencePoint(CURRENT, 3, 2), FIRST_ENTRY + 3, after(1))
     assert outgoing.outstanding() == entries(1, 2, 3)
+    assert outgoing.is_outstanding(FIRST_ENTRY + 3)
+    outgoing.gone(FIRST_ENTRY + 3)
+    assert not outgoing.is_outstanding(FIRST_ENTRY + 3)
 
 
 def test_after_a_restart_messages_are_outstanding_when_they_are_sent() -> None:

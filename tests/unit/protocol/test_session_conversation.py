@@ -137,7 +137,7 @@ steps = st.tuples(
 
 
 @settings(max_examples=150)
-@given(st.integers(1, 70), st.integers(1, 70), st.lists(steps, max_size=60))
+@given(st.integers(1, 70), st.integers(1, 70), st.lists(steps, min_size=15, max_size=80))
 def test_every_packet_arrives_once_in_order_and_is_acknowledged_once_after_it_is_settled(
     left: int, right: int, drawn: list[tuple[str, int, int]]
 ) -> None:

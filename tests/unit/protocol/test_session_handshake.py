@@ -196,12 +196,13 @@ def test_acknowledgments_of_recoverable_messages_wait_eight_round_trips(
     assert only_parameters(session).parameters.recoverable_ack_timeout_ms == expected_ms
 
 
-def test_the_round_trip_is_right_when_the_32_bit_clock_wraps_in_it() -> None:
+@pytest.mark.parametrize("before_wrap_ms", [50, -5_000], ids=["in it", "before it"])
+def test_the_round_trip_is_right_when_the_32_bit_clock_has_wrapped(before_wrap_ms: int) -> None:
     session = Session(LOCAL, Role.INITIATOR, CONFIG, address=ADDRESS)
-    start = 0x1_0000_0000 - at(0).ticks_ms - 50
+    start = (1 << 32) - before_wrap_ms - at(0).ticks_ms
     session.connected(at(start))
     sent = only_establish(session).establish.ticks_ms
-    assert sent == 0xFFFF_FFFF - 49
+    assert sent == -before_wrap_ms & 0xFFFF_FFFF
     session.receive_data(establish(LOCAL, PEER, sent), at(start + 100))
     assert only_parameters(session).parameters.recoverable_ack_timeout_ms == 800
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from openmsmq.protocol.session_windows import (
@@ -127,17 +127,20 @@ def test_express_packets_are_done_when_received_and_recoverable_ones_when_stored
 
 @given(
     st.integers(0, 70_000),
-    st.integers(0, 0xFFFF),
-    st.integers(0, 0xFFFF),
-    st.integers(0, 0xFFFF_FFFF),
+    st.integers(-4, 6) | st.integers(0, 0xFFFF),
+    st.integers(-40, 8) | st.integers(0, 0xFFFF),
+    st.integers(0, 0b111) | st.integers(0, 0xFFFF_FFFF),
 )
+@example(before=70_000, ahead=0, base_ahead=3, bits=1)
+@example(before=0, ahead=0, base_ahead=0, bits=0b10)
 def test_an_acknowledgment_of_what_was_never_sent_is_refused_and_changes_nothing(
-    before: int, received: int, base: int, bits: int
+    before: int, ahead: int, base_ahead: int, bits: int
 ) -> None:
+    received, base = (before + ahead) & 0xFFFF, (before + base_ahead) & 0xFFFF
     window = advanced(before)
     window.sent([1, 2, 3], [RECOVERABLE, EXPRESS, RECOVERABLE])
     numbers = {(before + 1) & 0xFFFF: 1, (before + 2) & 0xFFFF: 3}
-    older = {(before - k) & 0xFFFF for k in range(min(before, 0xFFFF))}
+    older = {(before - k) & 0xFFFF for k in range(min(before, 0x7FFE))}
     named = {(base + k) & 0xFFFF for k in range(32) if bits >> k & 1}
     covered = (received - before) & 0xFFFF
     good = covered <= 3 and named <= set(numbers) | older
