@@ -11,51 +11,35 @@ from typing import TYPE_CHECKING, Final
 
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
-from openmsmq.manager.delivery import Delivery, travel_deadline_s
+from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.history import History
 from openmsmq.manager.incoming import IncomingStreams, Stream
-from openmsmq.manager.outgoing import OutgoingQueues, is_transactional
+from openmsmq.manager.lifetimes import travel_deadline_s
+from openmsmq.manager.order_acks import OrderAcks
+from openmsmq.manager.places import Alike, Place, Places
+from openmsmq.manager.plain_delivery import PlainDelivery
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
+from openmsmq.manager.traces import arrival_report, is_traced
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
-from openmsmq.model.identity import NIL_GUID, Guid, MessageId, SequenceId
-from openmsmq.model.limits import HOP_MAX_COUNT, INFINITE_S, REACH_QUEUE_DEFAULT_S
+from openmsmq.model.identity import SequenceId
+from openmsmq.model.limits import HOP_MAX_COUNT, INFINITE_S
 from openmsmq.model.message import MessageClass
-from openmsmq.model.names import (
-    DirectFormatName,
-    DirectProtocol,
-    FormatName,
-    IllegalName,
-    LocalQueueName,
-    PrivateFormatName,
-    PublicFormatName,
-    SystemQueue,
-)
 from openmsmq.model.queue import QueuePrivacy
 from openmsmq.protocol.incoming_sequence import Verdict
 from openmsmq.storage.records import StagedSend
-from openmsmq.wire.acknowledgments import ORDER_QUEUE_NUMBER, FinalAck, OrderAck
 from openmsmq.wire.forwarding import count_hop
-from openmsmq.wire.headers import message_properties, transaction, user
-from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
-from openmsmq.wire.order_packets import (
-    ORDER_QUEUE_PATH,
-    acknowledgment_in,
-    final_ack_packet,
-    order_ack_packet,
-)
+from openmsmq.wire.headers import transaction, user
 from openmsmq.wire.outline import Outline, outline, transaction_offset
-from openmsmq.wire.packets import UserMessage, decode, encode
+from openmsmq.wire.packets import UserMessage, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
-_ORDER_QUEUE_NAME: Final = "order_queue$"
 _UNUSUAL: Final = (
     user.ADMIN_QUEUE | user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS | user.SECURITY
 )
-_UNUSUAL_IN_SEQUENCE: Final = transaction.FINAL_ACK | transaction.CONNECTOR
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
 _INSECURE: Final = frozenset(
     {
@@ -73,59 +57,6 @@ class NoRoom(Exception):
     """The queue manager has no room for more messages: their sender must keep them for now."""
 
 
-class _Place:
-    """Where packets with the same destination go: found once for each group of packets."""
-
-    __slots__ = ("is_order_queue", "local", "queue", "route", "stream")
-
-    def __init__(self) -> None:
-        self.local = True
-        self.is_order_queue = False
-        self.queue: LocalQueue | None = None
-        self.route: FormatName | None = None
-        self.stream: Stream | None = None
-
-
-class _Alike:
-    """What packets have in common that differ only in time, number, place in sequence and body."""
-
-    __slots__ = (
-        "_head",
-        "_middle",
-        "_size",
-        "_tail",
-        "_tail_end",
-        "_tail_start",
-        "hole_start",
-        "place",
-        "transactional",
-    )
-
-    def __init__(self, packet: bytes, found: Outline, place: _Place) -> None:
-        self.place = place
-        self.transactional = bool(found.flags & user.TRANSACTION)
-        self._size = len(packet)
-        self._tail_end = found.properties_offset + message_properties.FIXED_SIZE
-        self.hole_start = self._tail_start = self._tail_end
-        if self.transactional:
-            self.hole_start = transaction_offset(packet)
-            self._tail_start = self.hole_start + transaction.FIXED_SIZE
-        self._head = packet[:52]
-        self._middle = packet[60 : self.hole_start]
-        self._tail = packet[self._tail_start : self._tail_end]
-
-    def fits(self, packet: bytes) -> bool:
-        """Whether a packet needs no second look."""
-        return (
-            len(packet) == self._size
-            and packet[:52] == self._head
-            and packet[60 : self.hole_start] == self._middle
-            and packet[self._tail_start : self._tail_end] == self._tail
-            # Whoever wants to be told of the end of one message makes it an unusual one.
-            and not (self.transactional and packet[self.hole_start] & _UNUSUAL_IN_SEQUENCE)
-        )
-
-
 class Arrivals:
     """Decides about the packets of all sessions."""
 
@@ -134,8 +65,9 @@ class Arrivals:
         config: ManagerConfig,
         table: QueueTable,
         delivery: Delivery,
+        plain: PlainDelivery,
         counters: Counters,
-        outgoing: OutgoingQueues,
+        acks: OrderAcks,
         streams: IncomingStreams,
         history: History,
     ) -> None:
@@ -143,16 +75,16 @@ class Arrivals:
         self._transfer = config.transfer
         self._table = table
         self._delivery = delivery
+        self._plain = plain
         self._counters = counters
-        self._outgoing = outgoing
         self._streams = streams
         self._history = history
-        self._places: dict[bytes, _Place] = {}
+        self._acks = acks
+        self._places = Places(table, counters)
         self._run_queue: LocalQueue | None = None
         self._run: list[bytes] = []
         self._staged: list[StagedSend] = []
         self._run_bytes = 0
-        delivery.send_final_ack = self.send_final_ack
 
     def take(self, packets: list[bytes], address: str, now: Instant) -> None:
         """Decide about packets of one session, in their order.
@@ -160,7 +92,7 @@ class Arrivals:
         Raises `DecodeError` at a packet that is none, and `NoRoom` at one that must wait; what came
         before it is decided.
         """
-        self._places = {}
+        self._places = Places(self._table, self._counters)
         try:
             self._take_all(packets, address, now)
         finally:
@@ -172,9 +104,9 @@ class Arrivals:
             packet = packets[position]
             position += 1
             found = outline(packet)
-            place = self._place(packet, found)
+            place = self._places.find(packet, found)
             if place.is_order_queue:
-                self._take_acknowledgment(packet, now)
+                self._acks.take(packet, now)
             elif not place.local:
                 self._forward(packet, found, place, now)
             elif not self._is_plain(packet, found, place):
@@ -184,9 +116,9 @@ class Arrivals:
                     self._take_local(packet, found, place, address, now)
                 else:
                     self._take_plain([packet], place, now)
-                position = self._take_alike(packets, position, _Alike(packet, found, place), now)
+                position = self._take_alike(packets, position, Alike(packet, found, place), now)
 
-    def _take_alike(self, packets: list[bytes], position: int, alike: _Alike, now: Instant) -> int:
+    def _take_alike(self, packets: list[bytes], position: int, alike: Alike, now: Instant) -> int:
         """Take all packets like the one before them; gives where the next one is."""
         end, count, fits = position, len(packets), alike.fits
         while end < count and fits(packets[end]):
@@ -202,9 +134,9 @@ class Arrivals:
 
     # Plain messages: nothing is asked for, nothing protected, no lifetime ends.
 
-    def _is_plain(self, packet: bytes, found: Outline, place: _Place) -> bool:
+    def _is_plain(self, packet: bytes, found: Outline, place: Place) -> bool:
         queue = place.queue
-        return (
+        return not (self._transfer.trace_reports and is_traced(packet)) and (
             queue is not None
             and not found.flags & _UNUSUAL
             and packet[48:52] == _NEVER
@@ -214,7 +146,7 @@ class Arrivals:
             and queue.properties.privacy is not QueuePrivacy.BODY
         )
 
-    def _take_plain(self, packets: list[bytes], place: _Place, now: Instant) -> None:
+    def _take_plain(self, packets: list[bytes], place: Place, now: Instant) -> None:
         """Take messages that are not transactional, and alike."""
         queue = place.queue
         assert queue is not None
@@ -249,7 +181,7 @@ class Arrivals:
         """Whether one of packets with the same lifetime has travelled too long."""
         return bool(packets) and self._has_expired(min(packets, key=_sent_time_s), now)
 
-    def _take_next(self, packet: bytes, alike: _Alike, now: Instant) -> None:
+    def _take_next(self, packet: bytes, alike: Alike, now: Instant) -> None:
         """Take a transactional message of the same sequence as the one before."""
         stream, queue = alike.place.stream, alike.place.queue
         assert stream is not None
@@ -257,17 +189,20 @@ class Arrivals:
         point = self._in_turn(packet, stream, alike.hole_start)
         if point is None:
             return
-        has_place = (
-            not self._has_expired(packet, now) and self._quota_problem(queue, packet) is None
-        )
+        if self._has_expired(packet, now):
+            reason: MessageClass | None = MessageClass.NACK_REACH_QUEUE_TIMEOUT
+        else:
+            reason = self._quota_problem(queue, packet)
         self._streams.accept(stream, *point)
-        if has_place:
+        if reason is None:
             self._add_plain(queue, [packet], now)
+        else:
+            self._reject(packet, outline(packet), reason, now)
 
     # Messages to queues of this queue manager.
 
     def _take_local(
-        self, packet: bytes, found: Outline, place: _Place, address: str, now: Instant
+        self, packet: bytes, found: Outline, place: Place, address: str, now: Instant
     ) -> None:
         identifier = packet[16:32] + packet[56:60]
         stream: Stream | None = None
@@ -292,6 +227,7 @@ class Arrivals:
             return
         assert place.queue is not None
         self._add_staged(place.queue, self._delivery.stage(place.queue, packet, found), now)
+        self._trace(packet, now)
 
     def _in_turn(self, packet: bytes, stream: Stream, offset: int) -> tuple[SequenceId, int] | None:
         """Give the place of a message in its sequence if it is the next, else None (C-70)."""
@@ -305,7 +241,7 @@ class Arrivals:
         return None
 
     def _problem(
-        self, packet: bytes, found: Outline, place: _Place, now: Instant
+        self, packet: bytes, found: Outline, place: Place, now: Instant
     ) -> MessageClass | None:
         """Say why a message cannot enter its queue; None when it can."""
         if self._has_expired(packet, now):
@@ -354,8 +290,7 @@ class Arrivals:
         if reason not in _INSECURE or self._transfer.permit_insecure_nacks:
             self._delivery.report(packet, reason, now)
         if found.flags & user.TRANSACTION:
-            if _wants_final_ack(packet, found):
-                self.send_final_ack(packet, reason, now)
+            self._acks.send_final(packet, reason, now)
         elif found.flags & user.JOURNAL_ON_FAILURE and reason in (
             MessageClass.NACK_QUEUE_EXCEEDS_QUOTA,
             MessageClass.NACK_REACH_QUEUE_TIMEOUT,
@@ -364,7 +299,7 @@ class Arrivals:
 
     # Messages that only pass through.
 
-    def _forward(self, packet: bytes, found: Outline, place: _Place, now: Instant) -> None:
+    def _forward(self, packet: bytes, found: Outline, place: Place, now: Instant) -> None:
         """Send a message on towards its queue manager. [MQQB 3.1.5.8.2]"""
         identifier = packet[16:32] + packet[56:60]
         transactional = bool(found.flags & user.TRANSACTION)
@@ -387,124 +322,24 @@ class Arrivals:
         if reason is not None or queue is None:
             self._reject(packet, found, reason or MessageClass.NACK_BAD_DESTINATION_QUEUE, now)
             return
-        self._add_staged(queue, self._delivery.stage(queue, count_hop(packet), found), now)
+        counted = count_hop(packet)
+        self._add_staged(queue, self._delivery.stage(queue, counted, found), now)
+        self._trace(counted, now)
 
-    def _onward(self, place: _Place) -> LocalQueue | None:
+    def _trace(self, packet: bytes, now: Instant) -> None:
+        """Report a traced message that was taken, if reports are wanted here."""
+        if self._transfer.trace_reports and is_traced(packet):
+            report = arrival_report(packet, self._counters.identifier, now)
+            if report is not None:
+                self._delivery.post(*report, now)
+
+    def _onward(self, place: Place) -> LocalQueue | None:
         if place.queue is None and place.route is not None:
             try:
                 place.queue = self._table.outgoing(place.route)
             except MsmqError:
                 return None
         return place.queue
-
-    # Acknowledgments of transactional messages.
-
-    def _take_acknowledgment(self, packet: bytes, now: Instant) -> None:
-        """Heed an OrderAck or a FinalAck; anything else to the order queue is dropped."""
-        message = decode(packet)
-        assert isinstance(message, UserMessage)
-        ack = acknowledgment_in(message, self._counters.identifier)
-        if isinstance(ack, OrderAck):
-            self._outgoing.order_acked(ack.sequence, ack.number, now)
-        elif isinstance(ack, FinalAck):
-            self._outgoing.final_acked(ack.message, message.properties.message_class, now)
-
-    def send_order_acks(self, streams: list[Stream], now: Instant) -> None:
-        """Tell senders how far their sequences have come. [MQQB 3.1.6.9]"""
-        for stream in streams:
-            point = stream.sequence.order_ack_due(now)
-            self._streams.timers.set(stream, stream.sequence.next_wake_ms)
-            if point is None:
-                continue
-            packet = order_ack_packet(
-                OrderAck.up_to(point.id, point.number),
-                source=self._counters.identifier,
-                to=stream.return_address,
-                message_number=0,
-                sent_time_s=0,
-                reach_queue_within_s=REACH_QUEUE_DEFAULT_S,
-            )
-            self._delivery.post(_order_queue(stream.return_address), encode(packet), now)
-
-    def send_final_ack(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
-        """Tell the source of a transactional message how it ended (C-77). [MQQB 3.1.7.2.2]"""
-        found = outline(packet)
-        source = Guid(packet[16:32])
-        stream = self._streams.find(source, packet, found)
-        to = source if stream is None else stream.return_address
-        offset = transaction_offset(packet)
-        _, ordinal, timestamp, number, previous = transaction.LAYOUT.unpack_from(packet, offset)
-        message = MessageId(source, int.from_bytes(packet[56:60], "little"))
-        ack = FinalAck(SequenceId(ordinal, timestamp), number, previous, message)
-        carrier = final_ack_packet(
-            ack,
-            reason,
-            source=self._counters.identifier,
-            to=to,
-            message_number=0,
-            sent_time_s=0,
-            reach_queue_within_s=INFINITE_S,
-        )
-        self._delivery.post(_order_queue(to), encode(carrier), now)
-
-    # Places.
-
-    def _place(self, packet: bytes, found: Outline) -> _Place:
-        form = found.flags >> user.DESTINATION_SHIFT & 7
-        # Streams belong to a source, so it is part of what makes two destinations the same.
-        key = bytes((form,)) + packet[16:48] + found.destination
-        place = self._places.get(key)
-        if place is None:
-            place = self._places[key] = self._find_place(packet, found)
-        return place
-
-    def _find_place(self, packet: bytes, found: Outline) -> _Place:
-        place = _Place()
-        manager = Guid(packet[32:48])
-        place.local = manager in (NIL_GUID, self._counters.identifier)
-        match found.destination_name:
-            case DirectName(text):
-                self._find_direct(place, text)
-            case PrivateOnDestination(number):
-                if not place.local:
-                    place.route = PrivateFormatName(manager, number)
-                elif number == ORDER_QUEUE_NUMBER:
-                    place.is_order_queue = True
-                else:
-                    place.queue = self._or_none(
-                        lambda: self._table.find_format_name(
-                            PrivateFormatName(self._counters.identifier, number)
-                        )
-                    )
-            case PublicName(queue):
-                name = PublicFormatName(queue)
-                if place.local:
-                    place.queue = self._or_none(lambda: self._table.find_format_name(name))
-                else:
-                    place.route = name
-            case _:
-                pass
-        return place
-
-    def _find_direct(self, place: _Place, text: str) -> None:
-        """A direct name came to the computer it names, by whatever host name (C-79)."""
-        place.local = True
-        try:
-            queue = DirectFormatName.from_wire_text(text).queue
-        except IllegalName:
-            return
-        if isinstance(queue, SystemQueue):
-            return
-        if text.casefold().endswith(ORDER_QUEUE_PATH.casefold()):
-            place.is_order_queue = True
-            return
-        place.queue = self._or_none(lambda: self._table.find_here(queue))
-
-    def _or_none(self, find: Callable[[], LocalQueue]) -> LocalQueue | None:
-        try:
-            return find()
-        except MsmqError:
-            return None
 
     # Runs: neighbours for the same queue are put together.
 
@@ -534,7 +369,7 @@ class Arrivals:
         if queue is None:
             return
         if run:
-            self._delivery.put_received(queue, run, now)
+            self._plain.put_received(queue, run, now)
         if staged:
             self._delivery.put(queue, staged, now)
             if queue.role == "queue":
@@ -543,18 +378,3 @@ class Arrivals:
 
 def _sent_time_s(packet: bytes) -> int:
     return int.from_bytes(packet[52:56], "little")
-
-
-def _order_queue(to: Guid | str) -> FormatName:
-    if isinstance(to, str):
-        name = LocalQueueName(_ORDER_QUEUE_NAME, private=True)
-        return DirectFormatName(DirectProtocol.TCP, to, name)
-    return PrivateFormatName(Guid(to), ORDER_QUEUE_NUMBER)
-
-
-def _wants_final_ack(packet: bytes, found: Outline) -> bool:
-    if found.flags & (user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS):
-        return True
-    return is_transactional(packet) and bool(
-        packet[transaction_offset(packet)] & transaction.FINAL_ACK
-    )

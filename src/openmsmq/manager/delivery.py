@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Final
 
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.dead_letters import dead_letter_queue
 from openmsmq.manager.deadlines import Deadlines
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.lifetimes import is_near, travel_deadline_s
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.manager.reports import report_for
@@ -39,33 +39,9 @@ from openmsmq.wire.headers.message_properties import (
 from openmsmq.wire.headers.transaction import FINAL_ACK
 from openmsmq.wire.outline import Outline, outline, transaction_offset
 
-_UNUSUAL: Final = (
-    user.ADMIN_QUEUE | user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS | user.TRANSACTION
-)
-"""Flags of packets that cause more than their own arrival."""
-
 _STAMP: Final = struct.Struct("<II")
-_LIFETIMES: Final = struct.Struct("<12xI32xII")
-"""Time to reach the queue, time to be received, time of sending."""
 _FLAGS: Final = 60
-_KEY: Final = itemgetter(0)
-_VALUE: Final = itemgetter(1)
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
-
-
-def are_plain(packets: list[bytes], found: list[Outline]) -> bool:
-    """Whether packets cause nothing but their own arrival, and are all express or all not."""
-    delivery = found[0].flags & user.RECOVERABLE if found else 0
-    last = None
-    for packet, outlined in zip(packets, found, strict=True):
-        if outlined is last:
-            # It has the same outline because it has the same headers.
-            continue
-        last = outlined
-        flags = outlined.flags
-        if flags & _UNUSUAL or flags & user.RECOVERABLE != delivery or packet[48:52] != _NEVER:
-            return False
-    return bool(found)
 
 
 class Delivery:
@@ -162,132 +138,6 @@ class Delivery:
             ):
                 self._copy(self._table.system(SystemQueue.JOURNAL), packet, now)
         self._announce(queue, placed, now)
-
-    def put_alike(
-        self, queue: LocalQueue, packets: list[bytes], numbers: list[int], now: Instant
-    ) -> None:
-        """Stamp packets and put them: what `stamp`, `stage` and `put` do, in one pass.
-
-        Only for packets that `is_plain` says are plain, and that are all express or all not.
-        """
-        express = not packets[0][_FLAGS] & user.RECOVERABLE
-        arrival = self._counters.take_arrivals(len(packets))
-        identifier, sent_s, transactional = (
-            self._counters.identifier,
-            now.unix_s,
-            queue.properties.transactional,
-        )
-        entry_key, number, join, stamp = records.entry_key, queue.id, b"".join, _STAMP.pack
-        outgoing = queue.role == "outgoing"
-        facts, within, is_soon, deadline_s = b"", b"", False, INFINITE_S
-        near: list[tuple[int, int]] = []
-        lookup_ids: list[int] = []
-        placed: list[tuple[bytes, bytes]] = []
-        for message_number, packet in zip(numbers, packets, strict=True):
-            level = 0 if transactional else packet[2] & base.PRIORITY
-            lookup_id = (7 - level) << 56 | arrival
-            arrival += 1
-            if not facts or (outgoing and packet[12:16] != within):
-                within = packet[12:16]
-                within_s = int.from_bytes(within, "little") if outgoing else INFINITE_S
-                deadline_s = _deadline_s(sent_s, within_s)
-                is_soon = is_near(deadline_s, sent_s)
-                facts = records.encode_facts(EntryFacts(sent_s, deadline_s))
-            if is_soon:
-                near.append((lookup_id, deadline_s))
-            lookup_ids.append(lookup_id)
-            placed.append(
-                (
-                    entry_key(number, lookup_id),
-                    join(
-                        (
-                            facts,
-                            packet[:16],
-                            identifier,
-                            packet[32:52],
-                            stamp(sent_s, message_number),
-                            packet[60:],
-                        )
-                    ),
-                )
-            )
-        self._put_ready(queue, lookup_ids, placed, express=express)
-        for lookup_id, deadline_s in near:
-            self._note_deadline(queue, lookup_id, deadline_s, express=express)
-        if near:
-            self._ledger.when_done(lambda: self._watch(queue, near), lambda _: None)
-
-    def _watch(self, queue: LocalQueue, near: list[tuple[int, int]]) -> None:
-        for lookup_id, deadline_s in near:
-            self._deadlines.note(deadline_s, queue.id, lookup_id)
-
-    def put_received(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> None:
-        """Put packets of other queue managers that cause nothing but their own arrival.
-
-        They are all express or all not, and no lifetime of them ends.
-        """
-        express = not packets[0][_FLAGS] & user.RECOVERABLE
-        first = self._counters.take_arrivals(len(packets))
-        facts = records.encode_facts(EntryFacts(now.unix_s))
-        entry_key, number = records.entry_key, queue.id
-        levels = 0 if queue.properties.transactional else base.PRIORITY
-        lookup_ids = [
-            (7 - (packet[2] & levels)) << 56 | arrival
-            for arrival, packet in enumerate(packets, first)
-        ]
-        placed = [
-            (entry_key(number, lookup_id), facts + packet)
-            for lookup_id, packet in zip(lookup_ids, packets, strict=True)
-        ]
-        self._put_ready(queue, lookup_ids, placed, express=express)
-
-    def _put_ready(
-        self,
-        queue: LocalQueue,
-        lookup_ids: list[int],
-        placed: list[tuple[bytes, bytes]],
-        *,
-        express: bool,
-    ) -> None:
-        """Keep new entries of one kind, or give them to readers that wait."""
-        handed = 0
-        if queue.waiting and not queue.pending and not queue.properties.journaling:
-            placed.sort(key=_KEY)
-            lookup_ids.sort()
-            # They are stored and removed in one batch: sender and reader hear of it after one sync.
-            values = map(_VALUE, placed)
-            handed = self.hand_over(queue, list(zip(lookup_ids, values, strict=True)))
-        if handed and express:
-            del placed[:handed], lookup_ids[:handed]
-            handed = 0
-        self._ledger.put_many(placed, volatile=express)
-        for key, _ in placed[:handed]:
-            self._ledger.delete(key)
-        if handed < len(placed):
-            size = sum(len(value) for _, value in placed[handed:])
-            self._expect(queue, lookup_ids[handed:], size, express=express)
-
-    def _expect(
-        self, queue: LocalQueue, lookup_ids: list[int], size: int, *, express: bool
-    ) -> None:
-        """Count new entries in, and let readers have them when the turn is durable."""
-        count = len(lookup_ids)
-        size -= count * FACTS_BYTES
-        queue.count_many_in(lookup_ids, size, express=express)
-        queue.pending += count
-        if not express:
-            self._ledger.touch(queue)
-
-        def available() -> None:
-            queue.pending -= count
-            queue.became_available(min(lookup_ids))
-            self._news(queue)
-
-        def never_came(_: MsmqError) -> None:
-            queue.pending -= count
-            queue.count_many_out(lookup_ids, size, express=express)
-
-        self._ledger.when_done(available, never_came)
 
     def report_arrivals(self, sends: list[StagedSend], now: Instant) -> None:
         """Tell administration queues of messages that reached their queue."""
@@ -419,11 +269,12 @@ class Delivery:
     def give_back(self, queue: LocalQueue, lookup_id: int, value: bytes) -> None:
         """Let readers have an entry that was held."""
         queue.release(lookup_id)
-        self._news(queue)
+        self.news(queue)
         if value[4:8] != _NEVER:
             self._deadlines.note(records.deadline_of(value), queue.id, lookup_id)
 
-    def _news(self, queue: LocalQueue) -> None:
+    def news(self, queue: LocalQueue) -> None:
+        """Let whoever looks after a queue know that something became available in it."""
         if queue.role == "outgoing":
             self.ready[queue] = None
         else:
@@ -462,11 +313,12 @@ class Delivery:
         if facts.deadline_s != INFINITE_S and (
             queue.role != "outgoing" or is_near(facts.deadline_s, facts.arrived_time_s)
         ):
-            self._note_deadline(queue, lookup_id, facts.deadline_s, express=express)
+            self.note_deadline(queue, lookup_id, facts.deadline_s, express=express)
 
-    def _note_deadline(
+    def note_deadline(
         self, queue: LocalQueue, lookup_id: int, deadline_s: int, *, express: bool
     ) -> None:
+        """Write down for the clock when an entry expires."""
         put = self._ledger.put_volatile if express else self._ledger.put
         put(records.deadline_key(deadline_s, queue.id, lookup_id), b"")
 
@@ -479,7 +331,7 @@ class Delivery:
         ]
         for lookup_id, deadline_s in near:
             express = lookup_id in queue.express_ids
-            self._note_deadline(queue, lookup_id, deadline_s, express=express)
+            self.note_deadline(queue, lookup_id, deadline_s, express=express)
 
         def noted() -> None:
             for lookup_id, deadline_s in near:
@@ -501,7 +353,7 @@ class Delivery:
                 queue.became_available(lookup_id)
                 if deadline_s != INFINITE_S and (noted or is_near(deadline_s, now.unix_s)):
                     self._deadlines.note(deadline_s, queue.id, lookup_id)
-            self._news(queue)
+            self.news(queue)
 
         def never_came(_: MsmqError) -> None:
             queue.pending -= len(placed)
@@ -570,26 +422,6 @@ def message_number(packet: bytes) -> int:
 
 
 _SENDING_ROLES: Final = ("outgoing", "awaiting")
-
-NEAR_S: Final = 3600
-"""Deadlines of outgoing messages are noted in the store only when they are so near: most messages
-leave long before, and a note costs as much as a message."""
-
-
-def is_near(deadline_s: int, unix_s: int) -> bool:
-    """Whether a deadline of an outgoing message is noted in the store by now."""
-    return deadline_s - unix_s <= NEAR_S
-
-
-def travel_deadline_s(packet: bytes) -> int:
-    """Until when a message may travel (C-25)."""
-    reach_within_s, receive_within_s, sent_s = _LIFETIMES.unpack_from(packet)
-    return _deadline_s(sent_s, min(reach_within_s, receive_within_s))
-
-
-def _deadline_s(sent_s: int, within_s: int) -> int:
-    return INFINITE_S if within_s == INFINITE_S else min(sent_s + within_s, INFINITE_S - 1)
-
 
 _SOURCE_JOURNAL: Final = user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS
 _ADMIN_QUEUE: Final = user.ADMIN_QUEUE >> 8

@@ -20,7 +20,7 @@ from openmsmq.protocol.incoming_sequence import IncomingSequence
 from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader
 from openmsmq.storage.records import IncomingRecord
-from openmsmq.wire.headers import user
+from openmsmq.wire.headers import queue_names, user
 from openmsmq.wire.order_packets import ReturnAddress
 from openmsmq.wire.outline import Outline
 
@@ -73,7 +73,7 @@ class IncomingStreams:
         if stream is None:
             key = _key(packet, found)
             sequence = IncomingSequence(self._config, SequenceId(0, 0), 0)
-            stream = Stream(key, source, str(found.destination_name), "", sequence)
+            stream = Stream(key, source, queue_names.describe(found.destination_name), "", sequence)
             self._keep(stream)
         stream.direct_address = address if direct else ""
         return stream

@@ -21,9 +21,11 @@ from openmsmq.manager.history import History
 from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.order_acks import OrderAcks
 from openmsmq.manager.outgoing import OutgoingQueues
 from openmsmq.manager.outgoing_requests import OutgoingRequests
 from openmsmq.manager.outputs import Output
+from openmsmq.manager.plain_delivery import PlainDelivery
 from openmsmq.manager.queue_requests import QueueRequests
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.read_requests import ReadRequests
@@ -67,8 +69,9 @@ class QueueManager:
         self._housekeeping = Housekeeping(
             table, delivery, self._deadlines, counters, ledger, reader
         )
-        self.transfer = self._build_transfer(table, delivery, reader, now)
-        sending = Sending(config, table, delivery, counters)
+        plain = PlainDelivery(delivery, counters, ledger, self._deadlines)
+        self.transfer = self._build_transfer(table, delivery, plain, reader, now)
+        sending = Sending(config, table, delivery, plain, counters)
         self._reads = ReadRequests(
             config,
             table,
@@ -96,14 +99,20 @@ class QueueManager:
         self._handlers = self._all_handlers()
 
     def _build_transfer(
-        self, table: QueueTable, delivery: Delivery, reader: StoreReader, now: Instant
+        self,
+        table: QueueTable,
+        delivery: Delivery,
+        plain: PlainDelivery,
+        reader: StoreReader,
+        now: Instant,
     ) -> Transfer:
         config, ledger, counters = self.config, self._ledger, self._counters
         outgoing = OutgoingQueues(config.transfer, table, delivery, counters, ledger, reader)
         self._outgoing = outgoing
         streams = IncomingStreams(config.transfer, ledger, reader)
         history = History(config.transfer, ledger, reader, now)
-        arrivals = Arrivals(config, table, delivery, counters, outgoing, streams, history)
+        acks = OrderAcks(counters, delivery, outgoing, streams)
+        arrivals = Arrivals(config, table, delivery, plain, counters, acks, streams, history)
         return Transfer(
             config,
             delivery,
@@ -113,6 +122,7 @@ class QueueManager:
             streams,
             history,
             arrivals,
+            acks,
             self._housekeeping,
             now,
         )

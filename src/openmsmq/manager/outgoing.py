@@ -72,6 +72,18 @@ class OutgoingQueue:
         """Messages that arrived and whose final acknowledgment is awaited."""
         return self.queue.subqueues.get("")
 
+    @property
+    def is_unneeded(self) -> bool:
+        """Whether nothing would be lost with it."""
+        awaiting = self.awaiting
+        return (
+            not self.queue.count
+            and not self.queue.open_count
+            and not self.paused
+            and self.session is None
+            and (awaiting is None or not awaiting.count)
+        )
+
 
 class OutgoingQueues:
     """All outgoing queues: numbers their messages, and takes them out when they have arrived."""
@@ -164,12 +176,20 @@ class OutgoingQueues:
                 numbered.append(send)
                 continue
             if sequence.needs_renewal(empty):
+                if empty and sequence.id is not None:
+                    # Nothing of the old sequence is left that could be acknowledged.
+                    self._by_sequence.pop(int(sequence.id), None)
                 sequence.renew(self._counters.take_sequence(now))
             empty = False
             numbered.append(self._with_number(send, sequence))
         self._note_sequence(outgoing)
         self._write(outgoing)
-        self._ledger.when_done(lambda: None, lambda _: sequence.restore(*before))
+
+        def restore(_: MsmqError) -> None:
+            sequence.restore(*before)
+            self._note_sequence(outgoing)
+
+        self._ledger.when_done(lambda: None, restore)
         return numbered
 
     def _with_number(self, send: StagedSend, sequence: OutgoingSequence) -> StagedSend:

@@ -15,6 +15,7 @@ from openmsmq.model.errors import InvalidParameter, UnsupportedAccessMode
 from openmsmq.model.queue import OutgoingQueueState
 from openmsmq.protocol.explain import MessageStage, StuckFacts, explain
 from openmsmq.protocol.link import LinkState
+from openmsmq.storage import records
 
 _ACTIONS: Final = ("pause", "resume", "resend")
 
@@ -34,7 +35,12 @@ class OutgoingRequests:
         self, state: Connection, call: int, request: api.ListOutgoing, now: Instant
     ) -> None:
         """Show one outgoing queue, or all."""
-        wanted = [self._find(request.name)] if request.name else self._outgoing.all()
+        if request.name:
+            wanted = [self._find(request.name)]
+        else:
+            wanted = [
+                self._outgoing.of(queue) for queue in list(self._table) if queue.role == "outgoing"
+            ]
         reply = api.OutgoingQueues([self._status_of(outgoing, now) for outgoing in wanted])
         self._replies.answer(state.id, call, reply)
 
@@ -121,7 +127,7 @@ class OutgoingRequests:
         window = described.get("window")
         state = LinkState.IDLE if link is None else link.state
         retry_ms = None if link is None else link.retry_at_ms
-        since_s = status.resend_time_s - status.resend_interval_s
+        silent_s = (now.ticks_ms - unheard_ms) // 1000 if isinstance(unheard_ms, int) else 0
         return StuckFacts(
             neighbour=outgoing.queue.name if link is None else link.name,
             message_count=count,
@@ -136,10 +142,21 @@ class OutgoingRequests:
             retry_in_s=0 if retry_ms is None else max(retry_ms - now.ticks_ms, 0) // 1000,
             window=window if isinstance(window, int) else 0,
             in_flight_count=0 if session is None else session.in_flight_count,
-            silent_for_s=(now.ticks_ms - unheard_ms) // 1000 if isinstance(unheard_ms, int) else 0,
-            sent_s=max(now.unix_s - since_s, 0) if status.resend_time_s else 0,
+            silent_for_s=silent_s,
+            sent_s=self._sent_s(outgoing, silent_s, now),
             resend_in_s=max(status.resend_time_s - now.unix_s, 0),
         )
+
+    def _sent_s(self, outgoing: OutgoingQueue, silent_s: int, now: Instant) -> int:
+        """How long ago the first message left, or arrived if it waits for its end."""
+        status = outgoing.sequence.status(0)
+        if not outgoing.queue.count and outgoing.awaiting is not None:
+            first = next(outgoing.awaiting.rows(-1), None)
+            arrived_s = now.unix_s if first is None else records.place_of(first[1])[0]
+            return max(now.unix_s - arrived_s, 0)
+        if status.unacknowledged_count:
+            return max(now.unix_s - status.resend_time_s + status.resend_interval_s, 0)
+        return silent_s
 
     def _stage_of(self, outgoing: OutgoingQueue) -> MessageStage:
         first = next(outgoing.queue.rows(-1), None)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
-from openmsmq.manager.delivery import Delivery, are_plain
+from openmsmq.manager.delivery import Delivery
+from openmsmq.manager.plain_delivery import PlainDelivery, are_plain
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.transactions import numbered
@@ -32,11 +33,17 @@ class Sending:
     """Checks and stamps what applications send."""
 
     def __init__(
-        self, config: ManagerConfig, table: QueueTable, delivery: Delivery, counters: Counters
+        self,
+        config: ManagerConfig,
+        table: QueueTable,
+        delivery: Delivery,
+        plain: PlainDelivery,
+        counters: Counters,
     ) -> None:
         self._config = config
         self._table = table
         self._delivery = delivery
+        self._plain = plain
         self._counters = counters
 
     def put_new(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> list[int]:
@@ -44,7 +51,7 @@ class Sending:
         found = self._admitted(queue, packets, transactional=False)
         numbers = self._counters.take_messages(len(packets))
         if are_plain(packets, found):
-            self._delivery.put_alike(queue, packets, numbers, now)
+            self._plain.put_alike(queue, packets, numbers, now)
         else:
             sends = self._staged(queue, packets, found, numbers, now)
             self.put(queue, sends, now)

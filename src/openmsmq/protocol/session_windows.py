@@ -13,7 +13,6 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.limits import (
     PACKET_MAX_BYTES,
     RECOVERABLE_ACK_MAX_COUNT,
-    WINDOW_MAX_COUNT,
     WINDOW_RECOVERY_S,
 )
 from openmsmq.protocol.session_packets import USER_FLAGS_OFFSET
@@ -30,8 +29,8 @@ ACK_AFTER_BYTES: Final = SESSION_IN_FLIGHT_MAX_BYTES // 4
 UNSETTLED_MAX_COUNT: Final = 0x7FFF
 """Messages that arrived and still wait for their fate; whoever sends more overruns us. [ours]"""
 
-UNSETTLED_MAX_BYTES: Final = WINDOW_MAX_COUNT * PACKET_MAX_BYTES
-"""The same in bytes: a full window of the largest messages. [ours]"""
+UNSETTLED_MAX_BYTES: Final = 64 * PACKET_MAX_BYTES
+"""The same in bytes: the largest messages, as many as Windows has in flight. [ours]"""
 
 STORED_LAG_MAX_COUNT: Final = 0x3FFF
 """Recoverable messages sent since one that the peer never said to have stored. [ours]"""

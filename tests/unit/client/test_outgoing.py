@@ -19,13 +19,14 @@ from openmsmq.model.errors import (
     IllegalPropertySize,
     IllegalPropertyValue,
     LabelTooLong,
+    MissingConnectorType,
     MsmqError,
     PropertiesConflict,
 )
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.model.limits import INFINITE_S, PACKET_MAX_BYTES
 from openmsmq.model.message import TransactionFacts
-from openmsmq.model.names import parse_format_name
+from openmsmq.model.names import PathName, parse_format_name
 from openmsmq.wire import packets
 from openmsmq.wire.headers.security import BODY_ENCRYPTED, SecurityHeader
 from openmsmq.wire.outline import outline
@@ -49,6 +50,8 @@ bodies = st.binary(max_size=40) | st.text(st.characters(exclude_categories=["Cs"
 
 @st.composite
 def outgoing_messages(draw: st.DrawFn) -> OutgoingMessage:
+    connector_type = draw(guids)
+    dead_letter_queue = draw(st.none() | names.path_names().filter(is_plain).map(str))
     return OutgoingMessage(
         body=draw(bodies),
         label=draw(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))),
@@ -61,13 +64,19 @@ def outgoing_messages(draw: st.DrawFn) -> OutgoingMessage:
         reach_queue_within_s=draw(lifetimes),
         receive_within_s=draw(lifetimes),
         journal_on_failure=draw(st.booleans()),
+        dead_letter_queue=dead_letter_queue,
         journal_on_success=draw(st.booleans()),
         application_tag=draw(u32),
         extension=draw(st.binary(max_size=9)),
-        message_class=draw(u16),
+        message_class=0 if connector_type is None else draw(u16),
         trace_queue=draw(guids),
-        connector_type=draw(guids),
+        connector_type=connector_type,
     )
+
+
+def is_plain(path: PathName) -> bool:
+    """Whether a path name cannot be taken for a format name, and says its computer."""
+    return "=" not in str(path) and not path.is_local
 
 
 def builder() -> PacketBuilder:
@@ -99,7 +108,9 @@ def test_every_property_arrives(message: OutgoingMessage, transactional: bool) -
     assert found.acknowledge == message.acknowledge
     assert found.reach_queue_within_s == whole_seconds(message.reach_queue_within_s)
     assert found.receive_within_s == whole_seconds(message.receive_within_s)
-    assert found.journal_on_failure == message.journal_on_failure
+    named = message.dead_letter_queue is not None
+    assert found.journal_on_failure == (message.journal_on_failure or named)
+    assert found.dead_letter_queue == (message.dead_letter_queue or "")
     assert found.journal_on_success == message.journal_on_success
     assert found.application_tag == message.application_tag
     assert found.extension == message.extension
@@ -149,6 +160,17 @@ def test_an_open_queue_can_be_named_by_itself() -> None:
     assert str(found.admin_queue) == Answers.format_name
 
 
+@pytest.mark.parametrize(
+    ("queue", "path"),
+    [
+        (r"private$\failed", r"ALPHA\private$\failed"),
+        (r"DIRECT=OS:alpha\private$\failed", r"alpha\private$\failed"),
+    ],
+)
+def test_a_dead_letter_queue_is_kept_as_a_path_name(queue: str, path: str) -> None:
+    assert built(OutgoingMessage(dead_letter_queue=queue)).dead_letter_queue == path
+
+
 def test_a_message_can_be_correlated_by_its_identifier() -> None:
     identifier = MessageId(Guid(bytes(range(16))), 5)
     found = built(OutgoingMessage(correlation_id=identifier))
@@ -176,6 +198,10 @@ def test_a_body_type_of_ones_own_wins() -> None:
         ({"application_tag": 1 << 32}, IllegalPropertyValue, "application_tag"),
         ({"application_tag": -1}, IllegalPropertyValue, "application_tag"),
         ({"message_class": 1 << 16}, IllegalPropertyValue, "message_class"),
+        ({"message_class": 2}, MissingConnectorType, "connector_type"),
+        ({"dead_letter_queue": "a;b;c"}, IllegalPathName, "JOURNAL"),
+        ({"dead_letter_queue": "DIRECT=HTTP://a/msmq/b"}, IllegalPropertyValue, "path name"),
+        ({"dead_letter_queue": f"PUBLIC={Guid(bytes(16))}"}, IllegalPropertyValue, "path name"),
         ({"receive_within_s": -1}, IllegalPropertyValue, "receive_within_s"),
         ({"reach_queue_within_s": 1e12}, IllegalPropertyValue, "reach_queue_within_s"),
         ({"response_queue": "a=b"}, IllegalFormatName, "DIRECT"),
@@ -206,6 +232,11 @@ def test_a_received_message_tells_its_place_in_the_queue() -> None:
     found = built(OutgoingMessage(label="order"))
     assert (found.lookup_id, found.abort_count, found.move_count) == (77, 2, 3)
     assert found.arrived_time == datetime.fromtimestamp(1_700_000_000, UTC)
+    assert found.moved_time is None
+    moved = Entry(77, 1_700_000_000, 2, 3, found.packet_bytes, 1_700_000_005)
+    assert ReceivedMessage(moved, DEFAULT_FORMATTER).moved_time == datetime.fromtimestamp(
+        1_700_000_005, UTC
+    )
     assert found.sent_time == datetime.fromtimestamp(0, UTC)
     assert found.id == MessageId(Guid(bytes(16)), 0)
     assert "order" in repr(found)

@@ -37,6 +37,7 @@ EFFECTIVE = [
     api.Receive(1, cursor=3),
     api.Seek(1, "first"),
     api.Find(1, message_id=b""),
+    api.EndReceive(1, 2, True),
     api.Move(1, 2, 3),
     api.Purge(1),
     api.CreateQueue("q"),
@@ -50,12 +51,15 @@ EFFECTIVE = [
 HARMLESS = [
     api.Receive(1, peek=True),
     api.Receive(1, transaction=4),
+    api.Receive(1, lock=True),
+    api.EndReceive(1, 2, False),
     api.Seek(1, "first", peek=True),
     api.Find(1, message_id=b"", peek=True),
     api.Send(1, [b""], 4),
     api.Move(1, 2, 3, transaction=4),
     api.GetStatus(),
     api.GetQueue("q"),
+    api.GetNames("q"),
     api.ListQueues(),
     api.OpenQueue("q", 1),
     api.CloseQueue(1),
@@ -66,6 +70,9 @@ HARMLESS = [
     api.Cancel(1),
     api.Begin(),
     api.ListTransactions(),
+    api.ListOutgoing(),
+    api.ControlOutgoing("q", "pause"),
+    api.SetOnline(True),
     api.Hello(),
 ]
 

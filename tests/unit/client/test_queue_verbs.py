@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openmsmq.api import messages as api
-from openmsmq.client import queue_verbs
+from openmsmq.client import queue_verbs, read_verbs
 from openmsmq.client.context import ClientContext
 from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
 from openmsmq.client.formatters import DEFAULT_FORMATTER
@@ -16,7 +16,12 @@ from openmsmq.client.plans import Ahead, Collect, PlanRun, Until
 from openmsmq.client.queue import CursorHandle, QueueHandle
 from openmsmq.client.queue_verbs import SEND_MAX_COUNT, SENDS_AHEAD_MAX_COUNT
 from openmsmq.client.transactions import SINGLE_MESSAGE, TransactionHandle
-from openmsmq.model.errors import InsufficientResources, StaleHandle, TransactionSequence
+from openmsmq.model.errors import (
+    BufferOverflow,
+    InsufficientResources,
+    StaleHandle,
+    TransactionSequence,
+)
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.model.queue import AccessMode
 
@@ -45,28 +50,28 @@ def answer(run: PlanRun[Any], *outcomes: Any) -> Any:
 
 
 def test_a_queue_is_opened_once_for_each_access(queue: QueueHandle) -> None:
-    run = PlanRun(lambda: queue_verbs.receive(queue, 1.5))
+    run = PlanRun(lambda: read_verbs.receive(queue, 1.5))
     assert run.start() == api.OpenQueue(r"private$\q", AccessMode.RECEIVE)
     assert answer(run, OPENED) == api.Receive(5, 1, 1500)
-    again = PlanRun(lambda: queue_verbs.peek(queue))
+    again = PlanRun(lambda: read_verbs.peek(queue))
     assert again.start() == api.Receive(5, 1, None, True)
     sending = PlanRun(lambda: queue_verbs.send(queue, "x"))
     assert sending.start() == api.OpenQueue(r"private$\q", AccessMode.SEND)
 
 
 def test_a_queue_is_opened_again_on_a_new_connection(queue: QueueHandle) -> None:
-    run = PlanRun(lambda: queue_verbs.receive(queue))
+    run = PlanRun(lambda: read_verbs.receive(queue))
     run.start()
     answer(run, OPENED)
     queue.context.connected(WELCOME)
-    run = PlanRun(lambda: queue_verbs.receive(queue))
+    run = PlanRun(lambda: read_verbs.receive(queue))
     assert run.start() == api.OpenQueue(r"private$\q", AccessMode.RECEIVE)
 
 
 def test_a_handle_of_a_connection_that_was_replaced_meanwhile_is_not_kept(
     queue: QueueHandle,
 ) -> None:
-    run = PlanRun(lambda: queue_verbs.receive(queue))
+    run = PlanRun(lambda: read_verbs.receive(queue))
     run.start()
     queue.context.connected(WELCOME)
     answer(run, OPENED)
@@ -131,7 +136,7 @@ def test_an_iterable_is_not_begun_again_after_a_loss(queue: QueueHandle) -> None
 def test_a_message_for_a_reader_who_gave_up_goes_to_the_next(queue: QueueHandle) -> None:
     given_up = api.Receive(5, timeout_ms=None)
     queue.gave_up(given_up)
-    run = PlanRun(lambda: queue_verbs.receive(queue))
+    run = PlanRun(lambda: read_verbs.receive(queue))
     step = run.start()
     assert isinstance(step, Until)
     assert not step.condition()
@@ -146,7 +151,7 @@ def test_a_reader_who_gave_up_for_nothing_leaves_nothing(queue: QueueHandle) -> 
     given_up = api.Receive(5, timeout_ms=None)
     queue.gave_up(given_up)
     queue.keep(given_up, api.Failed(0xC00E0008, "cancelled"))
-    run = PlanRun(lambda: queue_verbs.receive(queue))
+    run = PlanRun(lambda: read_verbs.receive(queue))
     assert run.start() == api.OpenQueue(r"private$\q", AccessMode.RECEIVE)
 
 
@@ -174,17 +179,84 @@ def test_a_message_received_in_a_transaction_is_kept_for_that_one(queue: QueueHa
 
 def test_a_cursor_is_stale_on_another_connection(queue: QueueHandle) -> None:
     cursor = CursorHandle(queue, AccessMode.PEEK)
-    run = PlanRun(lambda: queue_verbs.cursor_next(cursor))
+    run = PlanRun(lambda: read_verbs.cursor_next(cursor))
     run.start()
     assert answer(run, OPENED) == api.CreateCursor(5)
     assert answer(run, api.CursorCreated(8)) == api.Receive(5, 1, 0, True, 8, False)
     assert answer(run, api.Entries([ENTRY])) is None
-    moving = PlanRun(lambda: queue_verbs.cursor_next(cursor))
+    moving = PlanRun(lambda: read_verbs.cursor_next(cursor))
     assert moving.start() == api.Receive(5, 1, 0, True, 8, True)
     queue.context.connected(WELCOME)
     with pytest.raises(StaleHandle):
-        PlanRun(lambda: queue_verbs.cursor_next(cursor)).start()
-    assert PlanRun(lambda: queue_verbs.cursor_close(cursor)).start() is None
+        PlanRun(lambda: read_verbs.cursor_next(cursor)).start()
+    assert PlanRun(lambda: read_verbs.cursor_close(cursor)).start() is None
+
+
+def locked(queue: QueueHandle) -> PlanRun[Any]:
+    """Lock a message, and begin to take it out."""
+    run = PlanRun(lambda: read_verbs.begin_receive(queue))
+    run.start()
+    assert answer(run, OPENED) == api.Receive(5, timeout_ms=None, lock=True)
+    assert answer(run, api.Entries([ENTRY])) is None
+    assert run.result.lookup_id == ENTRY.lookup_id
+    ending = PlanRun(lambda: read_verbs.end_receive(queue, run.result))
+    assert ending.start() == api.EndReceive(5, ENTRY.lookup_id, True)
+    return ending
+
+
+def test_a_locked_message_is_taken_out_once(queue: QueueHandle) -> None:
+    assert answer(locked(queue), api.Done()) is None
+    with pytest.raises(TransactionSequence, match="not locked"):
+        PlanRun(lambda: read_verbs.end_receive(queue, ENTRY.lookup_id)).start()
+
+
+def test_a_lock_whose_end_was_refused_is_still_there(queue: QueueHandle) -> None:
+    with pytest.raises(InsufficientResources):
+        answer(locked(queue), api.Failed(InsufficientResources.code, "full"))
+    again = PlanRun(lambda: read_verbs.end_receive(queue, ENTRY.lookup_id))
+    assert again.start() == api.EndReceive(5, ENTRY.lookup_id, True)
+
+
+@pytest.mark.parametrize("remove", [True, False])
+def test_a_lock_does_not_survive_its_connection(queue: QueueHandle, remove: bool) -> None:
+    ending = locked(queue)
+    queue.context.connected(WELCOME)
+    with pytest.raises(OutcomeUnknown, match="EndReceive"):
+        ending.lost(ConnectionLost("gone"))
+    late = PlanRun(lambda: read_verbs.end_receive(queue, ENTRY.lookup_id, remove=remove))
+    if remove:
+        with pytest.raises(StaleHandle, match="others may have received it"):
+            late.start()
+    else:
+        assert late.start() is None, "it has been given back already"
+
+
+def test_a_locked_message_for_a_reader_who_gave_up_goes_to_the_next_who_locks(
+    queue: QueueHandle,
+) -> None:
+    given_up = api.Receive(5, timeout_ms=None, lock=True)
+    queue.gave_up(given_up)
+    queue.keep(given_up, api.Entries([ENTRY]))
+    assert queue.take_kept(0) is None
+    run = PlanRun(lambda: read_verbs.begin_receive(queue))
+    assert run.start() is None
+    assert run.result.body == "late"
+    ending = PlanRun(lambda: read_verbs.end_receive(queue, run.result))
+    assert ending.start() == api.EndReceive(5, ENTRY.lookup_id, True)
+
+
+def test_a_cursor_that_met_too_large_a_body_stands_there(queue: QueueHandle) -> None:
+    cursor = CursorHandle(queue, AccessMode.PEEK)
+    run = PlanRun(lambda: read_verbs.cursor_next(cursor, body_max_bytes=3))
+    run.start()
+    answer(run, OPENED)
+    assert answer(run, api.CursorCreated(8)) == api.Receive(
+        5, 1, 0, True, 8, False, body_max_bytes=3
+    )
+    with pytest.raises(BufferOverflow):
+        answer(run, api.Failed(BufferOverflow.code, "9 bytes"))
+    moving = PlanRun(lambda: read_verbs.cursor_next(cursor))
+    assert moving.start() == api.Receive(5, 1, 0, True, 8, True)
 
 
 def test_a_transaction_is_good_for_its_connection_only(queue: QueueHandle) -> None:

@@ -54,6 +54,12 @@ def office() -> Office:
         (api.Receive(2, peek=True, next=True), "MQ_ERROR_ILLEGAL_CURSOR_ACTION"),
         (api.Receive(2, transaction=77), "MQ_ERROR_TRANSACTION_SEQUENCE"),
         (api.Receive(5, transaction=-1), "MQ_ERROR_TRANSACTION_SEQUENCE"),
+        (api.Receive(2, lock=True, peek=True), "MQ_ERROR_INVALID_PARAMETER"),
+        (api.Receive(3, lock=True), "MQ_ERROR_ACCESS_DENIED"),
+        (api.Receive(2, body_max_bytes=-1), "MQ_ERROR_INVALID_PARAMETER"),
+        (api.EndReceive(99, NOT_THERE, True), "MQ_ERROR_INVALID_HANDLE"),
+        (api.EndReceive(2, NOT_THERE, True), "MQ_ERROR_TRANSACTION_SEQUENCE"),
+        (api.Seek(2, "first", allow_peek=True), "MQ_ERROR_INVALID_PARAMETER"),
         (api.Seek(2, "first"), "MQ_ERROR_MESSAGE_NOT_FOUND"),
         (api.Seek(2, "last"), "MQ_ERROR_MESSAGE_NOT_FOUND"),
         (api.Seek(2, "next", -(1 << 60)), "MQ_ERROR_MESSAGE_NOT_FOUND"),
@@ -188,6 +194,16 @@ def test_only_received_messages_are_journaled(office: Office) -> None:
     assert office.bodies(ORDERS + ";journal") == [b"one", b"two"]
 
 
+def test_what_is_received_from_a_subqueue_is_not_journaled(office: Office) -> None:
+    """A subqueue has no journal, and what happens in it does not happen in its queue."""
+    office.ok(api.ChangeQueue(ORDERS, journaling=True))
+    office.send(b"one")
+    target = office.open(ORDERS + ";sub", AccessMode.MOVE)
+    office.ok(api.Move(office.open(), office.lookup_ids()[0], target))
+    office.ok(api.Receive(office.open(ORDERS + ";sub")))
+    assert office.bodies(ORDERS + ";journal") == []
+
+
 def test_a_sender_gets_copies_and_acknowledgments_as_it_wished(office: Office) -> None:
     wishes = {"admin_queue": ADMIN_NAME, "acknowledge": 0xF}
     office.send(b"one", journal_on_success=True, **wishes)
@@ -206,7 +222,6 @@ def test_a_sender_gets_copies_and_acknowledgments_as_it_wished(office: Office) -
     [
         r"OS:ALPHA\private$\no",
         r"OS:ALPHA\system$;deadletter",
-        r"OS:BETA\private$\a",
         r"OS:ALPHA\private$\ledger",
         r"OS:ALPHA\private$\orders;new",
         "nonsense",
@@ -514,7 +529,9 @@ def test_a_message_moves_to_a_subqueue_and_back_and_keeps_its_lookup_identifier(
     assert (office.bodies(), office.bodies(sub)) == ([b"two"], [b"one"])
     assert office.lookup_ids(sub) == [first]
     [entry] = office.ok(api.Receive(office.open(sub), peek=True)).entries
-    assert entry.move_count == 1
+    assert (entry.move_count, entry.moved_time_s) == (1, START_S)
+    [other] = office.ok(api.Receive(office.open(), peek=True)).entries
+    assert (other.move_count, other.moved_time_s) == (0, 0)
     office.ok(api.Move(office.open(sub), first, office.open(ORDERS, AccessMode.MOVE)))
     assert office.bodies() == [b"one", b"two"]
     assert office.lookup_ids() == [first, second]

@@ -16,6 +16,10 @@ from tests.property.driver import Driver
 from tests.strategies.messages import Draft
 from tests.unit.manager.office import LEDGER, ORDERS, START_S, Office
 
+ONE = "01020304-0506-0708-090a-0b0c0d0e0f10"
+DIRECT_A = r"DIRECT=OS:.\private$\a"
+UNSUPPORTED = "MQ_ERROR_UNSUPPORTED_FORMATNAME_OPERATION"
+
 
 @pytest.fixture
 def office() -> Office:
@@ -33,6 +37,8 @@ def office() -> Office:
         (api.CreateQueue("system$;deadletter"), "MQ_ERROR_ILLEGAL_QUEUE_PATHNAME"),
         (api.CreateQueue("public"), "MQ_ERROR_NO_DS"),
         (api.CreateQueue(r"beta\private$\a"), "MQ_ERROR_REMOTE_MACHINE_NOT_AVAILABLE"),
+        (api.CreateQueue(r"private$\order_queue$"), "MQ_ERROR_ACCESS_DENIED"),
+        (api.CreateQueue(r"private$\NOTIFY_QUEUE$"), "MQ_ERROR_ACCESS_DENIED"),
         (api.CreateQueue(r"private$\a", label="x" * 125), "MQ_ERROR_ILLEGAL_PROPERTY_VALUE"),
         (api.CreateQueue(r"private$\a", quota_kb=-1), "MQ_ERROR_ILLEGAL_PROPERTY_VALUE"),
         (api.CreateQueue(r"private$\a", quota_kb=1 << 32), "MQ_ERROR_ILLEGAL_PROPERTY_VALUE"),
@@ -47,6 +53,7 @@ def office() -> Office:
         (api.DeleteQueue(ORDERS + ";sub"), "MQ_ERROR_QUEUE_NOT_FOUND"),
         (api.DeleteQueue(ORDERS + ";journal"), "MQ_ERROR_ACCESS_DENIED"),
         (api.DeleteQueue("system$;deadxact"), "MQ_ERROR_ACCESS_DENIED"),
+        (api.DeleteQueue(f"DL={ONE}"), "MQ_ERROR_UNSUPPORTED_FORMATNAME_OPERATION"),
         (api.GetQueue(r"private$\no"), "MQ_ERROR_QUEUE_NOT_FOUND"),
         (api.GetQueue(ORDERS + ";sub"), "MQ_ERROR_QUEUE_NOT_FOUND"),
         (api.GetQueue("DIRECT=nonsense"), "MQ_ERROR_ILLEGAL_FORMATNAME"),
@@ -57,6 +64,13 @@ def office() -> Office:
         (api.OpenQueue(ORDERS + ";journal", AccessMode.SEND), "MQ_ERROR_ACCESS_DENIED"),
         (api.OpenQueue(ORDERS + ";journal", AccessMode.MOVE), "MQ_ERROR_ACCESS_DENIED"),
         (api.OpenQueue("system$;deadletter", AccessMode.SEND), "MQ_ERROR_ACCESS_DENIED"),
+        (api.OpenQueue("DIRECT=nonsense", AccessMode.SEND), "MQ_ERROR_ILLEGAL_FORMATNAME"),
+        (api.OpenQueue(f"DL={ONE}", AccessMode.RECEIVE), UNSUPPORTED),
+        (api.OpenQueue("MULTICAST=234.1.1.1:80", AccessMode.PEEK), UNSUPPORTED),
+        (api.OpenQueue("DIRECT=HTTP://alpha/msmq/a", AccessMode.RECEIVE), UNSUPPORTED),
+        (api.OpenQueue(f"{DIRECT_A},{DIRECT_A}", AccessMode.RECEIVE), UNSUPPORTED),
+        (api.OpenQueue(f"MACHINE={ONE};DEADLETTER", AccessMode.SEND), UNSUPPORTED),
+        (api.OpenQueue(f"PRIVATE={ONE}\\10;JOURNAL", AccessMode.SEND), UNSUPPORTED),
         (api.OpenQueue(ORDERS, AccessMode.PEEK_ADMIN), "MQ_ERROR_UNSUPPORTED_ACCESS_MODE"),
         (api.OpenQueue(ORDERS, AccessMode.RECEIVE_ADMIN), "MQ_ERROR_UNSUPPORTED_ACCESS_MODE"),
         (api.OpenQueue(ORDERS, 3), "MQ_ERROR_INVALID_PARAMETER"),

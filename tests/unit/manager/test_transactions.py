@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from openmsmq.api import messages as api
+from openmsmq.manager.housekeeping import SLICE_ROWS
 from openmsmq.manager.outputs import Persist
+from openmsmq.model.clock import Instant
 from openmsmq.model.queue import AccessMode
 from openmsmq.storage.port import StoreFull
 from openmsmq.wire.headers.transaction import TransactionHeader
 from tests.strategies.messages import Draft
-from tests.unit.manager.office import LEDGER, ORDERS, Office, bodies, error_name, message
+from tests.unit.manager.office import LEDGER, ORDERS, START_S, Office, bodies, error_name, message
 
 ADMIN = r"private$\admin"
 ADMIN_NAME = r"OS:ALPHA\private$\admin"
@@ -79,7 +81,7 @@ def test_a_received_message_is_locked_until_the_transaction_ends(office: Office)
     assert office.error(api.Seek(handle, "current", lookup_id)) == locked
     target = office.open(LEDGER + ";sub", AccessMode.MOVE)
     assert office.error(api.Move(handle, lookup_id, target)) == locked
-    assert bodies(office.ok(api.Seek(handle, "current", lookup_id, peek=True))) == [b"one"]
+    assert office.error(api.Seek(handle, "current", lookup_id, peek=True)) == USAGE
     office.ok(api.Abort(work))
     [entry] = office.ok(api.Receive(handle, peek=True)).entries
     assert (entry.lookup_id, entry.abort_count) == (lookup_id, 1)
@@ -87,6 +89,64 @@ def test_a_received_message_is_locked_until_the_transaction_ends(office: Office)
     office.ok(api.Receive(handle, transaction=work))
     office.ok(api.Commit(work))
     assert office.ok(api.GetQueue(LEDGER)).queues[0].message_count == 0
+
+
+def _reads(handle: int, cursor: int, lookup_id: int, identifier: bytes) -> list[api.AnyRequest]:
+    """All ways to look at the first message of a queue."""
+    return [
+        api.Receive(handle, peek=True),
+        api.Receive(handle, 10, peek=True),
+        api.Receive(handle, peek=True, cursor=cursor),
+        api.Receive(handle, peek=True, cursor=cursor),
+        api.Seek(handle, "first", peek=True),
+        api.Seek(handle, "previous", lookup_id + 1, peek=True),
+        api.Seek(handle, "next", lookup_id - 1, peek=True),
+        api.Seek(handle, "current", lookup_id, peek=True),
+        api.Find(handle, identifier, peek=True),
+    ]
+
+
+def test_others_see_what_a_transaction_holds_if_it_lets_them(office: Office) -> None:
+    [number] = office.send(b"one", name=LEDGER, receive_within_s=60)
+    identifier = bytes(office.driver.manager.identifier) + number.to_bytes(4, "little")
+    handle = office.open(LEDGER)
+    [lookup_id] = office.lookup_ids(LEDGER)
+    for allow_peek in (True, False, True):
+        cursor = office.ok(api.CreateCursor(handle)).cursor
+        work = office.begin()
+        taken = api.Seek(handle, "current", lookup_id, transaction=work, allow_peek=allow_peek)
+        office.ok(taken)
+        for read in _reads(handle, cursor, lookup_id, identifier):
+            reply = office.ask(read)
+            seen = bodies(reply) if isinstance(reply, api.Entries) else []
+            assert seen == ([b"one"] if allow_peek else []), read
+        assert office.error(api.Receive(handle)) == "MQ_ERROR_IO_TIMEOUT"
+        office.ok(api.Abort(work))
+    work = office.begin()
+    office.ok(api.Seek(handle, "first", transaction=work, allow_peek=True))
+    office.pass_time(60)
+    assert office.bodies(LEDGER) == [b"one"], "it does not expire while it is held"
+    office.ok(api.Purge(handle))
+    assert office.bodies(LEDGER) == [], "it was purged"
+    office.ok(api.Commit(work))
+    assert office.ok(api.GetQueue(LEDGER)).queues[0].message_count == 0
+
+
+def test_a_held_message_that_others_see_is_left_to_its_transaction(office: Office) -> None:
+    """Even while so many messages expire that a read meets some whose time is up."""
+    office.send(b"one", name=LEDGER, receive_within_s=5)
+    crowd = Draft(receive_within_s=5, recoverable=False).packet()
+    office.ok(api.Send(office.open(ORDERS, AccessMode.SEND), [crowd] * (2 * SLICE_ROWS + 1)))
+    handle, work = office.open(LEDGER), office.begin()
+    office.ok(api.Seek(handle, "first", transaction=work, allow_peek=True))
+    office.driver.now = Instant(5000, START_S + 5)
+    assert bodies(office.ok(api.Receive(handle, peek=True))) == [b"one"]
+    assert office.ok(api.GetQueue(LEDGER)).queues[0].message_count == 1
+
+
+def test_a_distributed_transaction_is_refused(office: Office) -> None:
+    assert office.error(api.Begin(distributed=True)) == "MQ_ERROR_DTC_CONNECT"
+    assert office.ok(api.GetStatus()).transaction_count == 0
 
 
 def test_a_move_in_a_transaction_happens_when_it_commits(office: Office) -> None:

@@ -40,7 +40,7 @@ from openmsmq.wire.packets import (
 LOCAL: Final = Guid(b"local queue mana")
 PEER: Final = Guid(b"the other manage")
 STRANGER: Final = Guid(b"somebody else!!!")
-CONFIG: Final = TransferConfig()
+CONFIG: Final = TransferConfig(window=64)
 ADDRESS: Final = "192.0.2.7"
 REFUSED: Final = InternalHeader(internal.REFUSED)
 

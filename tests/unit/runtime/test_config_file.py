@@ -3,14 +3,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openmsmq.protocol.config import TransferConfig
 from openmsmq.runtime import limits
+from openmsmq.runtime.config_errors import ConfigError
 from openmsmq.runtime.config_file import (
     DEFAULTS,
-    ConfigError,
+    PARAMETERS,
     ServerConfig,
     configuration_table,
     default_name,
@@ -193,3 +196,91 @@ def test_the_defaults_of_the_store_are_its_own():
 def test_the_example_configuration_is_valid():
     config = load_config({}, {}, str(ROOT / "examples/openmsmq.toml"))
     assert config.name == "ALPHA"
+
+
+# Tables.
+
+
+def table_rows() -> dict[str, str]:
+    page = (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")
+    _, _, rest = page.partition("| Key | Default | Meaning |\n|---|---|---|\n")
+    lines = rest.partition("\n\n")[0].splitlines()
+    return dict(line.strip("| ").split(" | ")[:2] for line in lines)
+
+
+def test_the_reference_page_has_every_parameter_with_its_default():
+    assert table_rows() == {
+        f"`{name}`": json.dumps(parameter.default) for name, parameter in PARAMETERS.items()
+    }
+
+
+def test_every_setting_of_the_transfer_can_be_made_in_the_file():
+    in_tables = {parameter.field for parameter in PARAMETERS.values()} | {"hosts", "next_hops"}
+    assert in_tables >= {field.name for field in msgspec.structs.fields(TransferConfig)}
+    assert not in_tables & set(DEFAULTS)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(PARAMETERS)), st.integers(1, 65_535) | st.booleans()))
+def test_a_parameter_takes_a_value_of_its_kind_and_no_other(tmp_path_factory, values):
+    file = tmp_path_factory.mktemp("config") / "openmsmq.toml"
+    lines = ["[parameters]", *(f"{name} = {json.dumps(it)}" for name, it in values.items())]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    wrong = [name for name, it in values.items() if type(PARAMETERS[name].default) is not type(it)]
+    if wrong:
+        with pytest.raises(ConfigError, match=r"openmsmq.toml: \[parameters\] (\w+) = ") as caught:
+            load_config({"data": "d"}, {}, str(file))
+        assert any(f"{name} = " in str(caught.value) for name in wrong)
+        return
+    config = load_config({"data": "d"}, {}, str(file))
+    found = {
+        name: getattr(config, parameter.field, None)
+        if hasattr(config, parameter.field)
+        else getattr(config.parameters, parameter.field)
+        for name, parameter in PARAMETERS.items()
+    }
+    assert found == {name: it.default for name, it in PARAMETERS.items()} | values
+
+
+def test_hosts_and_next_hops_are_one_or_a_list(file):
+    file.write_text(
+        'data = "d"\n[hosts]\nBeta = "10.0.0.7"\n"gamma.example.org" = ["10.0.1.7", "::1"]\n'
+        '[next_hops]\n"{2D2C0F6E-6F3C-4F0E-9A53-0F5D1A7F3B11}" = ["BETA", "10.0.1.7"]\n',
+        encoding="utf-8",
+    )
+    parameters = load_config({}, {}, str(file)).parameters
+    assert parameters.hosts == {"beta": ("10.0.0.7",), "gamma.example.org": ("10.0.1.7", "::1")}
+    assert parameters.next_hops == {"2d2c0f6e-6f3c-4f0e-9a53-0f5d1a7f3b11": ("BETA", "10.0.1.7")}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[parameters]\nMaxUnackedPackets = 3", "'MaxUnackedPackets'; did you mean 'MaxUnackedP"),
+        (
+            "[parameters]\nMaxUnackedPacket = 0",
+            "MaxUnackedPacket = 0 is wrong: expected `int` >= 1",
+        ),
+        ("[parameters]\nTryConnectInterval = -1", "TryConnectInterval = -1 is wrong"),
+        ("[parameters]\nCleanupInterval = 4294967296", "CleanupInterval = 4294967296 is wrong"),
+        ("[parameters]\nMsmqIpPort = 65536", "MsmqIpPort = 65536 is wrong"),
+        ("parameters = 3", "begin it with a line [parameters]"),
+        ("[parametres]\nMsmqIpPort = 1", "'parametres'; did you mean 'parameters'"),
+        ("window = 3", "there is no option 'window'"),
+        ("session_port = 3", "there is no option 'session_port'"),
+        ('[hosts]\nBETA = "gamma"', "BETA = 'gamma' is wrong: 'gamma' is not an IP address"),
+        ("[hosts]\nBETA = 7", "BETA = 7 is wrong: give an IP address"),
+        ("[hosts]\nBETA = []", "BETA = [] is wrong: give an IP address"),
+        ('[hosts]\nBETA = "10.0.0.1"\nBeta = "10.0.0.2"', "Beta is there twice"),
+        ('[next_hops]\nBETA = "10.0.0.1"', "the identifier of a queue manager is wanted"),
+        (
+            '[next_hops]\n"2d2c0f6e-6f3c-4f0e-9a53-0f5d1a7f3b11" = [""]',
+            "[''] is wrong: give a host name",
+        ),
+    ],
+)
+def test_a_wrong_table_is_named_with_its_place(file, text, words):
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_config({"data": "d"}, {}, str(file))
+    assert str(caught.value).startswith(str(file))
+    assert words in str(caught.value)

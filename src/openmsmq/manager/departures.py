@@ -1,0 +1,164 @@
+"""Departures: which messages of an outgoing queue leave next, and what becomes of them."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import Final, TypeAlias
+
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.delivery import Delivery
+from openmsmq.manager.outgoing import IN_TRANSIT, OutgoingQueue, OutgoingQueues, is_transactional
+from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.traces import departure_report
+from openmsmq.model.clock import Instant
+from openmsmq.model.identity import SequenceId, SequencePoint
+from openmsmq.model.message import MessageClass
+from openmsmq.protocol.config import TransferConfig
+from openmsmq.protocol.session import Session, SessionState, Token
+from openmsmq.storage import records
+from openmsmq.storage.records import FACTS_BYTES
+from openmsmq.wire.extensions import without_extensions
+from openmsmq.wire.headers import transaction, user
+from openmsmq.wire.outline import transaction_offset
+
+DISPATCH_BYTES: Final = 4 * 1024 * 1024
+"""How many bytes of one queue are read from the store at a time."""
+
+_KIND: Final = FACTS_BYTES + 62
+_TRANSACTIONAL: Final = user.TRANSACTION >> 16
+_SOURCE: Final = slice(FACTS_BYTES + 16, FACTS_BYTES + 32)
+_JOURNAL_BYTE: Final = 61
+_JOURNAL_ON_FAILURE: Final = user.JOURNAL_ON_FAILURE >> 8
+
+Transit: TypeAlias = tuple[OutgoingQueue, int, bytes]
+"""A message on its way, as a session knows it: its queue, lookup id and entry."""
+
+
+class Departures:
+    """Hands messages to sessions and hears what became of them."""
+
+    def __init__(
+        self,
+        config: TransferConfig,
+        delivery: Delivery,
+        counters: Counters,
+        outgoing: OutgoingQueues,
+    ) -> None:
+        self._config = config
+        self._delivery = delivery
+        self._counters = counters
+        self._outgoing = outgoing
+
+    def send_some(self, outgoing: OutgoingQueue, session: Session, now: Instant) -> bool:
+        """Send what the window takes; says whether more may be there to send."""
+        queue = outgoing.queue
+        room = session.room
+        rows = queue.front(room, min(session.room_bytes, DISPATCH_BYTES))
+        if not rows:
+            return False
+        rows = self._without_expired(outgoing, rows, now)
+        tokens: list[Token] = []
+        packets: list[bytes] = []
+        taken: list[Row] = []
+        blocked = False
+        for row in rows:
+            packet = row[1][FACTS_BYTES:]
+            transactional = is_transactional(packet)
+            own = packet[16:32] == self._counters.identifier
+            if own and packet[_JOURNAL_BYTE] & _JOURNAL_ON_FAILURE:
+                packet = without_extensions(packet)
+            if own and transactional:
+                placed = self._in_sequence(outgoing, row, packet, now)
+                if placed is None:
+                    blocked = True
+                    break
+                packet = placed
+                outgoing.in_flight.add(row[0])
+            taken.append(row)
+            tokens.append((outgoing, row[0], row[1]))
+            packets.append(packet)
+        if taken:
+            queue.hold(taken, IN_TRANSIT)
+            session.send(tokens, packets, now)
+            self._trace(packets, session.address, now)
+        return not blocked and session.state is SessionState.OPEN
+
+    def _trace(self, packets: list[bytes], address: str, now: Instant) -> None:
+        """Report traced messages that left, if reports are wanted here."""
+        if not self._config.trace_reports:
+            return
+        for packet in packets:
+            report = departure_report(packet, address, self._counters.identifier, now)
+            if report is not None:
+                self._delivery.post(*report, now)
+
+    def _without_expired(self, outgoing: OutgoingQueue, rows: list[Row], now: Instant) -> list[Row]:
+        """Take out messages that are too late; not every deadline is noted for the clock."""
+        expired = [row for row in rows if records.deadline_of(row[1]) <= now.unix_s]
+        if not expired:
+            return rows
+        queue = outgoing.queue
+        queue.hold_all(expired, BEING_REMOVED)
+        self._delivery.end(queue, expired, MessageClass.NACK_REACH_QUEUE_TIMEOUT, now)
+        self.ended(queue, [lookup_id for lookup_id, _ in expired])
+        gone = set(map(itemgetter(0), expired))
+        return [row for row in rows if row[0] not in gone]
+
+    def _in_sequence(
+        self, outgoing: OutgoingQueue, row: Row, packet: bytes, now: Instant
+    ) -> bytes | None:
+        """Give one of our transactional messages ready to leave (C-69); None if it has to wait."""
+        sequence = outgoing.sequence
+        offset = transaction_offset(packet)
+        flags, ordinal, timestamp, number, _ = transaction.LAYOUT.unpack_from(packet, offset)
+        point = SequencePoint(SequenceId(ordinal, timestamp), number, 0)
+        if not sequence.can_send and not sequence.is_outstanding(row[0]):
+            return None
+        previous = sequence.previous_of(number)
+        sequence.sent(point, row[0], now)
+        header = transaction.LAYOUT.pack(flags, ordinal, timestamp, number, previous)
+        return b"".join((packet[:offset], header, packet[offset + transaction.FIXED_SIZE :]))
+
+    def give_back(self, queue: LocalQueue, lookup_id: int, value: bytes, now: Instant) -> None:
+        """Let an entry be sent again, unless it was purged meanwhile."""
+        if queue.held.get(lookup_id) != IN_TRANSIT:
+            return
+        reason = queue.doomed.pop(lookup_id, None)
+        if reason is None:
+            self._delivery.give_back(queue, lookup_id, value)
+            return
+        self._outgoing.of(queue).sequence.gone(lookup_id)
+        queue.hold_all([(lookup_id, value)], BEING_REMOVED)
+        self._delivery.end(queue, [(lookup_id, value)], reason, now)
+
+    def acknowledged(self, tokens: list[Transit], now: Instant) -> None:
+        """The neighbour has these; a transactional one waits on for its destination."""
+        delivered: dict[OutgoingQueue, list[Row]] = {}
+        own = self._counters.identifier
+        for outgoing, lookup_id, value in tokens:
+            if outgoing.queue.held.get(lookup_id) != IN_TRANSIT:
+                continue
+            if value[_KIND] & _TRANSACTIONAL and value[_SOURCE] == own:
+                outgoing.in_flight.discard(lookup_id)
+            else:
+                delivered.setdefault(outgoing, []).append((lookup_id, value))
+        for outgoing, rows in delivered.items():
+            outgoing.queue.hold_all(rows, BEING_REMOVED)
+            self._delivery.delivered(outgoing.queue, rows, now)
+
+    def ended(self, queue: LocalQueue, lookup_ids: list[int]) -> None:
+        """Entries are gone for another reason: their places in the sequence are bridged."""
+        if queue.role == "outgoing":
+            sequence = self._outgoing.of(queue).sequence
+            for lookup_id in lookup_ids:
+                sequence.gone(lookup_id)
+
+    def send_again(self, outgoing: OutgoingQueue, now: Instant) -> None:
+        """Let everything be sent again that the destination has not acknowledged."""
+        queue = outgoing.queue
+        for lookup_id in outgoing.sequence.outstanding():
+            if lookup_id in outgoing.in_flight:
+                continue
+            value = queue.entry(lookup_id)
+            if value is not None:
+                self.give_back(queue, lookup_id, value, now)

@@ -1,0 +1,100 @@
+"""Acknowledgments of transactional messages: those that come, and those we owe. [MQQB 3.1.5.6]"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.delivery import Delivery
+from openmsmq.manager.incoming import IncomingStreams, Stream
+from openmsmq.manager.outgoing import OutgoingQueues
+from openmsmq.model.clock import Instant
+from openmsmq.model.identity import Guid, MessageId, SequenceId
+from openmsmq.model.limits import INFINITE_S, REACH_QUEUE_DEFAULT_S
+from openmsmq.model.message import MessageClass
+from openmsmq.model.names import (
+    DirectFormatName,
+    DirectProtocol,
+    FormatName,
+    LocalQueueName,
+    PrivateFormatName,
+)
+from openmsmq.wire.acknowledgments import ORDER_QUEUE_NUMBER, FinalAck, OrderAck
+from openmsmq.wire.headers import transaction
+from openmsmq.wire.order_packets import acknowledgment_in, final_ack_packet, order_ack_packet
+from openmsmq.wire.outline import outline, transaction_offset
+from openmsmq.wire.packets import UserMessage, decode, encode
+
+_ORDER_QUEUE_NAME: Final = "order_queue$"
+
+
+class OrderAcks:
+    """Heeds order and final acknowledgments, and sends them."""
+
+    def __init__(
+        self,
+        counters: Counters,
+        delivery: Delivery,
+        outgoing: OutgoingQueues,
+        streams: IncomingStreams,
+    ) -> None:
+        self._counters = counters
+        self._delivery = delivery
+        self._outgoing = outgoing
+        self._streams = streams
+        delivery.send_final_ack = self.send_final
+
+    def take(self, packet: bytes, now: Instant) -> None:
+        """Heed an OrderAck or a FinalAck; anything else to the order queue is dropped."""
+        message = decode(packet)
+        assert isinstance(message, UserMessage)
+        ack = acknowledgment_in(message, self._counters.identifier)
+        if isinstance(ack, OrderAck):
+            self._outgoing.order_acked(ack.sequence, ack.number, now)
+        elif isinstance(ack, FinalAck):
+            self._outgoing.final_acked(ack.message, message.properties.message_class, now)
+
+    def send_due(self, streams: list[Stream], now: Instant) -> None:
+        """Tell senders how far their sequences have come. [MQQB 3.1.6.9]"""
+        for stream in streams:
+            point = stream.sequence.order_ack_due(now)
+            self._streams.timers.set(stream, stream.sequence.next_wake_ms)
+            if point is None:
+                continue
+            packet = order_ack_packet(
+                OrderAck.up_to(point.id, point.number),
+                source=self._counters.identifier,
+                to=stream.return_address,
+                message_number=0,
+                sent_time_s=0,
+                reach_queue_within_s=REACH_QUEUE_DEFAULT_S,
+            )
+            self._delivery.post(_order_queue(stream.return_address), encode(packet), now)
+
+    def send_final(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
+        """Tell the source of a transactional message how it ended (C-77). [MQQB 3.1.7.2.2]"""
+        found = outline(packet)
+        source = Guid(packet[16:32])
+        stream = self._streams.find(source, packet, found)
+        to = source if stream is None else stream.return_address
+        offset = transaction_offset(packet)
+        _, ordinal, timestamp, number, previous = transaction.LAYOUT.unpack_from(packet, offset)
+        message = MessageId(source, int.from_bytes(packet[56:60], "little"))
+        ack = FinalAck(SequenceId(ordinal, timestamp), number, previous, message)
+        carrier = final_ack_packet(
+            ack,
+            reason,
+            source=self._counters.identifier,
+            to=to,
+            message_number=0,
+            sent_time_s=0,
+            reach_queue_within_s=INFINITE_S,
+        )
+        self._delivery.post(_order_queue(to), encode(carrier), now)
+
+
+def _order_queue(to: Guid | str) -> FormatName:
+    if isinstance(to, str):
+        name = LocalQueueName(_ORDER_QUEUE_NAME, private=True)
+        return DirectFormatName(DirectProtocol.TCP, to, name)
+    return PrivateFormatName(Guid(to), ORDER_QUEUE_NUMBER)

@@ -1,0 +1,148 @@
+"""Where packets of other queue managers go: found once for all that name the same queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.incoming import Stream
+from openmsmq.manager.queue_table import QueueTable
+from openmsmq.manager.queues import LocalQueue
+from openmsmq.model.errors import MsmqError
+from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.names import (
+    DirectFormatName,
+    FormatName,
+    IllegalName,
+    PrivateFormatName,
+    PublicFormatName,
+    SystemQueue,
+)
+from openmsmq.wire.acknowledgments import ORDER_QUEUE_NUMBER
+from openmsmq.wire.headers import message_properties, transaction, user
+from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
+from openmsmq.wire.order_packets import ORDER_QUEUE_PATH
+from openmsmq.wire.outline import Outline, transaction_offset
+
+_UNUSUAL_IN_SEQUENCE: Final = transaction.FINAL_ACK | transaction.CONNECTOR
+
+
+class Place:
+    """Where packets with the same destination go: found once for each group of packets."""
+
+    __slots__ = ("is_order_queue", "local", "queue", "route", "stream")
+
+    def __init__(self) -> None:
+        self.local = True
+        self.is_order_queue = False
+        self.queue: LocalQueue | None = None
+        self.route: FormatName | None = None
+        self.stream: Stream | None = None
+
+
+class Alike:
+    """What packets have in common that differ only in time, number, place in sequence and body."""
+
+    __slots__ = (
+        "_head",
+        "_middle",
+        "_size",
+        "_tail",
+        "_tail_end",
+        "_tail_start",
+        "hole_start",
+        "place",
+        "transactional",
+    )
+
+    def __init__(self, packet: bytes, found: Outline, place: Place) -> None:
+        self.place = place
+        self.transactional = bool(found.flags & user.TRANSACTION)
+        self._size = len(packet)
+        self._tail_end = found.properties_offset + message_properties.FIXED_SIZE
+        self.hole_start = self._tail_start = self._tail_end
+        if self.transactional:
+            self.hole_start = transaction_offset(packet)
+            self._tail_start = self.hole_start + transaction.FIXED_SIZE
+        self._head = packet[:52]
+        self._middle = packet[60 : self.hole_start]
+        self._tail = packet[self._tail_start : self._tail_end]
+
+    def fits(self, packet: bytes) -> bool:
+        """Whether a packet needs no second look."""
+        return (
+            len(packet) == self._size
+            and packet[:52] == self._head
+            and packet[60 : self.hole_start] == self._middle
+            and packet[self._tail_start : self._tail_end] == self._tail
+            # Whoever wants to be told of the end of one message makes it an unusual one.
+            and not (self.transactional and packet[self.hole_start] & _UNUSUAL_IN_SEQUENCE)
+        )
+
+
+class Places:
+    """The places of one group of packets; queues may come and go between two groups."""
+
+    def __init__(self, table: QueueTable, counters: Counters) -> None:
+        self._table = table
+        self._counters = counters
+        self._places: dict[bytes, Place] = {}
+
+    def find(self, packet: bytes, found: Outline) -> Place:
+        """Give the place of a packet."""
+        form = found.flags >> user.DESTINATION_SHIFT & 7
+        # Streams belong to a source, so it is part of what makes two destinations the same.
+        key = bytes((form,)) + packet[16:48] + found.destination
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = self._find(packet, found)
+        return place
+
+    def _find(self, packet: bytes, found: Outline) -> Place:
+        place = Place()
+        manager = Guid(packet[32:48])
+        place.local = manager in (NIL_GUID, self._counters.identifier)
+        match found.destination_name:
+            case DirectName(text):
+                self._find_direct(place, text)
+            case PrivateOnDestination(number):
+                if not place.local:
+                    place.route = PrivateFormatName(manager, number)
+                elif number == ORDER_QUEUE_NUMBER:
+                    place.is_order_queue = True
+                else:
+                    place.queue = self._or_none(
+                        lambda: self._table.find_format_name(
+                            PrivateFormatName(self._counters.identifier, number)
+                        )
+                    )
+            case PublicName(queue):
+                name = PublicFormatName(queue)
+                if place.local:
+                    place.queue = self._or_none(lambda: self._table.find_format_name(name))
+                else:
+                    place.route = name
+            case _:
+                pass
+        return place
+
+    def _find_direct(self, place: Place, text: str) -> None:
+        """A direct name came to the computer it names, by whatever host name (C-79)."""
+        place.local = True
+        try:
+            queue = DirectFormatName.from_wire_text(text).queue
+        except IllegalName:
+            return
+        if isinstance(queue, SystemQueue):
+            return
+        if text.casefold().endswith(ORDER_QUEUE_PATH.casefold()):
+            place.is_order_queue = True
+            return
+        place.queue = self._or_none(lambda: self._table.find_here(queue))
+
+    def _or_none(self, find: Callable[[], LocalQueue]) -> LocalQueue | None:
+        try:
+            return find()
+        except MsmqError:
+            return None
