@@ -30,7 +30,7 @@ from openmsmq.model.queue import QueuePrivacy
 from openmsmq.protocol.incoming_sequence import Verdict
 from openmsmq.storage.records import StagedSend
 from openmsmq.wire.forwarding import count_hop
-from openmsmq.wire.headers import transaction, user
+from openmsmq.wire.headers import base, transaction, user
 from openmsmq.wire.outline import Outline, outline, transaction_offset
 from openmsmq.wire.packets import UserMessage, decode
 
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 _UNUSUAL: Final = (
     user.ADMIN_QUEUE | user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS | user.SECURITY
 )
+_RARE: Final = user.MULTI_QUEUE | user.SOAP
+_PASSED_OVER: Final = _RARE | user.OTHER_NAMES | user.SECURITY
+_TRACED: Final = base.DEBUG | base.TRACE
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
 _INSECURE: Final = frozenset(
     {
@@ -104,6 +107,9 @@ class Arrivals:
             packet = packets[position]
             position += 1
             found = outline(packet)
+            if found.flags & _PASSED_OVER or found.base_flags & _TRACED:
+                # An outline passes over these headers, and nobody could read the message without.
+                decode(packet)
             place = self._places.find(packet, found)
             if place.is_order_queue:
                 self._acks.take(packet, now)
@@ -136,9 +142,10 @@ class Arrivals:
 
     def _is_plain(self, packet: bytes, found: Outline, place: Place) -> bool:
         queue = place.queue
-        return not (self._transfer.trace_reports and is_traced(packet)) and (
+        return (
             queue is not None
-            and not found.flags & _UNUSUAL
+            and not found.flags & (_UNUSUAL | _RARE)
+            and not found.base_flags & _TRACED
             and packet[48:52] == _NEVER
             and queue.role == "queue"
             and queue.properties.transactional == bool(found.flags & user.TRANSACTION)

@@ -73,7 +73,7 @@ class ReadLocks:
         if queue not in self._table:
             self._unlock(queue, lookup_id)
             raise QueueNotAvailable(f"{queue.name} was deleted while the message was locked")
-        if not request.remove and lookup_id not in queue.doomed:
+        if not request.remove:
             self._unlock(queue, lookup_id)
             self._replies.answer(state.id, call, api.Done())
             return

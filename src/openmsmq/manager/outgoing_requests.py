@@ -50,7 +50,7 @@ class OutgoingRequests:
         """Pause, resume or resend. [MQDMPR 3.1.7.2.3, 3.1.7.2.4]"""
         outgoing = self._find(request.name)
         if request.action == "pause":
-            self._transfer.pause(outgoing)
+            self._transfer.pause(outgoing, now)
         elif request.action == "resume":
             self._transfer.resume(outgoing, now)
         elif request.action == "resend":

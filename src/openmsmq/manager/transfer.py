@@ -235,15 +235,39 @@ class Transfer:
                 self._close(peer, CloseReason.STOPPING, now)
         for outgoing in self._outgoing.all():
             self._delivery.ready[outgoing.queue] = None
+            self._rest_if_idle(outgoing, now)
 
-    def pause(self, outgoing: OutgoingQueue) -> None:
-        """Let the messages of a queue wait. [MQDMPR 3.1.7.2.3]"""
+    def pause(self, outgoing: OutgoingQueue, now: Instant) -> None:
+        """Let the messages of a queue wait (C-39). [MQDMPR 3.1.7.2.3, MQQB 3.1.7.13]"""
         self._outgoing.pause(outgoing, paused=True)
+        if outgoing.session is not None:
+            self._advertise(self._peers[outgoing.session], 1, now)
+        self._rest_if_idle(outgoing, now)
+
+    def _advertise(self, peer: Peer, window: int, now: Instant) -> None:
+        peer.engine.advertise(window, now)
+        self._drain(peer, now)
+
+    def _rest_if_idle(self, outgoing: OutgoingQueue, now: Instant) -> None:
+        """Try no longer to connect for queues that are on hold, or while we are offline."""
+        neighbour = self._neighbours.of(outgoing, create=False)
+        if neighbour is not None and not self._has_work(neighbour):
+            neighbour.engine.unwanted(now)
+            self._drain_link(neighbour, now)
+
+    def _has_work(self, neighbour: Neighbour) -> bool:
+        return self.online and any(
+            outgoing.queue.count and not outgoing.paused for outgoing in neighbour.queues
+        )
 
     def resume(self, outgoing: OutgoingQueue, now: Instant) -> None:
         """Send the messages of a queue again, and try to connect at once. [MQDMPR 3.1.7.2.4]"""
         self._outgoing.pause(outgoing, paused=False)
         self._delivery.ready[outgoing.queue] = None
+        if outgoing.session is not None:
+            peer = self._peers[outgoing.session]
+            if not any(other.paused for other in peer.queues):
+                self._advertise(peer, self._config.window, now)
         neighbour = self._neighbours.of(outgoing, create=False)
         if neighbour is not None:
             neighbour.engine.retry_now(now)
@@ -421,7 +445,7 @@ class Transfer:
         neighbour = peer.link
         if neighbour is not None:
             neighbour.peer = None
-            wanted = any(outgoing.queue.count for outgoing in neighbour.queues)
+            wanted = self._has_work(neighbour)
             neighbour.engine.closed(reason.status, reason.sentence, now, wanted=wanted)
             self._drain_link(neighbour, now)
 

@@ -1,4 +1,4 @@
-"""Behaviour that is decided and not there yet."""
+"""Links and sessions at rest: paused, offline; and packets that lack what they announce."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Behaviour that is decided and not there yet."""
+"""What refused messages cause, what is kept of sequences, and reports of traced messages."""
 
 from __future__ import annotations
 
