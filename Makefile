@@ -7,10 +7,13 @@ WORKERS ?= auto
 FUZZ_SECONDS ?= 600
 KILLS ?= 200
 POWER_CUTS ?= 50
+KILLS_TRANSFER ?= 100
 EXAMPLES ?= 10000
+SEEDS ?= 2000
+FIRST_SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types contracts format conformance bench bench-peers fuzz crash model coverage setup java clean
+.PHONY: help demo test check lint types contracts format conformance bench bench-peers fuzz crash model sim coverage setup java clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,11 +55,15 @@ fuzz: .venv/.installed-fuzz ## Feed the decoders bad bytes for FUZZ_SECONDS (600
 
 crash: .venv/.installed ## Kill a queue manager under load KILLS (200) times, cut its power POWER_CUTS (50) times
 	OPENMSMQ_KILLS=$(KILLS) OPENMSMQ_POWER_CUTS=$(POWER_CUTS) \
+		OPENMSMQ_TRANSFER_KILLS=$(KILLS_TRANSFER) \
 		$(BIN)/python -m pytest tests/crash tests/runtime/test_store_crash.py $(ARGS)
 
 model: .venv/.installed ## Compare the queue manager with a simple model, EXAMPLES (10000) times
 	OPENMSMQ_MODEL_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/property -n $(WORKERS) \
 		-o timeout=0 $(ARGS)
+
+sim: .venv/.installed ## Run SEEDS (2000) simulated enterprises from FIRST_SEED (0) on all cores
+	$(BIN)/openmsmq sim run --first-seed $(FIRST_SEED) --seeds $(SEEDS) $(ARGS)
 
 coverage: .venv/.installed ## Measure branch coverage: all of the core, most of the rest
 	$(BIN)/coverage run -m pytest $(ARGS)

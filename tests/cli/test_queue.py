@@ -63,6 +63,19 @@ def test_queues_are_listed_and_the_others_on_demand(openmsmq, queue):
     assert queue in table
 
 
+def test_the_names_of_a_queue_lead_to_each_other(openmsmq, queue):
+    names = openmsmq("queue", "names", queue, "--json").object
+    assert names["path_name"].lower() == rf"alpha\{queue}"
+    assert names["format_name"].lower() == rf"direct=os:alpha\{queue}"
+    assert names["private_name"].startswith("PRIVATE=")
+    for name in names.values():
+        assert openmsmq("queue", "names", name, "--json").object == names
+    assert names["private_name"] in openmsmq("queue", "names", queue).out
+    elsewhere = openmsmq("queue", "names", r"beta\private$\a", "--json").object
+    assert elsewhere["private_name"] is None
+    assert "MQ_ERROR_NO_DS" in openmsmq.refused("queue", "names", "public")
+
+
 def test_a_changed_queue_keeps_what_was_not_changed(openmsmq, queue):
     openmsmq("queue", "change", queue, "--label", "new", "--quota-kb", "7")
     changed = openmsmq("queue", "change", queue, "--journal", "--privacy", "none", "--json").object

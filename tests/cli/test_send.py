@@ -104,6 +104,17 @@ def test_acknowledgments_come_to_the_admin_queue(openmsmq, queue):
     assert ack["correlation_id"] == sent["message_id"]
 
 
+def test_a_message_can_name_its_own_dead_letter_queue(openmsmq, queue):
+    failed = f"{queue}failed"
+    openmsmq("queue", "create", failed)
+    openmsmq("send", queue, "--body", "x", "--deadletter-queue", failed)
+    shown = openmsmq("peek", queue, "--json").object
+    assert shown["dead_letter_queue"].lower() == rf"alpha\{failed}"
+    assert "dead-letter queue" in openmsmq("peek", queue).out
+    openmsmq("queue", "purge", queue)
+    assert received(openmsmq, failed)["text"] == "x"
+
+
 def test_a_correlation_identifier_may_be_hexadecimal(openmsmq, queue):
     identifier = MessageId.parse(r"{00112233-4455-6677-8899-aabbccddeeff}\7")
     openmsmq("send", queue, "--body", "x", "--correlation-id", identifier.to_bytes().hex())

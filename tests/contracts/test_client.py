@@ -215,6 +215,21 @@ def test_the_queue_manager_says_how_it_is(manager: Any, orders: Any) -> None:
     assert manager.name == "ALPHA"
 
 
+def test_names_are_translated_both_ways(manager: Any, orders: Any) -> None:
+    format_name = manager.format_name(ORDERS)
+    assert format_name == orders.format_name
+    assert manager.path_name(format_name) == rf"ALPHA\{ORDERS}"
+    by_number = manager.names(ORDERS).private_name
+    assert manager.path_name(by_number) == rf"ALPHA\{ORDERS}"
+    assert manager.format_name(r"beta\private$\a") == r"DIRECT=OS:beta\PRIVATE$\a"
+    with pytest.raises(errors.QueueNotFound):
+        manager.format_name(r"private$\nothing")
+    with pytest.raises(errors.NoDirectory):
+        manager.format_name("public")
+    with pytest.raises(errors.IllegalFormatName):
+        manager.path_name("DIRECT=")
+
+
 # Sending and receiving.
 
 
@@ -396,6 +411,46 @@ def test_leaving_a_loop_over_messages_loses_none(orders: Any) -> None:
     assert orders.count() == 2
 
 
+def test_a_body_larger_than_its_reader_takes_stays(orders: Any) -> None:
+    identifier = orders.send(bytes(100))
+    lookup_id = orders.peek(0).lookup_id
+    limit = {"body_max_bytes": 99}
+    with orders.cursor() as cursor:
+        for read in (
+            lambda: orders.receive(0, **limit),
+            lambda: orders.receive_many(5, 0, **limit),
+            lambda: orders.peek(0, **limit),
+            lambda: orders.peek_many(5, 0, **limit),
+            lambda: orders.begin_receive(0, **limit),
+            lambda: orders.receive_by_id(identifier, **limit),
+            lambda: orders.peek_by_id(identifier, **limit),
+            lambda: orders.receive_by_correlation_id(bytes(20), **limit),
+            lambda: orders.peek_by_correlation_id(bytes(20), **limit),
+            lambda: orders.receive_by_lookup_id(lookup_id, **limit),
+            lambda: orders.peek_by_lookup_id(lookup_id, **limit),
+            lambda: cursor.next(**limit),
+            lambda: cursor.peek(**limit),
+            lambda: cursor.receive(**limit),
+        ):
+            with pytest.raises(errors.BufferOverflow, match="100 bytes"):
+                read()
+    assert orders.receive(0, body_max_bytes=100).body == bytes(100)
+
+
+def test_a_message_is_locked_and_then_taken_out_or_given_back(orders: Any) -> None:
+    orders.send_many(["a", "b"])
+    first = orders.begin_receive(0)
+    assert bodies(orders.browse()) == ["b"]
+    orders.end_receive(first, remove=False)
+    assert bodies(orders.browse()) == ["a", "b"]
+    again = orders.begin_receive(0)
+    assert again.lookup_id == first.lookup_id
+    orders.end_receive(again)
+    assert bodies(orders.browse()) == ["b"]
+    with pytest.raises(errors.TransactionSequence):
+        orders.end_receive(again)
+
+
 def test_messages_are_read_and_removed_by_arrival_number(orders: Any) -> None:
     orders.send_many(["low", "high"], priority=1)
     orders.send("urgent", priority=7)
@@ -416,12 +471,22 @@ def test_a_journal_keeps_copies_of_what_was_received(manager: Any) -> None:
     assert bodies(queue.journal.browse()) == ["kept"]
 
 
+def test_a_message_names_its_own_dead_letter_queue(manager: Any, orders: Any) -> None:
+    failed = manager.create_queue(r"private$\failed")
+    orders.send("x", dead_letter_queue=failed)
+    assert orders.peek(0).dead_letter_queue == r"ALPHA\private$\failed"
+    orders.purge()
+    letter = failed.receive(DEADLINE_S)
+    assert (letter.body, letter.message_class) == ("x", MessageClass.NACK_QUEUE_PURGED)
+
+
 def test_messages_move_to_a_subqueue_and_back(orders: Any) -> None:
     orders.send("poison")
     orders.move(orders.peek(0), "rejected")
     rejected = orders.subqueue("rejected")
     moved = rejected.peek(0)
     assert (moved.body, moved.move_count) == ("poison", 1)
+    assert abs((moved.moved_time - moved.arrived_time).total_seconds()) <= 1
     assert orders.count() == 0
     rejected.move(moved.lookup_id, orders)
     assert orders.receive(0).body == "poison"
@@ -510,6 +575,23 @@ def test_a_transactional_queue_wants_transactions(ledger: Any, orders: Any) -> N
         ledger.send("x")
     with pytest.raises(errors.TransactionUsage):
         orders.send("x", transaction=mq.SINGLE_MESSAGE)
+
+
+def test_others_look_at_what_a_transaction_holds_if_it_lets_them(manager: Any, ledger: Any) -> None:
+    ledger.send("x", transaction=mq.SINGLE_MESSAGE)
+    lookup_id = ledger.peek(0).lookup_id
+    with manager.transaction() as transaction:
+        options = {"transaction": transaction, "allow_peek": True}
+        assert ledger.receive_by_lookup_id(lookup_id, **options).body == "x"
+        assert ledger.peek(0).body == "x"
+        with pytest.raises(errors.MessageLocked):
+            ledger.receive_by_lookup_id(lookup_id)
+    assert ledger.count() == 0
+
+
+def test_there_are_no_distributed_transactions(manager: Any) -> None:
+    with pytest.raises(errors.NoTransactionCoordinator, match="prepare"):
+        manager.begin(distributed=True)
 
 
 def test_a_prepared_transaction_waits_for_its_coordinator(manager: Any, ledger: Any) -> None:
@@ -699,6 +781,19 @@ def test_a_cursor_does_not_survive_its_connection(
     relay.lose()
     with pytest.raises(errors.StaleHandle):
         cursor.next()
+
+
+def test_a_lock_does_not_survive_its_connection(
+    connect: Connect, relay: Relay, orders: Any
+) -> None:
+    orders.send("a")
+    queue = connect(relay.address).queue(ORDERS)
+    message = queue.begin_receive(0)
+    relay.lose()
+    assert orders.receive(DEADLINE_S).body == "a"
+    assert queue.count() == 0
+    with pytest.raises(errors.StaleHandle, match="others may have received it"):
+        queue.end_receive(message)
 
 
 def test_a_call_without_an_answer_ends_in_time(connect: Connect, relay: Relay, orders: Any) -> None:

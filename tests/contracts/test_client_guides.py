@@ -18,9 +18,20 @@ GUIDES = Path(__file__).parents[2] / "docs/guides"
     [
         (
             "send-and-receive.md",
-            ["order 1 order", "bolt", "['first', 'second', 'third']", "twelve"],
+            [
+                "order 1 order",
+                "bolt",
+                "['first', 'second', 'third']",
+                "careful",
+                "too late True",
+                "twelve",
+            ],
         ),
         ("transactions.md", ["4", "what is rubbish?", "rubbish", "5"]),
+        (
+            "send-to-another-computer.md",
+            ["1 ", "['DIRECT=OS:beta\\\\PRIVATE$\\\\orders']", "order 2", "1 deleted"],
+        ),
     ],
 )
 def test_a_guide_runs(

@@ -50,7 +50,8 @@ def environment() -> dict[str, str]:
 
 @contextmanager
 def serving(data: Path, *flags: str) -> Iterator[Process]:
-    command = [*COMMAND, "--data", str(data), "--name", "ALPHA", "--api-port", "0", *flags]
+    command = [*COMMAND, "--data", str(data), "--name", "ALPHA", "--api-port", "0"]
+    command += ["--no-transfer", *flags]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
     ) as process:
@@ -64,7 +65,7 @@ def serving(data: Path, *flags: str) -> Iterator[Process]:
 def refused(*arguments: str, options: tuple[str, ...] = ()) -> str:
     """Run a server that must not start; give its only line of explanation."""
     run = subprocess.run(
-        [sys.executable, *options, *COMMAND[1:], "--log-level", "error", *arguments],
+        [sys.executable, *options, *COMMAND[1:], "--no-transfer", "--log-level=error", *arguments],
         capture_output=True,
         text=True,
         check=False,

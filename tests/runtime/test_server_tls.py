@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 
 from openmsmq.api import messages as api
 from openmsmq.model.queue import AccessMode
-from openmsmq.runtime.config_file import ConfigError
+from openmsmq.runtime.config_errors import ConfigError
 from openmsmq.runtime.threaded import start_server
 from openmsmq.storage.memory import MemoryStore
 from tests.runtime.raw_client import RawClient

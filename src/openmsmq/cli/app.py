@@ -9,7 +9,19 @@ from typing import Annotated, Final
 import typer
 
 from openmsmq import __version__
-from openmsmq.cli import journal, packet, queue, receive, send, serve, status, store, transaction
+from openmsmq.cli import (
+    journal,
+    outgoing,
+    packet,
+    queue,
+    receive,
+    send,
+    serve,
+    sim,
+    status,
+    store,
+    transaction,
+)
 from openmsmq.cli.connecting import EXIT_FAILED, TOKEN_VARIABLE, Target
 from openmsmq.cli.console import say_error
 
@@ -31,9 +43,13 @@ app.command("receive")(receive.receive)
 app.command("peek")(receive.peek)
 app.command("journal")(journal.journal)
 app.command("deadletter")(journal.deadletter)
+app.add_typer(outgoing.app, name="outgoing")
+app.command("online")(outgoing.online)
+app.command("offline")(outgoing.offline)
 app.add_typer(transaction.app, name="transaction")
 app.add_typer(store.app, name="store")
 app.add_typer(packet.app, name="packet")
+app.add_typer(sim.app, name="sim")
 
 
 def _show_version(wanted: bool) -> None:

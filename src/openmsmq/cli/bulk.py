@@ -33,16 +33,18 @@ _NOT_NUMBERED: Final = TransactionHeader(SequenceId(0, 0), 0)
 
 
 class PacketRewriter:
-    """Makes a stored packet fit to be sent again, to a certain queue."""
+    """Makes a stored packet fit to be sent again: to a queue, or to where it was sent before."""
 
-    def __init__(self, status: api.QueueStatus) -> None:
-        name = parse_format_name(status.format_name)
-        assert isinstance(name, DirectFormatName), "a queue manager shows direct names"
-        self._destination = DirectName(name.wire_text)
-        self._transactional = status.transactional
+    def __init__(self, *, transactional: bool, format_name: str | None = None) -> None:
+        self._destination: DirectName | None = None
+        if format_name is not None:
+            name = parse_format_name(format_name)
+            assert isinstance(name, DirectFormatName), "a queue manager shows direct names"
+            self._destination = DirectName(name.wire_text)
+        self._transactional = transactional
 
     def rewrite(self, packet: bytes) -> bytes:
-        """Address a packet to the queue, in a transaction if it needs one; the rest stays.
+        """Address a packet to its queue, in a transaction if it needs one; the rest stays.
 
         Its identifier and time are given anew when it is sent.
         """
@@ -56,10 +58,13 @@ class PacketRewriter:
         if is_negative(properties.message_class) and message.user.journal_on_failure:
             # A dead letter tells its reason by its class; sent again, it is itself again.
             properties = msgspec.structs.replace(properties, message_class=MessageClass.NORMAL)
+        user = message.user
+        if self._destination is not None:
+            user = msgspec.structs.replace(user, destination=self._destination)
         return packets.encode(
             msgspec.structs.replace(
                 message,
-                user=msgspec.structs.replace(message.user, destination=self._destination),
+                user=user,
                 properties=properties,
                 transaction=_NOT_NUMBERED if self._transactional else None,
             )

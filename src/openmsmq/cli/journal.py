@@ -29,7 +29,12 @@ from openmsmq.cli.reading import (
     look,
     take,
 )
-from openmsmq.model.errors import MessageNotFound, MsmqError, ReceiveTimeout
+from openmsmq.model.errors import (
+    MessageNotFound,
+    MsmqError,
+    ReceiveTimeout,
+    RemoteMachineNotAvailable,
+)
 from openmsmq.model.queue import SeekAction
 
 if TYPE_CHECKING:
@@ -84,9 +89,7 @@ def deadletter(
     receive: ReceiveOption = False,
     requeue: Annotated[
         bool,
-        typer.Option(
-            "--requeue", help="Send the messages to their queue again, if it is on this computer."
-        ),
+        typer.Option("--requeue", help="Send the messages to their queues again."),
     ] = False,
     purge: PurgeOption = False,
     count: CountOption = None,
@@ -211,7 +214,15 @@ class _Requeue:
         if message.destination is None:
             raise MessageNotFound("it does not say to which queue it was sent")
         target = self._manager.queue(name)
-        packet = PacketRewriter(target.properties()).rewrite(message.packet_bytes)
+        try:
+            found = target.properties()
+            rewriter = PacketRewriter(
+                transactional=found.transactional, format_name=found.format_name
+            )
+        except RemoteMachineNotAvailable:
+            # It waits in an outgoing queue then, as it did before.
+            rewriter = PacketRewriter(transactional=self._transactional)
+        packet = rewriter.rewrite(message.packet_bytes)
         if self._transactional:
             with self._manager.transaction() as transaction:
                 self._letters.receive_by_lookup_id(

@@ -31,6 +31,7 @@ MESSAGE_KEYS: Final = {
     "arrived_time": "When it came into the queue.",
     "abort_count": "How often a transaction that received it was aborted.",
     "move_count": "How often it was moved between a queue and its subqueues.",
+    "moved_time": "When it was last moved.",
     "label": "The label.",
     "body": "The body, in base64.",
     "body_type": "What the sender says the body is: a VARIANT type, 8 for UTF-16 text.",
@@ -44,6 +45,7 @@ MESSAGE_KEYS: Final = {
     "destination": "The format name to which it was sent.",
     "response_queue": "Where answers go.",
     "admin_queue": "Where acknowledgments go.",
+    "dead_letter_queue": "Where its copy goes if nobody receives it, when not to the system's.",
     "recoverable": "Whether it survives a restart.",
     "transactional": "Whether it was sent in a transaction.",
     "first_in_transaction": "Whether it is the first message of its transaction.",
@@ -66,6 +68,7 @@ def message_object(message: ReceivedMessage) -> JsonObject:
         "arrived_time": _time(message.arrived_time),
         "abort_count": message.abort_count,
         "move_count": message.move_count,
+        "moved_time": None if message.moved_time is None else _time(message.moved_time),
     }
     try:
         return {"message_id": str(message.id), **place, **_content(message)}
@@ -90,6 +93,7 @@ def _content(message: ReceivedMessage) -> JsonObject:
         "destination": _name(message.destination),
         "response_queue": _name(message.response_queue),
         "admin_queue": _name(message.admin_queue),
+        "dead_letter_queue": message.dead_letter_queue or None,
         "recoverable": message.recoverable,
         "transactional": transaction is not None,
         "first_in_transaction": transaction is not None and transaction.first,
@@ -151,6 +155,7 @@ def _facts(message: ReceivedMessage) -> list[tuple[str, str]]:
         ("destination", _name(message.destination) or ""),
         ("response queue", _name(message.response_queue) or ""),
         ("admin queue", _name(message.admin_queue) or ""),
+        ("dead-letter queue", message.dead_letter_queue),
         ("correlation id", correlation or ""),
         ("application tag", str(message.application_tag or "")),
         ("abort count", str(message.abort_count or "")),

@@ -161,6 +161,33 @@ def show(context: typer.Context, queue: QueueArgument, json: JsonOption = False)
 
 
 @app.command()
+def names(context: typer.Context, queue: QueueArgument, json: JsonOption = False) -> None:
+    """Show the path name and the format names of a queue."""
+    with connected(context) as manager:
+        found = manager.names(queue)
+    if json:
+        print_json(
+            {
+                "path_name": found.path_name,
+                "format_name": found.format_name,
+                "private_name": found.private_name or None,
+            }
+        )
+        return
+    print_facts(
+        found.path_name,
+        [
+            (kind, name)
+            for kind, name in (
+                ("format name", found.format_name),
+                ("by number", found.private_name),
+            )
+            if name
+        ],
+    )
+
+
+@app.command()
 def change(
     context: typer.Context,
     queue: QueueArgument,

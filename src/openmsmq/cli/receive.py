@@ -50,7 +50,7 @@ def receive(
     messages are received in a transaction, which is committed when they have been shown.
     """
     choice = choose(
-        count=_count(count, everything),
+        count=wanted_count(count, everything),
         timeout=timeout,
         message_id=message_id,
         correlation_id=correlation_id,
@@ -78,7 +78,7 @@ def peek(
     Exit code 3 says that there was none, or that none came in time.
     """
     choice = choose(
-        count=_count(count, everything),
+        count=wanted_count(count, everything),
         timeout=timeout,
         message_id=message_id,
         correlation_id=correlation_id,
@@ -90,7 +90,8 @@ def peek(
             show_message(message, json=json)
 
 
-def _count(count: int | None, everything: bool) -> int | None:
+def wanted_count(count: int | None, everything: bool) -> int | None:
+    """Give how many messages --count and --all ask for; None for all."""
     if everything and count is not None:
         fail("--count and --all say different things: give one of them.")
     return None if everything else count or 1

@@ -11,6 +11,7 @@ import typer.main
 from openmsmq.cli.app import PROGRAM, app
 from openmsmq.cli.connecting import EXIT_CODES
 from openmsmq.cli.message_view import MESSAGE_KEYS
+from openmsmq.cli.outgoing import OUTGOING_KEYS
 
 # These come with the library and say nothing about OpenMSMQ.
 _COMPLETION: Final = ("install_completion", "show_completion")
@@ -36,13 +37,21 @@ def cli_reference() -> str:
         *_commands(root, PROGRAM),
         "## The object of a message",
         "",
-        "What `receive`, `peek`, `journal` and `deadletter` print with `--json`. Times are ISO",
-        "8601 in UTC, bytes are base64, messages and transactions are named `{guid}\\number`;",
-        "null stands for what a message does not have.",
+        "What `receive`, `peek`, `outgoing peek`, `journal` and `deadletter` print with `--json`.",
+        "Times are ISO 8601 in UTC, bytes are base64, messages and transactions are named",
+        "`{guid}\\number`; null stands for what a message does not have.",
         "",
         "| Key | Meaning |",
         "|---|---|",
         *(f"| `{key}` | {meaning} |" for key, meaning in MESSAGE_KEYS.items()),
+        "",
+        "## The object of an outgoing queue",
+        "",
+        "What `outgoing list` and `outgoing show` print with `--json`.",
+        "",
+        "| Key | Meaning |",
+        "|---|---|",
+        *(f"| `{key}` | {meaning} |" for key, meaning in OUTGOING_KEYS.items()),
     ]
     return "\n".join(lines).rstrip("\n") + "\n"
 

@@ -52,7 +52,8 @@ def send(
         str,
         typer.Argument(
             metavar="FORMATNAME",
-            help=r"Where to: a format name, or a path name such as 'private$\orders'.",
+            help=r"Where to: a path name such as 'private$\orders', or a format name; on another "
+            r"computer 'DIRECT=OS:beta\private$\orders' or 'DIRECT=TCP:10.0.0.7\private$\orders'.",
         ),
     ],
     body: Annotated[str | None, typer.Option("--body", metavar="TEXT", help="The body.")] = None,
@@ -86,6 +87,14 @@ def send(
         bool,
         typer.Option("--deadletter", help="To a dead-letter queue when it cannot be delivered."),
     ] = False,
+    deadletter_queue: Annotated[
+        str | None,
+        typer.Option(
+            "--deadletter-queue",
+            metavar="QUEUE",
+            help="A queue here instead of the system's dead-letter queue.",
+        ),
+    ] = None,
     ack: Annotated[
         str,
         typer.Option(
@@ -136,7 +145,11 @@ def send(
     ] = 1,
     json: JsonOption = False,
 ) -> None:
-    """Send a message and show its identifier, once it is as safe as it asks to be."""
+    """Send a message and show its identifier, once it is as safe as it asks to be.
+
+    For another computer that is when an outgoing queue here has it: `outgoing show` says how far
+    it is. Give --transactional if the queue there is transactional; others refuse such messages.
+    """
     # Other commands do not pay for loading the client.
     from openmsmq.client.outgoing import OutgoingMessage
 
@@ -164,6 +177,7 @@ def send(
             reach_queue_within_s=time_to_reach_queue,
             receive_within_s=time_to_be_received,
             journal_on_failure=deadletter,
+            dead_letter_queue=deadletter_queue,
             journal_on_success=journal,
             application_tag=app_tag,
             **options,

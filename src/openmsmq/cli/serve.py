@@ -44,6 +44,7 @@ def serve(config: str | None = None, **flags: object) -> None:
 def _say_ready(server: Server) -> None:
     facts = [f"name={server.manager_name}", f"id={server.manager_id}"]
     facts += [f"address={_endpoint(*endpoint)}" for endpoint in server.tcp_endpoints]
+    facts += [f"sessions={_endpoint(*endpoint)}" for endpoint in server.session_endpoints]
     if server.socket_path is not None:
         facts.append(f"socket={server.socket_path}")
     typer.echo(" ".join(["ready", *facts]))
@@ -82,7 +83,11 @@ def _give_options() -> None:
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
         annotation=Annotated[
-            str | None, typer.Option("--config", help="TOML file with these options.")
+            str | None,
+            typer.Option(
+                "--config",
+                help="TOML file with these options, and with tables for the rest.",
+            ),
         ],
     )
     parameters = [config, *map(_option, DEFAULTS)]

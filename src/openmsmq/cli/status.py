@@ -7,6 +7,7 @@ from datetime import timedelta
 import typer
 
 from openmsmq.cli.connecting import connected
+from openmsmq.cli.outgoing import online_text
 from openmsmq.cli.output import print_facts, print_json, size_text, time_text
 from openmsmq.cli.reading import JsonOption
 from openmsmq.model.identity import Guid
@@ -32,6 +33,8 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
                 "message_bytes": found.message_bytes,
                 "connection_count": found.connection_count,
                 "transaction_count": found.transaction_count,
+                "online": found.online,
+                "outgoing_count": found.outgoing_count,
             }
         )
         return
@@ -45,5 +48,7 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
             ("messages", f"{found.message_count} ({size_text(found.message_bytes)})"),
             ("connections", str(found.connection_count)),
             ("transactions", str(found.transaction_count)),
+            ("transfer", online_text(found.online)),
+            ("outgoing queues", f"{found.outgoing_count} with messages"),
         ],
     )

@@ -231,7 +231,10 @@ class _Import:
         from openmsmq.cli.bulk import PacketRewriter, send_packets
 
         status = self._queue.properties()
-        batches = _batches(map(PacketRewriter(status).rewrite, packets))
+        rewriter = PacketRewriter(
+            transactional=status.transactional, format_name=status.format_name
+        )
+        batches = _batches(map(rewriter.rewrite, packets))
         if not status.transactional:
             for batch in batches:
                 send_packets(self._queue, batch, None)

@@ -20,7 +20,7 @@ from time import monotonic  # noqa: TID251 -- the client is no part of the core
 from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
 
-from openmsmq.client import manager_verbs, queue_verbs, transactions
+from openmsmq.client import manager_verbs, outgoing_verbs, queue_verbs, read_verbs, transactions
 from openmsmq.client.aio_link import AsyncLink, open_async_link
 from openmsmq.client.engine import Keeper
 from openmsmq.client.errors import ConnectionLost
@@ -163,10 +163,10 @@ class Cursor(CursorHandle):
         super().__init__(queue, access)
         self.connection = queue.connection
 
-    peek = _verb(queue_verbs.cursor_peek)
-    next = _verb(queue_verbs.cursor_next)
-    receive = _verb(queue_verbs.cursor_receive)
-    close = _verb(queue_verbs.cursor_close)
+    peek = _verb(read_verbs.cursor_peek)
+    next = _verb(read_verbs.cursor_next)
+    receive = _verb(read_verbs.cursor_receive)
+    close = _verb(read_verbs.cursor_close)
 
     async def __aenter__(self) -> Self:
         return self
@@ -193,16 +193,18 @@ class Queue(QueueHandle):
 
     send = _verb(queue_verbs.send)
     send_many = _verb(queue_verbs.send_many)
-    receive = _verb(queue_verbs.receive)
-    receive_many = _verb(queue_verbs.receive_many)
-    peek = _verb(queue_verbs.peek)
-    peek_many = _verb(queue_verbs.peek_many)
-    receive_by_id = _verb(queue_verbs.receive_by_id)
-    peek_by_id = _verb(queue_verbs.peek_by_id)
-    receive_by_correlation_id = _verb(queue_verbs.receive_by_correlation_id)
-    peek_by_correlation_id = _verb(queue_verbs.peek_by_correlation_id)
-    receive_by_lookup_id = _verb(queue_verbs.receive_by_lookup_id)
-    peek_by_lookup_id = _verb(queue_verbs.peek_by_lookup_id)
+    receive = _verb(read_verbs.receive)
+    receive_many = _verb(read_verbs.receive_many)
+    peek = _verb(read_verbs.peek)
+    peek_many = _verb(read_verbs.peek_many)
+    receive_by_id = _verb(read_verbs.receive_by_id)
+    peek_by_id = _verb(read_verbs.peek_by_id)
+    receive_by_correlation_id = _verb(read_verbs.receive_by_correlation_id)
+    peek_by_correlation_id = _verb(read_verbs.peek_by_correlation_id)
+    receive_by_lookup_id = _verb(read_verbs.receive_by_lookup_id)
+    peek_by_lookup_id = _verb(read_verbs.peek_by_lookup_id)
+    begin_receive = _verb(read_verbs.begin_receive)
+    end_receive = _verb(read_verbs.end_receive)
     fetch_range = _verb(queue_verbs.fetch_range)
     remove_range = _verb(queue_verbs.remove_range)
     purge = _verb(queue_verbs.purge)
@@ -282,9 +284,18 @@ class QueueManager(ManagerHandle):
     delete_queue = _verb(manager_verbs.delete_queue)
     queues = _verb(manager_verbs.queues)
     exists = _verb(manager_verbs.exists)
+    names = _verb(manager_verbs.names)
+    format_name = _verb(manager_verbs.format_name)
+    path_name = _verb(manager_verbs.path_name)
     status = _verb(manager_verbs.status)
     in_doubt = _verb(manager_verbs.in_doubt)
     resolve = _verb(manager_verbs.resolve)
+    outgoing = _verb(outgoing_verbs.outgoing)
+    outgoing_queue = _verb(outgoing_verbs.outgoing_queue)
+    pause_outgoing = _verb(outgoing_verbs.pause_outgoing)
+    resume_outgoing = _verb(outgoing_verbs.resume_outgoing)
+    resend_outgoing = _verb(outgoing_verbs.resend_outgoing)
+    set_online = _verb(outgoing_verbs.set_online)
     _create = _verb(manager_verbs.create)
 
     async def create_queue(
@@ -316,10 +327,10 @@ class QueueManager(ManagerHandle):
             await queue.open(access)
         return queue
 
-    async def begin(self) -> Transaction:
-        """Begin a transaction."""
+    async def begin(self, *, distributed: bool = False) -> Transaction:
+        """Begin a transaction. A distributed one (DTC) is refused: `NoTransactionCoordinator`."""
         transaction = Transaction(self.connection, self)
-        await transaction.begin()
+        await transaction.begin(distributed=distributed)
         return transaction
 
     @asynccontextmanager

@@ -84,6 +84,21 @@ def exists(manager: ManagerHandle, name: str) -> Plan[bool]:  # noqa: ARG001
     return True
 
 
+def names(manager: ManagerHandle, name: str) -> Plan[api.Names]:  # noqa: ARG001
+    """Ask for all names of a queue, by path name or format name."""
+    return (yield from ask(api.GetNames(name), api.Names))
+
+
+def format_name(manager: ManagerHandle, path: str) -> Plan[str]:
+    """Translate a path name into a format name (MQPathNameToFormatName)."""
+    return (yield from names(manager, path)).format_name
+
+
+def path_name(manager: ManagerHandle, format_name: str) -> Plan[str]:
+    """Translate a format name into a path name."""
+    return (yield from names(manager, format_name)).path_name
+
+
 def status(manager: ManagerHandle) -> Plan[api.Status]:  # noqa: ARG001
     """Ask how the queue manager is."""
     return (yield from ask(api.GetStatus(), api.Status))

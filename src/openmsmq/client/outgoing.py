@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol, TypeAlias, TypedDict
+from typing import Any, Final, Protocol, TypeAlias, TypedDict
 
 import msgspec
 
@@ -22,8 +22,10 @@ from openmsmq.model.errors import (
     IllegalPropertySize,
     IllegalPropertyValue,
     LabelTooLong,
+    MissingConnectorType,
     MsmqError,
     PropertiesConflict,
+    UnsupportedFormatName,
 )
 from openmsmq.model.identity import NIL_GUID, Guid, MessageId, SequenceId
 from openmsmq.model.limits import (
@@ -39,6 +41,7 @@ from openmsmq.model.message import NO_CORRELATION, EncryptionAlgorithm, HashAlgo
 from openmsmq.model.names import (
     DirectFormatName,
     FormatName,
+    MultipleFormatName,
     PathName,
     PrivateFormatName,
     PublicFormatName,
@@ -47,11 +50,18 @@ from openmsmq.model.names import (
 from openmsmq.wire import packets
 from openmsmq.wire.cursor import ZEROS
 from openmsmq.wire.errors import EncodeError
+from openmsmq.wire.extensions import dead_letter_extension
 from openmsmq.wire.headers import base, message_properties, user
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.debug import DebugHeader
 from openmsmq.wire.headers.message_properties import MessageProperties
-from openmsmq.wire.headers.queue_names import DirectName, PrivateName, PublicName, QueueName
+from openmsmq.wire.headers.queue_names import (
+    DirectName,
+    PrivateName,
+    PrivateOnDestination,
+    PublicName,
+    QueueName,
+)
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
 
@@ -91,6 +101,7 @@ class SendOptions(TypedDict, total=False):
     reach_queue_within_s: Lifetime
     receive_within_s: Lifetime
     journal_on_failure: bool
+    dead_letter_queue: QueueLike | None
     journal_on_success: bool
     application_tag: int
     extension: bytes
@@ -120,6 +131,9 @@ class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
     receive_within_s: Lifetime = None
     journal_on_failure: bool = False
     """Whether a copy goes to a dead-letter queue when the message cannot be delivered."""
+    dead_letter_queue: QueueLike | None = None
+    """The queue of this queue manager for that copy, transactional if the message is. With it, a
+    copy is kept; one that is not there or takes no such messages gives way to the system's."""
     journal_on_success: bool = False
     """Whether a copy goes to the journal of this queue manager once it was delivered."""
     application_tag: int = 0
@@ -127,6 +141,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] | None = None
     """Headers of NServiceBus; they are the extension, so give one or the other."""
     message_class: int = 0
+    """What is not 0 is for connectors to other systems, and needs a `connector_type`."""
     body_type: int | None = None
     """None for the type that the formatter gives."""
     trace_queue: Guid | None = None
@@ -137,8 +152,11 @@ class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
 class PacketBuilder:
     """Makes the packets for one destination."""
 
-    def __init__(self, direct_name: str, manager_name: str) -> None:
-        self._destination = DirectName(direct_name) if direct_name else None
+    def __init__(self, direct_name: str, manager_name: str, format_name: str = "") -> None:
+        self._destination: QueueName = DirectName(direct_name) if direct_name else None
+        self._destination_manager = NIL_GUID
+        if format_name and not direct_name:
+            self._destination_manager, self._destination = _numbered(format_name)
         self._manager_name = manager_name
         self._frames: dict[object, tuple[bytes, bytes, bytes]] = {}
 
@@ -184,6 +202,7 @@ class PacketBuilder:
             message.reach_queue_within_s,
             message.receive_within_s,
             message.journal_on_failure,
+            message.dead_letter_queue,
             message.journal_on_success,
             message.trace_queue,
             message.connector_type,
@@ -210,6 +229,8 @@ class PacketBuilder:
         empty = packets.encode(self._frame_packet(message, transactional))
         ending = b"" if message.trace_queue is None else DebugHeader(message.trace_queue).write()
         properties_start = len(empty) - len(ending) - message_properties.FIXED_SIZE
+        if message.dead_letter_queue is not None:
+            ending += dead_letter_extension(self._path(message.dead_letter_queue))
         frame = empty[:_SIZE_START], empty[_SIZE_END:properties_start], ending
         if len(self._frames) >= _FRAMES_MAX_COUNT:
             self._frames.clear()
@@ -220,9 +241,10 @@ class PacketBuilder:
         if not 0 <= message.priority <= PRIORITY_MAX_LEVEL:
             raise IllegalPropertyValue(f"priority {message.priority}, where 0 to 7 is needed")
         recoverable = message.recoverable or transactional
+        dead_letter = message.journal_on_failure or message.dead_letter_queue is not None
         flags = (
             (user.RECOVERABLE if recoverable else 0)
-            | (user.JOURNAL_ON_FAILURE if message.journal_on_failure else 0)
+            | (user.JOURNAL_ON_FAILURE if dead_letter else 0)
             | (user.JOURNAL_ON_SUCCESS if message.journal_on_success else 0)
         )
         trace = message.trace_queue
@@ -230,6 +252,7 @@ class PacketBuilder:
         return packets.UserMessage(
             UserHeader(
                 NIL_GUID,
+                self._destination_manager,
                 receive_within_s=_seconds(message.receive_within_s, "receive_within_s"),
                 flags=flags,
                 destination=self._destination,
@@ -249,10 +272,7 @@ class PacketBuilder:
     def _name(self, queue: QueueLike | None, where: str) -> QueueName:
         if queue is None:
             return None
-        name = queue if isinstance(queue, str) else getattr(queue, "format_name", queue)
-        if isinstance(name, str):
-            name = format_name_of(name, self._manager_name)
-        match name:
+        match name := self._format_name(queue):
             case DirectFormatName():
                 return DirectName(name.wire_text)
             case PublicFormatName(queue=identifier, journal=False):
@@ -263,6 +283,30 @@ class PacketBuilder:
                 raise IllegalPropertyValue(
                     f"{where} {name}: give one queue, by DIRECT=, PUBLIC= or PRIVATE= or by path"
                 )
+
+    def _path(self, queue: QueueLike) -> str:
+        name = self._format_name(queue)
+        if not isinstance(name, DirectFormatName) or not name.openable_for_receive:
+            raise IllegalPropertyValue(f"dead_letter_queue {name}: give a path name")
+        return str(PathName(name.host, name.queue))
+
+    def _format_name(self, queue: QueueLike) -> FormatName:
+        name: Any = queue if isinstance(queue, str) else getattr(queue, "format_name", queue)
+        if isinstance(name, str):
+            return format_name_of(name, self._manager_name)
+        found: FormatName = name
+        return found
+
+
+def _numbered(format_name: str) -> tuple[Guid, QueueName]:
+    """Give what packets to a queue say that is known by its number, not by the way to it."""
+    name = parse_format_name(format_name)
+    if isinstance(name, PrivateFormatName):
+        return name.queue_manager, PrivateOnDestination(name.number)
+    if isinstance(name, MultipleFormatName):
+        # The queue manager makes a copy for each queue and addresses it.
+        return NIL_GUID, None
+    raise UnsupportedFormatName(f"{name}: packets cannot be addressed to it")
 
 
 def format_name_of(text: str, manager_name: str) -> FormatName:
@@ -315,6 +359,10 @@ def _properties(
         )
     except (EncodeError, struct.error) as error:
         raise _illegal(message, error) from None
+    if message.message_class and message.connector_type is None:
+        raise MissingConnectorType(
+            f"message_class {message.message_class:#06x} is for connectors: give connector_type"
+        )
     return fixed, label, extension
 
 

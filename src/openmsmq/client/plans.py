@@ -19,14 +19,18 @@ from openmsmq.api.messages import (
     Cancel,
     CloseCursor,
     CloseQueue,
+    ControlOutgoing,
     CreateCursor,
     DeleteQueue,
+    EndReceive,
     Failed,
     FetchRange,
     Find,
+    GetNames,
     GetQueue,
     GetStatus,
     Hello,
+    ListOutgoing,
     ListQueues,
     ListTransactions,
     Move,
@@ -37,6 +41,7 @@ from openmsmq.api.messages import (
     Reply,
     Seek,
     Send,
+    SetOnline,
 )
 from openmsmq.client.errors import ConnectionLost, NotSent, OutcomeUnknown
 from openmsmq.model.errors import MsmqError, ServiceNotAvailable
@@ -73,6 +78,7 @@ _REPEATABLE: Final = frozenset(
     {
         Hello,
         GetQueue,
+        GetNames,
         ListQueues,
         OpenQueue,
         CloseQueue,
@@ -83,6 +89,9 @@ _REPEATABLE: Final = frozenset(
         Cancel,
         Begin,
         ListTransactions,
+        ListOutgoing,
+        ControlOutgoing,
+        SetOnline,
         GetStatus,
     }
 )
@@ -92,11 +101,13 @@ _REPEATABLE: Final = frozenset(
 def takes_effect(request: AnyRequest) -> bool:
     """Whether a request whose answer is lost may have changed something for good.
 
-    What is done in a transaction is undone when its connection is lost.
+    What is done in a transaction is undone when its connection is lost, and so are locks.
     """
     match request:
         case Receive() | Seek() | Find():
-            return not (request.peek or request.transaction)
+            return not (request.peek or request.transaction or request.lock)
+        case EndReceive():
+            return request.remove
         case Send() | Move():
             return request.transaction <= 0
         case _:

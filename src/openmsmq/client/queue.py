@@ -7,7 +7,7 @@ Opened with an access mode, it has that one handle only, as MSMQ has it.
 from __future__ import annotations
 
 from collections import deque
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 from openmsmq.api import messages as api
 from openmsmq.api.messages import AnyReply, AnyRequest, Entry
@@ -16,8 +16,11 @@ from openmsmq.client.engine import Keeper
 from openmsmq.client.formatters.base import Formatter
 from openmsmq.client.outgoing import PacketBuilder, format_name_of
 from openmsmq.client.plans import Plan, ask
-from openmsmq.model.errors import StaleHandle
+from openmsmq.model.errors import StaleHandle, TransactionSequence
 from openmsmq.model.queue import AccessMode, ShareMode
+
+LOCKED: Final = -2
+"""Instead of a transaction: for whom locked messages are kept."""
 
 
 class QueueHandle(Keeper):
@@ -43,6 +46,7 @@ class QueueHandle(Keeper):
         self._kept: deque[tuple[tuple[int, int], Entry]] = deque()
         self._late_generation = 0
         self._late_count = 0
+        self._locked: dict[int, tuple[int, int]] = {}
 
     @property
     def name(self) -> str:
@@ -89,7 +93,9 @@ class QueueHandle(Keeper):
             self._builder = None
         self._handles[access] = opened.handle
         if self._builder is None:
-            self._builder = PacketBuilder(opened.direct_name, self._context.manager_name)
+            self._builder = PacketBuilder(
+                opened.direct_name, self._context.manager_name, opened.format_name
+            )
         return opened.handle
 
     def beside(self, suffix: str) -> QueueHandle:
@@ -128,11 +134,13 @@ class QueueHandle(Keeper):
             return
         self._late_count -= 1
         if isinstance(reply, api.Entries):
-            owner = self._owner(request.transaction)
+            owner = self._owner(LOCKED if request.lock else request.transaction)
             self._kept.extend((owner, entry) for entry in reply.entries)
+            if request.lock:
+                self.locked(request.handle, [entry.lookup_id for entry in reply.entries])
 
     def take_kept(self, transaction: int) -> Entry | None:
-        """Give a message kept for this transaction, or for none."""
+        """Give a message kept for this transaction, for none, or for those who are `LOCKED`."""
         owner = self._owner(transaction)
         for kept in self._kept:
             if kept[0] == owner:
@@ -143,6 +151,22 @@ class QueueHandle(Keeper):
     def _owner(self, transaction: int) -> tuple[int, int]:
         # Numbers of transactions are good for one connection only.
         return (self._context.generation, transaction) if transaction else (0, 0)
+
+    def locked(self, handle: int, lookup_ids: list[int]) -> None:
+        """Take note of messages that are locked, and of the handle that locks them."""
+        place = self._context.generation, handle
+        self._locked.update((lookup_id, place) for lookup_id in lookup_ids)
+
+    def unlocking(self, lookup_id: int) -> int | None:
+        """Give the handle that locks a message; None when its connection was lost with it."""
+        found = self._locked.get(lookup_id)
+        if found is None:
+            raise TransactionSequence(f"lookup id {lookup_id} in {self._name} is not locked")
+        return found[1] if found[0] == self._context.generation else None
+
+    def unlocked(self, lookup_id: int) -> None:
+        """Forget a lock that has ended."""
+        self._locked.pop(lookup_id, None)
 
     @property
     def has_late(self) -> bool:

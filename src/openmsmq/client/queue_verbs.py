@@ -1,8 +1,7 @@
-"""What an application can do with a queue, as plans. Times are seconds, and None is for ever."""
+"""What an application can do with a queue beside reading it, as plans."""
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final, Unpack
@@ -12,12 +11,12 @@ import msgspec
 from openmsmq.api import messages as api
 from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
 from openmsmq.client.outgoing import OutgoingMessage, SendOptions
-from openmsmq.client.plans import Ahead, Collect, Plan, Until, ask, failure
-from openmsmq.client.queue import CursorHandle, QueueHandle
+from openmsmq.client.plans import Ahead, Collect, Plan, ask, failure
+from openmsmq.client.queue import QueueHandle
 from openmsmq.client.received import ReceivedMessage
 from openmsmq.client.transactions import TransactionHandle, TransactionLike, number_of
 from openmsmq.model.identity import MessageId
-from openmsmq.model.queue import AccessMode, QueuePrivacy, SeekAction
+from openmsmq.model.queue import AccessMode, QueuePrivacy
 
 SEND_MAX_COUNT: Final = 256
 """Messages in one call of `send_many`."""
@@ -131,169 +130,6 @@ def _settle(
         refused.append(failure(reply))
 
 
-# Reading from the front.
-
-
-def receive(
-    queue: QueueHandle,
-    timeout: float | None = None,
-    *,
-    transaction: TransactionHandle | None = None,
-) -> Plan[ReceivedMessage]:
-    """Take the first message, waiting for one; `ReceiveTimeout` when none comes in time."""
-    return (yield from _receive(queue, 1, timeout, False, transaction))[0]
-
-
-def receive_many(
-    queue: QueueHandle,
-    count: int,
-    timeout: float | None = None,
-    *,
-    transaction: TransactionHandle | None = None,
-) -> Plan[list[ReceivedMessage]]:
-    """Take up to `count` messages that are there, waiting only for the first."""
-    return (yield from _receive(queue, count, timeout, False, transaction))
-
-
-def peek(queue: QueueHandle, timeout: float | None = None) -> Plan[ReceivedMessage]:
-    """Look at the first message and leave it, waiting for one."""
-    return (yield from _receive(queue, 1, timeout, True, None))[0]
-
-
-def peek_many(
-    queue: QueueHandle, count: int, timeout: float | None = None
-) -> Plan[list[ReceivedMessage]]:
-    """Look at up to `count` messages from the front and leave them."""
-    return (yield from _receive(queue, count, timeout, True, None))
-
-
-def _receive(
-    queue: QueueHandle,
-    count: int,
-    timeout: float | None,
-    peeking: bool,
-    transaction: TransactionHandle | None,
-) -> Plan[list[ReceivedMessage]]:
-    number = number_of(transaction)
-    if queue.has_late and not peeking:
-        # An earlier reader may have given up just when its message came.
-        if not queue.is_settled():
-            yield Until(queue.is_settled)
-        kept = queue.take_kept(number)
-        if kept is not None:
-            return [ReceivedMessage(kept, queue.formatter)]
-    access = AccessMode.PEEK if peeking else AccessMode.RECEIVE
-    handle = queue.handle(access) or (yield from queue.opening(access))
-    reply = yield api.Receive(handle, count, _milliseconds(timeout), peeking, 0, False, number)
-    return _messages(queue, reply)
-
-
-def _messages(queue: QueueHandle, reply: api.AnyReply) -> list[ReceivedMessage]:
-    if type(reply) is not api.Entries:
-        raise failure(reply)
-    formatter = queue.formatter
-    return [ReceivedMessage(entry, formatter) for entry in reply.entries]
-
-
-def _milliseconds(timeout: float | None) -> int | None:
-    return None if timeout is None else max(0, math.ceil(timeout * 1000))
-
-
-# Reading by identifier.
-
-
-def receive_by_id(
-    queue: QueueHandle,
-    message_id: MessageId | bytes | str,
-    timeout: float | None = 0,
-    *,
-    transaction: TransactionHandle | None = None,
-) -> Plan[ReceivedMessage]:
-    r"""Take the message with this identifier: a `MessageId`, its bytes, or `{guid}\number`."""
-    request = api.Find(0, _identifier(message_id), None, _milliseconds(timeout))
-    return (yield from _find(queue, request, transaction))
-
-
-def peek_by_id(
-    queue: QueueHandle, message_id: MessageId | bytes | str, timeout: float | None = 0
-) -> Plan[ReceivedMessage]:
-    """Look at the message with this identifier."""
-    request = api.Find(0, _identifier(message_id), None, _milliseconds(timeout), True)
-    return (yield from _find(queue, request, None))
-
-
-def receive_by_correlation_id(
-    queue: QueueHandle,
-    correlation_id: MessageId | bytes | str,
-    timeout: float | None = 0,
-    *,
-    transaction: TransactionHandle | None = None,
-) -> Plan[ReceivedMessage]:
-    """Take the first message with this correlation identifier: the answer to a request."""
-    request = api.Find(0, None, _identifier(correlation_id), _milliseconds(timeout))
-    return (yield from _find(queue, request, transaction))
-
-
-def peek_by_correlation_id(
-    queue: QueueHandle, correlation_id: MessageId | bytes | str, timeout: float | None = 0
-) -> Plan[ReceivedMessage]:
-    """Look at the first message with this correlation identifier."""
-    request = api.Find(0, None, _identifier(correlation_id), _milliseconds(timeout), True)
-    return (yield from _find(queue, request, None))
-
-
-def _identifier(identifier: MessageId | bytes | str) -> bytes:
-    if isinstance(identifier, str):
-        identifier = MessageId.parse(identifier)
-    return identifier.to_bytes() if isinstance(identifier, MessageId) else identifier
-
-
-def _find(
-    queue: QueueHandle, request: api.Find, transaction: TransactionHandle | None
-) -> Plan[ReceivedMessage]:
-    access = AccessMode.PEEK if request.peek else AccessMode.RECEIVE
-    handle = queue.handle(access) or (yield from queue.opening(access))
-    reply = yield msgspec.structs.replace(
-        request, handle=handle, transaction=number_of(transaction)
-    )
-    return _messages(queue, reply)[0]
-
-
-def receive_by_lookup_id(
-    queue: QueueHandle,
-    lookup_id: int = 0,
-    seek: SeekAction | str = SeekAction.CURRENT,
-    *,
-    transaction: TransactionHandle | None = None,
-) -> Plan[ReceivedMessage]:
-    """Take the message at a lookup identifier, or the one before or behind it.
-
-    `seek` is `first`, `previous`, `current`, `next` or `last`. Never waits: `MessageNotFound`.
-    """
-    return (yield from _seek(queue, lookup_id, seek, False, transaction))
-
-
-def peek_by_lookup_id(
-    queue: QueueHandle, lookup_id: int = 0, seek: SeekAction | str = SeekAction.CURRENT
-) -> Plan[ReceivedMessage]:
-    """Look at the message at a lookup identifier, or at the one before or behind it."""
-    return (yield from _seek(queue, lookup_id, seek, True, None))
-
-
-def _seek(
-    queue: QueueHandle,
-    lookup_id: int,
-    seek: SeekAction | str,
-    peeking: bool,
-    transaction: TransactionHandle | None,
-) -> Plan[ReceivedMessage]:
-    access = AccessMode.PEEK if peeking else AccessMode.RECEIVE
-    handle = queue.handle(access) or (yield from queue.opening(access))
-    action = SeekAction(seek).value
-    reply = yield api.Seek(handle, action, lookup_id, peeking, number_of(transaction))
-    return _messages(queue, reply)[0]
-
-
 # Arrival numbers: how a stream of messages is read.
 
 
@@ -380,49 +216,3 @@ def close(queue: QueueHandle) -> Plan[None]:
     """Give the handles of the queue back; waiting reads end, cursors are closed."""
     for handle in queue.closed():
         yield from ask(api.CloseQueue(handle), api.Done)
-
-
-# Cursors.
-
-
-def cursor_peek(cursor: CursorHandle, timeout: float | None = 0) -> Plan[ReceivedMessage]:
-    """Look at the message where the cursor is: the first one at the beginning."""
-    return (yield from _at_cursor(cursor, timeout, peeking=True, moving=False))
-
-
-def cursor_next(cursor: CursorHandle, timeout: float | None = 0) -> Plan[ReceivedMessage]:
-    """Move on and look at the message there; at the beginning, look at the first one."""
-    return (yield from _at_cursor(cursor, timeout, peeking=True, moving=cursor.started))
-
-
-def cursor_receive(
-    cursor: CursorHandle,
-    timeout: float | None = 0,
-    *,
-    transaction: TransactionHandle | None = None,
-) -> Plan[ReceivedMessage]:
-    """Take the message where the cursor is."""
-    return (yield from _at_cursor(cursor, timeout, False, False, transaction))
-
-
-def cursor_close(cursor: CursorHandle) -> Plan[None]:
-    """Give the cursor back."""
-    number = cursor.closed()
-    if number is not None:
-        yield from ask(api.CloseCursor(number), api.Done)
-
-
-def _at_cursor(
-    cursor: CursorHandle,
-    timeout: float | None,
-    peeking: bool,
-    moving: bool,
-    transaction: TransactionHandle | None = None,
-) -> Plan[ReceivedMessage]:
-    handle, number = yield from cursor.numbers()
-    reply = yield api.Receive(
-        handle, 1, _milliseconds(timeout), peeking, number, moving, number_of(transaction)
-    )
-    message = _messages(cursor.queue, reply)[0]
-    cursor.started = True
-    return message

@@ -13,6 +13,7 @@ from openmsmq.model.message import MessageClass, TransactionFacts, message_class
 from openmsmq.model.names import FormatName, parse_format_name
 from openmsmq.wire import packets
 from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.extensions import dead_letter_path
 from openmsmq.wire.headers import message_properties, queue_names
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.queue_names import (
@@ -78,6 +79,12 @@ class ReceivedMessage:
     def move_count(self) -> int:
         """How often it was moved between a queue and its subqueues."""
         return self._entry.move_count
+
+    @property
+    def moved_time(self) -> datetime | None:
+        """When it was last moved between a queue and its subqueues, in UTC; None if never."""
+        moved_time_s = self._entry.moved_time_s
+        return datetime.fromtimestamp(moved_time_s, UTC) if moved_time_s else None
 
     # Who sent it.
 
@@ -240,6 +247,11 @@ class ReceivedMessage:
     def journal_on_failure(self) -> bool:
         """Whether a copy goes to a dead-letter queue when it cannot be delivered."""
         return self._user.journal_on_failure
+
+    @property
+    def dead_letter_queue(self) -> str:
+        """The path name of the dead-letter queue it names; empty for the system's."""
+        return dead_letter_path(self.packet.tail)
 
     @property
     def journal_on_success(self) -> bool:

@@ -78,10 +78,10 @@ def number_of(transaction: TransactionLike) -> int:
     return transaction.number
 
 
-def begin(transaction: TransactionHandle) -> Plan[None]:
-    """Begin the transaction."""
+def begin(transaction: TransactionHandle, *, distributed: bool = False) -> Plan[None]:
+    """Begin the transaction. A distributed one is refused: there is no coordinator for it."""
     generation = transaction.context.generation
-    transaction.begun((yield from ask(api.Begin(), api.Begun)), generation)
+    transaction.begun((yield from ask(api.Begin(distributed), api.Begun)), generation)
 
 
 def prepare(transaction: TransactionHandle) -> Plan[None]:

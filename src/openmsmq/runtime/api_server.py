@@ -7,7 +7,6 @@ so in as many words.
 from __future__ import annotations
 
 import asyncio
-import errno
 import grp
 import os
 import socket
@@ -20,25 +19,21 @@ from typing import Final
 from openmsmq.model.errors import InsufficientResources, MsmqError
 from openmsmq.model.identity import Guid
 from openmsmq.runtime.api_connection import ApiConnection, Door
-from openmsmq.runtime.clocks import read_clocks
-from openmsmq.runtime.config_file import ConfigError, ServerConfig
+from openmsmq.runtime.config_errors import ConfigError
+from openmsmq.runtime.config_file import ServerConfig
 from openmsmq.runtime.limits import (
     ACCEPT_BACKLOG_COUNT,
     READ_BYTES,
-    REFUSALS_LOGGED_PER_S,
     SOCKET_PATH_MAX_BYTES,
     STOP_LINGER_MS,
 )
-from openmsmq.runtime.logs import Event, EventLog
+from openmsmq.runtime.logs import Event, EventLog, RefusalLog
 from openmsmq.runtime.server import Pump
+from openmsmq.runtime.start_errors import StartError, cannot_listen, os_reason
 
 _OWNER_ONLY: Final = 0o600
 _OWNER_AND_GROUP: Final = 0o660
 _SOME_MS: Final = 10
-
-
-class StartError(Exception):
-    """The server cannot start; the sentence says why and what to do."""
 
 
 class ApiServer:
@@ -58,8 +53,7 @@ class ApiServer:
         self._listeners: list[asyncio.Server] = []
         self._socket_path: Path | None = None
         self._all_gone = asyncio.Event()
-        self._refusals_s = 0
-        self._refusals_count = 0
+        self._refusals = RefusalLog(log)
 
     # Beginning.
 
@@ -89,9 +83,8 @@ class ApiServer:
                 ssl_handshake_timeout=config.hello_timeout_ms / 1000 if context else None,
             )
         except OSError as error:
-            raise StartError(
-                f"cannot listen on {config.address} port {config.api_port} "
-                f"({_reason(error)}): {_advice(error)}"
+            raise cannot_listen(
+                error, config.address, config.api_port, key="api_port", switch="--no-api-tcp"
             ) from None
         self._listeners.append(listener)
         self.tcp_endpoints = [listening.getsockname()[:2] for listening in listener.sockets]
@@ -115,7 +108,7 @@ class ApiServer:
             )
         except OSError as error:
             listening.close()
-            raise StartError(f"cannot listen on {path} ({_reason(error)})") from None
+            raise StartError(f"cannot listen on {path} ({os_reason(error)})") from None
         self._listeners.append(listener)
         self._socket_path = path
         self.log.info(Event.LISTENING, door="unix", path=str(path))
@@ -135,17 +128,8 @@ class ApiServer:
         return None
 
     def note_refusal(self, peer: str, door: str, reason: str) -> None:
-        """Log a refused connection; a flood of them must not become a flood of lines."""
-        now_s = read_clocks().unix_s
-        if now_s != self._refusals_s:
-            left_out = self._refusals_count - REFUSALS_LOGGED_PER_S
-            if left_out > 0:
-                self.log.warning(Event.CONNECTION_REFUSED, not_logged=left_out)
-            self._refusals_s = now_s
-            self._refusals_count = 0
-        self._refusals_count += 1
-        if self._refusals_count <= REFUSALS_LOGGED_PER_S:
-            self.log.warning(Event.CONNECTION_REFUSED, peer=peer, door=door, reason=reason)
+        """Log a refused connection."""
+        self._refusals.note(peer, door, reason)
 
     def connection_ended(self) -> None:
         """A connection is gone."""
@@ -224,7 +208,7 @@ def bind_unix(path: Path, group: int | None) -> socket.socket:
         path.chmod(_OWNER_ONLY if group is None else _OWNER_AND_GROUP)
     except OSError as error:
         listening.close()
-        raise StartError(f"cannot make the Unix socket {path} ({_reason(error)})") from None
+        raise StartError(f"cannot make the Unix socket {path} ({os_reason(error)})") from None
     return listening
 
 
@@ -249,18 +233,3 @@ def _group_id(name: str) -> int:
         return grp.getgrnam(name).gr_gid
     except KeyError:
         raise ConfigError(f"there is no group {name!r} for api_socket_group") from None
-
-
-def _reason(error: OSError) -> str:
-    """Give the plain words; asyncio wraps them into more."""
-    if isinstance(error, socket.gaierror) or error.errno is None:
-        return str(error)
-    return os.strerror(error.errno).lower()
-
-
-def _advice(error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return "another process listens there; several queue managers need different addresses"
-    if error.errno == errno.EACCES:
-        return "ports below 1024 need a privilege; give another api_port"
-    return "give an address that this computer has"

@@ -12,6 +12,11 @@ def read_clocks() -> Instant:
     return Instant(time.monotonic_ns() // 1_000_000, time.time_ns() // 1_000_000_000)
 
 
+def unix_ns() -> int:
+    """Give this moment as a capture writes it."""
+    return time.time_ns()
+
+
 def timestamp() -> str:
     """Give this moment as a log writes it: UTC, with milliseconds."""
     seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)

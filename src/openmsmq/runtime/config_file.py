@@ -1,7 +1,8 @@
 """How a server is set up: defaults, then a TOML file, then OPENMSMQ_ variables, then flags.
 
 `ServerConfig` is the one list of options. The flags of `openmsmq serve`, the environment
-variables, the keys of the file and the reference page are all made from it.
+variables, the keys of the file and the reference page are all made from it. How queue managers
+talk to each other is set in tables of the file only; `transfer_tables` reads them.
 """
 
 from __future__ import annotations
@@ -21,10 +22,16 @@ from msgspec import Meta
 from openmsmq.model.limits import (
     JOURNAL_QUOTA_DEFAULT_KB,
     MANAGER_QUOTA_DEFAULT_KB,
+    MSMQ_PORT,
+    PING_PORT,
+    PORT_MAX_NUMBER,
     UNLIMITED_KB,
 )
+from openmsmq.protocol.config import TransferConfig
 from openmsmq.runtime import limits
+from openmsmq.runtime.config_errors import ConfigError, nearest, reason
 from openmsmq.runtime.logs import Format, Level
+from openmsmq.runtime.transfer_tables import TABLES, Parameter, parameters_of, read_tables
 
 VARIABLE_PREFIX: Final = "OPENMSMQ_"
 STORE_FOLDER: Final = "store"
@@ -33,10 +40,6 @@ STORE_FOLDER: Final = "store"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,255}")
 _ALIKE: Final = 0.75
 """How similar a misspelt variable is to the one that was meant; others may use the prefix too."""
-
-
-class ConfigError(Exception):
-    """An option is wrong; the sentence says which, where, and what it could be."""
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,6 +88,30 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     tls_key: Annotated[
         str, Meta(description="Private key in PEM. Empty: it is in the certificate's file.")
     ] = ""
+    transfer: Annotated[
+        bool,
+        Meta(description="Whether messages come from other queue managers and go to them."),
+    ] = True
+    transfer_connections_max: Annotated[
+        int, Meta(ge=1, description="Connections from other queue managers at a time.")
+    ] = limits.TRANSFER_CONNECTIONS_MAX_COUNT
+    transfer_connections_per_peer_max: Annotated[
+        int, Meta(ge=1, description="The same, from one address.")
+    ] = limits.TRANSFER_CONNECTIONS_PER_PEER_MAX_COUNT
+    connect_timeout_ms: Annotated[
+        int,
+        Meta(ge=1, description="How long to wait for a connection to another queue manager."),
+    ] = limits.CONNECT_MS
+    capture: Annotated[
+        str,
+        Meta(
+            description="File in which to record what is sent to other queue managers and received "
+            "from them, as pcapng. It holds the messages, and replaces the file that is there."
+        ),
+    ] = ""
+    capture_max_bytes: Annotated[
+        int, Meta(ge=4096, description="A recording ends when it is this long.")
+    ] = limits.CAPTURE_MAX_BYTES
     quota_kb: Annotated[
         int, Meta(ge=1, le=UNLIMITED_KB, description="Room for the messages of all queues.")
     ] = MANAGER_QUOTA_DEFAULT_KB
@@ -132,6 +159,14 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ] = "auto"
     log_format: Annotated[Format, Meta(description="Form of the log lines.")] = "text"
     log_level: Annotated[Level, Meta(description="Least important level that is logged.")] = "info"
+    # What follows stands in tables of the file.
+    session_port: Annotated[
+        int, Meta(ge=1, le=PORT_MAX_NUMBER, extra={"registry": "MsmqIpPort"})
+    ] = MSMQ_PORT
+    ping_port: Annotated[
+        int, Meta(ge=1, le=PORT_MAX_NUMBER, extra={"registry": "MsmqIpPingPort"})
+    ] = PING_PORT
+    parameters: TransferConfig = TransferConfig()
 
     def __post_init__(self) -> None:
         if not self.data:
@@ -195,9 +230,18 @@ def is_loopback(address: str) -> bool:
 # Options and where they come from.
 
 HINTS: Final[dict[str, Any]] = get_type_hints(ServerConfig, include_extras=True)
-DEFAULTS: Final[dict[str, Any]] = {
-    field.name: field.default for field in msgspec.structs.fields(ServerConfig)
+PARAMETERS: Final[dict[str, Parameter]] = {
+    **parameters_of(ServerConfig),
+    **parameters_of(TransferConfig),
 }
+"""Those that have a registry name, by it."""
+_IN_TABLES: Final = {"parameters", *(each.field for each in PARAMETERS.values())}
+DEFAULTS: Final[dict[str, Any]] = {
+    field.name: field.default
+    for field in msgspec.structs.fields(ServerConfig)
+    if field.name not in _IN_TABLES
+}
+"""The options."""
 
 
 def load_config(
@@ -242,12 +286,18 @@ def _from_file(file: str) -> dict[str, Any]:
         raise ConfigError(f"cannot read the configuration file {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is not valid TOML: {error}") from None
+    tables: dict[str, object] = {key: table.pop(key) for key in TABLES if key in table}
     for key in table:
         if key not in DEFAULTS:
-            raise ConfigError(f"{file}: there is no option {key!r}{_nearest(key)}")
-    return {
+            raise ConfigError(
+                f"{file}: there is no option {key!r}{nearest(key, [*DEFAULTS, *TABLES])}"
+            )
+    options = {
         key: _checked(key, value, f"{file}: {key}", strict=True) for key, value in table.items()
     }
+    changed = read_tables(tables, PARAMETERS, file)
+    ports = {key: changed.pop(key) for key in ("session_port", "ping_port") if key in changed}
+    return options | ports | {"parameters": TransferConfig(**changed)}
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -268,16 +318,7 @@ def _checked(key: str, value: object, where: str, *, strict: bool = False) -> An
     try:
         return msgspec.convert(value, HINTS[key], strict=strict)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{where} = {value!r} is wrong: {_lower(str(error))}") from None
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
-def _nearest(key: str) -> str:
-    meant = difflib.get_close_matches(key, DEFAULTS, 1, 0)
-    return f"; did you mean {meant[0]!r}?" if meant else ""
+        raise ConfigError(f"{where} = {value!r} is wrong: {reason(error)}") from None
 
 
 def configuration_table() -> str:

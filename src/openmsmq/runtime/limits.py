@@ -37,6 +37,18 @@ CHECKPOINT_DEFAULT_BYTES: Final = 16 << 20
 CHECKPOINT_MIN_BYTES: Final = 4096
 """The store's own least size of it."""
 
+TRANSFER_CONNECTIONS_MAX_COUNT: Final = 1000
+"""Connections from other queue managers at a time; those made by this one are not counted."""
+
+TRANSFER_CONNECTIONS_PER_PEER_MAX_COUNT: Final = 100
+"""The same from one address. Each of a peer's destinations may have a session of its own."""
+
+CONNECT_MS: Final = 10_000
+"""An attempt to reach another queue manager that has not led to a connection by then has failed."""
+
+CAPTURE_MAX_BYTES: Final = 1 << 30
+"""A recording of the traffic ends when it is this long."""
+
 # What needs no changing.
 
 HELLO_MAX_BYTES: Final = 4096
@@ -74,3 +86,27 @@ SOCKET_PATH_MAX_BYTES: Final = 107
 
 ACCEPT_BACKLOG_COUNT: Final = 128
 """Connections that the system keeps for us until they are accepted."""
+
+SESSION_READ_BYTES: Final = 256 << 10
+"""What is read of one session in one turn."""
+
+SESSION_DATA_PER_TURN_BYTES: Final = 32 << 20
+"""What all sessions together hand in before it is made durable, even in the middle of a turn."""
+
+SESSION_WRITE_BUFFER_MAX_BYTES: Final = 24 << 20
+"""Bytes that wait for a peer. The window keeps a fair one far below; above it a session is cut."""
+
+SESSION_LINGER_MS: Final = 5_000
+"""How long a peer has to take the last bytes of a session that was closed, and to hang up."""
+
+RESOLVER_QUESTIONS_MAX_COUNT: Final = 8
+"""Host names that are looked up at a time."""
+
+RESOLVER_WAITING_MAX_COUNT: Final = 10_000
+"""Host names that wait to be looked up; one more gets no answer but "not found"."""
+
+RESOLVE_MS: Final = 15_000
+"""A host name that is not resolved by then counts as not found."""
+
+DATAGRAM_BUFFER_MAX_BYTES: Final = 64 << 10
+"""Datagrams that the system does not take yet; further ones are dropped, as networks do."""

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, Literal, TypeAlias
 
-from openmsmq.runtime.clocks import timestamp
+from openmsmq.runtime.clocks import read_clocks, timestamp
+from openmsmq.runtime.limits import REFUSALS_LOGGED_PER_S
 
 Fact: TypeAlias = str | int | float | bool | None
 Format: TypeAlias = Literal["text", "json"]
@@ -37,6 +38,13 @@ class Event(Enum):
     DISCONNECTED = "disconnected"
     CONNECTION_REFUSED = "connection-refused"
     CONNECTION_BROKEN = "connection-broken"
+    SESSION_ACCEPTED = "session-accepted"
+    SESSION_CONNECTED = "session-connected"
+    SESSION_FAILED = "session-failed"
+    SESSION_CUT = "session-cut"
+    SESSION_ENDED = "session-ended"
+    HOST_NOT_RESOLVED = "host-not-resolved"
+    CAPTURE_ENDED = "capture-ended"
     STORE_FULL = "store-full"
     STORE_HAS_ROOM = "store-has-room"
     STORE_FAILED = "store-failed"
@@ -89,6 +97,28 @@ class EventLog:
             self._write(
                 self._line({"time": timestamp(), "level": level, "event": event.value}, facts)
             )
+
+
+class RefusalLog:
+    """Logs refused connections; a flood of them must not become a flood of lines."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._second_s = 0
+        self._count = 0
+
+    def note(self, peer: str, door: str, reason: str) -> None:
+        """Log a refusal, or count it."""
+        now_s = read_clocks().unix_s
+        if now_s != self._second_s:
+            left_out = self._count - REFUSALS_LOGGED_PER_S
+            if left_out > 0:
+                self._log.warning(Event.CONNECTION_REFUSED, not_logged=left_out)
+            self._second_s = now_s
+            self._count = 0
+        self._count += 1
+        if self._count <= REFUSALS_LOGGED_PER_S:
+            self._log.warning(Event.CONNECTION_REFUSED, peer=peer, door=door, reason=reason)
 
 
 class LibraryLogHandler(logging.Handler):

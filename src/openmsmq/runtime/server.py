@@ -1,8 +1,9 @@
 """The pump: everything that happened in one turn of the loop becomes one commit, then answers.
 
-Calls go into the queue manager as they arrive. The first of a turn schedules the pump, which runs
-when all sockets that were ready have been read: so the calls of all connections share one commit.
-Answers leave only through the outputs of the queue manager, which gives them after the commit.
+Calls of applications and bytes of other queue managers go into the queue manager as they arrive.
+The first of a turn schedules the pump, which runs when all sockets that were ready have been read:
+so all connections and sessions share one commit. Answers and acknowledgments leave only through
+the outputs of the queue manager, which gives them after the commit.
 
 When the disk fails, or the queue manager itself, no further input reaches the queue manager: what
 it has in memory may differ from what is on disk, and the next start tells which is right.
@@ -14,22 +15,32 @@ import asyncio
 import traceback
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Final, Protocol, assert_never
+from typing import Final, TypeVarTuple, Unpack, assert_never
 
 from openmsmq.api.messages import Answer, AnyRequest
-from openmsmq.manager.manager import QueueManager
-from openmsmq.manager.outputs import Persist, Respond
+from openmsmq.manager.outputs import (
+    Connect,
+    Disconnect,
+    Persist,
+    Resolve,
+    Respond,
+    SendBytes,
+    SendDatagram,
+)
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, MessageStorageFailed, MsmqError
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.limits import PERSISTS_PER_TURN_MAX_COUNT
 from openmsmq.runtime.logs import Event, EventLog
+from openmsmq.runtime.ports import Engine, Network, Outlet
 from openmsmq.storage.port import Store, StoreError, StoreFull
 
 _OUTCOME_UNKNOWN: Final = (
     "whether the last changes were stored is known after the queue manager has started again"
 )
 _LAST_TURNS_COUNT: Final = 8
+
+_Facts = TypeVarTuple("_Facts")
 
 
 class ExitCode(IntEnum):
@@ -41,30 +52,21 @@ class ExitCode(IntEnum):
     DEFECT = 70
 
 
-class Outlet(Protocol):
-    """Where the answers to a connection go, and who may have more calls to make."""
-
-    def deliver(self, answers: list[Answer]) -> None:
-        """Write answers to the connection."""
-        ...
-
-    def go_on(self) -> None:
-        """Take calls again."""
-        ...
-
-
 class Pump:
     """Moves inputs into a queue manager and its outputs out, in one thread with its loop."""
 
     def __init__(
         self,
-        manager: QueueManager,
+        manager: Engine,
         store: Store,
         log: EventLog,
         failed: Callable[[ExitCode], None],
     ) -> None:
         self.refusal: MsmqError | None = None
         """Why no call is taken any more."""
+        self.engine: Final = manager
+        self.network: Network
+        """Must be there before the first turn."""
         self._manager = manager
         self._store = store
         self._log = log
@@ -108,6 +110,16 @@ class Pump:
             return
         try:
             self._manager.connection_lost(connection, read_clocks())
+        except Exception as error:
+            self.defect(error)
+        self.schedule()
+
+    def put_in(self, take: Callable[[Unpack[_Facts], Instant], None], *facts: *_Facts) -> None:
+        """Tell an input of the engine what other queue managers do."""
+        if self.refusal is not None or self._broken:
+            return
+        try:
+            take(*facts, read_clocks())
         except Exception as error:
             self.defect(error)
         self.schedule()
@@ -159,13 +171,28 @@ class Pump:
                 match output:
                     case Respond(connection, call, reply):
                         self._answers.setdefault(connection, []).append(Answer(call, reply))
+                    case SendBytes(session, data):
+                        self.network.send(session, data)
                     case Persist():
                         # What is safe already may leave: its readers then work while we sync.
                         self._write()
                         self._persist(output)
                     case _:
-                        assert_never(output)
+                        self._reach_out(output)
         self.schedule()
+
+    def _reach_out(self, output: Resolve | Connect | Disconnect | SendDatagram) -> None:
+        match output:
+            case Resolve(host):
+                self.network.resolve(host)
+            case Connect(session, address):
+                self.network.connect(session, address)
+            case Disconnect(session):
+                self.network.disconnect(session)
+            case SendDatagram(address, data, port):
+                self.network.send_datagram(address, port, data)
+            case _:
+                assert_never(output)
 
     def _persist(self, persist: Persist) -> None:
         failure = self._store_failure
@@ -193,6 +220,7 @@ class Pump:
                 self._log.info(Event.STORE_HAS_ROOM)
 
     def _write(self) -> None:
+        self.network.flush()
         if self._answers:
             answers, self._answers = self._answers, {}
             for connection, items in answers.items():

@@ -19,11 +19,14 @@ from openmsmq.manager.manager import QueueManager
 from openmsmq.model.errors import ServiceNotAvailable
 from openmsmq.model.identity import Guid
 from openmsmq.runtime.api_connection import SOFTWARE
-from openmsmq.runtime.api_server import ApiServer, StartError
+from openmsmq.runtime.api_server import ApiServer
 from openmsmq.runtime.clocks import read_clocks
-from openmsmq.runtime.config_file import ConfigError, ServerConfig, is_loopback
+from openmsmq.runtime.config_errors import ConfigError
+from openmsmq.runtime.config_file import ServerConfig, is_loopback
 from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler
+from openmsmq.runtime.network import TransferNetwork
 from openmsmq.runtime.server import ExitCode, Pump
+from openmsmq.runtime.start_errors import StartError
 from openmsmq.storage.engine import open_store
 from openmsmq.storage.port import Store, StoreError
 from openmsmq.storage.records import MACHINE_KEY
@@ -48,6 +51,7 @@ class Server:
         self.manager_name: Final = config.manager_name
         self.manager_id: Final[Guid] = manager.identifier
         self._pump = Pump(manager, store, log, self._end)
+        self._network = self._pump.network = TransferNetwork(config, self._pump, log)
         self._api = ApiServer(config, self._pump, log, manager_id=manager.identifier)
 
     @classmethod
@@ -71,8 +75,10 @@ class Server:
             server._pump.turn()
             if store.get(MACHINE_KEY) is None:
                 raise StartError(f"{config.data} has no room for a new queue manager: free some")
+            started.callback(server._network.give_up)
             started.callback(server._api.stop_listening)
             await server._api.listen()
+            await server._network.listen()
             started.pop_all()
         return server
 
@@ -80,6 +86,11 @@ class Server:
     def tcp_endpoints(self) -> list[tuple[str, int]]:
         """The addresses and ports that applications connect to."""
         return self._api.tcp_endpoints
+
+    @property
+    def session_endpoints(self) -> list[tuple[str, int]]:
+        """The addresses and ports that other queue managers connect to."""
+        return self._network.endpoints
 
     @property
     def socket_path(self) -> Path | None:
@@ -99,12 +110,13 @@ class Server:
         code = await self._ending
         self._log.info(Event.STOPPING, status=int(code))
         self._api.stop_listening()
+        self._network.stop_listening()
         if code is not ExitCode.STOPPED:
             await asyncio.sleep(self.config.failure_grace_ms / 1000)
         self._pump.turn()
         if self._pump.refusal is None:
             self._pump.refusal = ServiceNotAvailable("the queue manager is stopping")
-        await self._api.close_connections()
+        await asyncio.gather(self._api.close_connections(), self._network.close())
         self._pump.close()
         self._store.close()
         self._log.info(Event.STOPPED, status=int(code))
@@ -174,6 +186,7 @@ def manager_config(config: ServerConfig) -> ManagerConfig:
         software=SOFTWARE,
         quota_kb=config.quota_kb,
         journal_quota_kb=config.journal_quota_kb,
+        transfer=config.parameters,
     )
 
 

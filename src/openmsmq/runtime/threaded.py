@@ -96,6 +96,15 @@ class ServerThread:
 def start_server(
     data: str, *, name: str = "ALPHA", store: Store | None = None, **options: object
 ) -> ServerThread:
-    """Make a server for a `with` block: on a free port, without logs, otherwise by default."""
-    settings: dict[str, object] = {"api_port": 0, "log_level": "error", **options}
+    """Make a server for a `with` block, on a free port, without logs, and without other servers.
+
+    Everything else is as by default. The port for other queue managers cannot be a free one, so
+    it is opened only with `transfer=True`.
+    """
+    settings: dict[str, object] = {
+        "api_port": 0,
+        "log_level": "error",
+        "transfer": False,
+        **options,
+    }
     return ServerThread(ServerConfig(name=name, data=data, **settings), store=store)  # type: ignore[arg-type]

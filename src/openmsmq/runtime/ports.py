@@ -1,0 +1,117 @@
+"""What the pump works between: the queue manager, the applications, the other queue managers."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from openmsmq.api.messages import Answer, AnyRequest
+from openmsmq.manager.outputs import Output
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import MsmqError
+from openmsmq.model.queue import ConnectionStatus
+
+
+class Outlet(Protocol):
+    """Where the answers to a connection go, and who may have more calls to make."""
+
+    def deliver(self, answers: list[Answer]) -> None:
+        """Write answers to the connection."""
+        ...
+
+    def go_on(self) -> None:
+        """Take calls again."""
+        ...
+
+
+class Engine(Protocol):
+    """A queue manager as the pump and the sockets see it; `QueueManager` is one."""
+
+    def connected(self, connection: int) -> None:
+        """An application has connected."""
+        ...
+
+    def connection_lost(self, connection: int, now: Instant) -> None:
+        """An application is gone."""
+        ...
+
+    def request(self, connection: int, call: int, request: AnyRequest, now: Instant) -> None:
+        """An application asks for something."""
+        ...
+
+    def session_accepted(self, session: int, address: str, now: Instant) -> None:
+        """Another queue manager has connected; its number is even."""
+        ...
+
+    def session_connected(self, session: int, now: Instant) -> None:
+        """What `Connect` asked for is there."""
+        ...
+
+    def session_failed(self, session: int, status: ConnectionStatus, now: Instant) -> None:
+        """What `Connect` asked for could not be had."""
+        ...
+
+    def session_data(self, session: int, data: bytes, now: Instant) -> None:
+        """Another queue manager has sent bytes."""
+        ...
+
+    def session_lost(self, session: int, now: Instant) -> None:
+        """The connection of a session is gone."""
+        ...
+
+    def host_resolved(self, host: str, addresses: tuple[str, ...], now: Instant) -> None:
+        """What `Resolve` asked for is known; no address means that there is none."""
+        ...
+
+    def datagram_received(
+        self, address: str, port: int, data: bytes, now: Instant, *, is_answer: bool = False
+    ) -> None:
+        """A datagram has come to the ping port, or to the port from which we asked."""
+        ...
+
+    def persisted(self, ticket: int, now: Instant) -> None:
+        """A batch is durable."""
+        ...
+
+    def persist_failed(self, ticket: int, error: MsmqError, now: Instant) -> None:
+        """A batch was refused."""
+        ...
+
+    def wake(self, now: Instant) -> None:
+        """Time has passed."""
+        ...
+
+    def take_outputs(self) -> list[Output]:
+        """Give what is to be done now."""
+        ...
+
+    def next_wake_ms(self, now: Instant) -> int | None:
+        """When to call `wake`."""
+        ...
+
+
+class Network(Protocol):
+    """What reaches other queue managers. None of these calls an input before it returns."""
+
+    def resolve(self, host: str) -> None:
+        """Look up a host."""
+        ...
+
+    def connect(self, session: int, address: str) -> None:
+        """Open the connection of a session."""
+        ...
+
+    def send(self, session: int, data: bytes) -> None:
+        """Write to the connection of a session, at the next `flush`."""
+        ...
+
+    def disconnect(self, session: int) -> None:
+        """Close the connection of a session once everything is written."""
+        ...
+
+    def send_datagram(self, address: str, port: int | None, data: bytes) -> None:
+        """Send a datagram, to the ping port if no other is given."""
+        ...
+
+    def flush(self) -> None:
+        """Let go what `send` was given. Every turn calls it at least once."""
+        ...

@@ -1,0 +1,32 @@
+"""Why a server cannot start, in sentences that say what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+
+
+class StartError(Exception):
+    """The server cannot start; the sentence says why and what to do."""
+
+
+def os_reason(error: OSError) -> str:
+    """Give the plain words; asyncio wraps them into more."""
+    if isinstance(error, socket.gaierror) or error.errno is None:
+        return str(error)
+    return os.strerror(error.errno).lower()
+
+
+def cannot_listen(error: OSError, address: str, port: int, *, key: str, switch: str) -> StartError:
+    """Say why a port cannot be opened; `key` sets it and `switch` does without it."""
+    if error.errno == errno.EADDRINUSE:
+        advice = (
+            "another process listens there; several queue managers need different addresses, "
+            f"and {switch} does without it"
+        )
+    elif error.errno == errno.EACCES:
+        advice = f"ports below 1024 need a privilege; give another {key}"
+    else:
+        advice = "give an address that this computer has"
+    return StartError(f"cannot listen on {address} port {port} ({os_reason(error)}): {advice}")

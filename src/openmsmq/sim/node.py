@@ -1,0 +1,333 @@
+"""A node: one queue manager, its disk, its clocks, and the driver that carries out its outputs.
+
+It does what `openmsmq.runtime.server` does in a process: inputs of the same moment share a turn,
+a turn is carried out until nothing is left, and a timer is set. Unlike a process it can lose power
+between any two outputs.
+"""
+
+from __future__ import annotations
+
+import random
+import traceback
+from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
+
+from openmsmq.api.messages import AnyReply, AnyRequest
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.manager import QueueManager
+from openmsmq.manager.outputs import (
+    Connect,
+    Disconnect,
+    Output,
+    Persist,
+    Resolve,
+    Respond,
+    SendBytes,
+    SendDatagram,
+)
+from openmsmq.model.errors import InsufficientResources, MessageStorageFailed
+from openmsmq.model.identity import Guid
+from openmsmq.sim.clock import Clock
+from openmsmq.sim.disk import Disk
+from openmsmq.sim.violation import Violation
+from openmsmq.storage import records
+from openmsmq.storage.port import Batch
+from openmsmq.storage.records import MachineRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from openmsmq.sim.plan import NodeHabits
+    from openmsmq.sim.world import World
+
+ROUNDS_MAX_COUNT: Final = 200
+"""More rounds than any turn needs: who wants more is running in circles."""
+
+WAKES_PER_SECOND_MAX_COUNT: Final = 1000
+"""More wakes than any second needs."""
+
+
+class Caller(Protocol):
+    """An application, as the node sees it."""
+
+    def answered(self, call: int, reply: AnyReply) -> None:
+        """A call has its answer."""
+        ...
+
+    def cut_off(self) -> None:
+        """The connection is gone, and with it every answer that had not come."""
+        ...
+
+
+class Node:
+    """One computer with a queue manager."""
+
+    def __init__(
+        self,
+        world: World,
+        index: int,
+        config: ManagerConfig,
+        identifier: Guid,
+        address: str,
+        habits: NodeHabits,
+    ) -> None:
+        self.world = world
+        self.index = index
+        self.name = config.name
+        self.address = address
+        self.config = config
+        self.habits = habits
+        self.disk = Disk()
+        # Others have to know it by its identifier before it starts for the first time.
+        machine = records.encode_record(MachineRecord(identifier, config.name))
+        self.disk.store.commit(Batch([(records.MACHINE_KEY, machine)]))
+        self.clock = Clock(world.timeline, habits.wall_error_s)
+        self.identifier = identifier
+        self.boot = 0
+        """How often it was started; what was meant for an earlier start is dropped."""
+        self.manager: QueueManager | None = None
+        self.power_left: int | None = None
+        """After so many outputs the power fails."""
+        self._rng = random.Random(world.rng.getrandbits(64))
+        self._callers: dict[int, Caller] = {}
+        self._last_connection = 0
+        self._last_session = 0
+        self._turn_due = False
+        self._timer_ms: int | None = None
+        self._wakes = (0, 0)
+
+    @property
+    def up(self) -> bool:
+        """Whether its queue manager runs."""
+        return self.manager is not None
+
+    # Life.
+
+    def start(self) -> None:
+        """Begin with what the disk has."""
+        assert self.manager is None, f"{self.name} runs already"
+        self.boot += 1
+        self.clock.restart(self._rng.randrange(1, 10_000_000))
+        self.power_left = None
+        self._last_session = 0
+        self._turn_due = False
+        self._timer_ms = None
+        self.world.trace.note(self.index, "start", f"start {self.boot}")
+        rng = random.Random(self._rng.getrandbits(64))
+        try:
+            self.manager = QueueManager(self.config, rng, self.disk.store, self.clock.now())
+        except Exception as error:
+            raise self._defect(error) from error
+        self._turn()
+
+    def crash(self, *, reached: bool) -> None:
+        """Lose power; with `reached` the batch just being written is found at the next start."""
+        if self.manager is None:
+            return
+        self.manager = None
+        world = self.world
+        late = self.disk.lose_power(reached=reached)
+        if late is not None:
+            world.books.stored(self, late)
+        world.trace.note(
+            self.index, "crash", "power lost" + (", last batch kept" if late is not None else "")
+        )
+        world.books.crashed(self)
+        world.network.node_gone(self)
+        callers, self._callers = self._callers, {}
+        for caller in callers.values():
+            caller.cut_off()
+
+    def later(self, delay_ms: int, action: Callable[..., None], *arguments: Any) -> None:
+        """Let something happen on this node, if it has not lost power until then."""
+        self.world.timeline.after(delay_ms, self._if_same, self.boot, action, arguments)
+
+    def _if_same(self, boot: int, action: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        if self.manager is not None and self.boot == boot:
+            action(*arguments)
+
+    # Inputs.
+
+    def connect(self, caller: Caller) -> int:
+        """Let an application in."""
+        assert self.manager is not None, f"{self.name} is down"
+        self._last_connection += 1
+        self._callers[self._last_connection] = caller
+        self.manager.connected(self._last_connection)
+        return self._last_connection
+
+    def disconnect(self, connection: int) -> None:
+        """An application has gone."""
+        if self._callers.pop(connection, None) is not None:
+            self.input("connection_lost", connection, self.clock.now())
+
+    def request(self, connection: int, call: int, request: AnyRequest) -> None:
+        """Hand a request in."""
+        self.input("request", connection, call, request, self.clock.now())
+
+    def accept(self, address: str) -> int:
+        """Take a connection of another node; gives its session number, always an even one."""
+        self._last_session += 2
+        session = self._last_session
+        self.input("session_accepted", session, address, self.clock.now())
+        return session
+
+    def datagram(self, address: str, port: int, data: bytes, *, is_answer: bool) -> None:
+        """Hand a datagram in, with the port that it came from."""
+        now = self.clock.now()
+        self.input("datagram_received", address, port, data, now, is_answer=is_answer)
+
+    def input(self, name: str, *arguments: Any, **options: Any) -> None:
+        """Hand something to the queue manager; its turn comes after what is due now."""
+        try:
+            getattr(self.manager, name)(*arguments, **options)
+        except Exception as error:
+            raise self._defect(error) from error
+        if not self._turn_due:
+            self._turn_due = True
+            self.later(self.habits.turn_ms, self._turn)
+
+    def _wake(self, at_ms: int) -> None:
+        if at_ms != self._timer_ms:
+            return
+        self._timer_ms = None
+        second, count = self._wakes
+        this_second = self.world.timeline.now_ms // 1000
+        self._wakes = (this_second, count + 1 if second == this_second else 1)
+        if self._wakes[1] > WAKES_PER_SECOND_MAX_COUNT:
+            raise Violation(f"{self.name} asks to be woken again and again within one second")
+        assert self.manager is not None, f"{self.name} is down"
+        try:
+            self.manager.wake(self.clock.now())
+        except Exception as error:
+            raise self._defect(error) from error
+        self._turn()
+
+    # The turn.
+
+    def _turn(self) -> None:
+        self._turn_due = False
+        manager = self.manager
+        for _ in range(ROUNDS_MAX_COUNT):
+            if manager is None or self.manager is not manager:
+                return
+            try:
+                outputs = manager.take_outputs()
+            except Exception as error:
+                raise self._defect(error) from error
+            if not outputs:
+                self._arm_timer(manager)
+                return
+            for output in outputs:
+                if self.power_left is not None:
+                    if self.power_left == 0:
+                        self.world.power_fails(self)
+                        return
+                    self.power_left -= 1
+                self._carry_out(output)
+                if self.manager is not manager:
+                    return
+        raise Violation(f"{self.name} never comes to rest")
+
+    def _carry_out(self, output: Output) -> None:
+        network = self.world.network
+        match output:
+            case Respond(connection, call, reply):
+                self._respond(connection, call, reply)
+            case Persist(ticket, batch):
+                self._persist(ticket, batch)
+            case SendBytes(session, data):
+                network.send(self, session, data)
+            case Connect(session, address):
+                network.connect(self, session, address)
+            case Disconnect(session):
+                network.disconnect(self, session)
+            case Resolve(host):
+                network.resolve(self, host)
+            case SendDatagram(address, data, port):
+                network.send_datagram(self, address, data, port)
+            case _:
+                assert_never(output)
+
+    def _respond(self, connection: int, call: int, reply: AnyReply) -> None:
+        caller = self._callers.get(connection)
+        if caller is not None:
+            caller.answered(call, reply)
+
+    def _persist(self, ticket: int, batch: Batch) -> None:
+        assert self.disk.writing is None, "two batches on their way to the disk"
+        self.disk.writing = batch
+        delay_ms = self._flush_ms()
+        trace = self.world.trace
+        if trace.wanted:
+            trace.persist(self.index, ticket, batch, delay_ms)
+        if delay_ms:
+            self.later(delay_ms, self._flushed_later, ticket)
+        else:
+            self._flushed(ticket)
+
+    def _flush_ms(self) -> int:
+        habits = self.habits
+        if self.disk.slow_until_ms > self.world.timeline.now_ms:
+            return self._rng.randrange(200, 3000)
+        if habits.flush_max_ms == 0:
+            return 0
+        return self._rng.randrange(0, habits.flush_max_ms + 1)
+
+    def _flushed_later(self, ticket: int) -> None:
+        self._flushed(ticket)
+        if self.manager is not None:
+            self._turn()
+
+    def _flushed(self, ticket: int) -> None:
+        disk, world, manager = self.disk, self.world, self.manager
+        assert manager is not None, f"{self.name} is down"
+        now = self.clock.now()
+        try:
+            if disk.fails_next:
+                self._disk_fails(manager, ticket)
+            elif disk.full_until_ms > world.timeline.now_ms:
+                disk.refuse()
+                world.books.refused(self)
+                world.trace.note(self.index, "full", f"batch {ticket} refused, the disk is full")
+                error = InsufficientResources("the simulated disk is full")
+                manager.persist_failed(ticket, error, now)
+            else:
+                world.books.stored(self, disk.write())
+                manager.persisted(ticket, now)
+        except Violation:
+            raise
+        except Exception as error:
+            raise self._defect(error) from error
+
+    def _disk_fails(self, manager: QueueManager, ticket: int) -> None:
+        """Fail as a disk does: answers that are due say so, then the process ends."""
+        reached = self._rng.random() < 0.5
+        world = self.world
+        world.trace.note(self.index, "full", f"batch {ticket}: the disk fails")
+        if reached:
+            world.books.stored(self, self.disk.write())
+        else:
+            self.disk.refuse()
+        error = MessageStorageFailed("the simulated disk has failed")
+        manager.persist_failed(ticket, error, self.clock.now())
+        for output in manager.take_outputs():
+            if isinstance(output, Respond):
+                self._respond(output.connection, output.call, output.reply)
+        self.world.power_fails(self)
+
+    def _arm_timer(self, manager: QueueManager) -> None:
+        """Wake in time. A timer that is early stays: waking for nothing is harmless."""
+        due_ms = manager.next_wake_ms(self.clock.now())
+        if due_ms is None:
+            return
+        delay_ms = self.clock.delay_ms(due_ms)
+        at_ms = self.world.timeline.now_ms + delay_ms
+        if self._timer_ms is None or at_ms < self._timer_ms:
+            self._timer_ms = at_ms
+            self.later(delay_ms, self._wake, at_ms)
+
+    def _defect(self, error: Exception) -> Exception:
+        if isinstance(error, Violation):
+            return error
+        trace = "".join(traceback.format_exception(error))
+        return Violation(f"{self.name} raised {type(error).__name__}: {error}", detail=trace)

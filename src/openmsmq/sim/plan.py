@@ -1,0 +1,191 @@
+"""What a seed decides before its run begins: how many nodes, what they do, what goes wrong.
+
+Every class of faults and of operations may be off in a run: bugs that need two things and not a
+third are found sooner when the third is missing altogether.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+import msgspec
+
+from openmsmq.protocol.config import TransferConfig
+
+NAMES: Final = ("ALPHA", "BRAVO", "CHARLIE", "DELTA", "ECHO", "FOXTROT", "GOLF", "HOTEL")
+MANAGERS_MAX_COUNT: Final = len(NAMES)
+
+PLAIN: Final = "private$\\plain"
+TRANSACTIONAL: Final = "private$\\transactional"
+ADMIN: Final = "private$\\admin"
+SMALL: Final = "private$\\small"
+"""A queue with a quota that is soon reached."""
+SMALL_QUOTA_KB: Final = 2
+
+DESTINATIONS: Final = ("address", "name", "identifier")
+
+FAULTS: Final = (
+    "crash",
+    "cut",
+    "half open",
+    "partition",
+    "refuse",
+    "names",
+    "disk slow",
+    "disk full",
+    "disk fails",
+    "clock",
+    "application",
+)
+OPERATIONS: Final = (
+    "express",
+    "recoverable",
+    "own transaction",
+    "transaction",
+    "prepared",
+    "receive",
+    "purge",
+    "small",
+)
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person asks for; None leaves it to the seed."""
+
+    managers: int | None = None
+    operations: int | None = None
+    """How many things each application does."""
+    faults: bool = True
+    transfer: bool = True
+    only: tuple[str, ...] = ()
+    """If given, the only classes of faults."""
+    doing: tuple[str, ...] = ()
+    """If given, the only things that applications do."""
+    names: tuple[str, ...] = ()
+    """If given, the only ways to write a destination."""
+
+
+class NodeHabits(msgspec.Struct, frozen=True):
+    """How one computer behaves when nothing is wrong."""
+
+    turn_ms: int
+    """How long inputs are collected before a turn."""
+    flush_max_ms: int
+    """How long a batch takes to the disk at most; 0 writes at once, as the process does."""
+    wall_error_s: int
+
+
+class NetworkHabits(msgspec.Struct, frozen=True):
+    """How the network behaves when nothing is wrong."""
+
+    delay_min_ms: int
+    delay_max_ms: int
+    pieces_chance: float
+    datagram_loss: float
+
+
+class Wishes(msgspec.Struct, frozen=True):
+    """How often messages ask for more than to be delivered."""
+
+    lifetimes: float
+    journals: float
+    dead_letters: float
+    acknowledgments: float
+    journaling: bool
+    """Whether the queues keep copies of what was received."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """A run, before it begins."""
+
+    seed: int
+    nodes: tuple[NodeHabits, ...]
+    network: NetworkHabits
+    transfer: TransferConfig
+    wishes: Wishes
+    operations: frozenset[str]
+    faults: tuple[str, ...]
+    """Faults in the order they come; a class may come several times."""
+    duration_ms: int
+    """How long faults go on."""
+    applications: int
+    """How many work at each node."""
+    operation_count: int
+    remote_share: float
+    """How much of what is sent leaves its node."""
+    names: tuple[str, ...]
+    """How senders write the destination: by address, by name, or by identifier and number."""
+    routers: tuple[int, ...]
+    """The nodes through which messages to identifiers go, in turn; none when they go straight."""
+
+    def may_refuse(self, queue: str) -> bool:
+        """Whether messages to a queue may be refused though nothing is wrong."""
+        return queue == SMALL
+
+
+def draw(seed: int, options: Options, rng: random.Random) -> Plan:
+    """Let a seed decide."""
+    count = options.managers or rng.choices((1, 2, 3, 4), (2, 5, 3, 1))[0]
+    duration_ms = rng.choice((5_000, 30_000, 120_000))
+    faults: tuple[str, ...] = ()
+    if options.faults:
+        classes = options.only or tuple(name for name in FAULTS if rng.random() < 0.4)
+        if classes:
+            faults = tuple(rng.choices(classes, k=rng.randrange(1, 10)))
+    operations = frozenset(name for name in OPERATIONS if rng.random() < 0.6)
+    share = rng.choice((0.3, 0.7, 0.95)) if options.transfer and count > 1 else 0.0
+    return Plan(
+        seed,
+        tuple(_habits(rng) for _ in range(count)),
+        NetworkHabits(
+            rng.choice((0, 1, 10)),
+            rng.choice((10, 40, 400)),
+            rng.choice((0.0, 0.1, 0.5)),
+            rng.choice((0.0, 0.2)),
+        ),
+        _transfer(rng),
+        Wishes(
+            rng.choice((0.0, 0.0, 0.2)),
+            rng.choice((0.0, 0.3)),
+            rng.choice((0.0, 0.3)),
+            rng.choice((0.0, 0.3)),
+            rng.random() < 0.3,
+        ),
+        frozenset(options.doing) or operations or frozenset(("recoverable", "transaction")),
+        faults,
+        duration_ms,
+        rng.randrange(1, 4),
+        options.operations or rng.randrange(4, 13),
+        share,
+        options.names
+        or rng.choice((DESTINATIONS, DESTINATIONS[:1], DESTINATIONS[1:2], DESTINATIONS[2:])),
+        _routers(count, rng),
+    )
+
+
+def _routers(count: int, rng: random.Random) -> tuple[int, ...]:
+    """Choose routers; with two of them, messages may overtake each other."""
+    if count < 3 or rng.random() < 0.4:
+        return ()
+    return (1, 2) if count > 3 else (1,)
+
+
+def _habits(rng: random.Random) -> NodeHabits:
+    return NodeHabits(
+        rng.choice((0, 0, 1, 5)), rng.choice((0, 0, 5, 50)), rng.choice((0, 0, -90, 3, 90))
+    )
+
+
+def _transfer(rng: random.Random) -> TransferConfig:
+    first_s = rng.choice((1, 5, 30))
+    return TransferConfig(
+        window=rng.choice((1, 2, 5, 64)),
+        retry_connect_ms=rng.choice((100, 1000, 5000)),
+        session_idle_ms=rng.choice((2_000, 20_000, 300_000)),
+        resend_first_s=first_s,
+        resend_second_s=2 * first_s,
+        resend_third_s=4 * first_s,
+        resend_last_s=8 * first_s,
+        ask_ping=rng.random() < 0.2,
+    )

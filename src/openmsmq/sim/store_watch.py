@@ -1,0 +1,137 @@
+"""Reading along with a disk: which messages lie in which queue, batch by batch."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from openmsmq.sim.facts import number_in
+from openmsmq.storage import records
+from openmsmq.storage.port import Batch
+from openmsmq.wire.outline import outline
+
+SYSTEM_ROLE: Final = "system"
+JOURNAL: Final = 1
+DEAD_LETTERS: Final = frozenset({2, 3})
+_ENTRY_KIND: Final = ord("E")
+_QUEUE_KIND: Final = ord("Q")
+_TRANSACTION_KIND: Final = ord("T")
+
+
+class Shelf(msgspec.Struct, frozen=True):
+    """A queue as its record shows it."""
+
+    number: int
+    path: str
+    role: str
+
+
+class Lying(msgspec.Struct, frozen=True):
+    """An entry of a queue."""
+
+    shelf: Shelf
+    lookup_id: int
+    message: int | None
+    """The simulated message it is; None for acknowledgments and the like."""
+    message_class: int
+    packet: bytes
+    durable: bool
+
+
+class Change(msgspec.Struct, frozen=True):
+    """An entry that came or went with a batch."""
+
+    entry: Lying
+    came: bool
+
+
+class StoreWatch:
+    """The entries of one store, followed from the first batch on."""
+
+    def __init__(self) -> None:
+        self.entries: dict[bytes, Lying] = {}
+        self.shelves: dict[int, Shelf] = {}
+        self.by_path: dict[str, Shelf] = {}
+        self.outgoing_count = 0
+        """Entries that still have to leave."""
+        self.awaiting_count = 0
+        """Entries that have arrived, and whose end is still to be heard of."""
+
+    def apply(self, batch: Batch) -> list[Change]:
+        """Take a batch in; give the entries that came and went, in order.
+
+        An entry that is only rewritten in its place neither came nor went.
+        """
+        changes: list[Change] = []
+        for key, value in batch.changes:
+            if key[0] == _ENTRY_KIND:
+                self._entry(key, value, True, changes)
+            elif key[0] == _QUEUE_KIND and value is not None:
+                self._queue(key, value)
+        for key, value in batch.volatile:
+            if key[0] == _ENTRY_KIND:
+                self._entry(key, value, False, changes)
+        return changes
+
+    def lose_power(self) -> list[Lying]:
+        """Forget what was only in memory, and give it."""
+        lost = [entry for entry in self.entries.values() if not entry.durable]
+        self.entries = {key: entry for key, entry in self.entries.items() if entry.durable}
+        for entry in lost:
+            self._count(entry, -1)
+        return lost
+
+    def holds(self, path: str, lookup_id: int) -> bool:
+        """Whether an entry of a queue is still there."""
+        shelf = self.by_path.get(path)
+        return shelf is not None and records.entry_key(shelf.number, lookup_id) in self.entries
+
+    def shelf(self, number: int) -> Shelf:
+        """Find a queue by its number; system queues have no records."""
+        found = self.shelves.get(number)
+        if found is None:
+            found = self.shelves[number] = Shelf(number, f"system queue {number}", SYSTEM_ROLE)
+        return found
+
+    def _entry(
+        self, key: bytes, value: bytes | None, durable: bool, changes: list[Change]
+    ) -> None:
+        before = self.entries.get(key)
+        if value is None:
+            if before is not None:
+                del self.entries[key]
+                self._count(before, -1)
+                changes.append(Change(before, False))
+            return
+        if before is not None:
+            return
+        packet = value[records.FACTS_BYTES :]
+        found = outline(packet)
+        message_class = int.from_bytes(
+            packet[found.properties_offset + 2 : found.properties_offset + 4], "little"
+        )
+        entry = Lying(
+            self.shelf(records.queue_of(key)),
+            records.lookup_of(key),
+            number_in(packet[found.body_start : found.body_end]),
+            message_class,
+            packet,
+            durable,
+        )
+        self.entries[key] = entry
+        self._count(entry, 1)
+        changes.append(Change(entry, True))
+
+    def _count(self, entry: Lying, step: int) -> None:
+        if entry.shelf.role == "outgoing":
+            self.outgoing_count += step
+        elif entry.shelf.role == "awaiting":
+            self.awaiting_count += step
+
+    def _queue(self, key: bytes, value: bytes) -> None:
+        record = records.decode_queue(value)
+        number = records.queue_of(key)
+        shelf = Shelf(number, record.properties.path_name.casefold(), record.role)
+        self.shelves[number] = shelf
+        self.by_path[shelf.path] = shelf

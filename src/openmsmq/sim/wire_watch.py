@@ -1,0 +1,198 @@
+"""Reading along on the wire: no acknowledgment may leave before what it promises is durable."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from openmsmq.model.identity import Guid
+from openmsmq.sim.facts import Kind, SimMessage, number_in
+from openmsmq.sim.violation import Violation
+from openmsmq.wire import packets
+from openmsmq.wire.acknowledgments import OrderAck
+from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.headers import base, user
+from openmsmq.wire.headers.queue_names import DirectName
+from openmsmq.wire.headers.session import SessionHeader
+from openmsmq.wire.order_packets import acknowledgment_in
+from openmsmq.wire.outline import outline
+from openmsmq.wire.packets import SessionAck, UserMessage
+from openmsmq.wire.summaries import name, summary
+
+if TYPE_CHECKING:
+    from openmsmq.sim.books import Books
+    from openmsmq.sim.node import Node
+    from openmsmq.sim.world import World
+
+_SEQUENCE: Final = struct.Struct("<4xIIII")
+_ORDER_LABEL: Final = "QM Ordering Ack".encode("utf-16-le")
+_BITS_COUNT: Final = 32
+
+
+class WirePacket(msgspec.Struct, frozen=True):
+    """A packet that left a node, for the trace."""
+
+    name: str
+    text: str
+    message: int | None = None
+
+
+class Flow:
+    """What one side of a connection has sent on it."""
+
+    __slots__ = ("buffer", "node", "other", "recoverables")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.other: Flow | None = None
+        self.buffer = FrameBuffer()
+        self.recoverables: list[SimMessage | None] = []
+        """The recoverable packets in the order of sending; None for those of queue managers."""
+
+
+class WireWatch:
+    """Looks at every packet as it leaves its node."""
+
+    def __init__(self, books: Books, world: World) -> None:
+        self._books = books
+        self._world = world
+        self._numbered: dict[tuple[int, int, int], dict[int, SimMessage]] = {}
+        """By source, sequence and destination: the message under each number."""
+        self.packet_count = 0
+
+    def leaves(self, flow: Flow, data: bytes) -> list[WirePacket]:
+        """Look at bytes that a node writes; give the packets that are whole with them."""
+        flow.buffer.feed(data)
+        found: list[WirePacket] = []
+        wanted = self._world.trace.wanted
+        try:
+            while (packet := flow.buffer.next_packet()) is not None:
+                self.packet_count += 1
+                message = self._packet(flow, packet)
+                if wanted:
+                    decoded = packets.decode(packet)
+                    number = None if message is None else message.number
+                    found.append(WirePacket(name(decoded), summary(decoded), number))
+        except DecodeError as error:
+            raise Violation(
+                f"{flow.node.name} sent bytes that nobody can read: {error}"
+            ) from error
+        return found
+
+    def _packet(self, flow: Flow, packet: bytes) -> SimMessage | None:
+        flags = int.from_bytes(packet[2:4], "little")
+        if flags & base.INTERNAL:
+            decoded = packets.decode(packet)
+            if isinstance(decoded, SessionAck):
+                self._check_stored(flow, decoded.session)
+            return None
+        message = self._user_message(flow, packet)
+        if flags & base.SESSION:
+            whole = packets.decode(packet)
+            if isinstance(whole, UserMessage) and whole.session is not None:
+                self._check_stored(flow, whole.session)
+        return message
+
+    def _user_message(self, flow: Flow, packet: bytes) -> SimMessage | None:
+        found = outline(packet)
+        offset = found.properties_offset
+        message_class = int.from_bytes(packet[offset + 2 : offset + 4], "little")
+        number = number_in(packet[found.body_start : found.body_end])
+        message = None
+        if number is not None and not message_class:
+            message = self._books.messages.get(number)
+            if message is None:
+                raise Violation(f"{flow.node.name} sent message {number}, which nobody gave it")
+            self._sent(flow, message, packet, found.flags)
+        elif _ORDER_LABEL in packet:
+            self._acknowledgment(flow, packet)
+        if found.flags & user.RECOVERABLE:
+            flow.recoverables.append(message)
+        return message
+
+    def _sent(self, flow: Flow, message: SimMessage, packet: bytes, flags: int) -> None:
+        if message.certain and flow.node.index not in message.durable_at:
+            raise Violation(
+                f"{flow.node.name} sent {message} ({message.kind.value}) before it was on its disk",
+                messages=(message.number,),
+            )
+        message.on_wire = True
+        if not flags & user.TRANSACTION:
+            return
+        point = _SEQUENCE.unpack_from(packet, user.skip(packet, base.SIZE)[1])
+        ordinal, timestamp, number, _ = point
+        known = self._numbered.setdefault((message.source.index, ordinal, timestamp), {})
+        twin = known.setdefault(number, message)
+        if twin is not message:
+            raise Violation(
+                f"{message} and {twin} were sent under the same number {number} of a sequence",
+                messages=(message.number, twin.number),
+            )
+
+    # Acknowledgments.
+
+    def _check_stored(self, flow: Flow, header: SessionHeader) -> None:
+        other = flow.other
+        bits = header.stored_bits
+        if not bits or other is None:
+            return
+        for bit in range(_BITS_COUNT):
+            if not bits >> bit & 1:
+                continue
+            number = (header.stored_base + bit) & 0xFFFF
+            if not 0 < number <= len(other.recoverables):
+                raise Violation(
+                    f"{flow.node.name} says that it stored recoverable packet {number}, and "
+                    f"{other.node.name} sent it {len(other.recoverables)}"
+                )
+            self._check_safe(flow.node, other.recoverables[number - 1])
+
+    def _check_safe(self, node: Node, message: SimMessage | None) -> None:
+        # A transactional message is safe when its order acknowledgment comes, not before.
+        if message is None or message.kind is Kind.TRANSACTIONAL:
+            return
+        if node.index not in message.durable_at and not self._may_be_dropped(message):
+            raise Violation(
+                f"{node.name} acknowledged {message} (recoverable) before it was on its disk",
+                messages=(message.number,),
+            )
+
+    def _acknowledgment(self, flow: Flow, packet: bytes) -> None:
+        decoded = packets.decode(packet)
+        assert isinstance(decoded, UserMessage), "an internal packet with a label"
+        receiver = self._receiver(decoded)
+        if receiver is None:
+            return
+        found = acknowledgment_in(decoded, Guid(receiver.identifier))
+        if not isinstance(found, OrderAck) or decoded.user.source != flow.node.identifier:
+            return
+        key = receiver.index, found.sequence.ordinal, found.sequence.timestamp
+        for number, message in self._numbered.get(key, {}).items():
+            if (
+                number <= found.number
+                and flow.node.index not in message.durable_at
+                and not self._may_be_dropped(message)
+            ):
+                raise Violation(
+                    f"{flow.node.name} acknowledged the order up to {found.number}, and {message} "
+                    f"with number {number} is not on its disk",
+                    messages=(message.number,),
+                )
+
+    def _receiver(self, packet: UserMessage) -> Node | None:
+        header = packet.user
+        for node in self._world.nodes:
+            match header.destination:
+                case DirectName(text):
+                    if text.upper().startswith(f"TCP:{node.address}\\"):
+                        return node
+                case _:
+                    if header.destination_manager == node.identifier:
+                        return node
+        return None
+
+    def _may_be_dropped(self, message: SimMessage) -> bool:
+        return message.may_have_expired() or self._world.plan.may_refuse(message.queue)

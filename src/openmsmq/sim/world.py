@@ -1,0 +1,182 @@
+"""The world of one run: nodes, network, applications, faults, and the order in which they act."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.manager import QueueManager
+from openmsmq.model.identity import Guid
+from openmsmq.sim import endings
+from openmsmq.sim.applications import Application, Drain, Founder
+from openmsmq.sim.books import Books
+from openmsmq.sim.clock import Timeline
+from openmsmq.sim.faults import Faults
+from openmsmq.sim.network import Network
+from openmsmq.sim.node import Node
+from openmsmq.sim.plan import NAMES, Plan
+from openmsmq.sim.trace import Trace
+from openmsmq.sim.violation import Violation
+from openmsmq.sim.worker import Worker
+
+STEPS_MAX_COUNT: Final = 400_000
+"""More steps than any run needs."""
+
+CALM_MAX_MS: Final = 3_600_000
+"""By then everything has arrived that can: no pause of a plan is longer than a few minutes."""
+
+_LOOK_MS: Final = 500
+
+
+class World:
+    """Everything there is in a run."""
+
+    def __init__(self, plan: Plan, rng: random.Random, *, trace: bool = False) -> None:
+        self.plan = plan
+        self.rng = rng
+        self.timeline = Timeline()
+        self.trace = Trace(self.timeline, wanted=trace)
+        self.books = Books(self)
+        self.network = Network(self, random.Random(rng.getrandbits(64)), plan.network)
+        self.faults = Faults(self, random.Random(rng.getrandbits(64)))
+        self.calm = True
+        """Whether nothing goes wrong just now."""
+        self.calm_from_ms = 0
+        self.remote_share = plan.remote_share if transfer_exists() else 0.0
+        self.applications: list[Application] = []
+        self.nodes: list[Node] = []
+        self._add_nodes()
+
+    def _add_nodes(self) -> None:
+        identifiers = [Guid(self.rng.randbytes(16)) for _ in self.plan.nodes]
+        for index, habits in enumerate(self.plan.nodes):
+            address = _address(index)
+            config = ManagerConfig(name=NAMES[index], addresses=(address,))
+            if transfer_exists():
+                hops = {
+                    str(identifier): tuple(map(_address, self._next_hops(index, other)))
+                    for other, identifier in enumerate(identifiers)
+                    if other != index
+                }
+                config = msgspec.structs.replace(
+                    config, transfer=msgspec.structs.replace(self.plan.transfer, next_hops=hops)
+                )
+            node = Node(self, index, config, identifiers[index], address, habits)
+            self.nodes.append(node)
+            self.network.join(node)
+            self.trace.names.append(node.name)
+
+    def _next_hops(self, index: int, other: int) -> tuple[int, ...]:
+        routers = self.plan.routers
+        return routers if routers and index not in routers and other not in routers else (other,)
+
+    # The run.
+
+    def run(self) -> None:
+        """Let it all happen; raises `Violation` when a promise is broken."""
+        for node in self.nodes:
+            node.start()
+        self._let([Founder(self, node) for node in self.nodes], self.timeline.now_ms + 60_000)
+        self._first_phase()
+        self._second_phase()
+        endings.check(self)
+
+    def _first_phase(self) -> None:
+        self.calm = False
+        self.calm_from_ms = self.timeline.now_ms + self.plan.duration_ms
+        self.trace.note(-1, "phase", "faults begin")
+        self.faults.schedule()
+        for node in self.nodes:
+            for number in range(self.plan.applications):
+                worker = Worker(self, node, number, self.plan.operation_count)
+                self.applications.append(worker)
+                worker.begin()
+        self.run_while(lambda: self.timeline.now_ms < self.calm_from_ms, self.calm_from_ms)
+
+    def _second_phase(self) -> None:
+        self.calm = True
+        self.trace.note(-1, "phase", "faults end")
+        self.network.names_fail_until_ms = 0
+        for node in self.nodes:
+            node.disk.full_until_ms = node.disk.slow_until_ms = 0
+            node.disk.fails_next = False
+            node.power_left = None
+        limit_ms = self.timeline.now_ms + CALM_MAX_MS
+        for worker in self.applications:
+            worker.hurry()
+        self.run_while(lambda: not self._all_done(), limit_ms)
+        self._settle(limit_ms, received=False)
+        self.trace.note(-1, "phase", "all that is left is received")
+        self._let([Drain(self, node) for node in self.nodes], limit_ms)
+        self._settle(limit_ms, received=True)
+
+    def _let(self, applications: list[Application], limit_ms: int) -> None:
+        self.applications += applications
+        for application in applications:
+            application.begin()
+        self.run_while(lambda: not self._all_done(), limit_ms)
+
+    def _all_done(self) -> bool:
+        return all(node.up for node in self.nodes) and all(
+            application.done for application in self.applications
+        )
+
+    def _settle(self, limit_ms: int, *, received: bool) -> None:
+        """Wait until nothing is on its way, and with `received` until all senders know the end."""
+        self.run_while(
+            lambda: any(
+                watch.outgoing_count or (received and watch.awaiting_count)
+                for watch in self.books.watches.values()
+            ),
+            limit_ms,
+        )
+
+    def run_while(self, condition: Callable[[], bool], limit_ms: int) -> None:
+        """Let things happen until a condition ends; it has to end in time."""
+        timeline = self.timeline
+        look_ms = 0
+        while True:
+            next_ms = timeline.next_ms
+            if next_ms is None or next_ms >= look_ms:
+                if not condition():
+                    return
+                if next_ms is None or next_ms > limit_ms:
+                    self._out_of_time(limit_ms)
+                    return
+                look_ms = timeline.now_ms + _LOOK_MS
+            timeline.step()
+            if timeline.step_count > STEPS_MAX_COUNT:
+                raise Violation(f"the run goes on and on: {STEPS_MAX_COUNT} steps")
+
+    def _out_of_time(self, limit_ms: int) -> None:
+        if not self.calm:
+            self.timeline.now_ms = limit_ms
+            return
+        raise endings.why_not_done(self)
+
+    # Power.
+
+    def power_fails(self, node: Node) -> None:
+        """A node loses power now."""
+        self.faults.power_fails(node)
+
+    def power_returns(self, node: Node) -> None:
+        """A node starts again."""
+        if not node.up:
+            node.start()
+            for application in self.applications:
+                if application.node is node:
+                    application.node_is_back()
+
+
+def _address(index: int) -> str:
+    return f"10.0.0.{index + 1}"
+
+
+def transfer_exists() -> bool:
+    """Whether queue managers send messages to each other."""
+    return hasattr(QueueManager, "session_data")

@@ -1,0 +1,116 @@
+"""Disconnected data entry, step by step with the commands. [MQOD 3.1]
+
+A salesperson enters orders on a laptop. The first one reaches the office and is processed there;
+the second one finds nobody, and comes back to the dead-letter queue of the laptop.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from openmsmq.capture.conversation import follow
+from openmsmq.capture.frames import read_frames
+from openmsmq.model.message import MessageClass
+from openmsmq.wire.packets import (
+    ConnectionParameters,
+    EstablishConnection,
+    Packet,
+    SessionAck,
+    UserMessage,
+    decode,
+)
+from tests.runtime.computers import Computer, neighbours, running, wait_for
+
+ORDERS = r"private$\orders"
+ORDER = ("--transactional", "--deadletter")
+
+
+def outgoing(computer: Computer, name: str) -> dict[str, object]:
+    (found,) = computer.objects("outgoing", "show", name)
+    return found
+
+
+def attempts(computer: Computer, name: str) -> list[object]:
+    history = outgoing(computer, name)["history"]
+    assert isinstance(history, list)
+    return [attempt["status"] for attempt in history]
+
+
+def words(packet: Packet) -> str:
+    """Name a packet as the steps of the example do."""
+    match packet:
+        case EstablishConnection():
+            return "establish"
+        case ConnectionParameters():
+            return "parameters"
+        case SessionAck():
+            return "session ack"
+        case UserMessage():
+            return MessageClass(packet.properties.message_class).name.lower()
+    raise AssertionError(packet)
+
+
+def spoken(capture: Path, port: int) -> list[tuple[str, str]]:
+    """Give what went over the network: who said it, and what."""
+    with capture.open("rb") as file:
+        items = list(follow(read_frames(file.read), frozenset({port}), frozenset({port})))
+    return [(str(item.source).partition(":")[0], words(decode(item.data))) for item in items]
+
+
+def test_an_order_reaches_the_office_or_comes_back(tmp_path):
+    laptop, office = neighbours(tmp_path, "LAPTOP", "OFFICE")
+    capture = tmp_path / "laptop.pcapng"
+    laptop.options = ("--capture", str(capture))
+    queue = office.queue(ORDERS)
+    with running(laptop, office):
+        office.command("queue", "create", ORDERS, "--transactional")
+
+        # 1-4: the order is sent in a transaction and waits in an outgoing queue.
+        laptop.command("offline")
+        laptop.command("send", queue, "--body", "first", *ORDER)
+        waiting = outgoing(laptop, queue)
+        assert waiting["message_count"] == 1
+        assert waiting["explanation"] == "This queue manager is offline: bring it online to send."
+
+        # 5-7: it is transferred and acknowledged, but nobody has received it yet.
+        laptop.command("online")
+        (arrived,) = office.objects("peek", ORDERS, "--timeout", "30")
+        assert arrived["text"] == "first"
+        wait_for(lambda: outgoing(laptop, queue)["message_count"] == 0)
+        assert outgoing(laptop, queue)["unread_count"] == 1
+
+        # 8-12: it is received in a transaction, and the laptop hears of it.
+        (received,) = office.objects("receive", ORDERS)
+        assert received["message_id"] == arrived["message_id"]
+        assert received["transactional"]
+        wait_for(lambda: outgoing(laptop, queue)["unread_count"] == 0)
+
+        # 13-16: another order is sent when the office cannot be reached.
+        office.kill()
+        laptop.command("send", queue, "--body", "second", *ORDER, "--time-to-reach-queue", "2")
+        assert outgoing(laptop, queue)["message_count"] == 1
+
+        # 17-20: every attempt to transfer it fails.
+        wait_for(lambda: attempts(laptop, queue).count("socket_connect_failure") >= 2)
+
+        # 21-22: it is moved to the dead-letter queue, and received from there.
+        wait_for(lambda: laptop.objects("deadletter", "--transactional"))
+        assert outgoing(laptop, queue)["message_count"] == 0
+        (returned,) = laptop.objects("deadletter", "--transactional", "--receive")
+        assert returned["text"] == "second"
+        assert returned["reason"] == "NACK_REACH_QUEUE_TIMEOUT"
+        assert laptop.objects("deadletter", "--transactional") == []
+        assert laptop.end() == 0
+
+    said = spoken(capture, laptop.session_port)
+    here, there = laptop.address, office.address
+    assert said[:5] == [
+        (here, "establish"),
+        (there, "establish"),
+        (here, "parameters"),
+        (there, "parameters"),
+        (here, "normal"),
+    ]
+    assert (there, "session ack") in said
+    acks = [what for who, what in said if who == there and what not in ("session ack",)]
+    assert acks[2:] == ["order_ack", "ack_receive"]

@@ -1,0 +1,356 @@
+"""Defects that the simulator must notice: one line of the core each, changed while a test runs.
+
+A mutant names a function, a piece of its source and what stands there instead. The function is
+compiled again with the change and put in its place; nothing is written to disk. A piece that is
+not found exactly once means that the core has changed: look where the defect would be now.
+"""
+
+from __future__ import annotations
+
+import __future__
+
+import importlib
+import inspect
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from openmsmq.sim.plan import Options
+from openmsmq.sim.runner import Result, run_seed
+
+
+class Mutant(NamedTuple):
+    """A defect, and the number of seeds within which it must be noticed."""
+
+    name: str
+    where: str
+    """Module below `openmsmq`, a colon, and the function with its class."""
+    old: str
+    new: str
+    seeds: int = 60
+    options: Options = Options()
+
+
+@contextmanager
+def applied(mutant: Mutant) -> Iterator[None]:
+    """Put a defect in place, and take it out again."""
+    module_name, _, path = mutant.where.partition(":")
+    module = importlib.import_module(f"openmsmq.{module_name}")
+    owner: Any = module
+    *classes, name = path.split(".")
+    for each in classes:
+        owner = getattr(owner, each)
+    whole = inspect.getattr_static(owner, name)
+    function = whole.fget if isinstance(whole, property) else whole
+    assert isinstance(function, FunctionType), f"{mutant.where} is no function"
+    source = textwrap.dedent(inspect.getsource(function))
+    if isinstance(whole, property):
+        source = source.replace("@property\n", "", 1)
+    assert source.count(mutant.old) == 1, f"{mutant.name}: {mutant.old!r} is not once in {path}"
+    code = compile(
+        source.replace(mutant.old, mutant.new),
+        f"<{mutant.name}>",
+        "exec",
+        flags=__future__.annotations.compiler_flag,
+        dont_inherit=True,
+    )
+    made: dict[str, Any] = {}
+    exec(code, module.__dict__, made)
+    changed = made[name]
+    setattr(owner, name, property(changed) if isinstance(whole, property) else changed)
+    try:
+        yield
+    finally:
+        setattr(owner, name, whole)
+
+
+def caught(mutant: Mutant, *, seeds: int | None = None) -> Result | None:
+    """Run seeds until one notices a defect that is not there without the mutant."""
+    for seed in range(mutant.seeds if seeds is None else seeds):
+        with applied(mutant):
+            result = run_seed(seed, mutant.options)
+        if not result.good and run_seed(seed, mutant.options).good:
+            return result
+    return None
+
+
+_OVERTAKING = Options(
+    managers=4,
+    operations=20,
+    names=("identifier",),
+    doing=("own transaction",),
+    only=("crash", "partition", "cut"),
+)
+"""Two routers lie between the others, so that messages can overtake each other."""
+
+MUTANTS = (
+    # One queue manager: disk, locks, transactions.
+    Mutant(
+        "an answer leaves before its batch is durable",
+        "manager.replies:Replies.answer_when_done",
+        "lambda: self.answer(connection, call, reply),",
+        "self.answer(connection, call, reply) or (lambda: None),",
+    ),
+    Mutant(
+        "a batch counts as durable when it is handed over",
+        "manager.ledger:Ledger.seal",
+        "self._under_way[self._ticket] = turn\n",
+        "self._under_way[self._ticket] = turn\n"
+        "    done, turn.done = turn.done, []\n"
+        "    [action() for action in done]\n",
+    ),
+    Mutant(
+        "what the disk refused is not undone",
+        "manager.ledger:Ledger.revoke",
+        "for turn in (later, self._under_way.pop(ticket)):",
+        "self._under_way.pop(ticket)\n    for turn in (later,):",
+    ),
+    Mutant(
+        "recoverable messages are kept only in memory",
+        "manager.delivery:Delivery._place",
+        "express = not packet[_FLAGS] & user.RECOVERABLE",
+        "express = True",
+    ),
+    Mutant(
+        "a transaction receives without removing",
+        "manager.transactions:TransactionWork.commit",
+        "self._delivery.end(queue, rows, MessageClass.ACK_RECEIVE, now)",
+        "queue.let_go(rows)",
+    ),
+    Mutant(
+        "a commit is made of two batches",
+        "manager.transactions:TransactionWork.commit",
+        "self._delivery.end(queue, rows, MessageClass.ACK_RECEIVE, now)",
+        "self._ledger.when_done(\n"
+        "            lambda q=queue, r=rows: self._delivery.end(q, r, MessageClass.ACK_RECEIVE, now),"
+        " lambda _: None)",
+    ),
+    Mutant(
+        "an aborted transaction gives nothing back",
+        "manager.transactions:TransactionWork._give_back",
+        "self._delivery.give_back(queue, lookup_id, value)",
+        "pass",
+    ),
+    Mutant(
+        "an aborted transaction sends all the same",
+        "manager.transactions:TransactionWork.abort",
+        "prepared = work.state is TransactionState.PREPARED",
+        "prepared = work.state is TransactionState.PREPARED\n"
+        "    for send in work.sends:\n"
+        "        self._delivery.put(self._table.by_id(send.queue), [send], now)",
+    ),
+    Mutant(
+        "prepared transactions are forgotten at a restart",
+        "manager.recovery:_all",
+        "found: list[tuple[bytes, bytes]] = []",
+        'found: list[tuple[bytes, bytes]] = []\n    if kind == b"T":\n        return found',
+        seeds=150,
+    ),
+    Mutant(
+        "prepared transactions lose their locks at a restart",
+        "manager.transactions:TransactionWork.restore",
+        "queue.held[held.lookup_id] = work.number",
+        "pass",
+        seeds=400,
+    ),
+    Mutant(
+        "a message that is being removed is given to another reader",
+        "manager.read_requests:ReadRequests._take",
+        "queue.hold(rows, BEING_REMOVED)",
+        "pass",
+    ),
+    Mutant(
+        "a received message is not journaled",
+        "manager.delivery:Delivery._journal_for",
+        "if reason is not MessageClass.ACK_RECEIVE or",
+        "if True or",
+    ),
+    Mutant(
+        "an expired message is no dead letter",
+        "manager.delivery:Delivery.tell",
+        "if asks & ASKS_DEAD_LETTER and is_negative(reason):",
+        "if False:",
+        seeds=100,
+    ),
+    Mutant(
+        "message numbers begin again after a crash",
+        "manager.counters:Counters.open",
+        "self._change(message_limit=self._message + BLOCK_COUNT)",
+        "self._message = 1\n    self._change(message_limit=self._message + BLOCK_COUNT)",
+    ),
+    # Two queue managers: sessions.
+    Mutant(
+        "a session acknowledges what is not durable yet",
+        "manager.transfer:Transfer._take",
+        "self._ledger.when_done(settled, refused)",
+        "settled()\n    self._ledger.when_done(lambda: None, refused)",
+    ),
+    Mutant(
+        "a session counts what has arrived as stored",
+        "protocol.session_windows:ReceiveWindow.arrived",
+        "self.recoverable_received_count += recoverable",
+        "self.recoverable_received_count += recoverable\n    self._stored_count += recoverable",
+    ),
+    Mutant(
+        "what a broken session did not deliver stays with it",
+        "manager.transfer:Transfer._closed",
+        'cast("list[Transit]", peer.engine.unacknowledged())',
+        "()",
+    ),
+    Mutant(
+        "nobody tries to connect a second time",
+        "protocol.link:Link.wake",
+        "self._begin_round(now, may_ping=False)",
+        "pass",
+    ),
+    Mutant(
+        "outgoing queues are not looked at after a restart",
+        "manager.outgoing:OutgoingQueues.__init__",
+        "delivery.ready[queue] = None",
+        "pass",
+    ),
+    Mutant(
+        "the rest of a packet that came in pieces is lost",
+        "protocol.session_packets:PacketStream.feed",
+        "self._held += data\n",
+        "self._held[:] = data\n",
+    ),
+    # Duplicates.
+    Mutant(
+        "nobody looks for duplicates",
+        "manager.history:History.saw",
+        "if identifier in self.filter:",
+        "if False:",
+    ),
+    Mutant(
+        "identifiers of recoverable messages are forgotten at a restart",
+        "manager.history:History._write",
+        "if recoverable:",
+        "if False:",
+        seeds=400,
+    ),
+    Mutant(
+        "identifiers count as seen though the disk refused the messages",
+        "manager.history:History._write",
+        "lambda _: self.filter.forget(number)",
+        "lambda _: None",
+        seeds=200,
+    ),
+    Mutant(
+        "messages of different senders with the same number are taken for one",
+        "manager.arrivals:Arrivals._take_plain",
+        "source = first[16:32]",
+        "source = bytes(16)",
+    ),
+    # Sequences.
+    Mutant(
+        "a transactional message is taken twice",
+        "protocol.incoming_sequence:IncomingSequence.judge",
+        "if number <= self._assumed_number:",
+        "if number < 0:",
+    ),
+    Mutant(
+        "a message is taken although one before it is missing",
+        "protocol.incoming_sequence:IncomingSequence.judge",
+        "return Verdict.ACCEPT if previous <= self._assumed_number else Verdict.GAP",
+        "return Verdict.ACCEPT",
+        seeds=120,
+        options=_OVERTAKING,
+    ),
+    Mutant(
+        "a message of an older sequence is taken",
+        "protocol.incoming_sequence:IncomingSequence.judge",
+        "return Verdict.STALE",
+        "return Verdict.ACCEPT",
+        seeds=150,
+        options=_OVERTAKING,
+    ),
+    Mutant(
+        "the place in a sequence is acknowledged before it is durable",
+        "manager.incoming:IncomingStreams.accept",
+        "stream.sequence.assume(sequence, number)",
+        "stream.sequence.assume(sequence, number)\n    stream.sequence.settle(sequence, number)",
+        seeds=400,
+    ),
+    Mutant(
+        "the place in a sequence stays assumed though the disk refused it",
+        "manager.incoming:_take_back",
+        "stream.sequence.forget_assumed()",
+        "pass",
+        seeds=100,
+    ),
+    Mutant(
+        "the place in a sequence is forgotten at a restart",
+        "manager.incoming:IncomingStreams._write",
+        "self._ledger.put(stream.key, records.encode_record(record))",
+        "pass",
+        seeds=200,
+    ),
+    Mutant(
+        "the numbers of a sequence begin again after a restart",
+        "manager.outgoing:OutgoingQueues._write",
+        "self._ledger.put(records.outgoing_key(outgoing.queue.id), records.encode_record(record))",
+        "pass",
+        seeds=200,
+    ),
+    Mutant(
+        "all sequences have the same identifier",
+        "manager.counters:Counters.take_sequence",
+        "ordinal = machine.sequence_ordinal + 1",
+        "ordinal = 1",
+    ),
+    Mutant(
+        "an acknowledgment of another sequence counts",
+        "protocol.outgoing_sequence:OutgoingSequence.order_acked",
+        "if id != current or (id == self.id and number > self.last_number):",
+        "if False:",
+        seeds=400,
+    ),
+    Mutant(
+        "a transactional message is done when the next node has it",
+        "manager.departures:Departures.acknowledged",
+        "if value[_KIND] & _TRANSACTIONAL and",
+        "if False and",
+    ),
+    Mutant(
+        "nothing is ever sent again",
+        "protocol.outgoing_sequence:OutgoingSequence.resend_due",
+        "if self._resend_at_ms is None or",
+        "if True or",
+        seeds=200,
+    ),
+    Mutant(
+        "order acknowledgments are never sent",
+        "manager.incoming:IncomingStreams.heard",
+        "stream.sequence.heard(now)",
+        "pass",
+    ),
+    Mutant(
+        "a message names the number before it, though that one is gone",
+        "protocol.outgoing_sequence:OutgoingSequence.previous_of",
+        "return numbers[-1]",
+        "return number - 1",
+        seeds=400,
+    ),
+    # The end of transactional messages.
+    Mutant(
+        "final acknowledgments are never sent",
+        "manager.order_acks:OrderAcks.send_final",
+        "self._delivery.post(_order_queue(to), encode(carrier), now)",
+        "pass",
+    ),
+    Mutant(
+        "a message that was received elsewhere is not journaled",
+        "manager.outgoing:OutgoingQueues.final_acked",
+        "self._delivery.journal_sent(packet, now)",
+        "pass",
+    ),
+    Mutant(
+        "a message is journaled when it has arrived, not when it was received",
+        "manager.outgoing:OutgoingQueues.arrived",
+        "for row in waiting:",
+        "for row in waiting:\n        self._delivery.journal_sent(row[1][FACTS_BYTES:], now)",
+    ),
+)

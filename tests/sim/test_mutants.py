@@ -1,0 +1,50 @@
+"""Each defect of the list is noticed: the checkers check, and the faults reach what they must.
+
+The mutants that need many seeds run with OPENMSMQ_MUTANTS=all.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from openmsmq.sim.world import transfer_exists
+from tests.sim.mutants import MUTANTS, Mutant, applied, caught
+
+ALL = os.environ.get("OPENMSMQ_MUTANTS") == "all"
+QUICK_SEEDS = 60
+
+pytestmark = pytest.mark.skipif(not transfer_exists(), reason="most mutants are of the transfer")
+
+
+def quick(mutant: Mutant) -> bool:
+    return mutant.seeds <= QUICK_SEEDS
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        pytest.param(
+            mutant,
+            id=mutant.name,
+            marks=() if quick(mutant) or ALL else pytest.mark.skip("OPENMSMQ_MUTANTS=all runs it"),
+        )
+        for mutant in MUTANTS
+    ],
+)
+def test_a_defect_is_noticed(mutant: Mutant) -> None:
+    assert caught(mutant) is not None
+
+
+@pytest.mark.parametrize("mutant", [pytest.param(mutant, id=mutant.name) for mutant in MUTANTS])
+def test_a_defect_can_be_put_in_and_taken_out(mutant: Mutant) -> None:
+    with applied(mutant):
+        pass
+    with applied(mutant):
+        pass
+
+
+def test_there_are_enough_defects_and_each_has_its_own_name() -> None:
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 25
