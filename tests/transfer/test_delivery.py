@@ -9,7 +9,7 @@ from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
 from openmsmq.wire.headers.multi_queue import describe
 from tests.strategies.messages import Draft
-from tests.transfer.network import ALPHA, BETA, GAMMA, Computer, Network
+from tests.transfer.network import ALPHA, BETA, GAMMA, Computer, Network, addressed
 
 ORDERS = r"private$\orders"
 LEDGER = r"private$\ledger"
@@ -172,3 +172,18 @@ def test_a_message_that_does_not_leave_in_time_is_dead(network: Network, alpha: 
     network.run(2_000)
     assert alpha.classes("system$;deadletter") == [MessageClass.NACK_REACH_QUEUE_TIMEOUT]
     assert alpha.outgoing()[0].message_count == 0
+
+
+def test_a_prepared_transaction_finds_its_outgoing_queue_after_a_restart(
+    network: Network, alpha: Computer, beta: Computer
+) -> None:
+    opened = alpha.ok(api.OpenQueue(TO_LEDGER, AccessMode.SEND))
+    begun = alpha.ok(api.Begin())
+    packet = addressed(Draft(body=b"late", transactional=True).packet(), opened)
+    alpha.ok(api.Send(opened.handle, [packet], begun.transaction))
+    alpha.ok(api.Prepare(begun.transaction))
+    alpha.crash()
+    network.run(60_000)
+    alpha.ok(api.Resolve(begun.unit_of_work, commit=True))
+    network.run(10_000)
+    assert beta.bodies(LEDGER) == [b"late"]

@@ -124,6 +124,7 @@ class QueueManager:
             arrivals,
             acks,
             self._housekeeping,
+            self._transactions,
             now,
         )
 

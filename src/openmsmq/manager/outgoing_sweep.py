@@ -10,7 +10,7 @@ from typing import Final
 
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.outgoing import OutgoingQueue, OutgoingQueues
-from openmsmq.manager.queues import Row
+from openmsmq.manager.queues import LocalQueue, Row
 from openmsmq.model.clock import Instant
 
 SWEEP_MS: Final = 1_800_000
@@ -27,11 +27,13 @@ class OutgoingSweep:
         self,
         outgoing: OutgoingQueues,
         delivery: Delivery,
+        is_awaited: Callable[[LocalQueue], bool],
         forget: Callable[[OutgoingQueue], None],
         now: Instant,
     ) -> None:
         self._outgoing = outgoing
         self._delivery = delivery
+        self._is_awaited = is_awaited
         self._forget = forget
         self._due_ms = now.ticks_ms
         self._left: list[tuple[OutgoingQueue, int]] = []
@@ -57,5 +59,5 @@ class OutgoingSweep:
                 self._left.append((outgoing, row[0]))
                 break
         self._delivery.note_deadlines(outgoing.queue, rows, now)
-        if position == -1 and outgoing.is_unneeded:
+        if position == -1 and outgoing.is_unneeded and not self._is_awaited(outgoing.queue):
             self._forget(outgoing)

@@ -72,6 +72,12 @@ class TransactionRequests:
         begun = api.Begun(work.number, bytes(work.unit_of_work))
         self._ledger.when_done(lambda: self._replies.answer(state.id, call, begun), refused)
 
+    def sends_to(self, queue: LocalQueue) -> bool:
+        """Whether a transaction under way will put something into a queue."""
+        return any(
+            send.queue == queue.id for work in self._transactions.values() for send in work.sends
+        )
+
     def adopt(self, unit_of_work: Guid, connection: int | None) -> Transaction:
         """Take up a transaction: a new one, or one that the store has."""
         number = self.take_holder()

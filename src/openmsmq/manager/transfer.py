@@ -34,6 +34,7 @@ from openmsmq.manager.outputs import (
     SendDatagram,
 )
 from openmsmq.manager.timers import Timers
+from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import Guid
@@ -78,6 +79,7 @@ class Transfer:
         arrivals: Arrivals,
         acks: OrderAcks,
         housekeeping: Housekeeping,
+        transactions: TransactionRequests,
         now: Instant,
     ) -> None:
         self._config = config.transfer
@@ -103,7 +105,7 @@ class Transfer:
         self._timers: Timers[_Owner] = Timers()
         self._throttled_until_ms = now.ticks_ms
         """Until when no session is accepted, because there is no room for what it would bring."""
-        self._sweep = OutgoingSweep(outgoing, delivery, self._forget, now)
+        self._sweep = OutgoingSweep(outgoing, delivery, transactions.sends_to, self._forget, now)
 
     # Inputs from the network.
 

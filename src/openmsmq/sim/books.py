@@ -350,7 +350,9 @@ class Books:
                     messages=(message.number,),
                 )
         elif role == "outgoing" and message.certain and message.number not in moved:
-            self._check_left(message, node)
+            # Of a transactional message only its source has to keep a copy until the end.
+            if node is message.source or message.kind is Kind.RECOVERABLE:
+                self._check_left(message, node)
 
     def _check_left(self, message: SimMessage, node: Node) -> None:
         """A node lets go of a message for another one only when somebody else has it."""
