@@ -1,127 +1,35 @@
 """`make demo`: what OpenMSMQ can do today, shown in a few seconds.
 
-First a day of a queue manager: it is created, used, killed, started again, and loses nothing.
-Then two imaginary queue managers talk; the conversation is written to a capture and read again.
-Everything happens in a temporary directory and on loopback addresses.
+First a day of a queue manager: it is created, used, killed, started again, and loses nothing. Then
+a second one joins, goes away and comes back; what was sent to it meanwhile arrives. What the two
+said to each other was recorded, and is read byte by byte. Everything happens in a temporary
+directory and on loopback addresses.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import ipaddress
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import openmsmq
-from openmsmq.capture.link_layers import Endpoint
-from openmsmq.capture.recorder import Recorder
+from openmsmq.capture.conversation import follow
+from openmsmq.capture.frames import read_frames
 from openmsmq.cli.app import main as command_line
-from openmsmq.model.identity import Guid, SequenceId
-from openmsmq.wire import packets
-from openmsmq.wire.acknowledgments import OrderAck
-from openmsmq.wire.datagrams import DirectoryAnswer, DirectoryQuery, PingPacket, ServerEntry
-from openmsmq.wire.headers import transaction, user
-from openmsmq.wire.headers.establish import EstablishHeader
-from openmsmq.wire.headers.message_properties import MessageProperties
-from openmsmq.wire.headers.parameters import ParametersHeader
-from openmsmq.wire.headers.queue_names import DirectName
-from openmsmq.wire.headers.session import SessionHeader
-from openmsmq.wire.headers.transaction import TransactionHeader
-from openmsmq.wire.headers.user import UserHeader
-from openmsmq.wire.order_packets import order_ack_packet
-from openmsmq.wire.packets import (
-    ConnectionParameters,
-    EstablishConnection,
-    Packet,
-    SessionAck,
-    UserMessage,
-)
+from openmsmq.model.message import MessageClass
+from openmsmq.wire.outline import outline
+from openmsmq.wire.packets import UserMessage, decode
 
-ALPHA = Guid.parse("a1fa0000-0000-4000-8000-000000000001")
-BETA = Guid.parse("be7a0000-0000-4000-8000-000000000002")
-SITE = Guid.parse("517e0000-0000-4000-8000-000000000003")
-REQUEST = Guid.parse("4e900000-0000-4000-8000-000000000004")
-
-START_S = 1_700_000_000
-STEP_NS = 1_500_000
-SEQUENCE = SequenceId(1, START_S)
-
-
-def endpoint(address: str, port: int) -> Endpoint:
-    return Endpoint(ipaddress.ip_address(address).packed, port)
-
-
-ALPHA_PORT, BETA_PORT = endpoint("10.0.0.1", 50_000), endpoint("10.0.0.2", 1801)
-BETA_PING, EVERYONE = endpoint("10.0.0.2", 3527), endpoint("10.0.0.255", 1801)
-
-
-def order() -> UserMessage:
-    """A transactional message, the kind that arrives exactly once and in order."""
-    return UserMessage(
-        UserHeader(
-            ALPHA,
-            sent_time_s=START_S,
-            message_number=1,
-            flags=user.RECOVERABLE,
-            destination=DirectName(r"OS:beta\private$\orders"),
-        ),
-        MessageProperties.of("one order of tea".encode("utf-16-le"), "order 1", body_type=8),
-        transaction=TransactionHeader(
-            SEQUENCE, 1, flags=transaction.FIRST | transaction.LAST | 7 << 4
-        ),
-        session=SessionHeader(0, 0, 0, 1, 1),
-    )
-
-
-def conversation() -> list[tuple[bool, Packet]]:
-    """What is said on the connection; True is said by alpha."""
-    parameters = ConnectionParameters(ParametersHeader(1_496, 120_000, 64))
-    accepted = order_ack_packet(
-        OrderAck.up_to(SEQUENCE, 1),
-        source=BETA,
-        to=ALPHA,
-        message_number=9,
-        sent_time_s=START_S,
-        reach_queue_within_s=345_600,
-    )
-    return [
-        (True, EstablishConnection(EstablishHeader(ALPHA, BETA, 1_000))),
-        (False, EstablishConnection(EstablishHeader(ALPHA, BETA, 1_000))),
-        (True, parameters),
-        (False, parameters),
-        (True, order()),
-        (False, SessionAck(SessionHeader(1, 1, 1))),
-        (False, accepted),
-    ]
-
-
-def record() -> bytes:
-    """Give the conversation, with what comes before it, as the bytes of a capture."""
-    recorder = Recorder()
-    times = iter(range(START_S * 1_000_000_000, 2**63, STEP_NS))
-    parts = [recorder.start()]
-    query = DirectoryQuery(SITE, REQUEST, SITE)
-    answer = DirectoryAnswer(REQUEST, (SITE,), SITE, (ServerEntry("BETA"),))
-    ping = PingPacket(ALPHA, 4)
-    for source, destination, datagram in (
-        (ALPHA_PORT, EVERYONE, query),
-        (BETA_PORT, ALPHA_PORT, answer),
-        (ALPHA_PORT, BETA_PING, ping),
-        (BETA_PING, ALPHA_PORT, ping.answer(BETA, refuse=False)),
-    ):
-        parts.append(recorder.datagram(source, destination, datagram.encode(), next(times)))
-    parts.append(recorder.opened(ALPHA_PORT, BETA_PORT, next(times)))
-    for by_alpha, packet in conversation():
-        source, destination = (ALPHA_PORT, BETA_PORT) if by_alpha else (BETA_PORT, ALPHA_PORT)
-        parts.append(recorder.sent(source, destination, packets.encode(packet), next(times)))
-    parts.append(recorder.closed(ALPHA_PORT, BETA_PORT, next(times)))
-    return b"".join(parts)
+ALPHA, BETA = "127.0.0.2", "127.0.0.3"
+API_PORT, SESSION_PORT = 1802, 1801
+PATIENCE_S = 20.0
 
 
 def heading(text: str) -> None:
@@ -141,7 +49,7 @@ def run(*arguments: str, lines: int | None = None, expected: int = 0) -> str:
         except SystemExit as stopped:
             code = stopped.code
     output.flush()
-    text = output.buffer.getvalue().decode().rstrip()  # type: ignore[attr-defined]
+    text = output.buffer.getvalue().decode().rstrip()
     parts = text.splitlines()
     print("\n".join(parts[:lines]), flush=True)
     if lines is not None and len(parts) > lines:
@@ -160,38 +68,59 @@ def note(text: str) -> None:
     print(f"# {text}", flush=True)
 
 
-# A day of a queue manager.
+# Queue managers.
 
-ADDRESS = "127.0.0.2"
-ORDERS = r"private$\orders"
-NEWS = r"private$\news"
 
-FAILING_PROGRAM = r"""
-with openmsmq.connect("127.0.0.2") as manager, manager.transaction() as work:
-    order = manager.queue(r"private$\orders").receive(timeout=5, transaction=work)
-    raise RuntimeError(f"no idea what to do with {order.body!r}")
-"""
+def port_on_all(wanted: int) -> int:
+    """Give a TCP port that nobody uses on our addresses: the usual one, if that is so."""
+    while True:
+        with contextlib.ExitStack() as held:
+            try:
+                for address in (ALPHA, BETA):
+                    probe = held.enter_context(socket.socket())
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    probe.bind((address, wanted))
+                    wanted = probe.getsockname()[1]
+            except OSError:
+                wanted = 0
+            else:
+                return wanted
+
+
+class Ports:
+    """Where the queue managers of the demo listen; others may use the usual ports already."""
+
+    def __init__(self) -> None:
+        self.api = port_on_all(API_PORT)
+        self.sessions = port_on_all(SESSION_PORT)
+
+    def qm(self, address: str) -> str:
+        """How applications name a queue manager."""
+        return address if self.api == API_PORT else f"{address}:{self.api}"
 
 
 class Server:
     """`openmsmq serve`, which the demo may kill."""
 
-    def __init__(self, data: Path) -> None:
-        self._data = data
+    def __init__(self, name: str, address: str, folder: Path, *options: str) -> None:
+        self._name = name
+        self._arguments = ("--name", name, "--data", name.lower(), "--address", address, *options)
+        self._folder = folder
         self.start()
 
     def start(self) -> None:
-        arguments = ["serve", "--name=ALPHA", f"--data={self._data}", f"--address={ADDRESS}"]
-        print(f"$ openmsmq serve --name ALPHA --data {self._data.name} --address {ADDRESS} &")
+        print(f"$ openmsmq serve {' '.join(self._arguments)} &", flush=True)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "openmsmq.cli.app", *arguments, "--log-level=error"],
+            [sys.executable, "-m", "openmsmq.cli.app", "serve", *self._arguments],
             stdout=subprocess.PIPE,
             text=True,
+            cwd=self._folder,
+            env=os.environ | {"OPENMSMQ_LOG_LEVEL": "error"},
         )
         assert self.process.stdout is not None
         ready = self.process.stdout.readline()
         if not ready:
-            sys.exit(f"demo: no queue manager could be started on {ADDRESS}")
+            sys.exit(f"demo: the queue manager {self._name} could not be started")
         print(" ".join(ready.split()[:2]), flush=True)
 
     def kill(self) -> None:
@@ -205,26 +134,51 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(data: Path) -> Iterator[Server]:
-    server = Server(data)
+def serving(name: str, address: str, folder: Path, *options: str) -> Iterator[Server]:
+    server = Server(name, address, folder, *options)
     try:
         yield server
     finally:
         server.stop()
 
 
-def fail_once() -> None:
+def connect() -> openmsmq.QueueManager:
+    """Connect to ALPHA, as its commands do."""
+    return openmsmq.connect(os.environ["OPENMSMQ_QM"])
+
+
+def wait_until(holds: Callable[[], object], what: str) -> None:
+    """Look again and again; the demo ends if it never comes true."""
+    deadline_s = time.perf_counter() + PATIENCE_S
+    while not holds():
+        if time.perf_counter() > deadline_s:
+            sys.exit(f"demo: waited {PATIENCE_S:.0f} seconds in vain until {what}")
+        time.sleep(0.05)
+
+
+# A day of a queue manager.
+
+ORDERS = r"private$\orders"
+NEWS = r"private$\news"
+
+FAILING_PROGRAM = r"""
+with openmsmq.connect("{qm}") as manager, manager.transaction() as work:
+    order = manager.queue(r"private$\orders").receive(timeout=5, transaction=work)
+    raise RuntimeError(f"no idea what to do with {{order.body!r}}")
+"""
+
+
+def fail_once(program: str) -> None:
     """Run the program that fails, as the interpreter would report it."""
     try:
-        exec(FAILING_PROGRAM, {"openmsmq": openmsmq})
+        exec(program, {"openmsmq": openmsmq})
     except RuntimeError as error:
         print(f"RuntimeError: {error}", flush=True)
 
 
 def store_and_forward_day(directory: Path) -> None:
-    os.environ["OPENMSMQ_QM"] = ADDRESS
     heading("1. Start a queue manager and create two queues")
-    with serving(directory / "alpha") as server:
+    with serving("ALPHA", ALPHA, directory, *COMMON) as server:
         run("queue", "create", ORDERS, "--transactional", "--journal")
         run("queue", "create", NEWS)
 
@@ -242,9 +196,10 @@ def store_and_forward_day(directory: Path) -> None:
         note("The orders are there. The news was express: held in memory, fast, and gone.")
 
         heading("4. A program receives an order in a transaction and fails, twice")
-        print(FAILING_PROGRAM.strip(), flush=True)
-        fail_once()
-        fail_once()
+        program = FAILING_PROGRAM.format(qm=os.environ["OPENMSMQ_QM"])
+        print(program.strip(), flush=True)
+        fail_once(program)
+        fail_once(program)
         run("peek", ORDERS)
         note("Each time the order went back. Its abort count tells programs to put it aside:")
         run("queue", "move", ORDERS, f"{ORDERS};poison", "--count", "1")
@@ -265,40 +220,126 @@ def store_and_forward_day(directory: Path) -> None:
 
 
 def wait_for_dead_letter() -> None:
-    with openmsmq.connect(ADDRESS) as manager:
+    with connect() as manager:
         manager.queue("system$;deadletter").peek(timeout=10)
 
 
-# A conversation of two queue managers, byte by byte.
+# Two queue managers, one of which is away for a while.
+
+REMOTE_ORDERS = r"BETA\private$\orders"
+REMOTE_TYPO = r"BETA\private$\odrers"
+COMMON = ("--config", "demo.toml")
+CAPTURE = "talk.pcapng"
 
 
-def readable_packets(directory: Path) -> None:
-    capture = directory / "talk.pcapng"
-    capture.write_bytes(record())
+def write_config(directory: Path, ports: Ports) -> None:
+    """Configure both: where the other one is, and short pauses, because this is a demo."""
+    (directory / "demo.toml").write_text(
+        f"api_port = {ports.api}\n\n"
+        "[hosts]\n"
+        f'ALPHA = "{ALPHA}"\nBETA = "{BETA}"\n\n'
+        "[parameters]\n"
+        "TryConnectInterval = 500\n"
+        f"MsmqIpPort = {ports.sessions}\n"
+        "EnablePingService = false\n",
+        encoding="utf-8",
+    )
 
-    heading("8. A conversation: discovery, ping, handshake, a message, its acknowledgments")
-    run("packet", "decode", "--summary", str(capture))
 
-    heading("9. One packet, field by field: a transactional message")
-    run("packet", "decode", packets.encode(order()).hex(), lines=70)
+def disconnected_data_entry(directory: Path, ports: Ports) -> None:
+    heading("8. Two computers: BETA has a queue for orders, and is switched off")
+    print("$ cat demo.toml\n" + (directory / "demo.toml").read_text(encoding="utf-8"), flush=True)
+    there = ("--qm", ports.qm(BETA))
+    with (
+        serving("ALPHA", ALPHA, directory, *COMMON, "--capture", CAPTURE),
+        serving("BETA", BETA, directory, *COMMON) as beta,
+    ):
+        run(*there, "queue", "create", ORDERS, "--transactional")
+        beta.kill()
 
-    heading("10. The same message with one wrong byte: what is wrong, and where")
-    damaged = bytearray(packets.encode(order()))
-    damaged[16 + 48 + 52 + 20 + 1] = 0xFF
+        heading("9. ALPHA sends to it all the same, also to a queue that BETA does not have")
+        order = ("--transactional", "--deadletter")
+        for number, what in enumerate(("a pot of tea", "a cup of milk", "two scones"), 1):
+            run("send", REMOTE_ORDERS, "--label", f"order {number}", "--body", what, *order)
+        run("send", REMOTE_TYPO, "--label", "order 4", "--body", "jam", *order)
+        wait_until(lambda: "does not accept" in explanation(REMOTE_ORDERS), "BETA was tried")
+        run("outgoing", "show", REMOTE_ORDERS)
+        note("The first line says what the first message waits for. Nothing is lost meanwhile.")
+
+        heading("10. BETA comes back: the orders arrive, each once and in order")
+        beta.start()
+        wait_until(lambda: orders_to_receive() == 3, "the orders reached BETA")
+        run("outgoing", "show", REMOTE_ORDERS)
+        note("They are in their queue. Three programs at BETA receive them:")
+        for _ in range(3):
+            run(*there, "receive", ORDERS)
+        wait_until(lambda: orders_to_receive() == 0, "ALPHA heard that they were received")
+        run("outgoing", "list")
+        note("BETA has told ALPHA that all three were received, and which one has no queue:")
+        run("deadletter", "--transactional")
+
+
+def explanation(name: str) -> str:
+    with connect() as manager:
+        return manager.outgoing_queue(name).explanation
+
+
+def orders_to_receive() -> int:
+    """How many orders ALPHA knows to be in their queue, and not received there."""
+    with connect() as manager:
+        return manager.outgoing_queue(REMOTE_ORDERS).unread_count
+
+
+# What the two have said, byte by byte.
+
+
+def first_order(capture: Path, port: int) -> bytes:
+    """Find the first message of an application in a recording."""
+    ports = frozenset({port})
+    with capture.open("rb") as file:
+        for item in follow(read_frames(file.read), ports, ports):
+            packet = decode(item.data)
+            if (
+                isinstance(packet, UserMessage)
+                and packet.properties.message_class == MessageClass.NORMAL
+            ):
+                return item.data
+    sys.exit("demo: the recording has no message")
+
+
+def readable_packets(directory: Path, ports: Ports) -> None:
+    capture = directory / CAPTURE
+    other_port = () if ports.sessions == SESSION_PORT else ("--tcp-port", str(ports.sessions))
+
+    heading("11. What ALPHA has recorded: handshake, messages, acknowledgments")
+    run("packet", "decode", "--summary", *other_port, str(capture))
+
+    heading("12. One packet of it, field by field: the first order")
+    order = first_order(capture, ports.sessions)
+    run("packet", "decode", order.hex(), lines=70)
+
+    heading("13. The same message with one wrong byte: what is wrong, and where")
+    damaged = bytearray(order)
+    damaged[outline(order).properties_offset + 1] = 0xFF
     run("packet", "decode", damaged.hex(), lines=8, expected=1)
 
 
 def main() -> None:
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="openmsmq-demo-") as name:
-        store_and_forward_day(Path(name))
-        readable_packets(Path(name))
+        directory, ports = Path(name), Ports()
+        os.environ["OPENMSMQ_QM"] = ports.qm(ALPHA)
+        write_config(directory, ports)
+        store_and_forward_day(directory)
+        disconnected_data_entry(directory, ports)
+        readable_packets(directory, ports)
 
     heading("Try it yourself")
     program = Path(sys.executable).with_name("openmsmq")
     print(f"  {program} serve --data my-queues")
     print(f"  {program} queue create 'private$\\orders'")
-    print("  docs/start.md goes on from here; docs/guides/read-a-capture.md is about packets.")
+    print("  docs/start.md goes on from here, docs/guides/send-to-another-computer.md about two")
+    print("  computers, docs/guides/read-a-capture.md about packets.")
     print(f"  This demo took {time.perf_counter() - started:.0f} seconds.")
 
 

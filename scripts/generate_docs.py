@@ -33,6 +33,32 @@ LIMITS_INTRODUCTION: Final = """\
 Maxima and default durations, from `openmsmq.model.limits`. The last word of a name is its unit.
 """
 
+STATES_INTRODUCTION: Final = """\
+How a session and a link move on, drawn from the tables `TRANSITIONS` in
+`openmsmq.protocol.session_states` and `openmsmq.protocol.link`, which the code itself follows. What
+the two are for is in [sessions and sequences](../concepts/sessions-and-sequences.md); how a link
+goes about its work is in [links](links.md).
+"""
+
+SESSION_TEXT: Final = """\
+One connection between two queue managers. The side that asked for it is the initiator, the other
+one the acceptor. The labels are packets that arrive with good content; every other packet, and
+every other content, ends the session. From every state one more arrow leads to `CLOSED`, for one
+of the reasons below.
+"""
+
+REASONS_TEXT: Final = """\
+The sentence is part of what `openmsmq outgoing show` says while it waits for another session. With
+`ESTABLISHED` the end was in order, and the connection history has no line about it.
+"""
+
+LINK_TEXT: Final = """\
+One neighbour, across all sessions with it. The labels are the methods of `Link`; an input that is
+not drawn for a state is ignored there. Everything that leads to the next attempt meets in the small
+node. From there it goes on to the first of these that applies: an address is left (ping it, or
+connect), a hop is left (look it up), nothing is left (wait).
+"""
+
 CONSTANT_TEXT: Final = re.compile(r"(?P<meaning>.*\S)\s+\[(?P<source>[^\]]+)\]", re.DOTALL)
 
 
@@ -93,9 +119,72 @@ def cli_page() -> str:
     return f"{NOTE}\n\n# Command line\n\n{cli_reference()}"
 
 
+def session_diagram() -> str:
+    """Draw the table of sessions; how one begins is asked of a session."""
+    from openmsmq.model.clock import Instant
+    from openmsmq.model.identity import NIL_GUID
+    from openmsmq.protocol.config import TransferConfig
+    from openmsmq.protocol.session import Role, Session
+    from openmsmq.protocol.session_states import TRANSITIONS
+
+    lines: dict[str, None] = {}
+    for role in Role:
+        session = Session(NIL_GUID, role, TransferConfig(), address="")
+        before = session.state.name
+        session.connected(Instant(0, 0))
+        lines[f"    [*] --> {before}"] = None
+        lines[f"    {before} --> {session.state.name}: connected ({role.value})"] = None
+    arrows: dict[tuple[str, str], list[str]] = {}
+    for (source, packet), target in TRANSITIONS.items():
+        arrows.setdefault((source.name, target.name), []).append(packet.__name__)
+    return "\n".join(["stateDiagram-v2", *lines, *arrow_lines(arrows)])
+
+
+def link_diagram() -> str:
+    """Draw the table of links. Whatever leads to the next attempt meets in one node."""
+    from openmsmq.protocol.link import TRANSITIONS, LinkState
+
+    attempts = (LinkState.RESOLVING, LinkState.PINGING, LinkState.CONNECTING, LinkState.WAITING)
+    arrows: dict[tuple[str, str], list[str]] = {}
+    for (source, given), targets in TRANSITIONS.items():
+        names = [target.name for target in targets]
+        if len(targets) > 2:
+            assert set(targets) >= set(attempts) - {LinkState.PINGING}
+            names = ["next", *(target.name for target in targets if target not in attempts)]
+        for name in names:
+            arrows.setdefault((source.name, name), []).append(given.value)
+    lines = ["stateDiagram-v2", "    state next <<choice>>", "    [*] --> IDLE"]
+    lines += arrow_lines(arrows)
+    lines += [f"    next --> {state.name}" for state in attempts]
+    return "\n".join(lines)
+
+
+def arrow_lines(arrows: dict[tuple[str, str], list[str]]) -> list[str]:
+    return [f"    {a} --> {b}: {', '.join(labels)}" for (a, b), labels in arrows.items()]
+
+
+def states_page() -> str:
+    from openmsmq.protocol.session_states import CloseReason
+
+    reasons = [
+        f"| `{reason.name}` | {reason.sentence} | `{reason.status.name}` |"
+        for reason in CloseReason
+    ]
+    parts = [
+        f"{NOTE}\n\n# States\n\n{STATES_INTRODUCTION}",
+        f"## A session\n\n{SESSION_TEXT}\n```mermaid\n{session_diagram()}\n```\n",
+        f"### Why a session ends\n\n{REASONS_TEXT}",
+        "| Reason | What people read | In the history |\n|---|---|---|",
+        *reasons,
+        f"\n## A link\n\n{LINK_TEXT}\n```mermaid\n{link_diagram()}\n```",
+    ]
+    return "\n".join(parts) + "\n"
+
+
 def pages() -> dict[Path, str]:
     reference = ROOT / "docs/reference"
     return {
+        ROOT / "docs/internals/states.md": states_page(),
         reference / "cli.md": cli_page(),
         reference / "errors.md": errors_page(),
         reference / "limits.md": limits_page(),

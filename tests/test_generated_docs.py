@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from openmsmq.protocol import link, session_states
+
 ROOT = Path(__file__).parents[1]
+STATES = ROOT / "docs/internals/states.md"
 
 
 def generate(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -55,3 +59,50 @@ def test_unknown_arguments_are_refused_with_the_usage(copy):
     assert result.returncode == 2
     assert "--check" in result.stderr
     assert not (copy / "docs").exists()
+
+
+def arrows(title: str) -> set[tuple[str, str, str]]:
+    """Read a diagram of the page of states: where from, on what, where to."""
+    section = STATES.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2]
+    diagram = re.search(r"```mermaid\n(.*?)```", section, re.DOTALL)
+    assert diagram is not None
+    drawn = re.findall(r"^ +(\S+) --> (\w+)(?:: (.+))?$", diagram[1], re.MULTILINE)
+    return {
+        (source, label, target) for source, target, labels in drawn for label in labels.split(", ")
+    }
+
+
+def test_the_states_of_a_session_are_drawn_as_the_code_has_them():
+    drawn = {arrow for arrow in arrows("A session") if arrow[0] not in ("[*]", "CONNECTING")}
+    assert drawn == {
+        (state.name, packet.__name__, target.name)
+        for (state, packet), target in session_states.TRANSITIONS.items()
+    }
+
+
+def test_the_states_of_a_link_are_drawn_as_the_code_has_them():
+    drawn = arrows("A link")
+    attempts = {target for source, _, target in drawn if source == "next"}
+    ways = {arrow for arrow in drawn if arrow[0] not in ("[*]", "next")}
+    straight = {arrow for arrow in ways if arrow[2] != "next"}
+    table = {
+        (state.name, given.value, target.name)
+        for (state, given), targets in link.TRANSITIONS.items()
+        for target in targets
+    }
+    assert straight <= table
+    assert {arrow[2] for arrow in table - straight} == attempts
+    assert {arrow[:2] for arrow in table - straight} == {
+        arrow[:2] for arrow in ways if arrow[2] == "next"
+    }
+
+
+def test_every_state_of_a_session_is_drawn():
+    names = {name for source, _, target in arrows("A session") for name in (source, target)}
+    assert names - {"[*]"} == {state.name for state in session_states.SessionState} - {"CLOSED"}
+
+
+@pytest.mark.parametrize("reason", session_states.CloseReason)
+def test_every_reason_to_end_a_session_is_told(reason):
+    row = f"| `{reason.name}` | {reason.sentence} | `{reason.status.name}` |"
+    assert row in STATES.read_text(encoding="utf-8")

@@ -29,12 +29,11 @@ def bodies_in(queue: openmsmq.Queue) -> list[bytes]:
 
 def test_messages_and_their_acknowledgments_go_through_the_one_in_the_middle(tmp_path):
     alpha, middle, omega = neighbours(tmp_path, "ALPHA", "MIDDLE", "OMEGA")
-    with running(alpha, omega):
-        with omega.connect() as manager:
-            manager.create_queue(LEDGER, transactional=True)
-            manager.create_queue(ORDERS)
-            # Such names say which queue manager is meant, not where it is.
-            ledger, orders = (manager.names(path).private_name for path in (LEDGER, ORDERS))
+    with running(alpha, omega), omega.connect() as manager:
+        manager.create_queue(LEDGER, transactional=True)
+        manager.create_queue(ORDERS)
+        # Such names say which queue manager is meant, not where it is.
+        ledger, orders = (manager.names(path).private_name for path in (LEDGER, ORDERS))
     lead(alpha, (omega, middle))
     lead(middle, (alpha, alpha), (omega, omega))
     lead(omega, (alpha, middle))

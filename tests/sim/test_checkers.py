@@ -23,6 +23,7 @@ from openmsmq.wire.acknowledgments import OrderAck
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.order_packets import order_ack_packet
+from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import SessionAck, decode, encode
 
 QUEUES = {PLAIN: 16, TRANSACTIONAL: 18, ADMIN: 20, "direct=os:bravo\\x": 30, "plain;journal": 17}
@@ -73,14 +74,23 @@ class Scene:
             OutgoingMessage(
                 body=message.body,
                 recoverable=message.certain,
-                message_class=message_class,
                 correlation_id=message.message_id,
             ),
             BytesFormatter(),
             message.kind is Kind.TRANSACTIONAL,
         )
-        built = b"".join((built[:16], message.message_id[:16], built[32:56],
-                          message.message_id[16:], built[60:]))
+        place = outline(built).properties_offset + 2
+        built = b"".join(
+            (
+                built[:16],
+                message.message_id[:16],
+                built[32:56],
+                message.message_id[16:],
+                built[60:place],
+                message_class.to_bytes(2, "little"),
+                built[place + 2 :],
+            )
+        )
         if sequence is None:
             return built
         whole = decode(built)

@@ -73,6 +73,11 @@ class OutgoingQueue:
         return self.queue.subqueues.get("")
 
     @property
+    def has_work(self) -> bool:
+        """Whether something waits to be sent, beyond what is under way."""
+        return not self.paused and bool(self.queue.front(1, 1))
+
+    @property
     def is_unneeded(self) -> bool:
         """Whether nothing would be lost with it."""
         awaiting = self.awaiting

@@ -258,9 +258,7 @@ class Transfer:
             self._drain_link(neighbour, now)
 
     def _has_work(self, neighbour: Neighbour) -> bool:
-        return self.online and any(
-            outgoing.queue.count and not outgoing.paused for outgoing in neighbour.queues
-        )
+        return self.online and any(outgoing.has_work for outgoing in neighbour.queues)
 
     def resume(self, outgoing: OutgoingQueue, now: Instant) -> None:
         """Send the messages of a queue again, and try to connect at once. [MQDMPR 3.1.7.2.4]"""
@@ -307,7 +305,9 @@ class Transfer:
                 self._dispatch(self._outgoing.of(queue), now)
 
     def _dispatch(self, outgoing: OutgoingQueue, now: Instant) -> None:
-        if not self.online or outgoing.paused or self._config.hardened or not outgoing.queue.count:
+        if not self.online or self._config.hardened or outgoing.paused:
+            return
+        if outgoing.session is None and not outgoing.has_work:
             return
         peer = self._peer_for(outgoing, now)
         if peer is None:
@@ -334,9 +334,9 @@ class Transfer:
         if peer is None or peer.engine.state is not SessionState.OPEN:
             peer = self._neighbours.open_to(outgoing.name)
         if peer is None:
-            if neighbour.peer is None:
-                neighbour.engine.wanted(now)
-                self._drain_link(neighbour, now)
+            # Also while a session is being opened: the link must know if that comes to nothing.
+            neighbour.engine.wanted(now)
+            self._drain_link(neighbour, now)
             return None
         outgoing.session = peer.number
         peer.queues[outgoing] = None

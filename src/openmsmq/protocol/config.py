@@ -78,6 +78,5 @@ class TransferConfig(msgspec.Struct, frozen=True, kw_only=True):
     def resend_s(self) -> tuple[int, ...]:
         """The pauses before each resend; the last one is used for all that follow."""
         steps = (self.resend_first_s, self.resend_second_s, self.resend_third_s)
-        return tuple(s for s in steps for _ in range(limits.RESEND_STEP_COUNT)) + (
-            self.resend_last_s,
-        )
+        repeated = (s for s in steps for _ in range(limits.RESEND_STEP_COUNT))
+        return (*repeated, self.resend_last_s)

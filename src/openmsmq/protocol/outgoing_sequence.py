@@ -167,9 +167,13 @@ class OutgoingSequence:
     def reconnected(self, now: Instant) -> None:
         """Begin with the shortest pause again: a new session is open. [MQQB 3.1.3.2]
 
-        Pauses that grew while the receiver was away must not keep it waiting for hours.
+        Pauses that grew while the receiver was away must not keep it waiting for hours; nor must
+        sessions that come and go put off what is due.
         """
+        due_ms, due_s = self._resend_at_ms, self._resend_time_s
         self._begin_schedule(now)
+        if due_ms is not None and self._resend_at_ms is not None and due_ms < self._resend_at_ms:
+            self._resend_at_ms, self._resend_time_s = due_ms, due_s
 
     def is_outstanding(self, entry: int) -> bool:
         """Whether a message was sent and is not acknowledged in order."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -610,29 +609,6 @@ def test_every_transition_of_the_table_can_happen_and_no_other() -> None:
 
 
 # The page about links.
-
-
-def diagram(transitions: Mapping[tuple[LinkState, LinkInput], tuple[LinkState, ...]]) -> str:
-    """Draw the table. Whatever leads to the next attempt meets in one node, to save arrows."""
-    attempts = (LinkState.RESOLVING, LinkState.PINGING, LinkState.CONNECTING, LinkState.WAITING)
-    arrows: dict[tuple[str, str], list[str]] = {}
-    for (source, given_input), targets in transitions.items():
-        names = [target.name for target in targets]
-        if len(targets) > 2:
-            assert set(targets) >= set(attempts) - {LinkState.PINGING}
-            names = ["next", *(target.name for target in targets if target not in attempts)]
-        for name in names:
-            arrows.setdefault((source.name, name), []).append(given_input.value)
-    lines = ["stateDiagram-v2", "    state next <<choice>>", "    [*] --> IDLE"]
-    lines += [f"    {a} --> {b}: {', '.join(labels)}" for (a, b), labels in arrows.items()]
-    lines += [f"    next --> {state.name}" for state in attempts]
-    return "\n".join(lines)
-
-
-def test_the_diagram_of_the_page_is_the_table() -> None:
-    match = re.search(r"```mermaid\n(.*?)\n```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert match is not None
-    assert match[1] == diagram(TRANSITIONS)
 
 
 @pytest.mark.parametrize("name", [state.name for state in LinkState])
