@@ -62,14 +62,10 @@ class Actor(Worker):
         queue = TRANSACTIONAL if kind is Kind.TRANSACTIONAL else PLAIN
         opened = yield from self.opened(self._name_of(target, queue), AccessMode.SEND)
         group = self.group = self.books.new_group(self.node)
-        packets = [
-            self._wished(group, kind, target, queue, opened, wishes) for _ in range(count)
-        ]
+        packets = [self._wished(group, kind, target, queue, opened, wishes) for _ in range(count)]
         self.sent += group.messages
         own = api.OWN_TRANSACTION if kind is Kind.TRANSACTIONAL else 0
-        reply = yield Ask(
-            api.Send(opened.handle, packets, own), lambda: self.books.commits(group)
-        )
+        reply = yield Ask(api.Send(opened.handle, packets, own), lambda: self.books.commits(group))
         self._ended(group, reply)
 
     def prepare(self, target, count=1):
@@ -80,8 +76,7 @@ class Actor(Worker):
         queue = TRANSACTIONAL
         opened = yield from self.opened(self._name_of(target, queue), AccessMode.SEND)
         packets = [
-            self._wished(group, Kind.TRANSACTIONAL, target, queue, opened, {})
-            for _ in range(count)
+            self._wished(group, Kind.TRANSACTIONAL, target, queue, opened, {}) for _ in range(count)
         ]
         self.sent += group.messages
         yield Ask(api.Send(opened.handle, packets, reply.transaction))

@@ -133,7 +133,10 @@ def test_a_message_that_expires_on_its_way_is_a_dead_letter_of_its_sender():
     alpha, bravo = stage.nodes
     stage.network.part(alpha, bravo, stage.world.timeline.now_ms + 60_000)
     sent = send(
-        stage, Kind.TRANSACTIONAL, journal_on_failure=True, reach_within_s=5,
+        stage,
+        Kind.TRANSACTIONAL,
+        journal_on_failure=True,
+        reach_within_s=5,
         receive_within_s=INFINITE_S,
     )
     stage.finish()
@@ -163,9 +166,7 @@ def test_a_prepared_transaction_to_another_node_survives_a_restart():
 
 def test_a_session_that_rests_more_often_than_messages_are_sent_again_delays_them_not_for_ever():
     stage = Stage(
-        transfer=TransferConfig(
-            session_idle_ms=2_000, resend_first_s=5, retry_connect_ms=1_000
-        )
+        transfer=TransferConfig(session_idle_ms=2_000, resend_first_s=5, retry_connect_ms=1_000)
     )
     bravo = stage.nodes[1]
     sent = send(stage, Kind.TRANSACTIONAL)

@@ -6,7 +6,6 @@ not found exactly once means that the core has changed: look where the defect wo
 """
 
 from __future__ import annotations
-
 import __future__
 
 import importlib
@@ -123,8 +122,9 @@ MUTANTS = (
         "a commit is made of two batches",
         "manager.transactions:TransactionWork.commit",
         "self._delivery.end(queue, rows, MessageClass.ACK_RECEIVE, now)",
-        "self._ledger.when_done(\n"
-        "            lambda q=queue, r=rows: self._delivery.end(q, r, MessageClass.ACK_RECEIVE, now),"
+        "end = self._delivery.end\n"
+        "        self._ledger.when_done(\n"
+        "            lambda q=queue, r=rows: end(q, r, MessageClass.ACK_RECEIVE, now),"
         " lambda _: None)",
     ),
     Mutant(

@@ -95,9 +95,7 @@ class Scene:
             return built
         whole = decode(built)
         return encode(
-            type(whole)(
-                whole.user, whole.properties, whole.base, TransactionHeader(*sequence)
-            )
+            type(whole)(whole.user, whole.properties, whole.base, TransactionHeader(*sequence))
         )
 
     def put(self, node, queue, *messages, volatile=False, message_class=0):

@@ -170,7 +170,9 @@ def _arguments(options: Options) -> str:
     if options.operations is not None:
         text += f" --operations {options.operations}"
     for name, values in (
-        ("only", options.only), ("doing", options.doing), ("names", options.names)
+        ("only", options.only),
+        ("doing", options.doing),
+        ("names", options.names),
     ):
         if values:
             text += f' --{name} "{",".join(values)}"'

@@ -70,6 +70,17 @@ class Counters:
         self._message += count
         return [(first + i - 1) % MESSAGE_NUMBER_MAX_COUNT + 1 for i in range(count)]
 
+    def take_message_of_turn(self) -> int:
+        """Give a message number of which nobody hears before this turn is durable.
+
+        It may be the first above the limit on the disk, which is raised with the same turn.
+        """
+        number = self._message
+        if number + 1 + _RESERVE_COUNT > self._machine.message_limit:
+            self._change(message_limit=number + 1 + BLOCK_COUNT)
+        self._message += 1
+        return (number - 1) % MESSAGE_NUMBER_MAX_COUNT + 1
+
     def take_transaction(self) -> int:
         """Give a transaction number: 20 bits on the wire."""
         number = self._transaction

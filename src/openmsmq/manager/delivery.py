@@ -408,11 +408,7 @@ class Delivery:
             return
         if not queue.room_for(len(packet)):
             return
-        try:
-            number = self._counters.take_messages(1)[0]
-        except InsufficientResources:
-            return
-        stamped = self.stamp(packet, number, now.unix_s)
+        stamped = self.stamp(packet, self._counters.take_message_of_turn(), now.unix_s)
         self.put(queue, [self.stage(queue, stamped, outline(stamped))], now)
 
 

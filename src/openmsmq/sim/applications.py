@@ -39,9 +39,7 @@ class Ask:
 
     __slots__ = ("before", "request")
 
-    def __init__(
-        self, request: api.AnyRequest, before: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, request: api.AnyRequest, before: Callable[[], None] = lambda: None) -> None:
         self.request = request
         self.before = before
 

@@ -225,9 +225,7 @@ class Network:
                 self._delay_ms(), self._datagram_arrives, target, node.address, port, data
             )
 
-    def _datagram_arrives(
-        self, target: Node, address: str, port: int | None, data: bytes
-    ) -> None:
+    def _datagram_arrives(self, target: Node, address: str, port: int | None, data: bytes) -> None:
         """Questions come to the ping port, answers to the port from which the question went."""
         if target.up:
             source_port = _ASKING_PORT if port is None else PING_PORT

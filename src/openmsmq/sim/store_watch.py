@@ -94,9 +94,7 @@ class StoreWatch:
             found = self.shelves[number] = Shelf(number, f"system queue {number}", SYSTEM_ROLE)
         return found
 
-    def _entry(
-        self, key: bytes, value: bytes | None, durable: bool, changes: list[Change]
-    ) -> None:
+    def _entry(self, key: bytes, value: bytes | None, durable: bool, changes: list[Change]) -> None:
         before = self.entries.get(key)
         if value is None:
             if before is not None:

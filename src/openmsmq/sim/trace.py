@@ -102,9 +102,7 @@ class Trace:
         if self.wanted:
             now_ms = self._timeline.now_ms
             text = f"connection {connection} opened"
-            self.events.append(
-                Event(now_ms, "connect", node, text, target, now_ms, (), connection)
-            )
+            self.events.append(Event(now_ms, "connect", node, text, target, now_ms, (), connection))
 
     def cut(self, connection: int, text: str) -> None:
         """Note that a connection broke."""

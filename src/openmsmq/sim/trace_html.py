@@ -67,9 +67,7 @@ def draw_trace(trace: Trace, title: str, sentence: str, messages: tuple[int, ...
     left_out = max(0, len(shown) - _EVENTS_MAX_COUNT)
     drawing = _Drawing(trace.names, shown[left_out:], set(messages))
     verdict = (
-        f'<p class="bad">{escape(sentence)}</p>'
-        if sentence
-        else "<p>Every promise was kept.</p>"
+        f'<p class="bad">{escape(sentence)}</p>' if sentence else "<p>Every promise was kept.</p>"
     )
     hint = (
         "Time runs down; a row is a thing that happened. Arrows are packets, from the moment they "

@@ -77,9 +77,7 @@ class WireWatch:
                     number = None if message is None else message.number
                     found.append(WirePacket(name(decoded), summary(decoded), number))
         except DecodeError as error:
-            raise Violation(
-                f"{flow.node.name} sent bytes that nobody can read: {error}"
-            ) from error
+            raise Violation(f"{flow.node.name} sent bytes that nobody can read: {error}") from error
         return found
 
     def _packet(self, flow: Flow, packet: bytes) -> SimMessage | None:
