@@ -22,7 +22,7 @@ def send(stage, kind, count=3, **wishes):
     return sent
 
 
-def on_disk(stage, node, messages):
+def on_disk(node, messages):
     return lambda: all(node.index in message.durable_at for message in messages)
 
 
@@ -39,7 +39,7 @@ def test_a_receiver_that_crashes_between_storing_and_acknowledging_gets_no_secon
     stage = Stage()
     bravo = stage.nodes[1]
     sent = send(stage, kind)
-    stage.until(on_disk(stage, bravo, sent))
+    stage.until(on_disk(bravo, sent))
     assert stage.outgoing_count(stage.nodes[0]) == 3
     stage.restart(bravo)
     stage.finish()
@@ -49,11 +49,11 @@ def test_a_receiver_that_crashes_between_storing_and_acknowledging_gets_no_secon
 @CERTAIN
 def test_a_receiver_that_crashes_before_storing_gets_the_messages_again(kind):
     stage = Stage(flush_ms=50)
-    alpha, bravo = stage.nodes
+    bravo = stage.nodes[1]
     sent = send(stage, kind)
     stage.until(lambda: bravo.disk.writing is not None and sent[0].on_wire)
     bravo.crash(reached=False)
-    assert not on_disk(stage, bravo, sent)()
+    assert not on_disk(bravo, sent)()
     stage.world.power_returns(bravo)
     stage.finish()
     assert [message.consumed for message in sent] == [1, 1, 1]
@@ -64,7 +64,7 @@ def test_a_sender_that_crashes_after_sending_does_not_send_a_second_copy(kind):
     stage = Stage()
     alpha, bravo = stage.nodes
     sent = send(stage, kind)
-    stage.until(on_disk(stage, bravo, sent))
+    stage.until(on_disk(bravo, sent))
     stage.restart(alpha)
     stage.finish()
     assert [message.consumed for message in sent] == [1, 1, 1]
@@ -82,7 +82,7 @@ def test_bytes_of_an_old_connection_that_come_late_make_no_second_copy(kind):
     first.node.input("session_lost", first.session, first.node.clock.now())
     first.open = False
     stage.pass_time(20_000)
-    assert on_disk(stage, stage.nodes[1], sent)()
+    assert on_disk(stage.nodes[1], sent)()
     stage.finish()
     assert [message.arrivals for message in sent] == [1, 1, 1]
 
@@ -113,7 +113,7 @@ def test_messages_for_an_identifier_go_through_a_router_that_crashes():
     stage = Stage(3, routers=(1,), names=("identifier",))
     router = stage.nodes[1]
     sent = send(stage, Kind.TRANSACTIONAL)
-    stage.until(on_disk(stage, router, sent))
+    stage.until(on_disk(router, sent))
     stage.restart(router)
     stage.finish()
     assert [message.consumed for message in sent] == [1, 1, 1]
@@ -170,7 +170,7 @@ def test_a_session_that_rests_more_often_than_messages_are_sent_again_delays_the
     )
     bravo = stage.nodes[1]
     sent = send(stage, Kind.TRANSACTIONAL)
-    stage.until(on_disk(stage, bravo, sent))
+    stage.until(on_disk(bravo, sent))
     # The acknowledgment of the order is made and lost with the disk that has no room for it.
     bravo.disk.full_until_ms = stage.world.timeline.now_ms + 2_000
     stage.pass_time(120_000)

@@ -97,6 +97,10 @@ def test_a_list_of_queues_stays_open_however_long_it_is_not_used(
 ) -> None:
     beta.create(r"private$\other")
     name = rf"{TO_BETA},DIRECT=TCP:{BETA}\private$\other"
+    alpha.send(name, b"early")
+    network.run(60_000)
+    assert beta.bodies(ORDERS, take=True) == [b"early"]
+    assert beta.bodies(r"private$\other", take=True) == [b"early"]
     opened = alpha.ok(api.OpenQueue(name, AccessMode.SEND))
     network.run(2 * SWEEP_MS)
     alpha.ok(api.Send(opened.handle, [Draft(body=b"late").packet()], 0))

@@ -16,7 +16,7 @@ from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.manager.reports import report_for
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, MsmqError
-from openmsmq.model.limits import INFINITE_S
+from openmsmq.model.limits import CLOCK_SKEW_MAX_S, INFINITE_S
 from openmsmq.model.message import MessageClass, is_negative
 from openmsmq.model.names import FormatName, SystemQueue
 from openmsmq.storage import records
@@ -48,8 +48,14 @@ class Delivery:
     """Puts messages into queues and takes them out, within the current turn."""
 
     def __init__(
-        self, table: QueueTable, counters: Counters, ledger: Ledger, deadlines: Deadlines
+        self,
+        table: QueueTable,
+        counters: Counters,
+        ledger: Ledger,
+        deadlines: Deadlines,
+        clock_skew_max_s: int = CLOCK_SKEW_MAX_S,
     ) -> None:
+        self._clock_skew_max_s = clock_skew_max_s
         self._table = table
         self._counters = counters
         self._ledger = ledger
@@ -112,7 +118,11 @@ class Delivery:
         own = packet[16:32] == self._counters.identifier
         if found.flags & user.JOURNAL_ON_FAILURE and (own or not found.flags & user.TRANSACTION):
             asks |= ASKS_DEAD_LETTER
-        return StagedSend(queue.id, packet, travel_deadline_s(packet), asks)
+        deadline_s = travel_deadline_s(packet)
+        if not own and deadline_s != INFINITE_S:
+            # The clock of its source may be ahead of ours, or ours of it (C-24).
+            deadline_s = min(deadline_s + self._clock_skew_max_s, INFINITE_S - 1)
+        return StagedSend(queue.id, packet, deadline_s, asks)
 
     def put(self, queue: LocalQueue, sends: list[StagedSend], now: Instant) -> None:
         """Put messages into a queue; readers see them when the turn is durable."""

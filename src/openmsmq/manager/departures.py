@@ -7,12 +7,12 @@ from typing import Final, TypeAlias
 
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
+from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.outgoing import IN_TRANSIT, OutgoingQueue, OutgoingQueues, is_transactional
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.manager.traces import departure_report
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import SequenceId, SequencePoint
-from openmsmq.model.message import MessageClass
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.session import Session, SessionState, Token
 from openmsmq.storage import records
@@ -43,9 +43,11 @@ class Departures:
         delivery: Delivery,
         counters: Counters,
         outgoing: OutgoingQueues,
+        housekeeping: Housekeeping,
     ) -> None:
         self._config = config
         self._delivery = delivery
+        self._housekeeping = housekeeping
         self._counters = counters
         self._outgoing = outgoing
 
@@ -97,10 +99,7 @@ class Departures:
         expired = [row for row in rows if records.deadline_of(row[1]) <= now.unix_s]
         if not expired:
             return rows
-        queue = outgoing.queue
-        queue.hold_all(expired, BEING_REMOVED)
-        self._delivery.end(queue, expired, MessageClass.NACK_REACH_QUEUE_TIMEOUT, now)
-        self.ended(queue, [lookup_id for lookup_id, _ in expired])
+        self._housekeeping.end_overdue(outgoing.queue, expired, now)
         gone = set(map(itemgetter(0), expired))
         return [row for row in rows if row[0] not in gone]
 
@@ -143,8 +142,13 @@ class Departures:
             else:
                 delivered.setdefault(outgoing, []).append((lookup_id, value))
         for outgoing, rows in delivered.items():
-            outgoing.queue.hold_all(rows, BEING_REMOVED)
-            self._delivery.delivered(outgoing.queue, rows, now)
+            self._let_go(outgoing.queue, rows, now)
+
+    def _let_go(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
+        """Take out what the neighbour has; a full disk must not make us send it again and again."""
+        self._housekeeping.surely(
+            queue, rows, lambda moment: self._delivery.delivered(queue, rows, moment), now
+        )
 
     def ended(self, queue: LocalQueue, lookup_ids: list[int]) -> None:
         """Entries are gone for another reason: their places in the sequence are bridged."""

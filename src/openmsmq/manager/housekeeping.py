@@ -74,8 +74,8 @@ class Housekeeping:
         self._jobs: deque[_Job] = deque()
         self._held_back: list[LocalQueue] = []
         """Deleted queues of which transactions still hold entries."""
-        self._overdue: list[tuple[LocalQueue, int]] = []
-        """Entries whose time is up and whose removal the disk refused."""
+        self._again: list[tuple[LocalQueue, list[Row], Callable[[Instant], None]]] = []
+        """Entries that are to go, how, and whose removal the disk refused."""
         self._paused_until_ms = 0
         self.ended: Callable[[LocalQueue, list[int]], None] = lambda _queue, _lookup_ids: None
         """Hears which entries time or a purge has taken out."""
@@ -113,9 +113,10 @@ class Housekeeping:
         """Do what is due, one slice of it."""
         if now.ticks_ms < self._paused_until_ms:
             return
-        if self._overdue:
-            overdue, self._overdue = self._overdue, []
-            self._end_overdue(overdue, now)
+        if self._again:
+            again, self._again = self._again, []
+            for queue, rows, action in again:
+                self.surely(queue, rows, action, now)
         if now.unix_s >= self._deadlines.next_s:
             self.expire(now)
         for queue in [queue for queue in self._held_back if not queue.held]:
@@ -128,7 +129,7 @@ class Housekeeping:
 
     def next_run_ms(self, now: Instant) -> int | None:
         """When `run` has something to do next, in ticks."""
-        if self._jobs or self._leftovers or self._overdue or self._can_go_on_deleting:
+        if self._jobs or self._leftovers or self._again or self._can_go_on_deleting:
             due_ms = now.ticks_ms
         elif self._deadlines.next_s == INFINITE_S:
             return None
@@ -150,7 +151,10 @@ class Housekeeping:
                 self._ledger.delete(key)
             elif lookup_id not in queue.held:
                 due.append((queue, lookup_id))
-        self._end_overdue(due, now)
+        for queue, lookup_id in due:
+            value = queue.entry(lookup_id)
+            if value is not None:
+                self.end_overdue(queue, [(lookup_id, value)], now)
 
     def without_expired(self, queue: LocalQueue, rows: list[Row], now: Instant) -> list[Row]:
         """Remove messages whose time is up from `rows`, and from the queue."""
@@ -159,8 +163,7 @@ class Housekeeping:
         expired = [row for row in rows if records.deadline_of(row[1]) <= now.unix_s]
         if not expired:
             return rows
-        queue.hold_all(expired, BEING_REMOVED)
-        self._delivery.end(queue, expired, _overdue_reason(queue), now)
+        self.end_overdue(queue, expired, now)
         return [row for row in rows if records.deadline_of(row[1]) > now.unix_s]
 
     def _slice(self, job: _Job, now: Instant) -> None:
@@ -184,22 +187,36 @@ class Housekeeping:
         self._ledger.when_done(lambda: None if more else job.finished(removed), refused)
         self._pause_if_refused(now)
 
-    def _end_overdue(self, due: list[tuple[LocalQueue, int]], now: Instant) -> None:
+    def surely(
+        self,
+        queue: LocalQueue,
+        rows: list[Row],
+        action: Callable[[Instant], None],
+        now: Instant,
+    ) -> None:
+        """Take entries out by an action; nobody sees them any more, even if the disk refuses.
+
+        Then the action is tried again as soon as the disk may let them go.
+        """
+
         def keep(_: MsmqError) -> None:
-            # Nobody shall see them any more, and they go as soon as the disk lets them.
-            for queue, lookup_id in due:
-                queue.held[lookup_id] = BEING_REMOVED
-            self._overdue += due
+            queue.hold_all(rows, BEING_REMOVED)
+            self._again.append((queue, rows, action))
 
         self._ledger.when_done(lambda: None, keep)
-        for queue, lookup_id in due:
-            value = queue.entry(lookup_id)
-            if value is not None:
-                row = (lookup_id, value)
-                queue.hold_all([row], BEING_REMOVED)
-                self._delivery.end(queue, [row], _overdue_reason(queue), now)
-                self.ended(queue, [lookup_id])
+        queue.hold_all(rows, BEING_REMOVED)
+        action(now)
         self._pause_if_refused(now)
+
+    def end_overdue(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
+        """Take out messages whose time is up."""
+        self.surely(
+            queue,
+            rows,
+            lambda moment: self._delivery.end(queue, rows, _overdue_reason(queue), moment),
+            now,
+        )
+        self.ended(queue, [lookup_id for lookup_id, _ in rows])
 
     def _next_slice(self, job: _Job) -> tuple[list[Row], list[int], bool]:
         """Give entries to remove, those that transactions hold, and whether there are more."""

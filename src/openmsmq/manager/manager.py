@@ -61,7 +61,8 @@ class QueueManager:
         counters.open()
         table = QueueTable(config, counters, ledger, reader, rng)
         self._deadlines = Deadlines(reader)
-        delivery = Delivery(table, counters, ledger, self._deadlines)
+        skew_s = config.transfer.clock_skew_max_s
+        delivery = Delivery(table, counters, ledger, self._deadlines, skew_s)
         work = TransactionWork(table, delivery, ledger)
         self._transactions = TransactionRequests(config, counters, ledger, work, replies, rng)
         restore_queues(reader, table)

@@ -92,7 +92,7 @@ class Transfer:
         self._arrivals = arrivals
         self._acks = acks
         self._housekeeping = housekeeping
-        self._departures = Departures(self._config, delivery, counters, outgoing)
+        self._departures = Departures(self._config, delivery, counters, outgoing, housekeeping)
         housekeeping.ended = self._departures.ended
         self.online = True
         self.outputs: list[Output] = []

@@ -349,13 +349,18 @@ class Books:
                     "had asked for that",
                     messages=(message.number,),
                 )
-        elif role == "outgoing" and message.certain and message.number not in moved:
-            # Of a transactional message only its source has to keep a copy until the end.
-            if node is message.source or message.kind is Kind.RECOVERABLE:
-                self._check_left(message, node)
+        elif role == "outgoing" and message.number not in moved:
+            self._check_left(message, node)
 
     def _check_left(self, message: SimMessage, node: Node) -> None:
-        """A node lets go of a message for another one only when somebody else has it."""
+        """A node lets go of a message for another one only when somebody else has it.
+
+        Of a transactional message only its source has to keep a copy until the end.
+        """
+        if not message.certain or (
+            node is not message.source and message.kind is Kind.TRANSACTIONAL
+        ):
+            return
         safe = message.durable_at - {node.index, message.source.index}
         if not safe and not message.may_have_expired() and not self._may_be_refused(message):
             raise Violation(
