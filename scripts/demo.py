@@ -106,7 +106,7 @@ class Server:
         self._name = name
         self._arguments = ("--name", name, "--data", name.lower(), "--address", address, *options)
         self._folder = folder
-        self.start()
+        self.process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         print(f"$ openmsmq serve {' '.join(self._arguments)} &", flush=True)
@@ -124,19 +124,22 @@ class Server:
         print(" ".join(ready.split()[:2]), flush=True)
 
     def kill(self) -> None:
+        assert self.process is not None
         print(f"$ kill -9 {self.process.pid}", flush=True)
         self.process.kill()
         self.process.wait()
 
     def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait()
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait()
 
 
 @contextlib.contextmanager
 def serving(name: str, address: str, folder: Path, *options: str) -> Iterator[Server]:
     server = Server(name, address, folder, *options)
     try:
+        server.start()
         yield server
     finally:
         server.stop()

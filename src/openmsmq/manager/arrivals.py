@@ -132,8 +132,7 @@ class Arrivals:
         if end > position:
             group = packets[position:end]
             if alike.transactional:
-                for packet in group:
-                    self._take_next(packet, alike, now)
+                self._take_sequence(group, alike, now)
             else:
                 self._take_plain(group, alike.place, now)
         return end
@@ -158,24 +157,34 @@ class Arrivals:
         queue = place.queue
         assert queue is not None
         first = packets[0]
-        source = first[16:32]
-        new = self._history.take_new(
-            [source + packet[56:60] for packet in packets],
-            now,
-            recoverable=bool(first[60] & user.RECOVERABLE),
-        )
+        source, recoverable = first[16:32], bool(first[60] & user.RECOVERABLE)
+        if not self._surely_enter(queue, packets, now):
+            for packet in packets:
+                self._take_one_plain(packet, queue, now)
+            return
+        identifiers = [source + packet[56:60] for packet in packets]
+        new = self._history.take_new(identifiers, now, recoverable=recoverable)
         if not all(new):
             packets = [packet for packet, is_new in zip(packets, new, strict=True) if is_new]
-        size = sum(map(len, packets))
-        if not self._is_roomy(queue, size) or self._earliest_expired(packets, now):
-            # A plain message without a place is gone: it has asked nobody to be told.
-            packets = [
-                packet
-                for packet in packets
-                if not self._has_expired(packet, now) and not self._quota_problem(queue, packet)
-            ]
         if packets:
             self._add_plain(queue, packets, now)
+
+    def _take_one_plain(self, packet: bytes, queue: LocalQueue, now: Instant) -> None:
+        identifier = packet[16:32] + packet[56:60]
+        if self._history.saw(identifier, now):
+            return
+        # What has no room for now must not be remembered: it will come again.
+        has_place = not self._has_expired(packet, now) and not self._quota_problem(queue, packet)
+        self._history.note(identifier, recoverable=bool(packet[60] & user.RECOVERABLE))
+        # A plain message without a place is gone: it has asked nobody to be told.
+        if has_place:
+            self._add_plain(queue, [packet], now)
+
+    def _surely_enter(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> bool:
+        """Whether packets with the same lifetime are all in time and within all quotas."""
+        return self._is_roomy(queue, sum(map(len, packets))) and not self._has_expired(
+            min(packets, key=_sent_time_s), now
+        )
 
     def _is_roomy(self, queue: LocalQueue, size: int) -> bool:
         """Whether so many more bytes are surely within all quotas."""
@@ -184,18 +193,31 @@ class Arrivals:
             self._table.totals.bytes + size <= self._config.quota_kb * 1024
         )
 
-    def _earliest_expired(self, packets: list[bytes], now: Instant) -> bool:
-        """Whether one of packets with the same lifetime has travelled too long."""
-        return bool(packets) and self._has_expired(min(packets, key=_sent_time_s), now)
-
-    def _take_next(self, packet: bytes, alike: Alike, now: Instant) -> None:
-        """Take a transactional message of the same sequence as the one before."""
+    def _take_sequence(self, packets: list[bytes], alike: Alike, now: Instant) -> None:
+        """Take transactional messages of one sequence, which are alike."""
         stream, queue = alike.place.stream, alike.place.queue
         assert stream is not None
         assert queue is not None
-        point = self._in_turn(packet, stream, alike.hole_start)
+        if not self._surely_enter(queue, packets, now):
+            for packet in packets:
+                self._take_next(packet, alike.hole_start, stream, queue, now)
+            return
+        accepted: list[bytes] = []
+        for packet in packets:
+            point = self._in_turn(packet, stream, alike.hole_start)
+            if point is not None:
+                self._streams.accept(stream, *point)
+                accepted.append(packet)
+        if accepted:
+            self._add_plain(queue, accepted, now)
+
+    def _take_next(
+        self, packet: bytes, offset: int, stream: Stream, queue: LocalQueue, now: Instant
+    ) -> None:
+        point = self._in_turn(packet, stream, offset)
         if point is None:
             return
+        # What has no room for now must not count as accepted: it will come again.
         if self._has_expired(packet, now):
             reason: MessageClass | None = MessageClass.NACK_REACH_QUEUE_TIMEOUT
         else:

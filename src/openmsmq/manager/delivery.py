@@ -11,6 +11,7 @@ from openmsmq.manager.dead_letters import dead_letter_queue
 from openmsmq.manager.deadlines import Deadlines
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.lifetimes import is_near, travel_deadline_s
+from openmsmq.manager.marks import marked
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.manager.reports import report_for
@@ -62,9 +63,9 @@ class Delivery:
         self._deadlines = deadlines
         self.hand_over: Callable[[LocalQueue, list[Row]], int] = lambda _queue, _rows: 0
         """Gives entries to readers that wait; says how many they took, from the front."""
-        self.number: Callable[[LocalQueue, list[StagedSend], Instant], list[StagedSend]] = (
-            lambda _queue, sends, _now: sends
-        )
+        self.number: Callable[
+            [LocalQueue, list[StagedSend], list[int] | None, Instant], list[StagedSend]
+        ] = lambda _queue, sends, _marks, _now: sends
         """Gives transactional messages of an outgoing queue their places in its sequence."""
         self.send_final_ack: Callable[[bytes, MessageClass, Instant], None] = (
             lambda _packet, _reason, _now: None
@@ -124,22 +125,40 @@ class Delivery:
             deadline_s = min(deadline_s + self._clock_skew_max_s, INFINITE_S - 1)
         return StagedSend(queue.id, packet, deadline_s, asks)
 
-    def put(self, queue: LocalQueue, sends: list[StagedSend], now: Instant) -> None:
-        """Put messages into a queue; readers see them when the turn is durable."""
-        if queue.role == "outgoing":
-            sends = self.number(queue, sends, now)
+    def put(
+        self,
+        queue: LocalQueue,
+        sends: list[StagedSend],
+        now: Instant,
+        marks: list[int] | None = None,
+    ) -> None:
+        """Put messages into a queue; readers see them when the turn is durable.
+
+        `marks` are the bits of the transaction they belong to, as `transaction_marks` gives them.
+        """
+        outgoing = queue.role == "outgoing"
+        if outgoing:
+            sends = self.number(queue, sends, marks, now)
+        elif marks is not None:
+            sends = [
+                StagedSend(send.queue, marked(send.packet, mark), send.deadline_s, send.asks)
+                for send, mark in zip(sends, marks, strict=True)
+            ]
         arrival = self._counters.take_arrivals(len(sends))
-        transactional = queue.properties.transactional
+        levels = 0 if queue.properties.transactional else base.PRIORITY
         placed: list[tuple[int, int, int]] = []
+        known: tuple[int, int] | None = None
+        facts = b""
         for send in sends:
-            packet = send.packet
-            level = 0 if transactional else packet[2] & base.PRIORITY
-            lookup_id = (7 - level) << 56 | arrival
+            packet, deadline_s, asks = send.packet, send.deadline_s, send.asks
+            if known != (deadline_s, asks):
+                known = deadline_s, asks
+                facts = records.encode_facts(EntryFacts(now.unix_s, deadline_s, asks=asks))
+            lookup_id = (7 - (packet[2] & levels)) << 56 | arrival
             arrival += 1
-            facts = EntryFacts(now.unix_s, send.deadline_s, asks=send.asks)
-            self._place(queue, lookup_id, facts, packet)
-            placed.append((lookup_id, len(packet), send.deadline_s))
-            if send.asks & ASKS_FINAL_ACK and queue.role == "outgoing":
+            self._keep(queue, lookup_id, deadline_s, facts, packet, now)
+            placed.append((lookup_id, len(packet), deadline_s))
+            if asks & ASKS_FINAL_ACK and outgoing:
                 self._expect_final_ack(queue, lookup_id, packet)
             if (
                 packet[_FLAGS + 1] & _JOURNAL_ON_SUCCESS
@@ -312,18 +331,29 @@ class Delivery:
     # Internals.
 
     def _place(self, queue: LocalQueue, lookup_id: int, facts: EntryFacts, packet: bytes) -> None:
+        # Whether a deadline is near is decided when an entry comes into its queue.
+        now = Instant(0, max(facts.arrived_time_s, facts.moved_time_s))
+        self._keep(queue, lookup_id, facts.deadline_s, records.encode_facts(facts), packet, now)
+
+    def _keep(
+        self,
+        queue: LocalQueue,
+        lookup_id: int,
+        deadline_s: int,
+        facts: bytes,
+        packet: bytes,
+        now: Instant,
+    ) -> None:
         express = not packet[_FLAGS] & user.RECOVERABLE
-        key = records.entry_key(queue.id, lookup_id)
-        entry = records.encode_entry(facts, packet)
         put = self._ledger.put_volatile if express else self._ledger.put
-        put(key, entry)
+        put(records.entry_key(queue.id, lookup_id), facts + packet)
         queue.count_in(lookup_id, len(packet), express=express)
         if not express:
             self._ledger.touch(queue)
-        if facts.deadline_s != INFINITE_S and (
-            queue.role != "outgoing" or is_near(facts.deadline_s, facts.arrived_time_s)
+        if deadline_s != INFINITE_S and (
+            queue.role != "outgoing" or is_near(deadline_s, now.unix_s)
         ):
-            self.note_deadline(queue, lookup_id, facts.deadline_s, express=express)
+            self.note_deadline(queue, lookup_id, deadline_s, express=express)
 
     def note_deadline(
         self, queue: LocalQueue, lookup_id: int, deadline_s: int, *, express: bool

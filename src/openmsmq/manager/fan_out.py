@@ -44,8 +44,11 @@ class QueueList(LocalQueue):
     def __init__(self, name: MultipleFormatName, table: QueueTable, reader: StoreReader) -> None:
         properties = QueueProperties(identifier=NIL_GUID, path_name=str(name))
         super().__init__(0, str(name), properties, reader, Totals(), role="list")
+        queues = [_destination(element, table) for element in name.elements]
+        # Messages to one queue name it alike: a sequence is known by the name of its destination.
         self.targets: list[tuple[FormatName, LocalQueue]] = [
-            (element, _destination(element, table)) for element in name.elements
+            (parse_format_name(queue.name) if queue.role == "outgoing" else element, queue)
+            for element, queue in zip(name.elements, queues, strict=True)
         ]
         self.header = MultiQueueFormatHeader(AddressList(tuple(map(_element, name.elements))))
 

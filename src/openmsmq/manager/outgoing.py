@@ -8,11 +8,13 @@ the neighbour has it (transactional: when the destination has it).
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Final
 
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery, message_number
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.marks import MARKS
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.model.clock import Instant
@@ -162,7 +164,9 @@ class OutgoingQueues:
 
     # Numbers.
 
-    def _number(self, queue: LocalQueue, sends: list[StagedSend], now: Instant) -> list[StagedSend]:
+    def _number(
+        self, queue: LocalQueue, sends: list[StagedSend], marks: list[int] | None, now: Instant
+    ) -> list[StagedSend]:
         """Give our own transactional messages their places in the sequence (C-65).
 
         The numbers become durable with the messages, long before one of them is sent.
@@ -175,7 +179,7 @@ class OutgoingQueues:
         before = sequence.id, sequence.last_number
         empty = not queue.count
         numbered: list[StagedSend] = []
-        for send in sends:
+        for send, mark in zip(sends, marks or repeat(0), strict=False):
             packet = send.packet
             if not is_transactional(packet) or packet[16:32] != own:
                 numbered.append(send)
@@ -186,7 +190,7 @@ class OutgoingQueues:
                     self._by_sequence.pop(int(sequence.id), None)
                 sequence.renew(self._counters.take_sequence(now))
             empty = False
-            numbered.append(self._with_number(send, sequence))
+            numbered.append(self._with_number(send, mark, sequence))
         self._note_sequence(outgoing)
         self._write(outgoing)
 
@@ -197,11 +201,11 @@ class OutgoingQueues:
         self._ledger.when_done(lambda: None, restore)
         return numbered
 
-    def _with_number(self, send: StagedSend, sequence: OutgoingSequence) -> StagedSend:
+    def _with_number(self, send: StagedSend, mark: int, sequence: OutgoingSequence) -> StagedSend:
         packet = send.packet
         point = sequence.take_number()
         offset = transaction_offset(packet)
-        flags = int.from_bytes(packet[offset : offset + 4], "little")
+        flags = int.from_bytes(packet[offset : offset + 4], "little") & ~MARKS | mark
         asks = send.asks
         if packet[_JOURNAL_BYTE] & _SOURCE_JOURNAL:
             flags |= transaction.FINAL_ACK

@@ -5,10 +5,10 @@ from __future__ import annotations
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
+from openmsmq.manager.marks import transaction_marks
 from openmsmq.manager.plain_delivery import PlainDelivery, are_plain
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
-from openmsmq.manager.transactions import numbered
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     AccessDenied,
@@ -90,15 +90,29 @@ class Sending:
         numbers: list[int],
         now: Instant,
     ) -> list[StagedSend]:
-        stamp, stage = self._delivery.stamp, self._delivery.stage
-        return [
-            stage(queue, stamp(packet, number, now.unix_s), outlined)
-            for packet, number, outlined in zip(packets, numbers, found, strict=True)
-        ]
+        stamp, stage, sent_s = self._delivery.stamp, self._delivery.stage, now.unix_s
+        staged: list[StagedSend] = []
+        last: Outline | None = None
+        for packet, number, outlined in zip(packets, numbers, found, strict=True):
+            stamped = stamp(packet, number, sent_s)
+            if outlined is last:
+                # It has the same headers as the one before, so it asks for the same.
+                like = staged[-1]
+                staged.append(StagedSend(like.queue, stamped, like.deadline_s, like.asks))
+            else:
+                staged.append(stage(queue, stamped, outlined))
+                last = outlined
+        return staged
 
-    def put(self, queue: LocalQueue, sends: list[StagedSend], now: Instant) -> None:
+    def put(
+        self,
+        queue: LocalQueue,
+        sends: list[StagedSend],
+        now: Instant,
+        marks: list[int] | None = None,
+    ) -> None:
         """Put accepted packets into their queue with this turn."""
-        self._delivery.put(queue, sends, now)
+        self._delivery.put(queue, sends, now, marks)
         if queue.role == "queue":
             self._delivery.report_arrivals(sends, now)
 
@@ -110,12 +124,15 @@ class Sending:
         own_transaction: bool,
     ) -> None:
         """Put accepted packets into their queues, as one transaction if that is asked."""
+        marks: list[int] | None = None
         if own_transaction:
-            every = [send for _, sends in accepted for send in sends]
-            marked = iter(numbered(every, self._counters.take_transaction()))
-            accepted = [(queue, [next(marked) for _ in sends]) for queue, sends in accepted]
+            count = sum(len(sends) for _, sends in accepted)
+            marks = transaction_marks(count, self._counters.take_transaction())
+        position = 0
         for queue, sends in accepted:
-            self.put(queue, sends, now)
+            own_marks = None if marks is None else marks[position : position + len(sends)]
+            position += len(sends)
+            self.put(queue, sends, now, own_marks)
 
     def _all_checked(self, packets: list[bytes], transactional: bool) -> list[Outline]:
         """Check packets; one with headers and length of the one before needs no second look."""

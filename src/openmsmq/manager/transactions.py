@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.marks import transaction_marks
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue, Row
 from openmsmq.model.clock import Instant
@@ -15,10 +14,6 @@ from openmsmq.model.message import MessageClass
 from openmsmq.model.transaction import TransactionState
 from openmsmq.storage import records
 from openmsmq.storage.records import HeldEntry, StagedSend, TransactionRecord
-from openmsmq.wire.headers import transaction
-from openmsmq.wire.outline import transaction_offset
-
-_FLAGS_MASK: Final = transaction.FIRST | transaction.LAST | transaction.TRANSACTION_NUMBER
 
 
 class Transaction:
@@ -75,13 +70,16 @@ class TransactionWork:
     def commit(self, work: Transaction, now: Instant) -> None:
         """Let everything take effect, all with one batch."""
         self._ledger.when_done(lambda: None, lambda _: _hold_again(work))
-        sends_by_queue: dict[int, list[StagedSend]] = {}
-        for send in numbered(work.sends, work.wire_number):
-            sends_by_queue.setdefault(send.queue, []).append(send)
-        for number, sends in sends_by_queue.items():
+        marks = transaction_marks(len(work.sends), work.wire_number)
+        sends_by_queue: dict[int, tuple[list[StagedSend], list[int]]] = {}
+        for send, mark in zip(work.sends, marks, strict=True):
+            sends, own_marks = sends_by_queue.setdefault(send.queue, ([], []))
+            sends.append(send)
+            own_marks.append(mark)
+        for number, (sends, own_marks) in sends_by_queue.items():
             queue = self._table.by_id(number)
             if queue is not None:
-                self._delivery.put(queue, sends, now)
+                self._delivery.put(queue, sends, now, own_marks)
                 if queue.role == "queue":
                     self._delivery.report_arrivals(sends, now)
             else:
@@ -186,28 +184,6 @@ class TransactionWork:
             if value is not None:
                 found.setdefault(queue, []).append((lookup_id, value))
         return found
-
-
-def numbered(sends: list[StagedSend], wire_number: int) -> list[StagedSend]:
-    """Mark the first and last message of a transaction, and all with its number (C-127)."""
-    last = len(sends) - 1
-    return [
-        StagedSend(
-            send.queue,
-            _marked(send.packet, wire_number, first=index == 0, last=index == last),
-            send.deadline_s,
-            send.asks,
-        )
-        for index, send in enumerate(sends)
-    ]
-
-
-def _marked(packet: bytes, wire_number: int, *, first: bool, last: bool) -> bytes:
-    offset = transaction_offset(packet)
-    flags = int.from_bytes(packet[offset : offset + 4], "little") & ~_FLAGS_MASK
-    flags |= wire_number << transaction.TRANSACTION_NUMBER_SHIFT
-    flags |= (transaction.FIRST if first else 0) | (transaction.LAST if last else 0)
-    return b"".join((packet[:offset], flags.to_bytes(4, "little"), packet[offset + 4 :]))
 
 
 def _held(work: Transaction) -> list[tuple[LocalQueue, int]]:

@@ -481,7 +481,7 @@ class Books:
 
     def _journaled(self, message: SimMessage) -> None:
         message.target_journal_copies += 1
-        if message.target_journal_copies > 1:
+        if message.target_journal_copies > max(1, message.arrivals):
             raise Violation(
                 f"{message} is in the journal of its queue twice", messages=(message.number,)
             )

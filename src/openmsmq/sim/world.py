@@ -30,6 +30,7 @@ CALM_MAX_MS: Final = 3_600_000
 """By then everything has arrived that can: no pause of a plan is longer than a few minutes."""
 
 _LOOK_MS: Final = 500
+_REST_MS: Final = 5_000
 
 
 class World:
@@ -113,6 +114,13 @@ class World:
         self.trace.note(-1, "phase", "all that is left is received")
         self._let([Drain(self, node) for node in self.nodes], limit_ms)
         self._settle(limit_ms, received=True)
+        self._rest()
+
+    def _rest(self) -> None:
+        """Give what a full disk had put off the time to be done."""
+        rested_ms = self.timeline.now_ms + _REST_MS
+        while self.timeline.next_ms is not None and self.timeline.next_ms <= rested_ms:
+            self.timeline.step()
 
     def _let(self, applications: list[Application], limit_ms: int) -> None:
         self.applications += applications
