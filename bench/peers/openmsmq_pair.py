@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import openmsmq
+import openmsmq.aio
 from bench.peers import openmsmq as single
 from bench.peers.pair import BODY, Gate, Job
 from bench.peers.process import child, free_port, wait_until
@@ -18,6 +20,9 @@ from bench.peers.process import child, free_port, wait_until
 NAME: Final = "OpenMSMQ, two queue managers"
 SOURCE: Final = "127.0.0.2"
 TARGET: Final = "127.0.0.3"
+
+TRANSACTIONS_UNDER_WAY: Final = 4
+"""How many transactions an application has open at a time; peers have as many sends under way."""
 
 _START_S: Final = 30.0
 _READY: Final = re.compile(rb"^ready .*\baddress=(\S+)", re.MULTILINE)
@@ -78,22 +83,29 @@ def prepare(address: str, job: Job) -> None:
 
 def produce(address: str, job: Job, gate: Gate) -> list[float]:
     """Send the messages of a job to the other queue manager."""
+    if job.per_transaction:
+        asyncio.run(_produce_transactions(address.split(",")[0], job, gate))
+        return []
     with openmsmq.connect(address.split(",")[0]) as manager:
         queue = manager.queue(f"DIRECT=TCP:{TARGET}\\private$\\{job.queue}")
-
-        def send_all(count: int) -> None:
-            if not job.per_transaction:
-                queue.send_many((BODY for _ in range(count)), recoverable=job.durable)
-                return
-            for start in range(0, count, job.per_transaction):
-                size = min(job.per_transaction, count - start)
-                with manager.transaction() as work:
-                    queue.send_many((BODY for _ in range(size)), transaction=work)
-
-        send_all(job.warm_up)
+        queue.send_many((BODY for _ in range(job.warm_up)), recoverable=job.durable)
         gate.wait()
-        send_all(job.count)
+        queue.send_many((BODY for _ in range(job.count)), recoverable=job.durable)
     return []
+
+
+async def _produce_transactions(address: str, job: Job, gate: Gate) -> None:
+    async with openmsmq.aio.connect(address) as manager:
+        queue = manager.queue(f"DIRECT=TCP:{TARGET}\\private$\\{job.queue}")
+
+        async def send(size: int) -> int:
+            async with manager.transaction() as work:
+                await queue.send_many([BODY] * size, transaction=work)
+            return size
+
+        await _some_at_a_time(send, job.warm_up, job.per_transaction)
+        gate.wait()
+        await _some_at_a_time(send, job.count, job.per_transaction)
 
 
 def consume(address: str, job: Job, gate: Gate) -> list[float]:
@@ -101,16 +113,37 @@ def consume(address: str, job: Job, gate: Gate) -> list[float]:
     target = address.split(",")[1]
     if not job.per_transaction:
         return single.consume(target, job, gate)
-    with openmsmq.connect(target) as manager:
+    asyncio.run(_consume_transactions(target, job, gate))
+    return []
+
+
+async def _consume_transactions(address: str, job: Job, gate: Gate) -> None:
+    async with openmsmq.aio.connect(address) as manager:
         queue = manager.queue(f"private$\\{job.queue}")
 
-        def take(count: int) -> None:
-            while count:
-                with manager.transaction() as work:
-                    wanted = min(job.per_transaction, count)
-                    count -= len(queue.receive_many(wanted, transaction=work))
+        async def take(size: int) -> int:
+            async with manager.transaction() as work:
+                return len(await queue.receive_many(size, transaction=work))
 
-        take(job.warm_up)
+        await _some_at_a_time(take, job.warm_up, job.per_transaction)
         gate.wait()
-        take(job.count)
-    return []
+        await _some_at_a_time(take, job.count, job.per_transaction)
+
+
+async def _some_at_a_time(
+    work: Callable[[int], Awaitable[int]], count: int, per_transaction: int
+) -> None:
+    """Have some transactions under way until so many messages are done."""
+    left = count
+    asked = 0
+
+    async def go_on() -> None:
+        nonlocal left, asked
+        while left - asked > 0:
+            size = min(per_transaction, left - asked)
+            asked += size
+            done = await work(size)
+            asked -= size
+            left -= done
+
+    await asyncio.gather(*(go_on() for _ in range(TRANSACTIONS_UNDER_WAY)))

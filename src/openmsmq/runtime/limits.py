@@ -110,3 +110,6 @@ RESOLVE_MS: Final = 15_000
 
 DATAGRAM_BUFFER_MAX_BYTES: Final = 64 << 10
 """Datagrams that the system does not take yet; further ones are dropped, as networks do."""
+
+GARBAGE_MIN_COUNT: Final = 50_000
+"""New objects before the collector looks for cycles among them; Python's own default is 700."""

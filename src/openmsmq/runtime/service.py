@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import ipaddress
 import logging
 import os
@@ -23,6 +24,7 @@ from openmsmq.runtime.api_server import ApiServer
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config_errors import ConfigError
 from openmsmq.runtime.config_file import ServerConfig, is_loopback
+from openmsmq.runtime.limits import GARBAGE_MIN_COUNT
 from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler
 from openmsmq.runtime.network import TransferNetwork
 from openmsmq.runtime.server import ExitCode, Pump
@@ -131,6 +133,7 @@ async def run(config: ServerConfig, *, ready: Callable[[Server], None]) -> ExitC
     try:
         server = await Server.start(config, log=log)
         _obey_signals(server)
+        _spare_the_collector()
         ready(server)
         log.info(Event.READY, name=server.manager_name, id=str(server.manager_id))
         notify_supervisor("READY=1")
@@ -139,6 +142,12 @@ async def run(config: ServerConfig, *, ready: Callable[[Server], None]) -> ExitC
         return code
     finally:
         logging.getLogger().removeHandler(handler)
+
+
+def _spare_the_collector() -> None:
+    """Look for garbage in cycles less often: messages are bytes and tuples, which make none."""
+    gc.freeze()
+    gc.set_threshold(GARBAGE_MIN_COUNT, *gc.get_threshold()[1:])
 
 
 def _obey_signals(server: Server) -> None:
