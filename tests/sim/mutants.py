@@ -153,7 +153,9 @@ MUTANTS = (
         "manager.transactions:TransactionWork.restore",
         "queue.held[held.lookup_id] = work.number",
         "pass",
-        seeds=400,
+        options=Options(
+            managers=1, operations=20, doing=("prepared", "transaction"), only=("crash",)
+        ),
     ),
     Mutant(
         "a message that is being removed is given to another reader",
@@ -241,8 +243,8 @@ MUTANTS = (
     Mutant(
         "messages of different senders with the same number are taken for one",
         "manager.arrivals:Arrivals._take_plain",
-        "source = first[16:32]",
-        "source = bytes(16)",
+        "identifiers = [source + packet[56:60] for packet in packets]",
+        "identifiers = [packet[56:60].rjust(20) for packet in packets]",
     ),
     # Sequences.
     Mutant(
@@ -302,11 +304,10 @@ MUTANTS = (
         "ordinal = 1",
     ),
     Mutant(
-        "an acknowledgment of another sequence counts",
+        "an order acknowledgment releases one message too many",
         "protocol.outgoing_sequence:OutgoingSequence.order_acked",
-        "if id != current or (id == self.id and number > self.last_number):",
-        "if False:",
-        seeds=400,
+        "bisect_right(self._numbers, number)",
+        "bisect_right(self._numbers, number + 1)",
     ),
     Mutant(
         "a transactional message is done when the next node has it",
@@ -330,9 +331,9 @@ MUTANTS = (
     Mutant(
         "a message names the number before it, though that one is gone",
         "protocol.outgoing_sequence:OutgoingSequence.previous_of",
-        "return numbers[-1]",
-        "return number - 1",
-        seeds=400,
+        "if not numbers:\n        return 0\n",
+        "return number - 1\n",
+        seeds=100,
     ),
     # The end of transactional messages.
     Mutant(

@@ -11,7 +11,7 @@ from openmsmq.model.queue import AccessMode
 from openmsmq.storage import records
 from openmsmq.wire.headers.queue_names import PrivateOnDestination
 from tests.transfer.letters import letter
-from tests.transfer.neighbour import LEDGER, ORDERS, Neighbour, numbered, to_ledger
+from tests.transfer.neighbour import LEDGER, ORDERS, Neighbour, numbered
 from tests.transfer.network import ALPHA, BETA, PEER, Computer, Network
 
 TO_LEDGER_AT_PEER = rf"DIRECT=TCP:{PEER}\{LEDGER}"
@@ -48,9 +48,7 @@ def test_a_peer_that_stores_nothing_does_not_fill_our_memory(
     assert sum(map(len, peer.bodies)) <= 70_000_000
 
 
-def test_links_go_with_the_last_queue_that_needed_them(
-    network: Network, alpha: Computer
-) -> None:
+def test_links_go_with_the_last_queue_that_needed_them(network: Network, alpha: Computer) -> None:
     for number in range(5):
         name = rf"DIRECT=TCP:10.0.0.{number}\{ORDERS}"
         alpha.send(name, b"expires", reach_queue_within_s=20)
@@ -168,13 +166,9 @@ def test_sequences_of_strangers_to_queues_that_are_not_there_leave_nothing_behin
     assert alpha.store.scan(start, stop, 100) == []
 
 
-def test_a_message_to_oneself_by_another_name_ends_once(
-    network: Network, alpha: Computer
-) -> None:
+def test_a_message_to_oneself_by_another_name_ends_once(network: Network, alpha: Computer) -> None:
     network.hosts["alias"] = (ALPHA,)
-    alpha.send(
-        rf"DIRECT=OS:alias\{LEDGER}", b"me", transactional=True, journal_on_success=True
-    )
+    alpha.send(rf"DIRECT=OS:alias\{LEDGER}", b"me", transactional=True, journal_on_success=True)
     network.run(10_000)
     assert alpha.bodies(LEDGER, take=True) == [b"me"]
     network.run(60_000)

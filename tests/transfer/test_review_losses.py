@@ -7,10 +7,14 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.manager.outgoing_sweep import SWEEP_MS
-from openmsmq.model.queue import AccessMode
+from openmsmq.model.clock import Instant
+from openmsmq.model.identity import Guid, SequenceId
+from openmsmq.model.queue import AccessMode, ConnectionStatus
+from openmsmq.wire.headers import user
+from openmsmq.wire.headers.queue_names import PrivateOnDestination
 from tests.strategies.messages import Draft
-from tests.transfer.neighbour import LEDGER, ORDERS, Neighbour, numbered, to_orders
-from tests.transfer.network import ALPHA, BETA, PEER, Computer, Network, addressed
+from tests.transfer.neighbour import LEDGER, ORDERS, Neighbour, to_orders
+from tests.transfer.network import ALPHA, BETA, PEER, START_S, Computer, Network, addressed
 
 TO_BETA = rf"DIRECT=TCP:{BETA}\{ORDERS}"
 TO_LEDGER = rf"DIRECT=TCP:{BETA}\{LEDGER}"
@@ -153,8 +157,6 @@ def test_a_queue_asks_for_a_session_again_when_both_ways_have_failed(network: Ne
     peer.close()
     peer.acknowledges = True
     network.run(100)
-    from openmsmq.model.queue import ConnectionStatus
-
     manager.session_failed(1, ConnectionStatus.SOCKET_CONNECT_FAILURE, network.now)
     alpha.pump()
     network.run(60_000)
@@ -194,8 +196,6 @@ def test_a_full_disk_does_not_make_an_expired_message_busy(network: Network) -> 
     network.down.add(PEER)
     alpha.send(TO_PEER, b"waits", reach_queue_within_s=8000)
     network.run(100)
-    from openmsmq.model.clock import Instant
-
     network.now = Instant(network.now.ticks_ms, network.now.unix_s + 9000)
     network.down.clear()
     alpha.fail_commits = 500
@@ -226,8 +226,6 @@ def test_dead_letters_of_strangers_stay_within_the_quota(network: Network) -> No
     alpha.start()
     alpha.create(ORDERS)
     peer = Neighbour(network, PEER)
-    from openmsmq.wire.headers import user
-
     network.run(1_000_000)
     for _ in range(10):
         peer.open(ALPHA)
@@ -245,3 +243,27 @@ def test_dead_letters_of_strangers_stay_within_the_quota(network: Network) -> No
         network.run(10_000)
     count = len(alpha.messages(r"DIRECT=OS:.\SYSTEM$;DEADLETTER"))
     assert count <= 5
+
+
+def test_an_outgoing_queue_that_never_came_to_be_takes_no_other_queue_with_it(
+    network: Network,
+) -> None:
+    alpha = network.manager("ALPHA", ALPHA)
+    peer = Neighbour(network, PEER)
+    network.run(1_000)
+    peer.open(ALPHA)
+    alpha.fail_commits = 1
+    passing = peer.message(
+        PrivateOnDestination(7),
+        manager=Guid(b"somebody else---"),
+        place=(SequenceId(1, START_S), 1, 0),
+    )
+    peer.say(passing)
+    network.run(1_000)
+    assert alpha.outgoing() == []
+    network.down.add(PEER)
+    alpha.send(TO_PEER, b"waits")
+    network.run(2 * SWEEP_MS)
+    network.down.clear()
+    network.run(60_000)
+    assert peer.bodies == [b"waits"]

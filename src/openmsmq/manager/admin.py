@@ -146,13 +146,13 @@ class Administration:
                 raise SharingViolation(f"{queue.name} has other readers")
             queue.reader_count += 1
             queue.closed_to_readers = share is ShareMode.DENY_RECEIVE
-        queue.open_count += 1
+        queue.count_handles(1)
         return opened
 
     def close(self, opened: OpenQueue) -> None:
         """Undo what `open` noted."""
         queue = opened.queue
-        queue.open_count -= 1
+        queue.count_handles(-1)
         if opened.reads:
             queue.reader_count -= 1
             if opened.share is ShareMode.DENY_RECEIVE:

@@ -247,15 +247,19 @@ class Arrivals:
         elif self._history.saw(identifier, now):
             return
         reason = self._problem(packet, found, place, now)
+        self._require_room_for_dead_letter(packet, found, reason)
         if stream is not None and point is not None:
-            self._streams.accept(stream, *point)
+            # Strangers may invent queues without end: how far those have come is not stored. A
+            # message that comes again after a crash is refused again.
+            self._streams.accept(stream, *point, durably=place.queue is not None)
         else:
             self._history.note(identifier, recoverable=bool(packet[60] & user.RECOVERABLE))
         if reason is not None:
             self._reject(packet, found, reason, now)
             return
         assert place.queue is not None
-        self._add_staged(place.queue, self._delivery.stage(place.queue, packet, found), now)
+        staged = self._delivery.stage(place.queue, packet, found, arrived=True)
+        self._add_staged(place.queue, staged, now)
         self._trace(packet, now)
 
     def _in_turn(self, packet: bytes, stream: Stream, offset: int) -> tuple[SequenceId, int] | None:
@@ -301,11 +305,21 @@ class Arrivals:
         return None
 
     def _quota_problem(self, queue: LocalQueue, packet: bytes) -> MessageClass | None:
+        self._require_room(packet)
+        waiting = self._run_bytes + len(packet)
+        in_queue = waiting if queue is self._run_queue else len(packet)
+        return None if queue.room_for(in_queue) else MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
+
+    def _require_room(self, packet: bytes) -> None:
         waiting = self._run_bytes + len(packet)
         if self._table.totals.bytes + waiting > self._config.quota_kb * 1024:
             raise NoRoom(f"this queue manager may hold {self._config.quota_kb} KB")
-        in_queue = waiting if queue is self._run_queue else len(packet)
-        return None if queue.room_for(in_queue) else MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
+
+    def _require_room_for_dead_letter(
+        self, packet: bytes, found: Outline, reason: MessageClass | None
+    ) -> None:
+        if reason is not None and _leaves_dead_letter(found, reason):
+            self._require_room(packet)
 
     def _has_expired(self, packet: bytes, now: Instant) -> bool:
         """Whether a message has travelled too long, another clock being off allowed for (C-24)."""
@@ -320,10 +334,7 @@ class Arrivals:
             self._delivery.report(packet, reason, now)
         if found.flags & user.TRANSACTION:
             self._acks.send_final(packet, reason, now)
-        elif found.flags & user.JOURNAL_ON_FAILURE and reason in (
-            MessageClass.NACK_QUEUE_EXCEEDS_QUOTA,
-            MessageClass.NACK_REACH_QUEUE_TIMEOUT,
-        ):
+        elif _leaves_dead_letter(found, reason):
             self._delivery.keep_dead_letter(packet, reason, now)
 
     # Messages that only pass through.
@@ -346,6 +357,7 @@ class Arrivals:
                 reason = MessageClass.NACK_BAD_DESTINATION_QUEUE
             elif self._quota_problem(queue, packet) is not None:
                 reason = MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
+        self._require_room_for_dead_letter(packet, found, reason)
         if not transactional:
             self._history.note(identifier, recoverable=bool(packet[60] & user.RECOVERABLE))
         if reason is not None or queue is None:
@@ -400,9 +412,18 @@ class Arrivals:
         if run:
             self._plain.put_received(queue, run, now)
         if staged:
-            self._delivery.put(queue, staged, now)
+            self._delivery.put(queue, staged, now, arrived=True)
             if queue.role == "queue":
                 self._delivery.report_arrivals(staged, now)
+
+
+def _leaves_dead_letter(found: Outline, reason: MessageClass) -> bool:
+    """Whether a refused message is kept here: its source has been told that it arrived (C-84)."""
+    return (
+        not found.flags & user.TRANSACTION
+        and bool(found.flags & user.JOURNAL_ON_FAILURE)
+        and reason in (MessageClass.NACK_QUEUE_EXCEEDS_QUOTA, MessageClass.NACK_REACH_QUEUE_TIMEOUT)
+    )
 
 
 def _sent_time_s(packet: bytes) -> int:

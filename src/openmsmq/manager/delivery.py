@@ -71,6 +71,8 @@ class Delivery:
             lambda _packet, _reason, _now: None
         )
         """Tells the source of a transactional message how it ended."""
+        self.given_up: Callable[[LocalQueue, list[Row]], None] = lambda _queue, _rows: None
+        """Hears which entries leave an outgoing queue without having arrived."""
         self.became_available: dict[LocalQueue, None] = {}
         """Queues with news for their readers since the manager last looked, in order."""
         self.ready: dict[LocalQueue, None] = {}
@@ -90,8 +92,13 @@ class Delivery:
             )
         )
 
-    def stage(self, queue: LocalQueue, packet: bytes, found: Outline) -> StagedSend:
-        """Note what a stamped packet will cause once it is in the queue."""
+    def stage(
+        self, queue: LocalQueue, packet: bytes, found: Outline, *, arrived: bool = False
+    ) -> StagedSend:
+        """Note what a stamped packet will cause once it is in the queue.
+
+        One that `arrived` came in a session, perhaps from ourselves under another name.
+        """
         if queue.role == "outgoing":
             return self._stage_outgoing(queue, packet, found)
         deadline_s = INFINITE_S
@@ -103,7 +110,9 @@ class Delivery:
             packet[found.properties_offset] & (POSITIVE_RECEIVE | NEGATIVE_RECEIVE)
         ):
             asks |= ASKS_RECEIVE_REPORT
-        if found.flags & user.TRANSACTION and packet[16:32] != self._counters.identifier:
+        if found.flags & user.TRANSACTION and (
+            arrived or packet[16:32] != self._counters.identifier
+        ):
             # The source keeps the dead letter of a transactional message; it wants to be told.
             if found.flags & _SOURCE_JOURNAL or packet[transaction_offset(packet)] & FINAL_ACK:
                 asks |= ASKS_FINAL_ACK
@@ -131,6 +140,8 @@ class Delivery:
         sends: list[StagedSend],
         now: Instant,
         marks: list[int] | None = None,
+        *,
+        arrived: bool = False,
     ) -> None:
         """Put messages into a queue; readers see them when the turn is durable.
 
@@ -154,7 +165,10 @@ class Delivery:
             if known != (deadline_s, asks):
                 known = deadline_s, asks
                 facts = records.encode_facts(EntryFacts(now.unix_s, deadline_s, asks=asks))
-            lookup_id = (7 - (packet[2] & levels)) << 56 | arrival
+            # Transactional messages keep the order of their sequence, whatever they say (C-77g).
+            ordered = packet[_FLAGS + 2] & _TRANSACTION
+            level = 0 if ordered else packet[2] & levels
+            lookup_id = (7 - level) << 56 | arrival
             arrival += 1
             self._keep(queue, lookup_id, deadline_s, facts, packet, now)
             placed.append((lookup_id, len(packet), deadline_s))
@@ -163,6 +177,7 @@ class Delivery:
             if (
                 packet[_FLAGS + 1] & _JOURNAL_ON_SUCCESS
                 and queue.role == "queue"
+                and not arrived
                 and packet[16:32] == self._counters.identifier
             ):
                 self._copy(self._table.system(SystemQueue.JOURNAL), packet, now)
@@ -213,12 +228,12 @@ class Delivery:
                 self._forget_deadline(queue, lookup_id, value, now)
             if journal is not None:
                 self._copy(journal, value[FACTS_BYTES:], now)
-            if value[ASKS_OFFSET] & ASKS_FINAL_ACK and queue.role in _SENDING_ROLES:
-                delete(records.final_key(message_number(value[FACTS_BYTES:])))
-            if value[ASKS_OFFSET] and told:
-                self.tell(records.asks_of(value), value[FACTS_BYTES:], reason, now)
+            if value[ASKS_OFFSET]:
+                self._heed_wishes(queue, value, reason, now, told=told)
         if len(express) < len(rows):
             ledger.touch(queue)
+        if told and queue.role == "outgoing":
+            self.given_up(queue, rows)
 
         def still_there(_: MsmqError) -> None:
             for lookup_id, value in rows:
@@ -226,6 +241,18 @@ class Delivery:
                 self.give_back(queue, lookup_id, value)
 
         ledger.when_done(lambda: queue.let_go(rows), still_there)
+
+    def _heed_wishes(
+        self, queue: LocalQueue, value: bytes, reason: MessageClass, now: Instant, *, told: bool
+    ) -> None:
+        """Do what an entry asked for at its end."""
+        asks = records.asks_of(value)
+        if asks & ASKS_FINAL_ACK and queue.role in _SENDING_ROLES:
+            # There it is we who wait for the final acknowledgment.
+            asks &= ~ASKS_FINAL_ACK
+            self._ledger.delete(records.final_key(message_number(value[FACTS_BYTES:])))
+        if told:
+            self.tell(asks, value[FACTS_BYTES:], reason, now)
 
     def _forget_deadline(
         self, queue: LocalQueue, lookup_id: int, value: bytes, now: Instant
@@ -423,7 +450,7 @@ class Delivery:
             self.keep_dead_letter(packet, reason, now)
         if asks & ASKS_RECEIVE_REPORT:
             self.report(packet, reason, now)
-        if asks & ASKS_FINAL_ACK and packet[16:32] != self._counters.identifier:
+        if asks & ASKS_FINAL_ACK:
             self.send_final_ack(packet, reason, now)
 
     def keep_dead_letter(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
@@ -438,8 +465,18 @@ class Delivery:
             return
         self.post(report.queue, report.packet, now)
 
-    def post(self, name: FormatName, packet: bytes, now: Instant) -> None:
-        """Send a message of the queue manager itself; one that has no way is dropped."""
+    def post(
+        self,
+        name: FormatName,
+        packet: bytes,
+        now: Instant,
+        *,
+        express_max_count: int | None = None,
+    ) -> None:
+        """Send a message of the queue manager itself; one that has no way is dropped.
+
+        So is one that finds too many express messages before it, if the caller says how many.
+        """
         try:
             queue = self._table.destination(name)
         except MsmqError:
@@ -447,6 +484,8 @@ class Delivery:
         if queue.role not in ("queue", "outgoing") or queue.properties.transactional:
             return
         if not queue.room_for(len(packet)):
+            return
+        if express_max_count is not None and queue.express_count >= express_max_count:
             return
         stamped = self.stamp(packet, self._counters.take_message_of_turn(), now.unix_s)
         self.put(queue, [self.stage(queue, stamped, outline(stamped))], now)

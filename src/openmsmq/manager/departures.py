@@ -8,10 +8,12 @@ from typing import Final, TypeAlias
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.housekeeping import Housekeeping
+from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.outgoing import IN_TRANSIT, OutgoingQueue, OutgoingQueues, is_transactional
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.manager.traces import departure_report
 from openmsmq.model.clock import Instant
+from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import SequenceId, SequencePoint
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.session import Session, SessionState, Token
@@ -44,7 +46,9 @@ class Departures:
         counters: Counters,
         outgoing: OutgoingQueues,
         housekeeping: Housekeeping,
+        ledger: Ledger,
     ) -> None:
+        self._ledger = ledger
         self._config = config
         self._delivery = delivery
         self._housekeeping = housekeeping
@@ -70,7 +74,9 @@ class Departures:
             if own and packet[_JOURNAL_BYTE] & _JOURNAL_ON_FAILURE:
                 packet = without_extensions(packet)
             if own and transactional:
-                placed = self._in_sequence(outgoing, row, packet, now)
+                placed = None
+                if not outgoing.leaving_count:
+                    placed = self._in_sequence(outgoing, row, packet, now)
                 if placed is None:
                     blocked = True
                     break
@@ -126,7 +132,6 @@ class Departures:
         if reason is None:
             self._delivery.give_back(queue, lookup_id, value)
             return
-        self._outgoing.of(queue).sequence.gone(lookup_id)
         queue.hold_all([(lookup_id, value)], BEING_REMOVED)
         self._delivery.end(queue, [(lookup_id, value)], reason, now)
 
@@ -150,12 +155,22 @@ class Departures:
             queue, rows, lambda moment: self._delivery.delivered(queue, rows, moment), now
         )
 
-    def ended(self, queue: LocalQueue, lookup_ids: list[int]) -> None:
-        """Entries are gone for another reason: their places in the sequence are bridged."""
-        if queue.role == "outgoing":
-            sequence = self._outgoing.of(queue).sequence
-            for lookup_id in lookup_ids:
-                sequence.gone(lookup_id)
+    def given_up(self, queue: LocalQueue, rows: list[Row]) -> None:
+        """Entries leave for another reason: when that is durable, their places are bridged."""
+        outgoing = self._outgoing.of(queue)
+        outgoing.leaving_count += 1
+
+        def gone() -> None:
+            outgoing.leaving_count -= 1
+            for lookup_id, _ in rows:
+                outgoing.sequence.gone(lookup_id)
+            self._delivery.ready[queue] = None
+
+        def stays(_: MsmqError) -> None:
+            outgoing.leaving_count -= 1
+            self._delivery.ready[queue] = None
+
+        self._ledger.when_done(gone, stays)
 
     def send_again(self, outgoing: OutgoingQueue, now: Instant) -> None:
         """Let everything be sent again that the destination has not acknowledged."""

@@ -52,6 +52,12 @@ class QueueList(LocalQueue):
         ]
         self.header = MultiQueueFormatHeader(AddressList(tuple(map(_element, name.elements))))
 
+    def count_handles(self, change: int) -> None:
+        """Keep the queues of the list while the list is open."""
+        super().count_handles(change)
+        for _, queue in self.targets:
+            queue.count_handles(change)
+
     def copies(self, packets: list[bytes]) -> list[tuple[LocalQueue, list[bytes]]]:
         """Give each queue its copies, addressed to it and naming all others."""
         drafts = [_draft(packet) for packet in packets]

@@ -77,8 +77,6 @@ class Housekeeping:
         self._again: list[tuple[LocalQueue, list[Row], Callable[[Instant], None]]] = []
         """Entries that are to go, how, and whose removal the disk refused."""
         self._paused_until_ms = 0
-        self.ended: Callable[[LocalQueue, list[int]], None] = lambda _queue, _lookup_ids: None
-        """Hears which entries time or a purge has taken out."""
         start, stop = records.kind_range(b"X")
         self._leftovers = [records.queue_of(key) for key, _ in reader.scan(start, stop, 100_000)]
 
@@ -174,7 +172,6 @@ class Housekeeping:
         if rows:
             queue.hold_all(rows, BEING_REMOVED)
             self._delivery.end(queue, rows, job.reason, now)
-            self.ended(queue, [lookup_id for lookup_id, _ in rows])
         if not more:
             self._jobs.popleft()
 
@@ -216,7 +213,6 @@ class Housekeeping:
             lambda moment: self._delivery.end(queue, rows, _overdue_reason(queue), moment),
             now,
         )
-        self.ended(queue, [lookup_id for lookup_id, _ in rows])
 
     def _next_slice(self, job: _Job) -> tuple[list[Row], list[int], bool]:
         """Give entries to remove, those that transactions hold, and whether there are more."""

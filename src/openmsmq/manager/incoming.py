@@ -97,9 +97,16 @@ class IncomingStreams:
         self._keep(stream)
         return stream
 
-    def accept(self, stream: Stream, sequence: SequenceId, number: int) -> None:
+    def accept(
+        self, stream: Stream, sequence: SequenceId, number: int, *, durably: bool = True
+    ) -> None:
         """Go on from a message that is accepted in this turn."""
         stream.sequence.assume(sequence, number)
+        if not durably:
+            self._ledger.when_done(
+                lambda: self._settle(stream, sequence, number), lambda _: _take_back(stream)
+            )
+            return
         first = stream.changed is None
         stream.changed = sequence, number
         if first:
@@ -123,11 +130,11 @@ class IncomingStreams:
         )
         self._ledger.put(stream.key, records.encode_record(record))
 
-        def settled() -> None:
-            engine.settle(sequence, number)
-            self.timers.set(stream, engine.next_wake_ms)
+        self._ledger.when_done(lambda: self._settle(stream, sequence, number), lambda _: None)
 
-        self._ledger.when_done(settled, lambda _: None)
+    def _settle(self, stream: Stream, sequence: SequenceId, number: int) -> None:
+        stream.sequence.settle(sequence, number)
+        self.timers.set(stream, stream.sequence.next_wake_ms)
 
     def heard(self, stream: Stream, now: Instant) -> None:
         """A message of the stream came: its sender will hear how far it has come."""

@@ -249,6 +249,7 @@ class QueueManager:
         """A batch was refused; nothing of it is in the store."""
         self._now = now
         self._ledger.revoke(ticket, error)
+        self.transfer.disk_refused(now)
         self._reads.serve_waiting(now)
 
     def wake(self, now: Instant) -> None:

@@ -41,6 +41,11 @@ class Neighbour:
         self.peer: Peer | None = None
         self.queues: dict[OutgoingQueue, None] = {}
 
+    @property
+    def is_unneeded(self) -> bool:
+        """Whether it leads nowhere that anybody wants to go."""
+        return not self.queues and self.engine.state is LinkState.IDLE
+
 
 class Neighbours:
     """All links, and all open sessions by who is at their other end."""
@@ -64,24 +69,46 @@ class Neighbours:
 
     def behind(self, peer: Peer) -> list[Neighbour]:
         """Give the neighbours that a session leads to: who opened one can be reached through it."""
-        if peer.link is not None:
-            return [peer.link]
         found = (
+            peer.link,
             self._by_key.get(fold(peer.engine.address)),
             self._by_key.get(str(peer.engine.remote)),
         )
-        return [neighbour for neighbour in found if neighbour is not None]
+        return list(dict.fromkeys(neighbour for neighbour in found if neighbour is not None))
 
     def open_to(self, name: FormatName) -> Peer | None:
         """Find any open session to the computer of a name: it may be one that it opened."""
         found: dict[int, Peer] = {}
         if isinstance(name, PrivateFormatName):
-            found = self._open_by_manager.get(name.queue_manager, {})
+            return self._open_to_manager(name.queue_manager)
         elif isinstance(name, DirectFormatName):
             address = canonical_ip_address(name.host)
             if address is not None:
                 found = self._open_by_address.get(address, {})
         return next(iter(found.values()), None)
+
+    def _open_to_manager(self, manager: Guid) -> Peer | None:
+        """Find a session with a queue manager.
+
+        Who connects says himself who he is. If it is known where the queue manager is, only a
+        session with one of these computers is believed.
+        """
+        found = self._open_by_manager.get(manager, {}).values()
+        hosts = self._hosts_towards(manager)
+        if not hosts:
+            return next(iter(found), None)
+        known = {address for host in hosts for address in self._addresses_of(host)}
+        return next(
+            (peer for peer in found if peer.link is not None or peer.engine.address in known), None
+        )
+
+    def _addresses_of(self, host: str) -> tuple[str, ...]:
+        address = canonical_ip_address(host)
+        if address is not None:
+            return (address,)
+        wanted = fold(host)
+        named = self._config.hosts.items()
+        return next((addresses for name, addresses in named if fold(name) == wanted), ())
 
     def of(self, outgoing: OutgoingQueue, *, create: bool) -> Neighbour | None:
         """Find the neighbour for a queue."""
@@ -97,6 +124,8 @@ class Neighbours:
         else:
             key = fold(str(name))
         neighbour = self._by_key.get(key)
+        if neighbour is None and create and len(self._by_key) >= LINKS_MAX_COUNT:
+            self._prune()
         if neighbour is None and create and len(self._by_key) < LINKS_MAX_COUNT:
             shown = name.host if isinstance(name, DirectFormatName) else f"queue manager {key}"
             neighbour = Neighbour(key, Link(shown, hops, self._config, direct=direct))
@@ -118,8 +147,14 @@ class Neighbours:
         neighbour = self.of(outgoing, create=False)
         if neighbour is not None:
             neighbour.queues.pop(outgoing, None)
-            if not neighbour.queues and neighbour.engine.state is LinkState.IDLE:
+            if neighbour.is_unneeded:
                 del self._by_key[neighbour.key]
+
+    def _prune(self) -> None:
+        """Drop the links that were still busy when their last queue went."""
+        self._by_key = {
+            key: neighbour for key, neighbour in self._by_key.items() if not neighbour.is_unneeded
+        }
 
 
 _Key = TypeVar("_Key")

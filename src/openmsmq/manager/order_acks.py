@@ -25,6 +25,10 @@ from openmsmq.wire.order_packets import acknowledgment_in, final_ack_packet, ord
 from openmsmq.wire.outline import outline, transaction_offset
 from openmsmq.wire.packets import UserMessage, decode, encode
 
+ORDER_ACKS_WAITING_MAX_COUNT: Final = 100
+"""Order acknowledgments that wait for one sender at a time: they are in memory, and whoever cannot
+be reached asks for them again by sending again."""
+
 _ORDER_QUEUE_NAME: Final = "order_queue$"
 
 
@@ -61,6 +65,10 @@ class OrderAcks:
             self._streams.timers.set(stream, stream.sequence.next_wake_ms)
             if point is None:
                 continue
+            if stream.source == self._counters.identifier:
+                # We reach ourselves under a name that is not known to be ours.
+                self._outgoing.order_acked(point.id, point.number, now)
+                continue
             packet = order_ack_packet(
                 OrderAck.up_to(point.id, point.number),
                 source=self._counters.identifier,
@@ -69,7 +77,12 @@ class OrderAcks:
                 sent_time_s=0,
                 reach_queue_within_s=REACH_QUEUE_DEFAULT_S,
             )
-            self._delivery.post(_order_queue(stream.return_address), encode(packet), now)
+            self._delivery.post(
+                _order_queue(stream.return_address),
+                encode(packet),
+                now,
+                express_max_count=ORDER_ACKS_WAITING_MAX_COUNT,
+            )
 
     def send_final(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
         """Tell the source of a transactional message how it ended (C-77). [MQQB 3.1.7.2.2]"""
@@ -80,6 +93,9 @@ class OrderAcks:
         offset = transaction_offset(packet)
         _, ordinal, timestamp, number, previous = transaction.LAYOUT.unpack_from(packet, offset)
         message = MessageId(source, int.from_bytes(packet[56:60], "little"))
+        if source == self._counters.identifier:
+            self._outgoing.final_acked(message, reason, now)
+            return
         ack = FinalAck(SequenceId(ordinal, timestamp), number, previous, message)
         carrier = final_ack_packet(
             ack,

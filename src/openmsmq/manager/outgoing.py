@@ -34,7 +34,7 @@ from openmsmq.storage.records import (
     OutgoingRecord,
     StagedSend,
 )
-from openmsmq.wire.headers import transaction, user
+from openmsmq.wire.headers import base, transaction, user
 from openmsmq.wire.outline import transaction_offset
 
 IN_TRANSIT: Final = -1
@@ -54,7 +54,7 @@ def is_transactional(packet: bytes) -> bool:
 class OutgoingQueue:
     """How far the messages for one queue of another computer have come."""
 
-    __slots__ = ("in_flight", "name", "paused", "queue", "sequence", "session")
+    __slots__ = ("in_flight", "leaving_count", "name", "paused", "queue", "sequence", "session")
 
     def __init__(
         self, queue: LocalQueue, name: FormatName, sequence: OutgoingSequence, *, paused: bool
@@ -66,6 +66,9 @@ class OutgoingQueue:
         self.session: int | None = None
         """The session its messages go through; kept while that is open, so that they stay in
         order."""
+        self.leaving_count = 0
+        """Removals that wait for the disk. If it refuses one, the entries are there again; a
+        transactional message behind them must not have arrived before them."""
         self.in_flight: set[int] = set()
         """Transactional entries that are sent and that no session has acknowledged yet."""
 
@@ -216,7 +219,15 @@ class OutgoingQueues:
         )
         return StagedSend(
             send.queue,
-            b"".join((packet[:offset], header, packet[offset + transaction.FIXED_SIZE :])),
+            b"".join(
+                (
+                    packet[:2],
+                    bytes((packet[2] & ~base.PRIORITY,)),
+                    packet[3:offset],
+                    header,
+                    packet[offset + transaction.FIXED_SIZE :],
+                )
+            ),
             send.deadline_s,
             asks,
         )

@@ -117,6 +117,10 @@ class LocalQueue:
         """How many bytes the messages of the queue have."""
         return self.stored_bytes + self.express_bytes
 
+    def count_handles(self, change: int) -> None:
+        """Note that an application has opened it, or closed it."""
+        self.open_count += change
+
     def room_for(self, size: int) -> bool:
         """Whether so many more bytes stay within the quota; subqueues share their parent's."""
         owner = self.parent if self.role == "subqueue" and self.parent is not None else self

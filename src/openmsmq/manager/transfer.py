@@ -15,7 +15,7 @@ from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.departures import Departures, Transit
 from openmsmq.manager.history import History
-from openmsmq.manager.housekeeping import Housekeeping
+from openmsmq.manager.housekeeping import RETRY_MS, Housekeeping
 from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.neighbours import Neighbour, Neighbours, Peer
@@ -92,8 +92,10 @@ class Transfer:
         self._arrivals = arrivals
         self._acks = acks
         self._housekeeping = housekeeping
-        self._departures = Departures(self._config, delivery, counters, outgoing, housekeeping)
-        housekeeping.ended = self._departures.ended
+        self._departures = Departures(
+            self._config, delivery, counters, outgoing, housekeeping, ledger
+        )
+        delivery.given_up = self._departures.given_up
         self.online = True
         self.outputs: list[Output] = []
         self._peers: dict[int, Peer] = {}
@@ -105,6 +107,7 @@ class Transfer:
         self._timers: Timers[_Owner] = Timers()
         self._throttled_until_ms = now.ticks_ms
         """Until when no session is accepted, because there is no room for what it would bring."""
+        self._refused_until_ms = now.ticks_ms
         self._sweep = OutgoingSweep(outgoing, delivery, transactions.sends_to, self._forget, now)
 
     # Inputs from the network.
@@ -202,6 +205,8 @@ class Transfer:
                     owner.engine.wake(now)
                     self._drain(owner, now)
                 case Neighbour():
+                    if not self._has_work(owner):
+                        owner.engine.unwanted(now)
                     owner.engine.wake(now)
                     self._drain_link(owner, now)
                 case OutgoingQueue():
@@ -224,6 +229,7 @@ class Transfer:
             self._pings.next_wake_ms,
             self._history.filter.next_wake_ms,
             self._sweep.next_run_ms(now),
+            self._refused_until_ms if self._delivery.ready else None,
         ]
         return min((moment for moment in due if moment is not None), default=None)
 
@@ -241,10 +247,24 @@ class Transfer:
 
     def pause(self, outgoing: OutgoingQueue, now: Instant) -> None:
         """Let the messages of a queue wait (C-39). [MQDMPR 3.1.7.2.3, MQQB 3.1.7.13]"""
+
+        def go_on(_: MsmqError) -> None:
+            self._delivery.ready[outgoing.queue] = None
+            self._widen(outgoing, now)
+
+        # Noted first, so undone last: by then the queue is not paused.
+        self._ledger.when_done(lambda: None, go_on)
         self._outgoing.pause(outgoing, paused=True)
         if outgoing.session is not None:
             self._advertise(self._peers[outgoing.session], 1, now)
         self._rest_if_idle(outgoing, now)
+
+    def _widen(self, outgoing: OutgoingQueue, now: Instant) -> None:
+        """Let the peer of a queue send as it likes again, unless another queue is on hold."""
+        if outgoing.session is not None:
+            peer = self._peers[outgoing.session]
+            if not any(other.paused for other in peer.queues):
+                self._advertise(peer, self._config.window, now)
 
     def _advertise(self, peer: Peer, window: int, now: Instant) -> None:
         peer.engine.advertise(window, now)
@@ -264,10 +284,7 @@ class Transfer:
         """Send the messages of a queue again, and try to connect at once. [MQDMPR 3.1.7.2.4]"""
         self._outgoing.pause(outgoing, paused=False)
         self._delivery.ready[outgoing.queue] = None
-        if outgoing.session is not None:
-            peer = self._peers[outgoing.session]
-            if not any(other.paused for other in peer.queues):
-                self._advertise(peer, self._config.window, now)
+        self._widen(outgoing, now)
         neighbour = self._neighbours.of(outgoing, create=False)
         if neighbour is not None:
             neighbour.engine.retry_now(now)
@@ -295,8 +312,14 @@ class Transfer:
 
     # Dispatch.
 
+    def disk_refused(self, now: Instant) -> None:
+        """Send nothing for a while: what could not be taken out would go again and again."""
+        self._refused_until_ms = now.ticks_ms + RETRY_MS
+
     def dispatch(self, now: Instant) -> None:
         """Send what became ready, as far as sessions have room."""
+        if now.ticks_ms < self._refused_until_ms:
+            return
         ready = self._delivery.ready
         while ready:
             queue = next(iter(ready))

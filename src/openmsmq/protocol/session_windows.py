@@ -23,6 +23,10 @@ from openmsmq.wire.headers.session import SessionHeader
 SESSION_IN_FLIGHT_MAX_BYTES: Final = 16 * 1024 * 1024
 """Bytes sent in one session and not acknowledged; a packet may begin below it. [ours]"""
 
+SESSION_UNSTORED_MAX_BYTES: Final = 4 * SESSION_IN_FLIGHT_MAX_BYTES
+"""Bytes of recoverable messages that the peer has received and not stored; we hold them all, so
+whoever stores nothing gets no more. [ours]"""
+
 ACK_AFTER_BYTES: Final = SESSION_IN_FLIGHT_MAX_BYTES // 4
 """Bytes received that are acknowledged at once: large messages must not wait for many. [ours]"""
 
@@ -124,7 +128,8 @@ class SendWindow:
         self._covered_count = 0
         self._in_flight = Backlog()
         self._express: dict[int, Token] = {}
-        self._recoverable: dict[int, tuple[int, Token]] = {}
+        self._recoverable: dict[int, tuple[int, Token, int]] = {}
+        self._unstored_bytes = 0
 
     @property
     def in_flight_count(self) -> int:
@@ -140,7 +145,10 @@ class SendWindow:
     def room(self) -> int:
         """How many packets may be sent now; when nothing is in flight, always one at least."""
         in_flight = len(self._in_flight)
-        if self._in_flight.size_bytes >= SESSION_IN_FLIGHT_MAX_BYTES:
+        if (
+            self._in_flight.size_bytes >= SESSION_IN_FLIGHT_MAX_BYTES
+            or self._unstored_bytes >= SESSION_UNSTORED_MAX_BYTES
+        ):
             return 0
         return max(0, self.limit - in_flight)
 
@@ -157,7 +165,8 @@ class SendWindow:
             number += 1
             if packet[USER_FLAGS_OFFSET] & _DELIVERY == _RECOVERABLE:
                 recoverable_number += 1
-                recoverable[recoverable_number] = (number, token)
+                recoverable[recoverable_number] = (number, token, len(packet))
+                self._unstored_bytes += len(packet)
             else:
                 express[number] = token
         self.sent_count, self.recoverable_sent_count = number, recoverable_number
@@ -200,6 +209,7 @@ class SendWindow:
                 entry = self._recoverable.pop(number, None)
                 if entry is not None:
                     done.append(entry[1])
+                    self._unstored_bytes -= entry[2]
             bits >>= 1
             number += 1
         return done
@@ -218,7 +228,7 @@ class SendWindow:
 
     def unacknowledged(self) -> list[Token]:
         """The tokens that are not done, in the order of sending."""
-        waiting = [*self._express.items(), *self._recoverable.values()]
+        waiting = [*self._express.items(), *(entry[:2] for entry in self._recoverable.values())]
         waiting.sort(key=lambda entry: entry[0])
         return [token for _, token in waiting]
 

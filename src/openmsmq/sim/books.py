@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from openmsmq.api.messages import Entry
+from openmsmq.sim.copies import Copies
 from openmsmq.sim.facts import MAY_TAKE_EFFECT, Fate, Group, Kind, SimMessage, number_in
-from openmsmq.sim.store_watch import DEAD_LETTERS, JOURNAL, SYSTEM_ROLE, Change, Lying, StoreWatch
+from openmsmq.sim.store_watch import SYSTEM_ROLE, Change, Lying, StoreWatch
 from openmsmq.sim.violation import Violation
 from openmsmq.sim.wire_watch import WireWatch
 from openmsmq.storage.port import Batch
@@ -52,6 +53,7 @@ class Books:
         self.watches: dict[int, StoreWatch] = {}
         self.errands: dict[tuple[int, str], list[Errand]] = {}
         self.wire = WireWatch(self, world)
+        self.copies = Copies(self, world)
         self.crash_times_ms: dict[int, list[int]] = {}
         self.refusal_times_ms: dict[int, list[int]] = {}
         self._undecided: dict[int, list[Group]] = {}
@@ -237,7 +239,7 @@ class Books:
         role, path = entry.shelf.role, entry.shelf.path
         if role == "queue" and path.endswith("admin"):
             if change.came:
-                self._acknowledgment(entry)
+                self.copies.acknowledgment(entry)
             return
         message = self._known(entry.message, node, path)
         trace = self._world.trace
@@ -249,9 +251,9 @@ class Books:
         if not change.came:
             self._went(message, node, entry, moved, touched)
         elif role == SYSTEM_ROLE:
-            self._copied(message, node, entry)
+            self.copies.copied(message, node, entry)
         elif role == "journal":
-            self._journaled(message)
+            self.copies.journaled(message)
         else:
             self._came(message, node, entry, touched)
 
@@ -362,7 +364,7 @@ class Books:
         ):
             return
         safe = message.durable_at - {node.index, message.source.index}
-        if not safe and not message.may_have_expired() and not self._may_be_refused(message):
+        if not safe and not message.may_have_expired() and not self.may_be_refused(message):
             raise Violation(
                 f"{node.name} let go of {message} ({message.kind.value}), which no other disk has",
                 messages=(message.number,),
@@ -382,7 +384,8 @@ class Books:
             for errand in self.errands.get((message.target.index, message.queue), ())
         )
 
-    def _may_be_refused(self, message: SimMessage) -> bool:
+    def may_be_refused(self, message: SimMessage) -> bool:
+        """Whether a message may be refused though nothing is wrong."""
         return self._world.plan.may_refuse(message.queue)
 
     def _check_whole(self, group: Group) -> None:
@@ -411,99 +414,12 @@ class Books:
     def _is_there(self, message: SimMessage) -> bool:
         return message.arrivals > 0 and message.removed_ms is None and message.lost_with is None
 
-    # Copies and acknowledgments.
-
-    def _copied(self, message: SimMessage, node: Node, entry: Lying) -> None:
-        if entry.shelf.number == JOURNAL:
-            message.journal_copies += 1
-            if not message.journal_on_success or message.journal_copies > 1:
-                raise Violation(
-                    f"{node.name} has {message.journal_copies} journal copies of {message}",
-                    messages=(message.number,),
-                )
-            self._check_journal_time(message, node)
-        elif entry.shelf.number in DEAD_LETTERS:
-            # Whose time is up may have arrived and be dead at both ends.
-            again = node.index in message.dead_letters and message.certain
-            message.dead_letters.add(node.index)
-            if again or not message.journal_on_failure:
-                raise Violation(
-                    f"{node.name} has {'two dead letters' if again else 'a dead letter'} of "
-                    f"{message}",
-                    messages=(message.number,),
-                )
-            self._check_dead(message, node)
-
-    def _check_journal_time(self, message: SimMessage, node: Node) -> None:
-        if not message.remote:
-            return
-        if node is not message.source:
-            raise Violation(
-                f"{node.name} has a journal copy of {message}, which {message.source.name} sent",
-                messages=(message.number,),
-            )
-        delivered = message.on_wire
-        if message.kind is Kind.RECOVERABLE:
-            # The next node on its way has it: that is all its source ever hears.
-            delivered = bool(message.durable_at - {message.source.index})
-        elif message.kind is Kind.TRANSACTIONAL:
-            delivered = message.removed_ms is not None
-        in_doubt = message.may_have_expired() or self._may_be_refused(message)
-        if not delivered and not in_doubt:
-            raise Violation(
-                f"{message} is in the journal of {node.name} before it was delivered",
-                messages=(message.number,),
-            )
-
-    def _check_dead(self, message: SimMessage, node: Node) -> None:
-        if message.consumed and not message.may_have_expired():
-            raise Violation(
-                f"{message} was received, and is a dead letter at {node.name}",
-                messages=(message.number,),
-            )
-        if not (
-            message.may_have_expired()
-            or self._may_be_refused(message)
-            or self.purged_at(message, self._world.timeline.now_ms)
-            or message.removed_ms is not None
-        ):
-            raise Violation(
-                f"{message} is a dead letter at {node.name}, and nothing had happened to it",
-                messages=(message.number,),
-            )
-
     def purged_at(self, message: SimMessage, moment_ms: int) -> bool:
         """Whether a purge of its queue may have removed a message by some moment."""
         return any(
             errand.kind == PURGING and errand.begun_ms <= moment_ms
             for errand in self.errands.get((message.target.index, message.queue), ())
         )
-
-    def _journaled(self, message: SimMessage) -> None:
-        message.target_journal_copies += 1
-        if message.target_journal_copies > max(1, message.arrivals):
-            raise Violation(
-                f"{message} is in the journal of its queue twice", messages=(message.number,)
-            )
-
-    def _acknowledgment(self, entry: Lying) -> None:
-        message = self.by_message_id.get(_correlation(entry.packet))
-        if message is None:
-            raise Violation(
-                f"{entry.shelf.path} got an acknowledgment of a message that was never sent"
-            )
-        if not message.acknowledge:
-            raise Violation(
-                f"{message} asked for no acknowledgment and got one", messages=(message.number,)
-            )
-        # Two nodes may find that its time is up when one did not hear that the other has it.
-        in_doubt = not message.certain or (message.remote and message.may_have_expired())
-        if entry.message_class in message.acknowledgments and not in_doubt:
-            raise Violation(
-                f"{message} got acknowledgment {entry.message_class:#06x} twice",
-                messages=(message.number,),
-            )
-        message.acknowledgments.append(entry.message_class)
 
     def _known(self, number: int | None, node: Node, path: str) -> SimMessage | None:
         if number is None:
@@ -512,10 +428,3 @@ class Books:
         if message is None:
             raise Violation(f"{path} of {node.name} has a message that nobody sent: {number}")
         return message
-
-
-def _correlation(packet: bytes) -> bytes:
-    from openmsmq.wire.outline import outline
-
-    offset = outline(packet).properties_offset
-    return packet[offset + 4 : offset + 24]
