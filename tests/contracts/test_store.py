@@ -151,12 +151,21 @@ class StoreMachine(RuleBasedStateMachine):
             else:
                 self.durable[key] = value
         self.volatile.update(batch.volatile)
+        for key in batch.forgotten:
+            self.volatile.pop(key, None)
 
-    @rule(changes=st.lists(puts | deletions, max_size=12), volatile=st.lists(puts, max_size=4))
+    @rule(
+        changes=st.lists(puts | deletions, max_size=12),
+        volatile=st.lists(puts, max_size=4),
+        forgotten=st.lists(deletions, max_size=4),
+    )
     def change(
-        self, changes: list[tuple[bytes, bytes | None]], volatile: list[tuple[bytes, bytes]]
+        self,
+        changes: list[tuple[bytes, bytes | None]],
+        volatile: list[tuple[bytes, bytes]],
+        forgotten: list[tuple[bytes, None]],
     ) -> None:
-        self.commit(Batch(changes, volatile))
+        self.commit(Batch(changes, volatile, [key for key, _ in forgotten]))
 
     @rule(queue=st.integers(0, 2), count=st.integers(1, 40), volatile=st.booleans())
     def send(self, queue: int, count: int, volatile: bool) -> None:
@@ -281,6 +290,13 @@ def test_deleting_a_hidden_key_deletes_both_values(subject: Subject, checkpoint:
     assert subject.store.get(key(1)) is None
     subject.restart(clean=False)
     assert subject.store.get(key(1)) is None
+
+
+def test_forgetting_drops_a_volatile_value_and_shows_the_durable_one(subject: Subject) -> None:
+    subject.store.commit(Batch([(key(1), b"durable")]))
+    subject.store.commit(Batch([], [(key(1), b"volatile"), (key(2), b"volatile")]))
+    subject.store.commit(Batch([], [], [key(1), key(2), key(3)]))
+    assert subject.store.scan(b"", b"\xff", 10) == [(key(1), b"durable")]
 
 
 def test_a_durable_value_takes_the_place_of_a_volatile_one_for_good(subject: Subject) -> None:

@@ -108,7 +108,7 @@ MUTANTS = (
     ),
     Mutant(
         "recoverable messages are kept only in memory",
-        "manager.delivery:Delivery._place",
+        "manager.delivery:Delivery._keep",
         "express = not packet[_FLAGS] & user.RECOVERABLE",
         "express = True",
     ),

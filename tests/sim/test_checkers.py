@@ -277,6 +277,11 @@ def test_a_purge_may_remove_a_message(scene):
     endings.check(scene.world)
 
 
+def test_a_message_in_a_queue_without_a_record_is_noticed(scene):
+    with broken("ALPHA stored a message in queue 99, which it has no record of"):
+        scene.put(scene.alpha, 99, scene.sent())
+
+
 def test_two_messages_with_one_identifier_are_noticed(scene):
     first, second = scene.sent(), scene.sent()
     scene.put(scene.alpha, PLAIN, first)

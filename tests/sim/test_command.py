@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from openmsmq.cli.app import app
 from tests.sim.mutants import MUTANTS, applied
 
-DEFECT = next(each for each in MUTANTS if each.name.startswith("recoverable messages are kept"))
+DEFECT = next(each for each in MUTANTS if each.name.startswith("a batch counts as durable"))
 
 
 def run(*arguments):
@@ -36,7 +36,7 @@ def test_a_seed_that_fails_says_what_is_wrong_how_to_see_it_again_and_what_happe
     with applied(DEFECT):
         result = run("--seeds", "9", "--jobs", "1", "--managers", "1", "--only", "cut")
     assert result.exit_code == 1
-    assert "only in memory" in result.output
+    assert "had it on its disk" in result.output
     assert 'openmsmq sim run --first-seed 0 --managers 1 --only "cut" --trace' in result.output
     assert re.search(r"^ +\d+\.\d{3}  ALPHA +call", result.output, re.MULTILINE)
 

@@ -7,6 +7,7 @@ then does the session acknowledge it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from openmsmq.manager.config import ManagerConfig
@@ -26,6 +27,7 @@ from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import SequenceId
 from openmsmq.model.limits import HOP_MAX_COUNT, INFINITE_S
 from openmsmq.model.message import MessageClass
+from openmsmq.model.names import FormatName
 from openmsmq.model.queue import QueuePrivacy
 from openmsmq.protocol.incoming_sequence import Verdict
 from openmsmq.storage.records import StagedSend
@@ -84,6 +86,8 @@ class Arrivals:
         self._history = history
         self._acks = acks
         self._places = Places(table, counters)
+        self.has_way: Callable[[FormatName], bool] = lambda _name: True
+        """Says whether it is known how to reach the queue manager of a queue."""
         self._run_queue: LocalQueue | None = None
         self._run: list[bytes] = []
         self._staged: list[StagedSend] = []
@@ -376,6 +380,9 @@ class Arrivals:
 
     def _onward(self, place: Place) -> LocalQueue | None:
         if place.queue is None and place.route is not None:
+            if not self.has_way(place.route):
+                # Strangers may name queue managers without end.
+                return None
             try:
                 place.queue = self._table.outgoing(place.route)
             except MsmqError:

@@ -122,8 +122,10 @@ class Counters:
             self._durable = changed
 
         def refused(_: Exception) -> None:
-            # The next turn that needs a number writes the record again.
-            self._machine = self._durable
+            # The next turn that needs a number writes the record again. The number of a queue that
+            # never came to be is not given to another one: it is not forgotten everywhere yet.
+            next_queue = self._machine.next_queue
+            self._machine = msgspec.structs.replace(self._durable, next_queue=next_queue)
 
         self._ledger.put(records.MACHINE_KEY, records.encode_record(changed))
         self._ledger.when_done(settled, refused)

@@ -219,11 +219,15 @@ class Delivery:
         ledger = self._ledger
         journal = self._journal_for(queue, reason)
         express: set[int] = set()
-        delete, entry_key, number = ledger.delete, records.entry_key, queue.id
+        delete, forget = ledger.delete, ledger.forget
+        entry_key, number = records.entry_key, queue.id
         for lookup_id, value in rows:
-            delete(entry_key(number, lookup_id))
+            key = entry_key(number, lookup_id)
             if queue.count_out(lookup_id, len(value) - FACTS_BYTES):
                 express.add(lookup_id)
+                forget(key)
+            else:
+                delete(key)
             if value[4:8] != _NEVER:
                 self._forget_deadline(queue, lookup_id, value, now)
             if journal is not None:

@@ -27,7 +27,7 @@ class Turn:
     __slots__ = ("batch", "done", "last_words", "touched", "undo")
 
     def __init__(self) -> None:
-        self.batch = Batch([], [])
+        self.batch = Batch([], [], [])
         self.done: list[Callable[[], None]] = []
         self.undo: list[Undo] = []
         self.touched: set[LocalQueue] = set()
@@ -61,6 +61,10 @@ class Ledger:
     def delete(self, key: bytes) -> None:
         """Remove a record with this turn, wherever it is."""
         self._turn.batch.changes.append((key, None))
+
+    def forget(self, key: bytes) -> None:
+        """Remove a record with this turn that is in memory only."""
+        self._turn.batch.forgotten.append(key)
 
     def touch(self, queue: LocalQueue) -> None:
         """Write the queue's counts with this turn."""

@@ -56,6 +56,9 @@ class Neighbours:
         self._open_by_address: dict[str, dict[int, Peer]] = {}
         self._open_by_manager: dict[Guid, dict[int, Peer]] = {}
 
+    def __len__(self) -> int:
+        return len(self._by_key)
+
     def opened(self, peer: Peer) -> None:
         """Note an open session."""
         self._open_by_address.setdefault(peer.engine.address, {})[peer.number] = peer
@@ -109,6 +112,12 @@ class Neighbours:
         wanted = fold(host)
         named = self._config.hosts.items()
         return next((addresses for name, addresses in named if fold(name) == wanted), ())
+
+    def has_way(self, name: FormatName) -> bool:
+        """Whether it is known how to reach the queue manager of a queue."""
+        if not isinstance(name, PrivateFormatName):
+            return True
+        return bool(self._hosts_towards(name.queue_manager)) or self.open_to(name) is not None
 
     def of(self, outgoing: OutgoingQueue, *, create: bool) -> Neighbour | None:
         """Find the neighbour for a queue."""

@@ -153,7 +153,8 @@ class OutgoingQueues:
         del self._by_queue[outgoing.queue]
         if outgoing.sequence.id is not None:
             self._by_sequence.pop(int(outgoing.sequence.id), None)
-        self._table.drop_outgoing(outgoing.queue)
+        if outgoing.queue in self._table:
+            self._table.drop_outgoing(outgoing.queue)
 
     def pause(self, outgoing: OutgoingQueue, *, paused: bool) -> None:
         """Let the messages of a queue wait, or go on. [MQDMPR 3.1.7.2.3]"""

@@ -100,6 +100,7 @@ class Transfer:
         self.outputs: list[Output] = []
         self._peers: dict[int, Peer] = {}
         self._neighbours = Neighbours(self._config)
+        arrivals.has_way = self._neighbours.has_way
         self._resolving: dict[str, dict[Neighbour, None]] = {}
         self._pings = ping.PingTable(counters.identifier)
         self._last_session = -1
@@ -300,6 +301,11 @@ class Transfer:
     def is_hardened(self) -> bool:
         """Whether nothing leaves or enters by the binary protocol."""
         return self._config.hardened
+
+    @property
+    def link_count(self) -> int:
+        """How many other computers messages go to."""
+        return len(self._neighbours)
 
     def link_of(self, outgoing: OutgoingQueue) -> Link | None:
         """Give the link that a queue uses, if it was ever needed."""

@@ -190,8 +190,9 @@ FINAL_ACK_GRACE_S: Final = 21_600
 
 # Duplicates.
 
-DUPLICATE_FILTER_MAX_COUNT: Final = 10_000
-"""Message identifiers remembered (`RemoveDuplicateSize`). [MQQB 3.1.1.3 note]"""
+DUPLICATE_FILTER_MAX_COUNT: Final = 100_000
+"""Message identifiers remembered (`RemoveDuplicateSize`); Windows has 10,000 for windows of 64, and
+ours are wider. [ours]"""
 
 DUPLICATE_FILTER_MS: Final = 1_800_000
 """How long each is remembered (`RemoveDuplicateCleanup`). [MQQB 3.1.2.8 note]"""

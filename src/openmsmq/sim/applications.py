@@ -268,6 +268,8 @@ def _shown(value: object) -> str:
             return f"Entries {len(entries)}"
         case api.Queues():
             return "Queues"
+        case api.CreateQueue(path):
+            return f"CreateQueue {path}"
         case api.Begun(transaction):
             return f"Begun {transaction}"
         case api.Opened(handle, path_name):

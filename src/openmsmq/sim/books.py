@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from openmsmq.api.messages import Entry
 from openmsmq.sim.copies import Copies
 from openmsmq.sim.facts import MAY_TAKE_EFFECT, Fate, Group, Kind, SimMessage, number_in
-from openmsmq.sim.store_watch import SYSTEM_ROLE, Change, Lying, StoreWatch
+from openmsmq.sim.store_watch import SYSTEM_ROLE, UNKNOWN_ROLE, Change, Lying, StoreWatch
 from openmsmq.sim.violation import Violation
 from openmsmq.sim.wire_watch import WireWatch
 from openmsmq.storage.port import Batch
@@ -237,6 +237,12 @@ class Books:
     ) -> None:
         entry = change.entry
         role, path = entry.shelf.role, entry.shelf.path
+        if role == UNKNOWN_ROLE and change.came:
+            raise Violation(
+                f"{node.name} stored a message in queue {entry.shelf.number}, which it has no "
+                "record of",
+                messages=() if entry.message is None else (entry.message,),
+            )
         if role == "queue" and path.endswith("admin"):
             if change.came:
                 self.copies.acknowledgment(entry)

@@ -6,12 +6,17 @@ from typing import Final
 
 import msgspec
 
+from openmsmq.model.identity import NIL_GUID
 from openmsmq.sim.facts import number_in
 from openmsmq.storage import records
 from openmsmq.storage.port import Batch
+from openmsmq.storage.records import MachineRecord
 from openmsmq.wire.outline import outline
 
 SYSTEM_ROLE: Final = "system"
+UNKNOWN_ROLE: Final = "unknown"
+"""The role of a queue that has entries and no record: a restart would not find them."""
+FIRST_QUEUE: Final = MachineRecord(NIL_GUID, "").next_queue
 JOURNAL: Final = 1
 DEAD_LETTERS: Final = frozenset({2, 3})
 _ENTRY_KIND: Final = ord("E")
@@ -72,6 +77,9 @@ class StoreWatch:
         for key, value in batch.volatile:
             if key[0] == _ENTRY_KIND:
                 self._entry(key, value, False, changes)
+        for key in batch.forgotten:
+            if key[0] == _ENTRY_KIND and not self.entries[key].durable:
+                self._entry(key, None, False, changes)
         return changes
 
     def lose_power(self) -> list[Lying]:
@@ -91,7 +99,8 @@ class StoreWatch:
         """Find a queue by its number; system queues have no records."""
         found = self.shelves.get(number)
         if found is None:
-            found = self.shelves[number] = Shelf(number, f"system queue {number}", SYSTEM_ROLE)
+            role = SYSTEM_ROLE if number < FIRST_QUEUE else UNKNOWN_ROLE
+            found = Shelf(number, f"{role} queue {number}", role)
         return found
 
     def _entry(self, key: bytes, value: bytes | None, durable: bool, changes: list[Change]) -> None:

@@ -19,7 +19,7 @@ _ROW: Final = 18
 _GAP_MS: Final = 400
 """A pause longer than this is marked."""
 _EVENTS_MAX_COUNT: Final = 6_000
-_TEXT_MAX: Final = 88
+_TEXT_MAX: Final = 62
 
 _HIDDEN: Final = frozenset({"name"})
 _STYLE: Final = """
@@ -27,7 +27,8 @@ body { font: 13px/1.45 system-ui, sans-serif; margin: 24px; color: #1c2430; back
 h1 { font-size: 17px; margin: 0 0 4px; } p { margin: 2px 0 10px; max-width: 90ch; }
 .bad { color: #b3261e; font-weight: 600; } .hint { color: #5b6675; }
 code { background: #f1f3f6; padding: 1px 4px; border-radius: 3px; }
-svg text { font: 11px ui-monospace, Menlo, Consolas, monospace; fill: #1c2430; }
+svg text { font: 11px ui-monospace, Menlo, Consolas, monospace; fill: #1c2430; stroke: #fff;
+  stroke-width: 3px; paint-order: stroke; }
 svg .time { fill: #8a94a3; } svg .gap { fill: #8a94a3; font-style: italic; }
 svg .lane { stroke: #d5dbe3; stroke-width: 2; } svg .down { stroke: #f3c9c5; stroke-width: 10; }
 svg .head { font: 600 14px system-ui, sans-serif; text-anchor: middle; }
@@ -111,7 +112,7 @@ class _Drawing:
         self._bottom = y + 2 * _ROW
 
     def svg(self) -> str:
-        width = _LEFT + _LANE_WIDTH * max(1, len(self._names)) + 40
+        width = _LEFT + _LANE_WIDTH * max(1, len(self._names)) + _LANE_WIDTH // 2
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{self._bottom}" '
             f'viewBox="0 0 {width} {self._bottom}">',
@@ -169,7 +170,7 @@ class _Drawing:
             parts.append(self._arrow(event, y))
         else:
             x = self._x(event.node) + 10 if event.node >= 0 else _LEFT - 12
-            symbol = _SYMBOLS.get(event.kind, "")
+            symbol = _SYMBOLS.get(event.kind, "\u00b7")
             text = _short(f"{symbol} {event.text}")
             parts.append(f'<text class="{event.kind}" x="{x}" y="{y}">{text}</text>')
         parts.append("</g>")
@@ -181,6 +182,9 @@ class _Drawing:
         end_x = (here + there) // 2 if lost else there
         end_y = y + _ROW // 2 if lost else max(y + 3, self._height_at(event.arrival_ms))
         name, _, text = event.text.partition(" ")
+        if text.startswith("to "):
+            # Where it goes is where the arrow points.
+            text = text.partition(", ")[2]
         kind = "lost" if lost else _packet_kind(name)
         about = "".join(f" m{number}" for number in event.messages)
         label = _short(f"{name}{about} {text}")

@@ -140,6 +140,7 @@ class JournaledStore:
             self._refuse_commits(error)
             raise
         self._memtable.apply_volatile(batch.volatile)
+        self._memtable.forget(batch.forgotten)
         if changes:
             self._move_in_step()
 

@@ -89,3 +89,6 @@ class MemoryStore:
             if key not in volatile and key not in durable:
                 self._index.add(key)
             volatile[key] = value
+        for key in batch.forgotten:
+            if volatile.pop(key, None) is not None and key not in durable:
+                self._index.remove(key)

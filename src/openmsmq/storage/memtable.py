@@ -61,6 +61,17 @@ class Memtable:
                 self._index.add(key)
             self.volatile[key] = value
 
+    def forget(self, keys: Iterable[bytes]) -> None:
+        """Drop volatile values; durable ones of the same keys come into sight again."""
+        volatile, active, sealed = self.volatile, self.active, self.sealed
+        for key in keys:
+            if (
+                volatile.pop(key, None) is not None
+                and active.get(key) is None
+                and sealed.get(key) is None
+            ):
+                self._index.remove(key)
+
     def changed(self, key: bytes) -> bool:
         """Whether a durable change of the key is here."""
         return key in self.active or key in self.sealed

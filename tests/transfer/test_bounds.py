@@ -54,7 +54,7 @@ def test_links_go_with_the_last_queue_that_needed_them(network: Network, alpha: 
         alpha.send(name, b"expires", reach_queue_within_s=20)
     network.run(3 * SWEEP_MS)
     assert alpha.outgoing() == []
-    assert len(alpha.manager.transfer._neighbours._by_key) == 0
+    assert alpha.manager.transfer.link_count == 0
 
 
 def test_an_operator_and_an_acknowledgment_do_not_both_remove_a_message(
