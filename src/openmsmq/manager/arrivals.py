@@ -21,6 +21,7 @@ from openmsmq.manager.places import Alike, Place, Places
 from openmsmq.manager.plain_delivery import PlainDelivery
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
+from openmsmq.manager.staging import Staging
 from openmsmq.manager.traces import arrival_report, is_traced
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
@@ -71,6 +72,7 @@ class Arrivals:
         table: QueueTable,
         delivery: Delivery,
         plain: PlainDelivery,
+        staging: Staging,
         counters: Counters,
         acks: OrderAcks,
         streams: IncomingStreams,
@@ -81,6 +83,7 @@ class Arrivals:
         self._table = table
         self._delivery = delivery
         self._plain = plain
+        self._staging = staging
         self._counters = counters
         self._streams = streams
         self._history = history
@@ -262,7 +265,7 @@ class Arrivals:
             self._reject(packet, found, reason, now)
             return
         assert place.queue is not None
-        staged = self._delivery.stage(place.queue, packet, found, arrived=True)
+        staged = self._staging.stage(place.queue, packet, found, arrived=True)
         self._add_staged(place.queue, staged, now)
         self._trace(packet, now)
 
@@ -368,7 +371,7 @@ class Arrivals:
             self._reject(packet, found, reason or MessageClass.NACK_BAD_DESTINATION_QUEUE, now)
             return
         counted = count_hop(packet)
-        self._add_staged(queue, self._delivery.stage(queue, counted, found), now)
+        self._add_staged(queue, self._staging.stage(queue, counted, found), now)
         self._trace(counted, now)
 
     def _trace(self, packet: bytes, now: Instant) -> None:

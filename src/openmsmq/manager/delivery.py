@@ -10,14 +10,15 @@ from openmsmq.manager.counters import Counters
 from openmsmq.manager.dead_letters import dead_letter_queue
 from openmsmq.manager.deadlines import Deadlines
 from openmsmq.manager.ledger import Ledger
-from openmsmq.manager.lifetimes import is_near, travel_deadline_s
+from openmsmq.manager.lifetimes import is_near
 from openmsmq.manager.marks import marked
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.manager.reports import report_for
+from openmsmq.manager.staging import Staging
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, MsmqError
-from openmsmq.model.limits import CLOCK_SKEW_MAX_S, INFINITE_S
+from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass, is_negative
 from openmsmq.model.names import FormatName, SystemQueue
 from openmsmq.storage import records
@@ -32,13 +33,9 @@ from openmsmq.storage.records import (
 )
 from openmsmq.wire.headers import base, user
 from openmsmq.wire.headers.message_properties import (
-    NEGATIVE_ARRIVAL,
-    NEGATIVE_RECEIVE,
     POSITIVE_ARRIVAL,
-    POSITIVE_RECEIVE,
 )
-from openmsmq.wire.headers.transaction import FINAL_ACK
-from openmsmq.wire.outline import Outline, outline, transaction_offset
+from openmsmq.wire.outline import outline
 
 _STAMP: Final = struct.Struct("<II")
 _FLAGS: Final = 60
@@ -54,9 +51,9 @@ class Delivery:
         counters: Counters,
         ledger: Ledger,
         deadlines: Deadlines,
-        clock_skew_max_s: int = CLOCK_SKEW_MAX_S,
+        staging: Staging,
     ) -> None:
-        self._clock_skew_max_s = clock_skew_max_s
+        self._staging = staging
         self._table = table
         self._counters = counters
         self._ledger = ledger
@@ -79,60 +76,6 @@ class Delivery:
         """Outgoing queues with something to send since the manager last looked, in order."""
 
     # In.
-
-    def stamp(self, packet: bytes, number: int, sent_time_s: int) -> bytes:
-        """Write who sends it, when, and under which number, into an application's packet."""
-        return b"".join(
-            (
-                packet[:16],
-                self._counters.identifier,
-                packet[32:52],
-                _STAMP.pack(sent_time_s, number),
-                packet[60:],
-            )
-        )
-
-    def stage(
-        self, queue: LocalQueue, packet: bytes, found: Outline, *, arrived: bool = False
-    ) -> StagedSend:
-        """Note what a stamped packet will cause once it is in the queue.
-
-        One that `arrived` came in a session, perhaps from ourselves under another name.
-        """
-        if queue.role == "outgoing":
-            return self._stage_outgoing(queue, packet, found)
-        deadline_s = INFINITE_S
-        if packet[48:52] != _NEVER:
-            within_s, sent_s = _STAMP.unpack_from(packet, 48)
-            deadline_s = min(sent_s + within_s, INFINITE_S - 1)
-        asks = 0
-        if found.flags & user.ADMIN_QUEUE and (
-            packet[found.properties_offset] & (POSITIVE_RECEIVE | NEGATIVE_RECEIVE)
-        ):
-            asks |= ASKS_RECEIVE_REPORT
-        if found.flags & user.TRANSACTION and (
-            arrived or packet[16:32] != self._counters.identifier
-        ):
-            # The source keeps the dead letter of a transactional message; it wants to be told.
-            if found.flags & _SOURCE_JOURNAL or packet[transaction_offset(packet)] & FINAL_ACK:
-                asks |= ASKS_FINAL_ACK
-        elif found.flags & user.JOURNAL_ON_FAILURE:
-            asks |= ASKS_DEAD_LETTER
-        return StagedSend(queue.id, packet, deadline_s, asks)
-
-    def _stage_outgoing(self, queue: LocalQueue, packet: bytes, found: Outline) -> StagedSend:
-        """Note until when a packet may travel, and what follows if it does not arrive."""
-        asks = 0
-        if found.flags & user.ADMIN_QUEUE and packet[found.properties_offset] & NEGATIVE_ARRIVAL:
-            asks |= ASKS_RECEIVE_REPORT
-        own = packet[16:32] == self._counters.identifier
-        if found.flags & user.JOURNAL_ON_FAILURE and (own or not found.flags & user.TRANSACTION):
-            asks |= ASKS_DEAD_LETTER
-        deadline_s = travel_deadline_s(packet)
-        if not own and deadline_s != INFINITE_S:
-            # The clock of its source may be ahead of ours, or ours of it (C-24).
-            deadline_s = min(deadline_s + self._clock_skew_max_s, INFINITE_S - 1)
-        return StagedSend(queue.id, packet, deadline_s, asks)
 
     def put(
         self,
@@ -491,8 +434,8 @@ class Delivery:
             return
         if express_max_count is not None and queue.express_count >= express_max_count:
             return
-        stamped = self.stamp(packet, self._counters.take_message_of_turn(), now.unix_s)
-        self.put(queue, [self.stage(queue, stamped, outline(stamped))], now)
+        stamped = self._staging.stamp(packet, self._counters.take_message_of_turn(), now.unix_s)
+        self.put(queue, [self._staging.stage(queue, stamped, outline(stamped))], now)
 
 
 def message_number(packet: bytes) -> int:

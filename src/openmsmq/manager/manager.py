@@ -33,6 +33,7 @@ from openmsmq.manager.recovery import open_machine, restore_queues, restore_tran
 from openmsmq.manager.replies import Replies
 from openmsmq.manager.send_requests import SendRequests
 from openmsmq.manager.sending import Sending
+from openmsmq.manager.staging import Staging
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.manager.transactions import TransactionWork
 from openmsmq.manager.transfer import Transfer
@@ -61,8 +62,8 @@ class QueueManager:
         counters.open()
         table = QueueTable(config, counters, ledger, reader, rng)
         self._deadlines = Deadlines(reader)
-        skew_s = config.transfer.clock_skew_max_s
-        delivery = Delivery(table, counters, ledger, self._deadlines, skew_s)
+        staging = Staging(counters, config.transfer.clock_skew_max_s)
+        delivery = Delivery(table, counters, ledger, self._deadlines, staging)
         work = TransactionWork(table, delivery, ledger)
         self._transactions = TransactionRequests(config, counters, ledger, work, replies, rng)
         restore_queues(reader, table)
@@ -71,8 +72,8 @@ class QueueManager:
             table, delivery, self._deadlines, counters, ledger, reader
         )
         plain = PlainDelivery(delivery, counters, ledger, self._deadlines)
-        self.transfer = self._build_transfer(table, delivery, plain, reader, now)
-        sending = Sending(config, table, delivery, plain, counters)
+        self.transfer = self._build_transfer(table, delivery, plain, staging, reader, now)
+        sending = Sending(config, table, delivery, plain, staging, counters)
         self._reads = ReadRequests(
             config,
             table,
@@ -104,6 +105,7 @@ class QueueManager:
         table: QueueTable,
         delivery: Delivery,
         plain: PlainDelivery,
+        staging: Staging,
         reader: StoreReader,
         now: Instant,
     ) -> Transfer:
@@ -113,7 +115,9 @@ class QueueManager:
         streams = IncomingStreams(config.transfer, ledger, reader)
         history = History(config.transfer, ledger, reader, now)
         acks = OrderAcks(counters, delivery, outgoing, streams)
-        arrivals = Arrivals(config, table, delivery, plain, counters, acks, streams, history)
+        arrivals = Arrivals(
+            config, table, delivery, plain, staging, counters, acks, streams, history
+        )
         return Transfer(
             config,
             delivery,

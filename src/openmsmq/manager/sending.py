@@ -9,6 +9,7 @@ from openmsmq.manager.marks import transaction_marks
 from openmsmq.manager.plain_delivery import PlainDelivery, are_plain
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
+from openmsmq.manager.staging import Staging
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     AccessDenied,
@@ -38,12 +39,14 @@ class Sending:
         table: QueueTable,
         delivery: Delivery,
         plain: PlainDelivery,
+        staging: Staging,
         counters: Counters,
     ) -> None:
         self._config = config
         self._table = table
         self._delivery = delivery
         self._plain = plain
+        self._staging = staging
         self._counters = counters
 
     def put_new(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> list[int]:
@@ -90,7 +93,7 @@ class Sending:
         numbers: list[int],
         now: Instant,
     ) -> list[StagedSend]:
-        stamp, stage, sent_s = self._delivery.stamp, self._delivery.stage, now.unix_s
+        stamp, stage, sent_s = self._staging.stamp, self._staging.stage, now.unix_s
         staged: list[StagedSend] = []
         last: Outline | None = None
         for packet, number, outlined in zip(packets, numbers, found, strict=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never, cast
 
+from openmsmq.manager.admission import Admission
 from openmsmq.manager.arrivals import Arrivals, NoRoom
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
@@ -20,19 +21,9 @@ from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.neighbours import Neighbour, Neighbours, Peer
 from openmsmq.manager.order_acks import OrderAcks
-from openmsmq.manager.outgoing import (
-    OutgoingQueue,
-    OutgoingQueues,
-)
+from openmsmq.manager.outgoing import OutgoingQueue, OutgoingQueues
 from openmsmq.manager.outgoing_sweep import OutgoingSweep
-from openmsmq.manager.outputs import (
-    Connect,
-    Disconnect,
-    Output,
-    Resolve,
-    SendBytes,
-    SendDatagram,
-)
+from openmsmq.manager.outputs import Connect, Disconnect, Output, Resolve, SendBytes, SendDatagram
 from openmsmq.manager.timers import Timers
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.model.clock import Instant
@@ -41,13 +32,7 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.names.parts import canonical_ip_address
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.protocol import ping
-from openmsmq.protocol.link import (
-    AskPing,
-    Link,
-    LinkChanged,
-    OpenSession,
-    ResolveHost,
-)
+from openmsmq.protocol.link import AskPing, Link, LinkChanged, OpenSession, ResolveHost
 from openmsmq.protocol.session import (
     Acknowledged,
     Arrived,
@@ -104,10 +89,8 @@ class Transfer:
         self._resolving: dict[str, dict[Neighbour, None]] = {}
         self._pings = ping.PingTable(counters.identifier)
         self._last_session = -1
-        self._accepted_count = 0
+        self._admission = Admission(self._config)
         self._timers: Timers[_Owner] = Timers()
-        self._throttled_until_ms = now.ticks_ms
-        """Until when no session is accepted, because there is no room for what it would bring."""
         self._refused_until_ms = now.ticks_ms
         self._sweep = OutgoingSweep(outgoing, delivery, transactions.sends_to, self._forget, now)
 
@@ -118,21 +101,12 @@ class Transfer:
         address = canonical_ip_address(address) or address
         engine = Session(self._counters.identifier, Role.ACCEPTOR, self._config, address=address)
         peer = self._peers[session] = Peer(session, engine, None)
-        if self._refuses_sessions(now):
+        if not self.online or self._admission.refuses(now):
             self._close(peer, CloseReason.STOPPING, now)
             return
-        self._accepted_count += 1
-        peer.is_counted = True
+        self._admission.let_in(peer)
         engine.connected(now)
         self._drain(peer, now)
-
-    def _refuses_sessions(self, now: Instant) -> bool:
-        return (
-            not self.online
-            or self._config.hardened
-            or now.ticks_ms < self._throttled_until_ms
-            or self._accepted_count >= self._config.incoming_sessions_max
-        )
 
     def connected(self, session: int, now: Instant) -> None:
         """A connection that was asked for is there."""
@@ -194,7 +168,7 @@ class Transfer:
             return
         if not self._config.answer_ping or not self.online or self._config.hardened:
             return
-        answer = ping.answer(data, self._counters.identifier, self._refuses_sessions(now))
+        answer = ping.answer(data, self._counters.identifier, self._admission.refuses(now))
         if answer is not None:
             self.outputs.append(SendDatagram(address, answer, port))
 
@@ -463,8 +437,7 @@ class Transfer:
         """Take back what the session has not delivered. [MQQB 3.1.5.9]"""
         if self._peers.pop(peer.number, None) is None:
             return
-        if peer.is_counted:
-            self._accepted_count -= 1
+        self._admission.left(peer)
         self.outputs.append(Disconnect(peer.number))
         self._neighbours.closed(peer)
         for outgoing in peer.queues:
@@ -491,7 +464,7 @@ class Transfer:
             problem = CloseReason.MALFORMED
         except NoRoom:
             problem = CloseReason.STORE_FULL
-            self._throttle(now)
+            self._admission.throttle(now)
         if problem is not None:
             self._close(peer, problem, now)
             return
@@ -502,14 +475,10 @@ class Transfer:
             self._drain(peer, now)
 
         def refused(_: MsmqError) -> None:
-            self._throttle(now)
+            self._admission.throttle(now)
             self._close(peer, CloseReason.STORE_FULL, now)
 
         self._ledger.when_done(settled, refused)
-
-    def _throttle(self, now: Instant) -> None:
-        """Let nobody in for as long as senders wait between two attempts (C-58, C-84)."""
-        self._throttled_until_ms = now.ticks_ms + self._config.retry_ms
 
     def _resend_if_due(self, outgoing: OutgoingQueue, now: Instant) -> None:
         if outgoing.sequence.resend_due(now):

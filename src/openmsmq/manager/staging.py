@@ -1,0 +1,91 @@
+"""What a packet will cause once it is in a queue, noted before it is put there."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.lifetimes import travel_deadline_s
+from openmsmq.manager.queues import LocalQueue
+from openmsmq.model.limits import INFINITE_S
+from openmsmq.storage.records import (
+    ASKS_DEAD_LETTER,
+    ASKS_FINAL_ACK,
+    ASKS_RECEIVE_REPORT,
+    StagedSend,
+)
+from openmsmq.wire.headers import user
+from openmsmq.wire.headers.message_properties import (
+    NEGATIVE_ARRIVAL,
+    NEGATIVE_RECEIVE,
+    POSITIVE_RECEIVE,
+)
+from openmsmq.wire.headers.transaction import FINAL_ACK
+from openmsmq.wire.outline import Outline, transaction_offset
+
+_STAMP: Final = struct.Struct("<II")
+_NEVER: Final = INFINITE_S.to_bytes(4, "little")
+_SOURCE_JOURNAL: Final = user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS
+
+
+class Staging:
+    """Stamps packets, and reads what they ask for."""
+
+    def __init__(self, counters: Counters, clock_skew_max_s: int) -> None:
+        self._counters = counters
+        self._clock_skew_max_s = clock_skew_max_s
+
+    def stamp(self, packet: bytes, number: int, sent_time_s: int) -> bytes:
+        """Write who sends it, when, and under which number, into an application's packet."""
+        return b"".join(
+            (
+                packet[:16],
+                self._counters.identifier,
+                packet[32:52],
+                _STAMP.pack(sent_time_s, number),
+                packet[60:],
+            )
+        )
+
+    def stage(
+        self, queue: LocalQueue, packet: bytes, found: Outline, *, arrived: bool = False
+    ) -> StagedSend:
+        """Note what a stamped packet will cause once it is in the queue.
+
+        One that `arrived` came in a session, perhaps from ourselves under another name.
+        """
+        if queue.role == "outgoing":
+            return self._stage_outgoing(queue, packet, found)
+        deadline_s = INFINITE_S
+        if packet[48:52] != _NEVER:
+            within_s, sent_s = _STAMP.unpack_from(packet, 48)
+            deadline_s = min(sent_s + within_s, INFINITE_S - 1)
+        asks = 0
+        if found.flags & user.ADMIN_QUEUE and (
+            packet[found.properties_offset] & (POSITIVE_RECEIVE | NEGATIVE_RECEIVE)
+        ):
+            asks |= ASKS_RECEIVE_REPORT
+        if found.flags & user.TRANSACTION and (
+            arrived or packet[16:32] != self._counters.identifier
+        ):
+            # The source keeps the dead letter of a transactional message; it wants to be told.
+            if found.flags & _SOURCE_JOURNAL or packet[transaction_offset(packet)] & FINAL_ACK:
+                asks |= ASKS_FINAL_ACK
+        elif found.flags & user.JOURNAL_ON_FAILURE:
+            asks |= ASKS_DEAD_LETTER
+        return StagedSend(queue.id, packet, deadline_s, asks)
+
+    def _stage_outgoing(self, queue: LocalQueue, packet: bytes, found: Outline) -> StagedSend:
+        """Note until when a packet may travel, and what follows if it does not arrive."""
+        asks = 0
+        if found.flags & user.ADMIN_QUEUE and packet[found.properties_offset] & NEGATIVE_ARRIVAL:
+            asks |= ASKS_RECEIVE_REPORT
+        own = packet[16:32] == self._counters.identifier
+        if found.flags & user.JOURNAL_ON_FAILURE and (own or not found.flags & user.TRANSACTION):
+            asks |= ASKS_DEAD_LETTER
+        deadline_s = travel_deadline_s(packet)
+        if not own and deadline_s != INFINITE_S:
+            # The clock of its source may be ahead of ours, or ours of it (C-24).
+            deadline_s = min(deadline_s + self._clock_skew_max_s, INFINITE_S - 1)
+        return StagedSend(queue.id, packet, deadline_s, asks)
