@@ -181,6 +181,22 @@ def test_a_message_given_out_before_its_removal_is_durable_is_noticed(scene):
         scene.give(scene.alpha, PLAIN, message, key)
 
 
+def test_a_recoverable_message_that_is_given_out_without_a_disk_is_noticed(scene):
+    message = scene.sent()
+    with broken("m1 .* was given to its receiver and was never on the disk of ALPHA"):
+        scene.give(scene.alpha, PLAIN, message, records.entry_key(16, 5))
+
+
+def test_an_express_message_may_be_handed_to_a_reader_again_after_a_loss_of_power(scene):
+    message = scene.sent(Kind.EXPRESS)
+    key = records.entry_key(16, 5)
+    scene.give(scene.alpha, PLAIN, message, key)
+    with broken("came into its queue 2 times"):
+        scene.give(scene.alpha, PLAIN, message, key)
+    scene.books.crashed(scene.alpha)
+    scene.give(scene.alpha, PLAIN, message, key)
+
+
 def test_a_message_received_twice_is_noticed(scene):
     message = scene.sent()
     (key,) = scene.put(scene.alpha, PLAIN, message)

@@ -166,7 +166,13 @@ class Books:
                     "disk",
                     messages=(message.number,),
                 )
-            if not message.arrivals:
+            if message.certain and not message.arrivals:
+                raise Violation(
+                    f"{message} ({message.kind.value}) was given to its receiver and was never on "
+                    f"the disk of {node.name}",
+                    messages=(message.number,),
+                )
+            if message.consumed >= message.arrivals and not message.certain:
                 # It was handed to a reader that waited, and never lay in the queue.
                 self._arrives(message, node, path, durable=False)
             self._consume(message)
