@@ -9,7 +9,7 @@ from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.ledger import Ledger
-from openmsmq.manager.outgoing import IN_TRANSIT, OutgoingQueue, OutgoingQueues, is_transactional
+from openmsmq.manager.outgoing import IN_TRANSIT, OutgoingQueue, OutgoingQueues
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.manager.traces import departure_report
 from openmsmq.model.clock import Instant
@@ -29,7 +29,8 @@ DISPATCH_BYTES: Final = 4 * 1024 * 1024
 _KIND: Final = FACTS_BYTES + 62
 _TRANSACTIONAL: Final = user.TRANSACTION >> 16
 _SOURCE: Final = slice(FACTS_BYTES + 16, FACTS_BYTES + 32)
-_JOURNAL_BYTE: Final = 61
+_JOURNAL: Final = FACTS_BYTES + 61
+_DEADLINE: Final = slice(4, 8)
 _JOURNAL_ON_FAILURE: Final = user.JOURNAL_ON_FAILURE >> 8
 
 Transit: TypeAlias = tuple[OutgoingQueue, int, bytes]
@@ -63,33 +64,45 @@ class Departures:
         if not rows:
             return False
         rows = self._without_expired(outgoing, rows, now)
-        tokens: list[Token] = []
-        packets: list[bytes] = []
-        taken: list[Row] = []
-        blocked = False
-        for row in rows:
-            packet = row[1][FACTS_BYTES:]
-            transactional = is_transactional(packet)
-            own = packet[16:32] == self._counters.identifier
-            if own and packet[_JOURNAL_BYTE] & _JOURNAL_ON_FAILURE:
-                packet = without_extensions(packet)
-            if own and transactional:
-                placed = None
-                if not outgoing.leaving_count:
-                    placed = self._in_sequence(outgoing, row, packet, now)
-                if placed is None:
-                    blocked = True
-                    break
-                packet = placed
-                outgoing.in_flight.add(row[0])
-            taken.append(row)
-            tokens.append((outgoing, row[0], row[1]))
-            packets.append(packet)
+        packets = self._plain_packets(rows)
+        taken = rows
+        if packets is None:
+            packets = self._ready_packets(outgoing, rows, now)
+            taken = rows[: len(packets)]
         if taken:
             queue.hold(taken, IN_TRANSIT)
+            tokens: list[Token] = [(outgoing, lookup_id, value) for lookup_id, value in taken]
             session.send(tokens, packets, now)
             self._trace(packets, session.address, now)
-        return not blocked and session.state is SessionState.OPEN
+        return len(taken) == len(rows) and session.state is SessionState.OPEN
+
+    @staticmethod
+    def _plain_packets(rows: list[Row]) -> list[bytes] | None:
+        """Give packets that leave as they are stored; None if one of them may not."""
+        for _, value in rows:
+            if value[_KIND] & _TRANSACTIONAL or value[_JOURNAL] & _JOURNAL_ON_FAILURE:
+                return None
+        return [value[FACTS_BYTES:] for _, value in rows]
+
+    def _ready_packets(self, outgoing: OutgoingQueue, rows: list[Row], now: Instant) -> list[bytes]:
+        """Give packets as they are to leave, up to the first that has to wait."""
+        packets: list[bytes] = []
+        identifier = self._counters.identifier
+        for row in rows:
+            packet = row[1][FACTS_BYTES:]
+            if packet[16:32] == identifier:
+                if row[1][_JOURNAL] & _JOURNAL_ON_FAILURE:
+                    packet = without_extensions(packet)
+                if row[1][_KIND] & _TRANSACTIONAL:
+                    placed = None
+                    if not outgoing.leaving_count:
+                        placed = self._in_sequence(outgoing, row, packet, now)
+                    if placed is None:
+                        return packets
+                    packet = placed
+                    outgoing.in_flight.add(row[0])
+            packets.append(packet)
+        return packets
 
     def _trace(self, packets: list[bytes], address: str, now: Instant) -> None:
         """Report traced messages that left, if reports are wanted here."""
@@ -102,9 +115,10 @@ class Departures:
 
     def _without_expired(self, outgoing: OutgoingQueue, rows: list[Row], now: Instant) -> list[Row]:
         """Take out messages that are too late; not every deadline is noted for the clock."""
-        expired = [row for row in rows if records.deadline_of(row[1]) <= now.unix_s]
-        if not expired:
+        deadlines = {value[_DEADLINE] for _, value in rows}
+        if all(int.from_bytes(deadline, "little") > now.unix_s for deadline in deadlines):
             return rows
+        expired = [row for row in rows if records.deadline_of(row[1]) <= now.unix_s]
         self._housekeeping.end_overdue(outgoing.queue, expired, now)
         gone = set(map(itemgetter(0), expired))
         return [row for row in rows if row[0] not in gone]
