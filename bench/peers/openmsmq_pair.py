@@ -84,7 +84,7 @@ def prepare(address: str, job: Job) -> None:
 def produce(address: str, job: Job, gate: Gate) -> list[float]:
     """Send the messages of a job to the other queue manager."""
     if job.per_transaction:
-        asyncio.run(_produce_transactions(address.split(",")[0], job, gate))
+        single.run_loop(_produce_transactions(address.split(",")[0], job, gate))
         return []
     with openmsmq.connect(address.split(",")[0]) as manager:
         queue = manager.queue(f"DIRECT=TCP:{TARGET}\\private$\\{job.queue}")
@@ -113,7 +113,7 @@ def consume(address: str, job: Job, gate: Gate) -> list[float]:
     target = address.split(",")[1]
     if not job.per_transaction:
         return single.consume(target, job, gate)
-    asyncio.run(_consume_transactions(target, job, gate))
+    single.run_loop(_consume_transactions(target, job, gate))
     return []
 
 

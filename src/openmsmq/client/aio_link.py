@@ -9,7 +9,7 @@ import asyncio
 import select
 import ssl
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from openmsmq.api.messages import AnyReply, AnyRequest, Welcome
 from openmsmq.client.engine import ClientEngine, EngineState, Keeper
@@ -97,9 +97,9 @@ class AsyncLink(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport and greet the queue manager."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.write(self._engine.data_to_send())
+        # Other loops than asyncio's have transports of their own, which are no subclasses.
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.write(self._engine.data_to_send())
 
     def data_received(self, data: bytes) -> None:
         """Take bytes and wake the tasks that they answer."""

@@ -24,14 +24,22 @@ Undo = Callable[[MsmqError], None]
 class Turn:
     """One batch and its consequences."""
 
-    __slots__ = ("batch", "done", "last_words", "touched", "undo")
+    __slots__ = ("batch", "done", "done_last", "last_words", "touched", "undo")
 
     def __init__(self) -> None:
         self.batch = Batch([], [], [])
         self.done: list[Callable[[], None]] = []
+        self.done_last: list[Callable[[], None]] = []
         self.undo: list[Undo] = []
         self.touched: set[LocalQueue] = set()
         self.last_words: list[Callable[[], None]] = []
+
+    def follow(self) -> None:
+        """Let everything happen that waited for the batch."""
+        for action in self.done:
+            action()
+        for action in self.done_last:
+            action()
 
 
 class Ledger:
@@ -74,10 +82,13 @@ class Ledger:
         """Do something at the end of the turn, before its batch is closed."""
         self._turn.last_words.append(action)
 
-    def when_done(self, action: Callable[[], None], undo: Undo) -> None:
+    def when_done(
+        self, action: Callable[[], None], undo: Undo, *, after_others: bool = False
+    ) -> None:
         """Do something once the turn is durable, or undo what was assumed when it fails."""
-        self._turn.done.append(action)
-        self._turn.undo.append(undo)
+        turn = self._turn
+        (turn.done_last if after_others else turn.done).append(action)
+        turn.undo.append(undo)
 
     def seal(self) -> Persist | None:
         """Close the turn; give what must be persisted, or None when its consequences may follow.
@@ -91,10 +102,9 @@ class Ledger:
         while turn.last_words:
             turn.last_words.pop()()
         if not turn.batch:
-            if turn.done:
+            if turn.done or turn.done_last:
                 self._turn = Turn()
-                for action in turn.done:
-                    action()
+                turn.follow()
             return None
         self._turn = Turn()
         for queue in sorted(turn.touched, key=lambda touched: touched.id):
@@ -107,12 +117,11 @@ class Ledger:
     @property
     def idle(self) -> bool:
         """Whether nothing waits to be sealed."""
-        return not self._turn.batch and not self._turn.done
+        return not (self._turn.batch or self._turn.done or self._turn.done_last)
 
     def settle(self, ticket: int) -> None:
         """The batch is durable: let everything follow."""
-        for action in self._under_way.pop(ticket).done:
-            action()
+        self._under_way.pop(ticket).follow()
 
     def revoke(self, ticket: int, error: MsmqError) -> None:
         """The batch was refused: undo it and what was built on it, last first."""

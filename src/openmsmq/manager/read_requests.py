@@ -340,8 +340,11 @@ class ReadRequests:
                 read.ended = False
                 self._wait(read)
 
+        # Senders hear first: they prepare their next message while readers are still being woken.
         self._ledger.when_done(
-            lambda: self._replies.answer(read.connection, read.call, reply), wait_again
+            lambda: self._replies.answer(read.connection, read.call, reply),
+            wait_again,
+            after_others=True,
         )
 
     def cancel(self, state: Connection, call: int, request: api.Cancel, _: Instant) -> None:
