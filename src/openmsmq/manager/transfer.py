@@ -198,8 +198,6 @@ class Transfer:
 
     def next_wake_ms(self, now: Instant) -> int | None:
         """When `wake` has something to do."""
-        if self._is_untouched:
-            return None
         due = [
             self._timers.next_ms,
             self._streams.timers.next_ms,
@@ -209,13 +207,6 @@ class Transfer:
             self._refused_until_ms if self._delivery.ready else None,
         ]
         return min((moment for moment in due if moment is not None), default=None)
-
-    @property
-    def _is_untouched(self) -> bool:
-        """Whether nothing was ever sent to others or came from them since the start."""
-        return not (self._peers or len(self._outgoing) or len(self._history.filter)) and (
-            self._streams.timers.next_ms is None
-        )
 
     # Inputs from operators.
 
