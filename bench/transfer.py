@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import statistics
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,7 @@ SCENARIOS: Final = [
 
 FLAT_BAR: Final = 0.8
 SHORT_COUNT: Final = 1_000
+SHORT_RUNS: Final = 11
 IDLE_S: Final = 5.0
 IDLE_CPU_BAR: Final = 1.0
 IDLE_MEMORY_BAR: Final = 80.0
@@ -70,11 +72,13 @@ def run_long(effort: Effort) -> Iterator[Figure]:
     """Cost of a message when a thousand and when a million are sent to another computer."""
     long_count = max(10 * SHORT_COUNT, round(1_000_000 * effort.rounds / Effort().rounds))
     with disk_directory() as directory, openmsmq_pair.serve(directory) as (pair, _):
-        short = [_rate(pair, f"short-{number}", SHORT_COUNT) for number in range(10)]
+        short = [_rate(pair, f"short-{number}", SHORT_COUNT) for number in range(SHORT_RUNS)]
         long = _rate(pair, "long", long_count)
         name = f"recoverable, {long_count:,} by {SHORT_COUNT:,}"
-        yield Figure(name, long / max(short), "times", bar=FLAT_BAR, at_least=True)
-        yield Figure(f"  {SHORT_COUNT:,} messages, best of 10", max(short), "messages/s")
+        # A thousand messages take a blink: one run says little, and the best one too much.
+        usual = statistics.median(short)
+        yield Figure(name, long / usual, "times", bar=FLAT_BAR, at_least=True)
+        yield Figure(f"  {SHORT_COUNT:,} messages, median of {len(short)}", usual, "messages/s")
         yield Figure(f"  {long_count:,} messages", long, "messages/s")
 
 
