@@ -235,8 +235,7 @@ class Journal:
         sequence = self.last_sequence + 1
         header = seal(sequence, payload, self._salt)
         try:
-            self._files.write(segment.file, [header, payload], self._offset)
-            self._files.sync(segment.file)
+            self._files.write_through(segment.file, [header, payload], self._offset)
         except OSError as error:
             failure = disk_error(error, "write the journal", segment.path)
             if error.errno in FULL:

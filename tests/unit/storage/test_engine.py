@@ -44,6 +44,10 @@ class FailingFiles(FileOps):
         self.step("write")
         super().write(file, parts, offset)
 
+    def write_through(self, file: int, parts: Sequence[bytes], offset: int) -> None:
+        self.write(file, parts, offset)
+        self.sync(file)
+
     def sync(self, file: int) -> None:
         self.step("sync")
         super().sync(file)

@@ -4,7 +4,7 @@ import contextlib
 import errno
 import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -80,3 +80,47 @@ def test_an_error_says_what_where_and_what_to_do(
     assert "write the journal" in str(error)
     assert "some/store" in str(error)
     assert advice in str(error)
+
+
+def test_a_write_through_leaves_what_a_write_and_a_sync_leave(tmp_path: Path) -> None:
+    files = FileOps()
+    file = files.open(tmp_path / "file", create=True)
+    files.write_through(file, [b"one", b"two"], 4)
+    assert files.read(file, 20, 0) == b"\0\0\0\0onetwo"
+    files.close(file)
+
+
+@pytest.mark.parametrize("code", [errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS])
+def test_where_a_write_cannot_sync_it_is_followed_by_a_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    write = os.pwritev
+    synced: list[int] = []
+
+    def refuse(file: int, parts: Sequence[bytes], offset: int, flags: int = 0) -> int:
+        if flags:
+            raise OSError(code, os.strerror(code))
+        return write(file, parts, offset)
+
+    monkeypatch.setattr(os, "pwritev", refuse)
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    files = FileOps()
+    file = files.open(tmp_path / "file", create=True)
+    files.write_through(file, [b"one", b"two"], 0)
+    assert files.read(file, 20, 0) == b"onetwo"
+    assert synced == [file]
+    files.close(file)
+
+
+def test_a_disk_that_fails_to_write_through_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    files = FileOps()
+    file = files.open(tmp_path / "file", create=True)
+    monkeypatch.setattr(os, "pwritev", fail)
+    with pytest.raises(OSError, match="Input/output"):
+        files.write_through(file, [b"one"], 0)
+    files.close(file)
