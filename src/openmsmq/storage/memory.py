@@ -90,5 +90,5 @@ class MemoryStore:
                 self._index.add(key)
             volatile[key] = value
         for key in batch.forgotten:
-            if volatile.pop(key, None) is not None and key not in durable:
+            if volatile.pop(key, None) is not None:
                 self._index.remove(key)

@@ -62,15 +62,11 @@ class Memtable:
             self.volatile[key] = value
 
     def forget(self, keys: Iterable[bytes]) -> None:
-        """Drop volatile values; durable ones of the same keys come into sight again."""
-        volatile, active, sealed = self.volatile, self.active, self.sealed
+        """Drop volatile values of keys that have no durable one."""
+        volatile, index = self.volatile, self._index
         for key in keys:
-            if (
-                volatile.pop(key, None) is not None
-                and active.get(key) is None
-                and sealed.get(key) is None
-            ):
-                self._index.remove(key)
+            if volatile.pop(key, None) is not None:
+                index.remove(key)
 
     def changed(self, key: bytes) -> bool:
         """Whether a durable change of the key is here."""

@@ -9,7 +9,7 @@ The queue manager decides what is stored and under which keys; a store only prom
 A key has 1 to 511 bytes and lives in one of two places: durable, or volatile (in memory only, gone
 at the next start). Readers see one ordered map of both: a volatile value hides a durable one, and
 a deletion removes both. Within a batch, `changes` are applied before `volatile`, and
-`forgotten` last: it drops volatile values only.
+`forgotten` last: it drops keys that have a volatile value and no durable one.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Batch(msgspec.Struct):
     volatile: list[tuple[bytes, bytes]] = []
     """To be kept in memory only; deleted like any other key through `changes`."""
     forgotten: list[bytes] = []
-    """Keys whose value in memory is dropped, last of all; what is on disk stays as it is. It costs
-    less than a deletion, which has to look for the key on the disk."""
+    """Keys that live in memory only and are dropped, last of all. It costs less than a deletion,
+    which has to look for the key on the disk; a key that has a durable value must be deleted."""
 
     def __bool__(self) -> bool:
         return bool(self.changes or self.volatile or self.forgotten)
