@@ -41,10 +41,18 @@ def start(directory: Path) -> Iterator[str]:
 @contextlib.contextmanager
 def serve(directory: Path) -> Iterator[tuple[str, int]]:
     """Run a queue manager with its data below a directory; gives its address and process id."""
-    log = directory / "openmsmq.log"
+    with launch(directory / "openmsmq", "BENCH", ["--no-transfer"]) as started:
+        yield started
+
+
+@contextlib.contextmanager
+def launch(home: Path, name: str, options: list[str]) -> Iterator[tuple[str, int]]:
+    """Run `openmsmq serve`; gives its address and process id once it is ready."""
+    home.mkdir(exist_ok=True)
+    log = home / "serve.log"
     log.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "openmsmq.cli.app", "serve", "--name=BENCH", "--no-transfer"]
-    command += ["--data", str(directory / "openmsmq"), "--api-port", "0", "--api-socket", "none"]
+    command = [sys.executable, "-m", "openmsmq.cli.app", "serve", f"--name={name}", *options]
+    command += ["--data", str(home / "data"), "--api-port", "0", "--api-socket", "none"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with child(command, log, environment) as process:
         wait_until(lambda: _READY.search(log.read_bytes()) is not None, process, log, _START_S)

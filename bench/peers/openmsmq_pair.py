@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import re
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -15,7 +12,7 @@ import openmsmq
 import openmsmq.aio
 from bench.peers import openmsmq as single
 from bench.peers.pair import BODY, Gate, Job
-from bench.peers.process import child, free_port, wait_until
+from bench.peers.process import free_port
 
 NAME: Final = "OpenMSMQ, two queue managers"
 SOURCE: Final = "127.0.0.2"
@@ -23,9 +20,6 @@ TARGET: Final = "127.0.0.3"
 
 TRANSACTIONS_UNDER_WAY: Final = 4
 """How many transactions an application has open at a time; peers have as many sends under way."""
-
-_START_S: Final = 30.0
-_READY: Final = re.compile(rb"^ready .*\baddress=(\S+)", re.MULTILINE)
 
 
 def missing() -> str | None:
@@ -62,17 +56,9 @@ def _serve(
     config = home / "openmsmq.toml"
     # Other ports than MSMQ's, so that a queue manager that runs already is left alone.
     config.write_text(f"[parameters]\nMsmqIpPort = {session_port}\nEnablePingService = false\n")
-    log = home / "serve.log"
-    log.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "openmsmq.cli.app", "serve", f"--name={name}"]
-    command += ["--address", address, "--config", str(config), "--data", str(home / "data")]
-    command += ["--api-port", "0", "--api-socket", "none"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with child(command, log, environment) as process:
-        wait_until(lambda: _READY.search(log.read_bytes()) is not None, process, log, _START_S)
-        found = _READY.search(log.read_bytes())
-        assert found is not None
-        yield found[1].decode(), process.pid
+    options = ["--address", address, "--config", str(config)]
+    with single.launch(home, name, options) as started:
+        yield started
 
 
 def prepare(address: str, job: Job) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import random
 import threading
 from enum import Enum
@@ -94,7 +95,7 @@ class Books:
         assert not surplus, f"recoverable messages that were not sent: {surplus}"
 
 
-class Application(threading.Thread):
+class Application(threading.Thread, abc.ABC):
     """Works with one queue manager, through all its crashes, until it is done."""
 
     def __init__(self, computer: Computer, books: Books, stop: threading.Event, seed: int) -> None:
@@ -116,8 +117,9 @@ class Application(threading.Thread):
             self.problem = problem
             self.stop.set()
 
+    @abc.abstractmethod
     def work(self, manager: QueueManager) -> None:
-        raise NotImplementedError
+        """What it does while it is connected."""
 
 
 class Sender(Application):

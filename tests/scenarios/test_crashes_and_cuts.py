@@ -7,10 +7,7 @@ import pytest
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.sim.facts import Kind
-from openmsmq.sim.world import transfer_exists
 from tests.scenarios.stage import Stage, acknowledged
-
-pytestmark = pytest.mark.skipif(not transfer_exists(), reason="messages do not leave their node")
 
 CERTAIN = pytest.mark.parametrize("kind", [Kind.RECOVERABLE, Kind.TRANSACTIONAL])
 

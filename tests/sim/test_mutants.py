@@ -9,13 +9,10 @@ import os
 
 import pytest
 
-from openmsmq.sim.world import transfer_exists
 from tests.sim.mutants import MUTANTS, Mutant, applied, caught
 
 ALL = os.environ.get("OPENMSMQ_MUTANTS") == "all"
 QUICK_SEEDS = 60
-
-pytestmark = pytest.mark.skipif(not transfer_exists(), reason="most mutants are of the transfer")
 
 
 def quick(mutant: Mutant) -> bool:

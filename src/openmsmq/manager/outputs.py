@@ -48,7 +48,7 @@ class SendBytes(msgspec.Struct, frozen=True):
 class Disconnect(msgspec.Struct, frozen=True):
     """Close the connection of a session once everything given before is written.
 
-    Nothing is heard of this session any more.
+    The driver tells nothing of the session any more.
     """
 
     session: int

@@ -68,7 +68,7 @@ __all__ = [
 class Session:
     """One transport connection between two queue managers. [MQQB 3.1.1.3.1]
 
-    Whatever the peer does wrong ends this session and nothing else.
+    Whatever the peer does wrong ends its session and nothing else.
     """
 
     def __init__(

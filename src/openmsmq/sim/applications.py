@@ -7,6 +7,7 @@ begins a new script once the node is back.
 
 from __future__ import annotations
 
+import abc
 import random
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -48,7 +49,7 @@ Script: TypeAlias = Generator[Ask | int, Any, None]
 """Yields calls, and pauses in milliseconds."""
 
 
-class Application:
+class Application(abc.ABC):
     """Something that is connected to a node and makes one call after the other."""
 
     def __init__(self, world: World, node: Node, name: str) -> None:
@@ -73,12 +74,9 @@ class Application:
         """Whether it is connected just now."""
         return self._connection is not None
 
+    @abc.abstractmethod
     def script(self) -> Script:
         """What it does; begins again after each loss of the connection."""
-        raise NotImplementedError
-
-    def hurry(self) -> None:
-        """Make no more pauses."""
 
     # Connection.
 

@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 
 from openmsmq.manager.config import ManagerConfig
-from openmsmq.manager.manager import QueueManager
 from openmsmq.model.identity import Guid
 from openmsmq.sim import endings
 from openmsmq.sim.applications import Application, Drain, Founder
@@ -47,7 +46,7 @@ class World:
         self.calm = True
         """Whether nothing goes wrong just now."""
         self.calm_from_ms = 0
-        self.remote_share = plan.remote_share if transfer_exists() else 0.0
+        self.remote_share = plan.remote_share
         self.applications: list[Application] = []
         self.nodes: list[Node] = []
         self._add_nodes()
@@ -57,15 +56,14 @@ class World:
         for index, habits in enumerate(self.plan.nodes):
             address = _address(index)
             config = ManagerConfig(name=NAMES[index], addresses=(address,))
-            if transfer_exists():
-                hops = {
-                    str(identifier): tuple(map(_address, self._next_hops(index, other)))
-                    for other, identifier in enumerate(identifiers)
-                    if other != index
-                }
-                config = msgspec.structs.replace(
-                    config, transfer=msgspec.structs.replace(self.plan.transfer, next_hops=hops)
-                )
+            hops = {
+                str(identifier): tuple(map(_address, self._next_hops(index, other)))
+                for other, identifier in enumerate(identifiers)
+                if other != index
+            }
+            config = msgspec.structs.replace(
+                config, transfer=msgspec.structs.replace(self.plan.transfer, next_hops=hops)
+            )
             node = Node(self, index, config, identifiers[index], address, habits)
             self.nodes.append(node)
             self.network.join(node)
@@ -108,7 +106,8 @@ class World:
             node.power_left = None
         limit_ms = self.timeline.now_ms + CALM_MAX_MS
         for worker in self.applications:
-            worker.hurry()
+            if isinstance(worker, Worker):
+                worker.hurry()
         self.run_while(lambda: not self._all_done(), limit_ms)
         self._settle(limit_ms, received=False)
         self.trace.note(-1, "phase", "all that is left is received")
@@ -183,8 +182,3 @@ class World:
 
 def _address(index: int) -> str:
     return f"10.0.0.{index + 1}"
-
-
-def transfer_exists() -> bool:
-    """Whether queue managers send messages to each other."""
-    return hasattr(QueueManager, "session_data")

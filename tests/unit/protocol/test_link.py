@@ -578,10 +578,10 @@ def observed_transitions(
 ) -> Iterator[tuple[LinkState, LinkInput, LinkState]]:
     """Walk through everything that can happen to a link, and give each step."""
     # Without a pause the time can stand still, and the situations are finitely many.
-    todo = [link_to(*hosts, ping=ping, retry_connect_ms=0, hosts={"delta": ()})]
+    unexplored = [link_to(*hosts, ping=ping, retry_connect_ms=0, hosts={"delta": ()})]
     seen = set()
-    while todo:
-        start = todo.pop()
+    while unexplored:
+        start = unexplored.pop()
         for given_input in LinkInput:
             for choice in range(CHOICES.get(given_input, 1)):
                 link = copy.deepcopy(start)
@@ -593,7 +593,7 @@ def observed_transitions(
                 situation = repr({k: v for k, v in vars(link).items() if k not in NO_MATTER})
                 if situation not in seen:
                     seen.add(situation)
-                    todo.append(link)
+                    unexplored.append(link)
 
 
 def test_every_transition_of_the_table_can_happen_and_no_other() -> None:
