@@ -21,6 +21,8 @@ from openmsmq.runtime.service import loop_factory
 NAME: Final = "OpenMSMQ"
 BATCH_COUNT: Final = 256
 READS_UNDER_WAY: Final = 3
+SINGLE_READS_COUNT: Final = 32
+"""Reads of one message each that are asked for together, as a peer's prefetch does."""
 
 _START_S: Final = 30.0
 _READY: Final = re.compile(rb"^ready .*\baddress=(\S+)", re.MULTILINE)
@@ -103,15 +105,28 @@ def run_loop(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _consume(address: str, job: Job, gate: Gate) -> None:
-    at_once = 1 if job.one_by_one or job.per_second else BATCH_COUNT
+    take = _take_singly if job.one_by_one or job.per_second else _take_batches
     async with openmsmq.aio.connect(address) as manager:
         queue = manager.queue(f"private$\\{job.queue}")
-        await _take(queue, job.warm_up, at_once)
+        await take(queue, job.warm_up)
         gate.wait()
-        await _take(queue, job.count, at_once)
+        await take(queue, job.count)
 
 
-async def _take(queue: AsyncQueue, count: int, at_once: int) -> None:
+async def _take_singly(queue: AsyncQueue, count: int) -> None:
+    """Receive one message per call; one half of the calls waits while the other is answered."""
+
+    async def read(numbers: Iterator[range]) -> None:
+        for group in numbers:
+            for message in await asyncio.gather(*(queue.receive() for _ in group)):
+                _look(message.body_bytes)
+
+    steps = range(0, count, SINGLE_READS_COUNT)
+    groups = iter([range(first, min(first + SINGLE_READS_COUNT, count)) for first in steps])
+    await asyncio.gather(read(groups), read(groups))
+
+
+async def _take_batches(queue: AsyncQueue, count: int) -> None:
     """Receive with several calls under way; the last ones ask for what is left."""
     left = count
     asked = 0
@@ -119,7 +134,7 @@ async def _take(queue: AsyncQueue, count: int, at_once: int) -> None:
     async def read() -> None:
         nonlocal left, asked
         while left - asked > 0:
-            wanted = min(at_once, left - asked)
+            wanted = min(BATCH_COUNT, left - asked)
             asked += wanted
             messages = await queue.receive_many(wanted)
             asked -= wanted

@@ -8,10 +8,11 @@ manager may hold up, keeps nobody from reading.
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from time import monotonic  # noqa: TID251 -- the client is no part of the deterministic core
 from typing import Final
 
@@ -24,7 +25,8 @@ from openmsmq.client.tls import TlsChannel
 from openmsmq.model.errors import ServiceNotAvailable
 
 _READ_BYTES: Final = 1 << 18
-_LONG_S: Final = 3600.0
+_READ_STEP_S: Final = 1.0
+"""How long one read of the socket lasts at most; nearly all have the same limit, set once."""
 _CLOSED: Final = "the queue manager closed the connection"
 
 
@@ -45,6 +47,9 @@ class Link:
         self._writer = _connect(settings)
         # Both ends have time limits of their own: reading and writing go on at the same time.
         self._reader = self._writer.dup()
+        self._read_step_s = 0.0
+        self._glance = select.poll()
+        self._glance.register(self._reader, select.POLLIN)
         try:
             self.welcome = self._greet(context)
         except BaseException:
@@ -159,35 +164,34 @@ class Link:
 
     def _read_or_wait(self, deadline: float | None) -> None:
         """Read once, or wait until the one who reads has news. Holds the lock before and after."""
-        remaining = _LONG_S if deadline is None else deadline - monotonic()
-        if remaining <= 0:
-            self._fail(f"{self._settings.address} did not answer in time")
-            return
+        step_s = _READ_STEP_S
+        if deadline is not None:
+            remaining = deadline - monotonic()
+            if remaining <= 0:
+                self._fail(f"{self._settings.address} did not answer in time")
+                return
+            step_s = min(step_s, remaining)
         if self._reading:
-            self._changed.wait(remaining)
+            self._changed.wait(step_s)
             return
         data: bytes | None = None
         problem = _CLOSED
-        with self._reading_alone():
-            try:
-                self._reader.settimeout(min(remaining, _LONG_S))
-                data = self._reader.recv(_READ_BYTES)
-            except TimeoutError:
-                return
-            except OSError as error:
-                problem = f"reading from {self._settings.address} failed: {error}"
-        self._take(data, problem)
-
-    @contextlib.contextmanager
-    def _reading_alone(self) -> Iterator[None]:
         self._reading = True
         self._changed.release()
         try:
-            yield
+            if step_s != self._read_step_s:
+                self._reader.settimeout(step_s)
+                self._read_step_s = step_s
+            data = self._reader.recv(_READ_BYTES)
+        except TimeoutError:
+            return
+        except OSError as error:
+            problem = f"reading from {self._settings.address} failed: {error}"
         finally:
             self._changed.acquire()
             self._reading = False
             self._changed.notify_all()
+        self._take(data, problem)
 
     def _take(self, data: bytes | None, problem: str) -> None:
         if not data:
@@ -203,10 +207,8 @@ class Link:
 
     def _look_for_end(self) -> None:
         try:
-            self._reader.settimeout(0)
-            self._take(self._reader.recv(_READ_BYTES), _CLOSED)
-        except (BlockingIOError, InterruptedError):
-            pass
+            if self._glance.poll(0):
+                self._take(self._reader.recv(_READ_BYTES), _CLOSED)
         except OSError as error:
             self._fail(f"{self._settings.address} is gone: {error}")
 

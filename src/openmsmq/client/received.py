@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Final
 
 from openmsmq.api.messages import Entry
 from openmsmq.client.formatters.base import Formatter, FormatterError
@@ -24,9 +25,11 @@ from openmsmq.wire.headers.queue_names import (
     QueueName,
     SameAsAdmin,
 )
-from openmsmq.wire.headers.user import SECURITY, UserHeader
-from openmsmq.wire.outline import outline
+from openmsmq.wire.headers.user import UserHeader
+from openmsmq.wire.outline import BodyFinder
 from openmsmq.wire.packets import UserMessage
+
+_BODIES: Final = BodyFinder()
 
 
 class ReceivedMessage:
@@ -144,11 +147,10 @@ class ReceivedMessage:
         """
         packet = self._entry.packet
         if self._packet is None:
-            found = outline(packet)
-            if not found.flags & SECURITY:
-                body_type, size = message_properties.body_facts(packet, found.properties_offset)
-                end = min(found.body_end, found.body_start + size)
-                return body_type, packet[found.body_start : end]
+            found = _BODIES.find(packet)
+            if found is not None:
+                body_type, start, end = found
+                return body_type, packet[start:end]
         properties = self._properties
         body = None if self.is_encrypted else properties.body[: properties.body_size]
         return properties.body_type, body

@@ -12,8 +12,8 @@ from openmsmq.model.names import SystemQueue
 from openmsmq.wire.extensions import dead_letter_path_of
 from openmsmq.wire.headers import user
 
-_SOURCE: Final = slice(16, 32)
-_FLAGS: Final = slice(60, 64)
+_SOURCE: Final = 16
+_FLAGS: Final = 60
 
 
 def dead_letter_queue(table: QueueTable, packet: bytes, local: Guid) -> LocalQueue:
@@ -22,8 +22,8 @@ def dead_letter_queue(table: QueueTable, packet: bytes, local: Guid) -> LocalQue
     Its own must be a queue here that takes what the message is, transactional or not. Only who
     sent it here may name one: others would get a way into every queue.
     """
-    transactional = bool(int.from_bytes(packet[_FLAGS], "little") & user.TRANSACTION)
-    path = dead_letter_path_of(packet) if packet[_SOURCE] == local else ""
+    transactional = bool(int.from_bytes(packet[_FLAGS : _FLAGS + 4], "little") & user.TRANSACTION)
+    path = dead_letter_path_of(packet) if packet[_SOURCE : _SOURCE + 16] == local else ""
     if path:
         try:
             queue = table.find(path)

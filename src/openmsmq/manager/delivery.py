@@ -58,7 +58,7 @@ class Delivery:
         self._counters = counters
         self._ledger = ledger
         self._deadlines = deadlines
-        self.hand_over: Callable[[LocalQueue, list[Row]], int] = lambda _queue, _rows: 0
+        self.hand_over: Callable[[LocalQueue, list[Row], Instant], int] = lambda *_: 0
         """Gives entries to readers that wait; says how many they took, from the front."""
         self.number: Callable[
             [LocalQueue, list[StagedSend], list[int] | None, Instant], list[StagedSend]

@@ -28,9 +28,9 @@ DISPATCH_BYTES: Final = 4 * 1024 * 1024
 
 _KIND: Final = FACTS_BYTES + 62
 _TRANSACTIONAL: Final = user.TRANSACTION >> 16
-_SOURCE: Final = slice(FACTS_BYTES + 16, FACTS_BYTES + 32)
+_SOURCE: Final = FACTS_BYTES + 16
 _JOURNAL: Final = FACTS_BYTES + 61
-_DEADLINE: Final = slice(4, 8)
+_DEADLINE: Final = 4
 _JOURNAL_ON_FAILURE: Final = user.JOURNAL_ON_FAILURE >> 8
 
 Transit: TypeAlias = tuple[OutgoingQueue, int, bytes]
@@ -115,7 +115,7 @@ class Departures:
 
     def _without_expired(self, outgoing: OutgoingQueue, rows: list[Row], now: Instant) -> list[Row]:
         """Take out messages that are too late; not every deadline is noted for the clock."""
-        deadlines = {value[_DEADLINE] for _, value in rows}
+        deadlines = {value[_DEADLINE : _DEADLINE + 4] for _, value in rows}
         if all(int.from_bytes(deadline, "little") > now.unix_s for deadline in deadlines):
             return rows
         expired = [row for row in rows if records.deadline_of(row[1]) <= now.unix_s]
@@ -156,7 +156,7 @@ class Departures:
         for outgoing, lookup_id, value in tokens:
             if outgoing.queue.held.get(lookup_id) != IN_TRANSIT:
                 continue
-            if value[_KIND] & _TRANSACTIONAL and value[_SOURCE] == own:
+            if value[_KIND] & _TRANSACTIONAL and value[_SOURCE : _SOURCE + 16] == own:
                 outgoing.in_flight.discard(lookup_id)
             else:
                 delivered.setdefault(outgoing, []).append((lookup_id, value))

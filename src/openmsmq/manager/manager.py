@@ -34,6 +34,7 @@ from openmsmq.manager.replies import Replies
 from openmsmq.manager.send_requests import SendRequests
 from openmsmq.manager.sending import Sending
 from openmsmq.manager.staging import Staging
+from openmsmq.manager.timers import earliest
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.manager.transactions import TransactionWork
 from openmsmq.manager.transfer import Transfer
@@ -280,9 +281,8 @@ class QueueManager:
 
     def next_wake_ms(self, now: Instant) -> int | None:
         """When to call `wake`, in ticks; None when nothing is due."""
-        due = [
+        return earliest(
             self._housekeeping.next_run_ms(now),
             self._reads.next_timeout_ms(),
             self.transfer.next_wake_ms(now),
-        ]
-        return min((moment for moment in due if moment is not None), default=None)
+        )

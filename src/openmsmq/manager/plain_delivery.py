@@ -7,7 +7,6 @@ costs a fraction of what `Delivery` does for each.
 from __future__ import annotations
 
 import struct
-from operator import itemgetter
 from typing import Final
 
 from openmsmq.manager import lifetimes
@@ -15,7 +14,7 @@ from openmsmq.manager.counters import Counters
 from openmsmq.manager.deadlines import Deadlines
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.ledger import Ledger
-from openmsmq.manager.queues import LocalQueue
+from openmsmq.manager.queues import LocalQueue, Row
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.limits import INFINITE_S
@@ -31,8 +30,6 @@ _UNUSUAL: Final = (
 
 _STAMP: Final = struct.Struct("<II")
 _FLAGS: Final = 60
-_KEY: Final = itemgetter(0)
-_VALUE: Final = itemgetter(1)
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
 
 
@@ -76,12 +73,11 @@ class PlainDelivery:
             now.unix_s,
             queue.properties.transactional,
         )
-        entry_key, number, join, stamp = records.entry_key, queue.id, b"".join, _STAMP.pack
+        join, stamp = b"".join, _STAMP.pack
         outgoing = queue.role == "outgoing"
         facts, within, is_soon, deadline_s = b"", b"", False, INFINITE_S
         near: list[tuple[int, int]] = []
-        lookup_ids: list[int] = []
-        placed: list[tuple[bytes, bytes]] = []
+        rows: list[Row] = []
         for message_number, packet in zip(numbers, packets, strict=True):
             level = 0 if transactional else packet[2] & base.PRIORITY
             lookup_id = (7 - level) << 56 | arrival
@@ -94,23 +90,16 @@ class PlainDelivery:
                 facts = records.encode_facts(EntryFacts(sent_s, deadline_s))
             if is_soon:
                 near.append((lookup_id, deadline_s))
-            lookup_ids.append(lookup_id)
-            placed.append(
-                (
-                    entry_key(number, lookup_id),
-                    join(
-                        (
-                            facts,
-                            packet[:16],
-                            identifier,
-                            packet[32:52],
-                            stamp(sent_s, message_number),
-                            packet[60:],
-                        )
-                    ),
-                )
+            stamped = (
+                facts,
+                packet[:16],
+                identifier,
+                packet[32:52],
+                stamp(sent_s, message_number),
+                packet[60:],
             )
-        self._put_ready(queue, lookup_ids, placed, express=express)
+            rows.append((lookup_id, join(stamped)))
+        self._put_ready(queue, rows, now, express=express)
         for lookup_id, deadline_s in near:
             self._delivery.note_deadline(queue, lookup_id, deadline_s, express=express)
         if near:
@@ -128,43 +117,34 @@ class PlainDelivery:
         express = not packets[0][_FLAGS] & user.RECOVERABLE
         first = self._counters.take_arrivals(len(packets))
         facts = records.encode_facts(EntryFacts(now.unix_s))
-        entry_key, number = records.entry_key, queue.id
         levels = 0 if queue.properties.transactional else base.PRIORITY
-        lookup_ids = [
-            (7 - (packet[2] & levels)) << 56 | arrival
+        rows = [
+            ((7 - (packet[2] & levels)) << 56 | arrival, facts + packet)
             for arrival, packet in enumerate(packets, first)
         ]
-        placed = [
-            (entry_key(number, lookup_id), facts + packet)
-            for lookup_id, packet in zip(lookup_ids, packets, strict=True)
-        ]
-        self._put_ready(queue, lookup_ids, placed, express=express)
+        self._put_ready(queue, rows, now, express=express)
 
     def _put_ready(
-        self,
-        queue: LocalQueue,
-        lookup_ids: list[int],
-        placed: list[tuple[bytes, bytes]],
-        *,
-        express: bool,
+        self, queue: LocalQueue, rows: list[Row], now: Instant, *, express: bool
     ) -> None:
         """Keep new entries of one kind, or give them to readers that wait."""
         handed = 0
         if queue.waiting and not queue.pending and not queue.properties.journaling:
-            placed.sort(key=_KEY)
-            lookup_ids.sort()
+            rows.sort()
             # They are stored and removed in one batch: sender and reader hear of it after one sync.
-            values = map(_VALUE, placed)
-            handed = self._delivery.hand_over(queue, list(zip(lookup_ids, values, strict=True)))
+            handed = self._delivery.hand_over(queue, rows, now)
         if handed and express:
-            del placed[:handed], lookup_ids[:handed]
+            del rows[:handed]
             handed = 0
+        entry_key, number = records.entry_key, queue.id
+        placed = [(entry_key(number, lookup_id), value) for lookup_id, value in rows]
         self._ledger.put_many(placed, volatile=express)
         for key, _ in placed[:handed]:
             self._ledger.delete(key)
-        if handed < len(placed):
-            size = sum(len(value) for _, value in placed[handed:])
-            self._expect(queue, lookup_ids[handed:], size, express=express)
+        if handed < len(rows):
+            left = rows[handed:] if handed else rows
+            size = sum(len(value) for _, value in left)
+            self._expect(queue, [lookup_id for lookup_id, _ in left], size, express=express)
 
     def _expect(
         self, queue: LocalQueue, lookup_ids: list[int], size: int, *, express: bool

@@ -199,6 +199,8 @@ class LocalQueue:
 
     def front(self, count: int, bytes_max: int) -> list[Row]:
         """Give the first available entries, at least one if there is any."""
+        if not self.stored_count and not self.express_count:
+            return []
         found: list[Row] = []
         size = 0
         start = self.floor

@@ -312,8 +312,9 @@ class ReadRequests:
             else:
                 nothing_left = nothing_left or read.takes_the_front
 
-    def hand_over(self, queue: LocalQueue, rows: list[Row]) -> int:
+    def hand_over(self, queue: LocalQueue, rows: list[Row], now: Instant) -> int:
         """Give messages that are just coming to the reads that wait for any, oldest first."""
+        entry, arrived_s = api.Entry, now.unix_s
         taken = 0
         for read in list(queue.waiting):
             request = read.request
@@ -326,7 +327,10 @@ class ReadRequests:
             mine = within(rows, taken, request.count, request.bytes_max)
             taken += len(mine)
             self.end_read(read, None)
-            self._answer_or_wait(read, _entries(mine))
+            entries = [
+                entry(lookup_id, arrived_s, 0, 0, value[FACTS_BYTES:]) for lookup_id, value in mine
+            ]
+            self._answer_or_wait(read, api.Entries(entries))
             if taken == len(rows):
                 break
         return taken

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 NOTHING: Final[AbstractSet[int]] = frozenset()
 """No message is shown that somebody holds."""
 
-_SOURCE: Final = slice(FACTS_BYTES + 16, FACTS_BYTES + 32)
-_NUMBER: Final = slice(FACTS_BYTES + 56, FACTS_BYTES + 60)
+_SOURCE: Final = FACTS_BYTES + 16
+_NUMBER: Final = FACTS_BYTES + 56
 
 
 class Cursor:
@@ -157,7 +157,7 @@ def _search(request: Find, queue: LocalQueue, shown: AbstractSet[int]) -> Row | 
 
 def _matches(request: Find, value: bytes) -> bool:
     if request.message_id is not None:
-        return value[_SOURCE] + value[_NUMBER] == request.message_id
+        return value[_SOURCE : _SOURCE + 16] + value[_NUMBER : _NUMBER + 4] == request.message_id
     offset = FACTS_BYTES + outline(value[FACTS_BYTES:]).properties_offset + 4
     return value[offset : offset + 20] == request.correlation_id
 
@@ -187,11 +187,10 @@ def _body_size(packet: bytes) -> int:
 
 def within(rows: list[Row], start: int, count: int, bytes_max: int) -> list[Row]:
     """Give the rows from a place on that one read may take: at least one."""
+    taken = rows[start : start + count]
     size = 0
-    taken: list[Row] = []
-    for row in rows[start : start + count]:
-        taken.append(row)
-        size += len(row[1])
+    for place, (_, value) in enumerate(taken, 1):
+        size += len(value)
         if size >= bytes_max:
-            break
+            return taken[:place]
     return taken

@@ -48,6 +48,10 @@ class Sending:
         self._plain = plain
         self._staging = staging
         self._counters = counters
+        self._last_checked: dict[bool, tuple[bytes, Outline | None]] = {
+            False: (b"", None),
+            True: (b"", None),
+        }
 
     def put_new(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> list[int]:
         """Check packets and put them into their queue with this turn; give their numbers."""
@@ -140,15 +144,13 @@ class Sending:
     def _all_checked(self, packets: list[bytes], transactional: bool) -> list[Outline]:
         """Check packets; one with headers and length of the one before needs no second look."""
         found: list[Outline] = []
-        head, size = b"", -1
+        head, checked = self._last_checked[transactional]
         for packet in packets:
-            if len(packet) == size and packet.startswith(head):
-                found.append(found[-1])
-                continue
-            checked = self._checked(packet, transactional)
-            head = packet[: checked.properties_offset + message_properties.FIXED_SIZE]
-            size = len(packet)
+            if checked is None or len(packet) != checked.packet_size or packet[: len(head)] != head:
+                checked = self._checked(packet, transactional)
+                head = packet[: checked.properties_offset + message_properties.FIXED_SIZE]
             found.append(checked)
+        self._last_checked[transactional] = head, checked
         return found
 
     def _checked(self, packet: bytes, transactional: bool) -> Outline:

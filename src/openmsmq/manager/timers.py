@@ -9,6 +9,15 @@ from typing import Generic, TypeVar
 Owner = TypeVar("Owner", bound=Hashable)
 
 
+def earliest(*moments_ms: int | None) -> int | None:
+    """Give the first of several moments; None is never. Every turn of the loop asks for it."""
+    first: int | None = None
+    for moment_ms in moments_ms:
+        if moment_ms is not None and (first is None or moment_ms < first):
+            first = moment_ms
+    return first
+
+
 class Timers(Generic[Owner]):
     """When each owner is due. Setting a time again is cheap: the old one is skipped later."""
 

@@ -22,7 +22,7 @@ from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, 
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import UserMessage, decode, encode
 
-_FLAGS: Final = slice(2, 4)
+_FLAGS: Final = 2
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = (
     *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
@@ -33,7 +33,7 @@ _MONTHS: Final = (
 def is_traced(packet: bytes) -> bool:
     """Whether a packet may want reports: a look at two bits, cheap enough for every message."""
     wanted = base.TRACE | base.DEBUG
-    return int.from_bytes(packet[_FLAGS], "little") & wanted == wanted
+    return int.from_bytes(packet[_FLAGS : _FLAGS + 2], "little") & wanted == wanted
 
 
 def arrival_report(packet: bytes, own: Guid, now: Instant) -> tuple[FormatName, bytes] | None:

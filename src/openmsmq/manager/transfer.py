@@ -24,7 +24,7 @@ from openmsmq.manager.order_acks import OrderAcks
 from openmsmq.manager.outgoing import OutgoingQueue, OutgoingQueues
 from openmsmq.manager.outgoing_sweep import OutgoingSweep
 from openmsmq.manager.outputs import Connect, Disconnect, Output, Resolve, SendBytes, SendDatagram
-from openmsmq.manager.timers import Timers
+from openmsmq.manager.timers import Timers, earliest
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
@@ -198,15 +198,14 @@ class Transfer:
 
     def next_wake_ms(self, now: Instant) -> int | None:
         """When `wake` has something to do."""
-        due = [
+        return earliest(
             self._timers.next_ms,
             self._streams.timers.next_ms,
             self._pings.next_wake_ms,
             self._history.filter.next_wake_ms,
             self._sweep.next_run_ms(now),
             self._refused_until_ms if self._delivery.ready else None,
-        ]
-        return min((moment for moment in due if moment is not None), default=None)
+        )
 
     # Inputs from operators.
 

@@ -51,7 +51,7 @@ from openmsmq.runtime.limits import (
     READ_ANSWER_MAX_COUNT,
 )
 from openmsmq.runtime.logs import Event
-from openmsmq.runtime.peers import may_enter, peer_of
+from openmsmq.runtime.peers import Door, may_enter, peer_of
 
 if TYPE_CHECKING:
     import socket
@@ -68,14 +68,6 @@ _WAITING: Final = frozenset({Receive, Find})
 
 _ALWAYS_TAKEN: Final = frozenset({Cancel, CloseQueue})
 """Requests that make waiting calls fewer."""
-
-
-class Door(msgspec.Struct, frozen=True):
-    """A place where applications come in, and what they have to show there."""
-
-    kind: str
-    token: bytes | None = None
-    group: int | None = None
 
 
 class State(Enum):
@@ -128,7 +120,7 @@ class ApiConnection(asyncio.BufferedProtocol):
         """Take the bytes that have come."""
         if self._state is State.CLOSED:
             return
-        data = bytes(self._server.buffer[:nbytes])
+        data = self._server.buffer[:nbytes]
         try:
             if self._state is State.GREETING:
                 self._check_size(data)
@@ -285,7 +277,7 @@ class ApiConnection(asyncio.BufferedProtocol):
             return None
         return AccessDenied(f"{peer} may not use this socket")
 
-    def _check_size(self, data: bytes) -> None:
+    def _check_size(self, data: memoryview) -> None:
         """Refuse a long first frame before any of it is kept."""
         if len(self._first_bytes) < 4:
             self._first_bytes += data[: 4 - len(self._first_bytes)]

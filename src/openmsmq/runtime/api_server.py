@@ -18,7 +18,8 @@ from typing import Final
 
 from openmsmq.model.errors import InsufficientResources, MsmqError
 from openmsmq.model.identity import Guid
-from openmsmq.runtime.api_connection import ApiConnection, Door
+from openmsmq.runtime.addresses import endpoints_of
+from openmsmq.runtime.api_connection import ApiConnection
 from openmsmq.runtime.config_errors import ConfigError
 from openmsmq.runtime.config_file import ServerConfig
 from openmsmq.runtime.limits import (
@@ -28,6 +29,7 @@ from openmsmq.runtime.limits import (
     STOP_LINGER_MS,
 )
 from openmsmq.runtime.logs import Event, EventLog, RefusalLog
+from openmsmq.runtime.peers import Door
 from openmsmq.runtime.server import Pump
 from openmsmq.runtime.start_errors import StartError, cannot_listen, os_reason
 
@@ -87,7 +89,7 @@ class ApiServer:
                 error, config.address, config.api_port, key="api_port", switch="--no-api-tcp"
             ) from None
         self._listeners.append(listener)
-        self.tcp_endpoints = [listening.getsockname()[:2] for listening in listener.sockets]
+        self.tcp_endpoints = endpoints_of(listener)
         for host, port in self.tcp_endpoints:
             self.log.info(
                 Event.LISTENING,

@@ -1,4 +1,4 @@
-"""Who is at the other end of a Unix socket, and whether that user may come in."""
+"""Who is at the other end of a connection, and whether that user may come in."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ from typing import Final
 import msgspec
 
 _CREDENTIALS: Final = struct.Struct("3i")
+
+
+class Door(msgspec.Struct, frozen=True):
+    """A place where applications come in, and what they have to show there."""
+
+    kind: str
+    token: bytes | None = None
+    group: int | None = None
 
 
 class Peer(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from collections import Counter
 from typing import Final, cast
 
 from openmsmq.model.queue import ConnectionStatus
-from openmsmq.runtime.addresses import Target, source_for, target
+from openmsmq.runtime.addresses import Target, endpoints_of, source_for, target
 from openmsmq.runtime.capture_file import CaptureFile, endpoint
 from openmsmq.runtime.config_file import ServerConfig
 from openmsmq.runtime.limits import (
@@ -190,7 +190,7 @@ class Sessions:
             raise cannot_listen(
                 error, address, port, key="MsmqIpPort", switch="--no-transfer"
             ) from None
-        self.endpoints = [listening.getsockname()[:2] for listening in self._listener.sockets]
+        self.endpoints = endpoints_of(self._listener)
         self._listening.set()
         for host, used in self.endpoints:
             self.log.info(Event.LISTENING, door="sessions", address=host, port=used)
