@@ -189,9 +189,10 @@ class Arrivals:
 
     def _surely_enter(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> bool:
         """Whether packets with the same lifetime are all in time and within all quotas."""
-        return self._is_roomy(queue, sum(map(len, packets))) and not self._has_expired(
-            min(packets, key=_sent_time_s), now
-        )
+        if not self._is_roomy(queue, sum(map(len, packets))):
+            return False
+        moments = {packet[52:56]: packet for packet in packets}
+        return not any(self._has_expired(packet, now) for packet in moments.values())
 
     def _is_roomy(self, queue: LocalQueue, size: int) -> bool:
         """Whether so many more bytes are surely within all quotas."""
@@ -434,7 +435,3 @@ def _leaves_dead_letter(found: Outline, reason: MessageClass) -> bool:
         and bool(found.flags & user.JOURNAL_ON_FAILURE)
         and reason in (MessageClass.NACK_QUEUE_EXCEEDS_QUOTA, MessageClass.NACK_REACH_QUEUE_TIMEOUT)
     )
-
-
-def _sent_time_s(packet: bytes) -> int:
-    return int.from_bytes(packet[52:56], "little")

@@ -159,35 +159,41 @@ class Delivery:
 
         Unless `told`, nobody hears of it: that is for messages which only go on to another place.
         """
-        ledger = self._ledger
+        light, heavy = queue.by_kind(rows)
+        self._take_out(queue, light, express=True)
+        self._take_out(queue, heavy, express=False)
         journal = self._journal_for(queue, reason)
-        express: set[int] = set()
-        delete, forget = ledger.delete, ledger.forget
-        entry_key, number = records.entry_key, queue.id
+        unnoted = _NEVER
         for lookup_id, value in rows:
-            key = entry_key(number, lookup_id)
-            if queue.count_out(lookup_id, len(value) - FACTS_BYTES):
-                express.add(lookup_id)
-                forget(key)
-            else:
-                delete(key)
-            if value[4:8] != _NEVER:
-                self._forget_deadline(queue, lookup_id, value, now)
+            if value[4:8] != unnoted and not self._forget_deadline(queue, lookup_id, value, now):
+                unnoted = value[4:8]
             if journal is not None:
                 self._copy(journal, value[FACTS_BYTES:], now)
             if value[ASKS_OFFSET]:
                 self._heed_wishes(queue, value, reason, now, told=told)
-        if len(express) < len(rows):
-            ledger.touch(queue)
         if told and queue.role == "outgoing":
             self.given_up(queue, rows)
 
         def still_there(_: MsmqError) -> None:
-            for lookup_id, value in rows:
-                queue.count_in(lookup_id, len(value) - FACTS_BYTES, express=lookup_id in express)
-                self.give_back(queue, lookup_id, value)
+            for part, is_light in ((light, True), (heavy, False)):
+                for lookup_id, value in part:
+                    queue.count_in(lookup_id, len(value) - FACTS_BYTES, express=is_light)
+                    self.give_back(queue, lookup_id, value)
 
-        ledger.when_done(lambda: queue.let_go(rows), still_there)
+        self._ledger.when_done(lambda: queue.let_go(rows), still_there)
+
+    def _take_out(self, queue: LocalQueue, rows: list[Row], *, express: bool) -> None:
+        """Remove entries of one kind, and count them out."""
+        if not rows:
+            return
+        if not express:
+            self._ledger.touch(queue)
+        entry_key, number = records.entry_key, queue.id
+        lookup_ids = [lookup_id for lookup_id, _ in rows]
+        size = sum(len(value) for _, value in rows) - FACTS_BYTES * len(rows)
+        queue.count_many_out(lookup_ids, size, express=express)
+        keys = [entry_key(number, lookup_id) for lookup_id in lookup_ids]
+        self._ledger.take_out(keys, volatile=express)
 
     def _heed_wishes(
         self, queue: LocalQueue, value: bytes, reason: MessageClass, now: Instant, *, told: bool
@@ -203,14 +209,16 @@ class Delivery:
 
     def _forget_deadline(
         self, queue: LocalQueue, lookup_id: int, value: bytes, now: Instant
-    ) -> None:
-        """Delete the note of an entry's deadline.
+    ) -> bool:
+        """Delete the note of an entry's deadline; says whether there may be one.
 
         One that was never written need not be deleted, and a forgotten one is found in its time.
         """
         deadline_s = records.deadline_of(value)
-        if queue.role != "outgoing" or is_near(deadline_s, now.unix_s):
-            self._ledger.delete(records.deadline_key(deadline_s, queue.id, lookup_id))
+        if queue.role == "outgoing" and not is_near(deadline_s, now.unix_s):
+            return False
+        self._ledger.delete(records.deadline_key(deadline_s, queue.id, lookup_id))
+        return True
 
     def delivered(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
         """Take out messages that another queue manager has now; the source may want a copy."""

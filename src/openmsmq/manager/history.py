@@ -55,6 +55,14 @@ class History:
         if not self._fresh:
             self._begin()
         fresh, known = self._fresh, self.filter
+        latest = dict.fromkeys(identifiers, recoverable)
+        if (
+            len(latest) == len(identifiers)
+            and not known.has_any(identifiers)
+            and fresh.keys().isdisjoint(identifiers)
+        ):
+            fresh.update(latest)
+            return [True] * len(identifiers)
         new: list[bool] = []
         for identifier in identifiers:
             if identifier in fresh:

@@ -66,13 +66,17 @@ class Ledger:
         """Keep a record in memory only."""
         self._turn.batch.volatile.append((key, value))
 
+    def take_out(self, keys: list[bytes], *, volatile: bool) -> None:
+        """Remove several records that are durable, or in memory only."""
+        batch = self._turn.batch
+        if volatile:
+            batch.forgotten += keys
+        else:
+            batch.changes += [(key, None) for key in keys]
+
     def delete(self, key: bytes) -> None:
         """Remove a record with this turn, wherever it is."""
         self._turn.batch.changes.append((key, None))
-
-    def forget(self, key: bytes) -> None:
-        """Remove a record with this turn that is in memory only."""
-        self._turn.batch.forgotten.append(key)
 
     def touch(self, queue: LocalQueue) -> None:
         """Write the queue's counts with this turn."""

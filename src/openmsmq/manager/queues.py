@@ -175,6 +175,16 @@ class LocalQueue:
             self.stored_count -= len(lookup_ids)
             self.stored_bytes -= size
 
+    def by_kind(self, rows: list[Row]) -> tuple[list[Row], list[Row]]:
+        """Tell express entries from the others."""
+        express = self.express_ids
+        if not express:
+            return [], rows
+        light = [row for row in rows if row[0] in express]
+        if len(light) == len(rows):
+            return light, []
+        return light, [row for row in rows if row[0] not in express]
+
     def restore_counts(self, count: int, size: int) -> None:
         """Take over the counts that the store has."""
         self.totals.bytes += size - self.stored_bytes

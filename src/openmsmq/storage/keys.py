@@ -8,6 +8,7 @@ chunk, and no operation moves more than one chunk.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import Final
 
@@ -51,6 +52,31 @@ class KeyIndex:
             half = len(chunk) // 2
             chunks.insert(position + 1, chunk[half:])
             del chunk[half:]
+
+    def add_all(self, keys: Iterable[bytes]) -> None:
+        """Take in keys that are not there; one behind the other is the usual case."""
+        last: list[bytes] = []
+        prefix = b""
+        for key in keys:
+            if key[:PREFIX_BYTES] == prefix and key > last[-1] and len(last) < CHUNK_MAX_COUNT:
+                last.append(key)
+            else:
+                self.add(key)
+                prefix = key[:PREFIX_BYTES]
+                last = self._groups[prefix][-1]
+
+    def remove_all(self, keys: list[bytes]) -> None:
+        """Drop keys that are there; the first ones of a group are the usual case."""
+        place, count = 0, len(keys)
+        while place < count:
+            chunk = self._groups[keys[place][:PREFIX_BYTES]][0]
+            run = min(len(chunk), count - place)
+            if chunk[:run] == keys[place : place + run]:
+                # The last one goes the long way, which clears an empty chunk away.
+                del chunk[: run - 1]
+                place += run - 1
+            self.remove(keys[place])
+            place += 1
 
     def remove(self, key: bytes) -> None:
         """Drop a key that is there."""

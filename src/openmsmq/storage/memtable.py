@@ -52,21 +52,19 @@ class Memtable:
 
     def apply_volatile(self, records: Iterable[tuple[bytes, bytes]]) -> None:
         """Take over the volatile part of a batch; it hides durable values of the same keys."""
-        for key, value in records:
-            if (
-                key not in self.volatile
-                and self.active.get(key) is None
-                and self.sealed.get(key) is None
-            ):
-                self._index.add(key)
-            self.volatile[key] = value
+        latest = dict(records)
+        volatile, active, sealed = self.volatile, self.active, self.sealed
+        self._index.add_all(
+            key
+            for key in latest
+            if key not in volatile and active.get(key) is None and sealed.get(key) is None
+        )
+        volatile.update(latest)
 
     def forget(self, keys: Iterable[bytes]) -> None:
         """Drop volatile values of keys that have no durable one."""
-        volatile, index = self.volatile, self._index
-        for key in keys:
-            if volatile.pop(key, None) is not None:
-                index.remove(key)
+        pop = self.volatile.pop
+        self._index.remove_all([key for key in keys if pop(key, None) is not None])
 
     def changed(self, key: bytes) -> bool:
         """Whether a durable change of the key is here."""
