@@ -21,6 +21,8 @@ COMPILED = [
     "api/framing.py",
     "manager/*.py",
     "protocol/*.py",
+    "runtime/api_connection.py",
+    "runtime/server.py",
     "storage/keys.py",
     "storage/memtable.py",
 ]
@@ -69,7 +71,15 @@ def main() -> int:
     shutil.copytree(PACKAGE, TARGET / PACKAGE.name, ignore=ignored)
     (TARGET / "mypy.ini").write_text("[mypy]\nstrict = True\n", encoding="utf-8")
     (TARGET / "setup.py").write_text(SETUP.format(modules=modules()), encoding="utf-8")
-    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", "-j", str(os.cpu_count())]
+    command = [
+        sys.executable,
+        "setup.py",
+        "-q",
+        "build_ext",
+        "--inplace",
+        "-j",
+        str(os.cpu_count()),
+    ]
     print(f"compiling {len(modules())} modules, which takes a minute or two", flush=True)
     done = subprocess.run(command, cwd=TARGET, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -21,10 +21,10 @@ from typing import Any, Final, cast
 import msgspec
 
 from bench.peers.pair import BODY, BODY_BYTES, Gate, Job
-from bench.peers.process import HOST, child, wait_until
+from bench.peers.process import child, wait_until
 from openmsmq.client.formatters import find_formatter
 from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder
-from openmsmq.wire import packets
+from openmsmq.wire.outline import BodyFinder
 
 NAME: Final = "the loop without the product"
 BATCH_COUNT: Final = 256
@@ -47,11 +47,13 @@ def missing() -> str | None:
 def start(directory: Path) -> Iterator[str]:
     """Run the server; gives its address."""
     log = directory / "bound.log"
-    command = [sys.executable, "-m", "bench.peers.bound", str(directory / "bound.journal")]
+    address = str(directory / "bound.sock")
+    journal = str(directory / "bound.journal")
+    command = [sys.executable, "-m", "bench.peers.bound", address, journal]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with child(command, log, environment) as server:
         wait_until(lambda: log.read_bytes().endswith(b"\n"), server, log, _START_S)
-        yield log.read_text().strip()
+        yield address
 
 
 def prepare(address: str, job: Job) -> None:
@@ -148,10 +150,11 @@ def _cut(data: bytes) -> tuple[list[bytes], bytes]:
     return frames, data[start:]
 
 
-async def _serve(path: str) -> None:
-    turns = _Turns(path)
-    server = await asyncio.get_running_loop().create_server(lambda: _Client(turns), HOST, 0)
-    print(f"{HOST}:{server.sockets[0].getsockname()[1]}", flush=True)
+async def _serve(address: str, journal: str) -> None:
+    turns = _Turns(journal)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_unix_server(lambda: _Client(turns), address)
+    print("ready", flush=True)
     await server.serve_forever()
 
 
@@ -162,9 +165,8 @@ class _Line:
     """A blocking connection."""
 
     def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(address)
         self._frames: deque[bytes] = deque()
         self._data = b""
         self._call = 0
@@ -190,20 +192,14 @@ def produce(address: str, job: Job, gate: Gate) -> list[float]:
     """Send the messages of a job."""
     line = _Line(address)
     builder = PacketBuilder(f"OS:bench\\private$\\{job.queue}", "BENCH")
-    formatter = find_formatter(None)
+    like = OutgoingMessage(recoverable=job.durable)
+    build = builder.series(like, find_formatter(None), transactional=False)
 
     def send(count: int) -> None:
         under_way = 0
         while count > 0:
             step = min(BATCH_COUNT, count)
-            line.ask(
-                [
-                    builder.build(
-                        OutgoingMessage(body=BODY, recoverable=job.durable), formatter, False
-                    )
-                    for _ in range(step)
-                ]
-            )
+            line.ask([build(BODY) for _ in range(step)])
             count -= step
             under_way += 1
             if under_way == CALLS_UNDER_WAY:
@@ -221,6 +217,7 @@ def produce(address: str, job: Job, gate: Gate) -> list[float]:
 def consume(address: str, job: Job, gate: Gate) -> list[float]:
     """Receive the messages of a job."""
     line = _Line(address)
+    bodies = BodyFinder()
 
     def take(count: int) -> None:
         # Two calls under way: one to read while the server fills the other.
@@ -233,9 +230,9 @@ def consume(address: str, job: Job, gate: Gate) -> list[float]:
             ahead -= 1
             count -= len(found)
             for packet in found:
-                message = packets.decode(packet)
-                assert isinstance(message, packets.UserMessage)
-                assert len(message.properties.body) == BODY_BYTES
+                place = bodies.find(packet)
+                assert place is not None
+                assert len(packet[place[1] : place[2]]) == BODY_BYTES
 
     take(job.warm_up)
     gate.wait()
@@ -244,4 +241,4 @@ def consume(address: str, job: Job, gate: Gate) -> list[float]:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(sys.argv[1]))
+    asyncio.run(_serve(*sys.argv[1:]))

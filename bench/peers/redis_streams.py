@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.peers.pair import BODY, Gate, Job
-from bench.peers.process import HOST, child, free_port, wait_until
+from bench.peers.process import child, wait_until
 
 NAME: Final = "Redis Streams"
 PIPELINE_COUNT: Final = 64
@@ -37,10 +37,10 @@ def start(directory: Path) -> Iterator[str]:
     """Run a server; gives its address."""
     home = directory / "redis"
     home.mkdir()
-    port = free_port()
+    address = str(home / "redis.sock")
     settings = {
-        "bind": HOST,
-        "port": str(port),
+        "port": "0",
+        "unixsocket": address,
         "dir": str(home),
         "appendonly": "yes",
         "appendfsync": "always",
@@ -50,7 +50,6 @@ def start(directory: Path) -> Iterator[str]:
     command = ["redis-server", *(word for key in settings for word in (f"--{key}", settings[key]))]
     log = home / "start.log"
     with child(command, log) as server:
-        address = f"{HOST}:{port}"
         wait_until(lambda: _answers(address), server, log, _START_S)
         yield address
 
@@ -58,8 +57,7 @@ def start(directory: Path) -> Iterator[str]:
 def _client(address: str) -> Any:
     import redis
 
-    host, _, port = address.rpartition(":")
-    return redis.Redis(host, int(port))
+    return redis.Redis(unix_socket_path=address)
 
 
 def _answers(address: str) -> bool:

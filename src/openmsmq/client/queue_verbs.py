@@ -40,10 +40,13 @@ def send(
     The answer comes when the message is as durable as it asks to be. To a transactional queue,
     send in a transaction, or with `SINGLE_MESSAGE`.
     """
-    message = _message(body, options)
     handle = queue.handle(AccessMode.SEND) or (yield from queue.opening(AccessMode.SEND))
     number = number_of(transaction)
-    packet = queue.builder.build(message, queue.formatter, number != 0)
+    builder, formatter = queue.builder, queue.formatter
+    if isinstance(body, OutgoingMessage):
+        packet = builder.build(_message(body, options), formatter, number != 0)
+    else:
+        packet = builder.build_with(body, options, formatter, number != 0)
     reply = yield api.Send(handle, [packet], number)
     if type(reply) is not api.Sent:
         raise failure(reply)
@@ -85,9 +88,7 @@ def send_many(
     return sent
 
 
-def _message(body: object, options: SendOptions) -> OutgoingMessage:
-    if not isinstance(body, OutgoingMessage):
-        return OutgoingMessage(body=body, **options)
+def _message(body: OutgoingMessage, options: SendOptions) -> OutgoingMessage:
     return msgspec.structs.replace(body, **options) if options else body
 
 

@@ -127,8 +127,8 @@ class ApiConnection(asyncio.BufferedProtocol):
             self._reader.feed(data)
             if not self._held:
                 self._take_calls()
-        except ApiError as error:
-            self._break(str(error))
+        except ApiError as nonsense:
+            self._break(str(nonsense))
         except Exception as error:
             self._pump.defect(error)
 
@@ -176,8 +176,8 @@ class ApiConnection(asyncio.BufferedProtocol):
         self._held = False
         try:
             self._take_calls()
-        except ApiError as error:
-            self._break(str(error))
+        except ApiError as nonsense:
+            self._break(str(nonsense))
         except Exception as error:
             self._pump.defect(error)
         else:

@@ -154,7 +154,6 @@ class Pump:
             return
         try:
             self._drain()
-            self._write()
             self._arm_timer()
         except Exception as error:
             self.defect(error)
@@ -179,6 +178,8 @@ class Pump:
                         self._persist(output)
                     case _:
                         self._reach_out(output)
+            # Whoever waits for an answer has it before we look for more to do.
+            self._write()
         self.schedule()
 
     def _reach_out(self, output: Resolve | Connect | Disconnect | SendDatagram) -> None:
@@ -199,9 +200,9 @@ class Pump:
         if failure is None:
             try:
                 self._store.commit(persist.batch)
-            except StoreFull as error:
-                self._note_room(error)
-                failure = InsufficientResources(str(error))
+            except StoreFull as full:
+                self._note_room(full)
+                failure = InsufficientResources(str(full))
             except StoreError as error:
                 failure = self._give_up_store(error)
             else:
