@@ -13,16 +13,21 @@ SEEDS ?= 2000
 FIRST_SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types contracts format conformance bench bench-peers fuzz crash model sim coverage setup java clean
+.PHONY: help demo test check lint types contracts format conformance compiled wheel test-compiled bench bench-peers fuzz crash model mutants sim coverage setup java clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: setup ## Show what works today
 	$(BIN)/python scripts/demo.py $(ARGS)
 
 test: setup ## Run all tests (ARGS="-k name" narrows them)
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-compiled: compiled ## Run the tests of the core and of servers with the compiled core
+	PYTHONPATH=build/compiled $(BIN)/python -m pytest -n $(WORKERS) \
+		-o pythonpath="build/compiled ." tests/contracts tests/property tests/runtime \
+		tests/scenarios tests/transfer tests/unit $(ARGS)
 
 check: lint types contracts test ## Run everything that must pass before a change goes in
 
@@ -43,8 +48,15 @@ format: .venv/.installed ## Format the code and fix what can be fixed
 conformance: .venv/.installed ## Count the statements of the specifications that tests show (ARGS=--sections)
 	$(BIN)/python -m tests.conformance.report $(ARGS)
 
-bench: .venv/.installed ## Measure speed, as ratios within one run
-	$(BIN)/python -m bench $(ARGS)
+compiled: .venv/.installed ## Compile the core, as wheels have it, into build/compiled
+	@scripts/ensure-compiler
+	$(BIN)/python scripts/compile_core.py
+
+wheel: compiled ## Build a wheel for this platform with the compiled core, into dist
+	OPENMSMQ_COMPILE=1 $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+bench: compiled ## Measure speed, as ratios within one run, with the compiled core
+	PYTHONPATH=build/compiled:. $(BIN)/python -m bench $(ARGS)
 
 bench-peers: .venv/.installed ## Install the brokers that bench compares with
 	scripts/apt-install rabbitmq-server redis-server
@@ -61,6 +73,9 @@ crash: .venv/.installed ## Kill a queue manager under load KILLS (200) times, cu
 model: .venv/.installed ## Compare the queue manager with a simple model, EXAMPLES (10000) times
 	OPENMSMQ_MODEL_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/property -n $(WORKERS) \
 		-o timeout=0 $(ARGS)
+
+mutants: .venv/.installed ## Plant every known defect into the core and see the simulator notice each
+	OPENMSMQ_MUTANTS=all $(BIN)/python -m pytest -n $(WORKERS) tests/sim/test_mutants.py $(ARGS)
 
 sim: .venv/.installed ## Run SEEDS (2000) simulated enterprises from FIRST_SEED (0) on all cores
 	$(BIN)/openmsmq sim run --first-seed $(FIRST_SEED) --seeds $(SEEDS) $(ARGS)

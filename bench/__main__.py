@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from bench.measure import Effort, Figure
 from bench.registry import BENCHES, ON_REQUEST, Bench
+from openmsmq.manager import manager
 
 DEFAULT: Final = Effort()
 
@@ -81,7 +82,7 @@ def _print(name: str, summary: str, figures: Sequence[Figure], effort: Effort) -
     for figure in figures:
         print(_line(figure))
     print(
-        f"  Python {platform.python_version()}, {os.cpu_count()} cores. "
+        f"  Python {platform.python_version()}, {os.cpu_count()} cores, {_core()} core. "
         f"Again: {command(name, effort)}"
     )
 
@@ -99,6 +100,11 @@ def _line(figure: Figure) -> str:
     return line.rstrip()
 
 
+def _core() -> str:
+    """Say whether what is measured is compiled, as wheels are, or runs from its sources."""
+    return "uncompiled" if str(manager.__file__).endswith(".py") else "compiled"
+
+
 def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
@@ -108,6 +114,7 @@ def _report(results: Mapping[str, list[Figure]], effort: Effort, passed: bool) -
         "passed": passed,
         "python": platform.python_version(),
         "cores": os.cpu_count(),
+        "core": _core(),
         "benches": {
             name: {
                 "command": command(name, effort),

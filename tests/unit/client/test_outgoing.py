@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from openmsmq.api.messages import Entry
 from openmsmq.client.formatters import DEFAULT_FORMATTER, FormatterError, find_formatter
-from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder
+from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder, SendOptions
 from openmsmq.client.received import ReceivedMessage
 from openmsmq.model.errors import (
     IllegalFormatName,
@@ -138,6 +138,56 @@ def test_what_a_builder_keeps_does_not_leak_into_other_messages(
     for message in [*messages, *messages]:
         fresh = builder().build(message, DEFAULT_FORMATTER, transactional)
         assert shared.build(message, DEFAULT_FORMATTER, transactional) == fresh
+
+
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "label": st.sampled_from(["", "order"]),
+        "priority": st.integers(0, 7),
+        "recoverable": st.booleans(),
+        "extension": st.binary(max_size=3),
+        "headers": st.none() | st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy")),
+    },
+).filter(lambda options: not (options.get("extension") and options.get("headers") is not None))
+
+
+@given(st.lists(st.tuples(st.binary(max_size=2), OPTIONS, st.booleans()), max_size=8))
+def test_a_packet_of_a_body_and_options_is_that_of_the_message(
+    sends: list[tuple[bytes, SendOptions, bool]],
+) -> None:
+    shared = builder()
+    for body, options, transactional in sends:
+        message = OutgoingMessage(body=body, **options)
+        fresh = builder().build(message, DEFAULT_FORMATTER, transactional)
+        assert shared.build_with(body, options, DEFAULT_FORMATTER, transactional) == fresh
+
+
+def test_headers_that_were_changed_meanwhile_are_sent_as_they_are() -> None:
+    shared, headers = builder(), {"a": "first"}
+    shared.build_with(b"", {"headers": headers}, DEFAULT_FORMATTER, transactional=False)
+    headers["a"] = "second"
+    packet = shared.build_with(b"", {"headers": headers}, DEFAULT_FORMATTER, transactional=False)
+    assert received(packet).headers == {"a": "second"}
+
+
+def test_bodies_are_found_in_packets_of_one_size_with_different_labels() -> None:
+    one = OutgoingMessage(body=b"1" * 8, label="abcd")
+    other = OutgoingMessage(body=b"2" * 12, label="ab")
+    packet_sizes = {len(built(message).packet_bytes) for message in (one, other)}
+    assert len(packet_sizes) == 1
+    assert [built(message).body_bytes for message in (one, other, one)] == [
+        b"1" * 8,
+        b"2" * 12,
+        b"1" * 8,
+    ]
+
+
+@given(st.lists(outgoing_messages(), min_size=2, max_size=4))
+def test_bodies_are_found_whatever_was_looked_at_before(messages: list[OutgoingMessage]) -> None:
+    for message in [*messages, *messages]:
+        found = built(message)
+        assert found.body_bytes == found.packet.properties.body
 
 
 @pytest.mark.parametrize(

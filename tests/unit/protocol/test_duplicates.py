@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -34,6 +36,20 @@ def known(duplicates: DuplicateFilter, numbers: range) -> list[int]:
 
 def filter_of(max_count: int = 10) -> DuplicateFilter:
     return DuplicateFilter(max_count, KEPT_MS)
+
+
+def test_a_message_that_comes_again_and_again_needs_no_more_room() -> None:
+    duplicates = filter_of()
+    duplicates.note(keys(*range(10)), at(0))
+    tracemalloc.start()
+    try:
+        for moment in range(50_000):
+            duplicates.refresh(key(moment % 10), at(moment))
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 1_000_000
+    assert len(duplicates) == 10
 
 
 @pytest.mark.spec("MQQB-3.1.1.3-05", "MQQB-3.1.3.1-02")

@@ -56,3 +56,32 @@ def test_many_keys_stay_in_order_whatever_comes_and_goes(seed: int) -> None:
         inside = sorted(key for key in there if low <= key < high)
         assert index.between(low, high, 700) == inside[:700]
         assert index.between(low, high, 700, reverse=True) == inside[::-1][:700]
+
+
+@given(st.lists(st.lists(keys, unique=True)), st.randoms())
+def test_keys_that_come_or_go_together_are_as_if_they_had_come_one_by_one(
+    groups: list[list[bytes]], draw: random.Random
+) -> None:
+    index, there = KeyIndex(), set[bytes]()
+    for group in groups:
+        coming = group if draw.random() < 0.5 else sorted(group)
+        index.add_all([key for key in coming if key not in there])
+        there.update(coming)
+        assert index.between(b"", b"\xff" * 11, 10_000) == sorted(there)
+        leaving = sorted(there)[: draw.randrange(len(there) + 1)]
+        if draw.random() < 0.5:
+            draw.shuffle(leaving)
+        index.remove_all(leaving)
+        there.difference_update(leaving)
+        assert index.between(b"", b"\xff" * 11, 10_000) == sorted(there)
+
+
+def test_many_keys_may_come_and_go_together() -> None:
+    index = KeyIndex()
+    run = [b"prefix.." + number.to_bytes(4, "big") for number in range(3 * CHUNK_MAX_COUNT)]
+    index.add_all(run)
+    assert index.between(b"", b"q", 10_000) == run
+    index.remove_all(run[: CHUNK_MAX_COUNT + 7])
+    assert index.between(b"", b"q", 10_000) == run[CHUNK_MAX_COUNT + 7 :]
+    index.remove_all(run[CHUNK_MAX_COUNT + 7 :])
+    assert index.between(b"", b"q", 10_000) == []
