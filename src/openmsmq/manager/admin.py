@@ -40,13 +40,13 @@ from openmsmq.model.names import (
     parse_format_name,
 )
 from openmsmq.model.names.parts import fold
-from openmsmq.model.queue import AccessMode, QueuePrivacy, QueueProperties, ShareMode
+from openmsmq.model.queue import AccessMode, QueueKind, QueuePrivacy, QueueProperties, ShareMode
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
-_SENDABLE: Final = frozenset({"queue", "outgoing", "list"})
+_SENDABLE: Final = frozenset({"queue", "outgoing", "list", "foreign"})
 _OWN_QUEUES: Final = frozenset({"order_queue$", "notify_queue$"})
 """Private queues over which queue managers talk to each other; applications have none such."""
 
@@ -97,6 +97,8 @@ class Administration:
         """Change what may change: everything but path, number and `transactional`."""
         if queue.role != "queue":
             raise PropertyNotAllowed(f"{queue.name} has the properties of its queue")
+        if request.journaling and queue.journal is None:
+            raise PropertyNotAllowed(f"{queue.name} has no journal: its connector keeps its own")
         changes = {
             name: value
             for name in (
@@ -179,11 +181,17 @@ class Administration:
         except QueueNotFound:
             _require_no_directory(name)
             raise
+        if queue.properties.kind is QueueKind.CONNECTOR:
+            return api.Names(queue.name, queue.name, "")
         return api.Names(
             f"{self._config.name}\\{queue.name}",
             str(self._direct_name(queue)),
             self._private_name(queue),
         )
+
+    def foreign_name(self, name: str) -> str:
+        """Give the format name of a queue of a foreign computer."""
+        return _remote_names(name).format_name
 
     def _private_name(self, queue: LocalQueue) -> str:
         manager = self._counters.identifier
@@ -241,7 +249,9 @@ class Administration:
         )
 
     def _format_name(self, queue: LocalQueue) -> FormatName:
-        if queue.role in ("outgoing", "list"):
+        if queue.role in ("outgoing", "list", "foreign"):
+            return parse_format_name(queue.name)
+        if queue.properties.kind is QueueKind.CONNECTOR:
             return parse_format_name(queue.name)
         return self._direct_name(queue)
 

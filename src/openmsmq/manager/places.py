@@ -93,6 +93,7 @@ class Places:
         """Give the place of a packet."""
         form = found.flags >> user.DESTINATION_SHIFT & 7
         # Streams belong to a source, so it is part of what makes two destinations the same.
+        form |= bool(found.flags & user.TRANSACTION) << 3
         key = bytes((form,)) + packet[16:48] + found.destination
         place = self._places.get(key)
         if place is None:
@@ -105,7 +106,8 @@ class Places:
         place.local = manager in (NIL_GUID, self._counters.identifier)
         match found.destination_name:
             case DirectName(text):
-                self._find_direct(place, text)
+                transactional = bool(found.flags & user.TRANSACTION)
+                self._find_direct(place, text, transactional=transactional)
             case PrivateOnDestination(number):
                 if not place.local:
                     place.route = PrivateFormatName(manager, number)
@@ -127,13 +129,21 @@ class Places:
                 pass
         return place
 
-    def _find_direct(self, place: Place, text: str) -> None:
-        """A direct name came to the computer it names, by whatever host name (C-79)."""
+    def _find_direct(self, place: Place, text: str, *, transactional: bool) -> None:
+        """A direct name came to the computer it names, by whatever host name (C-79).
+
+        Unless that is the name of a foreign computer to which there is a connector here.
+        """
         place.local = True
         try:
-            queue = DirectFormatName.from_wire_text(text).queue
+            name = DirectFormatName.from_wire_text(text)
         except IllegalName:
             return
+        foreign = self._table.connector_of(name.host)
+        if foreign is not None:
+            place.queue = foreign.transactional_twin if transactional else foreign
+            return
+        queue = name.queue
         if isinstance(queue, SystemQueue):
             return
         if text.casefold().endswith(ORDER_QUEUE_PATH.casefold()):

@@ -9,6 +9,7 @@ from openmsmq.manager.admin import Administration
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection, OpenQueue
 from openmsmq.manager.fan_out import QueueList, parse_list
+from openmsmq.manager.foreign import ForeignQueue
 from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.queue_table import QueueTable
@@ -26,8 +27,8 @@ from openmsmq.model.errors import (
     QueueDeleted,
     UnsupportedFormatName,
 )
-from openmsmq.model.names import parse_format_name
-from openmsmq.model.queue import AccessMode
+from openmsmq.model.names import ConnectorFormatName, parse_format_name
+from openmsmq.model.queue import AccessMode, QueueKind
 
 _ADMIN_ACCESS: Final = (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN)
 
@@ -81,7 +82,10 @@ class QueueRequests:
     def _destination(self, name: str) -> LocalQueue:
         names = parse_list(name)
         if names is None:
-            return self._table.find_destination(name)
+            queue = self._table.find_destination(name)
+            if queue.properties.kind is QueueKind.CONNECTOR:
+                return ForeignQueue(self._admin.foreign_name(name), queue, self._table.reader)
+            return queue
         return QueueList(names, self._table, self._table.reader)
 
     def close(self, state: Connection, call: int, request: api.CloseQueue, _: Instant) -> None:
@@ -189,7 +193,7 @@ def _require_openable(request: api.OpenQueue) -> None:
         return
     name = parse_format_name(request.name)
     if request.access == AccessMode.SEND:
-        if name.is_read_only:
+        if name.is_read_only or isinstance(name, ConnectorFormatName):
             raise UnsupportedFormatName(f"{name} takes no messages from applications")
     elif request.access not in _ADMIN_ACCESS and not name.openable_for_receive:
         raise UnsupportedFormatName(f"{name} can only be sent to")

@@ -26,6 +26,7 @@ from openmsmq.model.errors import (
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import JOURNAL_QUOTA_DEFAULT_KB, OUTGOING_QUEUES_MAX_COUNT
 from openmsmq.model.names import (
+    ConnectorFormatName,
     DirectFormatName,
     FormatName,
     LocalQueueName,
@@ -75,6 +76,10 @@ class QueueTable:
         self._by_id: dict[int, LocalQueue] = {}
         self._by_name: dict[str, LocalQueue] = {}
         self._hosts = {fold(host) for host in (".", config.name, *config.addresses)}
+        self._connectors = {
+            fold(host): Guid.parse(connector)
+            for host, connector in config.transfer.connectors.items()
+        }
         for name, number in SYSTEM_QUEUES.items():
             self._add_system_queue(name, number)
 
@@ -122,6 +127,8 @@ class QueueTable:
             case MachineFormatName():
                 self._require_me(name.queue_manager, name)
                 return self.system(name.queue)
+            case ConnectorFormatName():
+                return self._connector_queue(name)
             case _:
                 raise UnsupportedFormatName(f"{name} names no single queue of this computer")
 
@@ -135,13 +142,16 @@ class QueueTable:
             path = PathName.parse(name)
             if fold(path.computer) in self._hosts:
                 return self._named(path.queue, name, create=False)
-            return self.outgoing(DirectFormatName.from_path(path))
+            return self.destination(DirectFormatName.from_path(path))
         return self.destination(parse_format_name(name))
 
     def destination(self, name: FormatName) -> LocalQueue:
         """Find where messages to a format name go."""
         match name:
             case DirectFormatName():
+                foreign = self.connector_of(name.host)
+                if foreign is not None:
+                    return foreign
                 local = fold(name.host) in self._hosts
             case PrivateFormatName():
                 local = name.queue_manager == self._counters.identifier
@@ -171,6 +181,42 @@ class QueueTable:
             manager=self._counters.identifier,
         )
         queue = LocalQueue(number, str(name), properties, self.reader, self.totals, role="outgoing")
+        self._write_new(queue)
+        return queue
+
+    def connector_of(self, host: str) -> LocalQueue | None:
+        """Find the queue of the connector to a foreign computer; None for any other computer.
+
+        Transactional messages go into its twin.
+        """
+        connector = self._connectors.get(fold(host))
+        if connector is None:
+            return None
+        queue = self._connector_queue(ConnectorFormatName(connector))
+        twin = queue.transactional_twin
+        if twin is None or twin not in self:
+            twin = self._connector_queue(ConnectorFormatName(connector, transactional=True))
+            queue.transactional_twin = twin
+        return queue
+
+    def _connector_queue(self, name: ConnectorFormatName) -> LocalQueue:
+        """Find a connector queue; one that the configuration asks for comes into being."""
+        found = self._by_name.get(fold(str(name)))
+        if found is not None:
+            return found
+        if name.connector not in self._connectors.values():
+            raise QueueNotFound(
+                f"{name}: [connectors] in the configuration names no such connector"
+            )
+        properties = QueueProperties(
+            identifier=Guid(self._rng.randbytes(16)),
+            path_name=str(name),
+            kind=QueueKind.CONNECTOR,
+            transactional=name.transactional,
+            manager=self._counters.identifier,
+        )
+        number = self._counters.take_queue()
+        queue = LocalQueue(number, str(name), properties, self.reader, self.totals)
         self._write_new(queue)
         return queue
 
@@ -275,6 +321,9 @@ class QueueTable:
         """Take a queue, its journal and subqueues out of sight; give them, for their entries."""
         if queue.role != "queue":
             raise AccessDenied(f"{queue.name} goes only with the queue it belongs to")
+        name = parse_format_name(queue.name) if "=" in queue.name else None
+        if isinstance(name, ConnectorFormatName) and name.connector in self._connectors.values():
+            raise AccessDenied(f"{queue.name}: take it out of [connectors] in the configuration")
         family = [queue, *queue.subqueues.values()]
         if queue.journal is not None:
             family.append(queue.journal)

@@ -66,6 +66,7 @@ class LocalQueue:
         "stored_count",
         "subqueues",
         "totals",
+        "transactional_twin",
         "waiting",
     )
 
@@ -90,6 +91,8 @@ class LocalQueue:
         self.parent = parent
         self.journal: LocalQueue | None = None
         self.subqueues: dict[str, LocalQueue] = {}
+        self.transactional_twin: LocalQueue | None = None
+        """Where the transactional messages go of a connector queue that takes the others."""
         self.stored_count = 0
         self.stored_bytes = 0
         self.express_count = 0

@@ -6,6 +6,7 @@ from openmsmq.api import messages as api
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection
 from openmsmq.manager.fan_out import QueueList
+from openmsmq.manager.foreign import in_its_kind
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.read_requests import ReadRequests
 from openmsmq.manager.replies import Replies
@@ -41,9 +42,14 @@ class SendRequests:
         queue = opened.queue
         if opened.access is not AccessMode.SEND:
             raise AccessDenied(f"{queue.name} is not open for sending")
+        transactional = request.transaction != 0
         if isinstance(queue, QueueList):
-            copies = queue.copies(request.packets)
+            copies = [
+                (in_its_kind(target, transactional=transactional), packets)
+                for target, packets in queue.copies(request.packets)
+            ]
         else:
+            queue = in_its_kind(queue, transactional=transactional)
             copies = [(queue, request.packets)]
         for target, _ in copies:
             self._reads.require_open(target)

@@ -58,6 +58,8 @@ class TransferConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Addresses of host names that are known without asking anybody; names without case."""
     next_hops: dict[str, tuple[str, ...]] = {}
     """Where messages go for a queue manager, by its identifier: hosts to try in turn."""
+    connectors: dict[str, str] = {}
+    """Foreign computers, and the identifier of the connector that takes their messages here."""
 
     @property
     def handshake_ms(self) -> int:

@@ -1,7 +1,8 @@
 """The tables of a configuration file that say how queue managers talk to each other.
 
 `[parameters]` has the registry values of the product notes, under their names there, `[hosts]`
-gives names addresses, and `[next_hops]` says where the messages for a queue manager go first.
+gives names addresses, `[next_hops]` says where the messages for a queue manager go first, and
+`[connectors]` names foreign computers whose messages wait here for a program that knows them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import msgspec
 from openmsmq.model.identity import Guid
 from openmsmq.runtime.config_errors import ConfigError, nearest, reason
 
-TABLES: Final = ("parameters", "hosts", "next_hops")
+TABLES: Final = ("parameters", "hosts", "next_hops", "connectors")
 
 VALUE_MAX_NUMBER: Final = 0xFFFF_FFFF
 """The largest number in a registry value."""
@@ -53,6 +54,8 @@ def read_tables(
         values["hosts"] = _hosts(tables["hosts"], file)
     if "next_hops" in tables:
         values["next_hops"] = _next_hops(tables["next_hops"], file)
+    if "connectors" in tables:
+        values["connectors"] = _connectors(tables["connectors"], file)
     return values
 
 
@@ -118,6 +121,22 @@ def _next_hops(table: Any, file: str) -> dict[str, tuple[str, ...]]:
             raise ConfigError(f"{where} is there twice")
         hops[manager] = _texts(value, where, "a host name or IP address, or a list of them")
     return hops
+
+
+def _connectors(table: Any, file: str) -> dict[str, str]:
+    connectors: dict[str, str] = {}
+    for name, value in table.items():
+        where = f"{file}: [connectors] {name}"
+        if name.lower() in connectors:
+            raise ConfigError(f"{where} is there twice: capitals make no difference")
+        try:
+            connectors[name.lower()] = str(Guid.parse(value))
+        except (TypeError, ValueError) as error:
+            raise ConfigError(
+                f"{where} = {value!r} is wrong: the identifier of a connector is wanted, a GUID "
+                f"that you choose; {error}"
+            ) from None
+    return connectors
 
 
 def _texts(value: object, where: str, wanted: str) -> tuple[str, ...]:

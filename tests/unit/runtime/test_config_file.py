@@ -215,7 +215,8 @@ def test_the_reference_page_has_every_parameter_with_its_default():
 
 
 def test_every_setting_of_the_transfer_can_be_made_in_the_file():
-    in_tables = {parameter.field for parameter in PARAMETERS.values()} | {"hosts", "next_hops"}
+    in_tables = {parameter.field for parameter in PARAMETERS.values()}
+    in_tables |= {"hosts", "next_hops", "connectors"}
     assert in_tables >= {field.name for field in msgspec.structs.fields(TransferConfig)}
     assert not in_tables & set(DEFAULTS)
 
@@ -239,6 +240,13 @@ def test_a_parameter_takes_a_value_of_its_kind_and_no_other(tmp_path_factory, va
         for name, parameter in PARAMETERS.items()
     }
     assert found == {name: it.default for name, it in PARAMETERS.items()} | values
+
+
+def test_connectors_are_known_by_their_foreign_computers(file):
+    guid = "{2D2C0F6E-6F3C-4F0E-9A53-0F5D1A7F3B11}"
+    file.write_text(f'[connectors]\nMAINFRAME = "{guid}"\n', encoding="utf-8")
+    parameters = load_config({"data": "d"}, {}, str(file)).parameters
+    assert parameters.connectors == {"mainframe": guid.strip("{}").lower()}
 
 
 def test_hosts_and_next_hops_are_one_or_a_list(file):
@@ -272,6 +280,13 @@ def test_hosts_and_next_hops_are_one_or_a_list(file):
         ("[hosts]\nBETA = []", "BETA = [] is wrong: give an IP address"),
         ('[hosts]\nBETA = "10.0.0.1"\nBeta = "10.0.0.2"', "Beta is there twice"),
         ('[next_hops]\nBETA = "10.0.0.1"', "the identifier of a queue manager is wanted"),
+        ("[connectors]\nHOST = 7", "HOST = 7 is wrong: the identifier of a connector is wanted"),
+        ('[connectors]\nHOST = "x"', "HOST = 'x' is wrong: the identifier of a connector"),
+        (
+            '[connectors]\nHOST = "2d2c0f6e-6f3c-4f0e-9a53-0f5d1a7f3b11"\n'
+            'Host = "2d2c0f6e-6f3c-4f0e-9a53-0f5d1a7f3b11"',
+            "Host is there twice",
+        ),
         (
             '[next_hops]\n"2d2c0f6e-6f3c-4f0e-9a53-0f5d1a7f3b11" = [""]',
             "[''] is wrong: give a host name",

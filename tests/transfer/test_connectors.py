@@ -1,0 +1,117 @@
+"""Messages for foreign computers wait in the queues of the connector that knows them."""
+
+from __future__ import annotations
+
+import pytest
+
+from openmsmq.api import messages as api
+from openmsmq.model.errors import (
+    AccessDenied,
+    MsmqError,
+    PropertyNotAllowed,
+    QueueNotFound,
+    UnsupportedFormatName,
+)
+from openmsmq.model.queue import AccessMode
+from openmsmq.wire.headers.queue_names import DirectName
+from tests.transfer.network import ALPHA, BETA, Computer, Network
+
+CONNECTOR = "2d2c0f6e-6f3c-4f0e-9a53-0f5d1a7f3b11"
+PLAIN = f"CONNECTOR={CONNECTOR}"
+XACTONLY = f"CONNECTOR={CONNECTOR};XACTONLY"
+FOREIGN = r"DIRECT=OS:MAINFRAME\private$\payroll"
+ORDERS = r"private$\orders"
+
+
+@pytest.fixture
+def network() -> Network:
+    network = Network()
+    network.hosts["mainframe"] = (BETA,)
+    return network
+
+
+@pytest.fixture
+def alpha(network: Network) -> Computer:
+    return network.manager("ALPHA", ALPHA)
+
+
+@pytest.fixture
+def beta(network: Network) -> Computer:
+    return network.manager("BETA", BETA, connectors={"mainframe": CONNECTOR})
+
+
+def failure(computer: Computer, request: api.AnyRequest) -> type[MsmqError]:
+    reply = computer.ask(request)
+    assert isinstance(reply, api.Failed)
+    return type(MsmqError.from_code(reply.code, reply.detail))
+
+
+def test_what_is_sent_to_a_foreign_computer_waits_for_its_connector(beta: Computer) -> None:
+    beta.send(FOREIGN, b"express", recoverable=False)
+    beta.send(FOREIGN, b"recoverable")
+    beta.send(FOREIGN, b"in a transaction", transactional=True)
+    assert beta.bodies(PLAIN) == [b"express", b"recoverable"]
+    assert beta.bodies(XACTONLY) == [b"in a transaction"]
+    assert beta.outgoing() == []
+
+
+def test_messages_keep_the_address_of_the_foreign_queue(beta: Computer) -> None:
+    beta.send(r"mainframe\private$\payroll", b"1")
+    (message,) = beta.messages(PLAIN)
+    assert message.user.destination == DirectName(r"OS:mainframe\PRIVATE$\payroll")
+
+
+def test_messages_of_other_queue_managers_come_to_the_connector_in_order(
+    network: Network, alpha: Computer, beta: Computer
+) -> None:
+    bodies = [b"%d" % number for number in range(50)]
+    alpha.send(FOREIGN, *bodies)
+    alpha.send(FOREIGN, *bodies, transactional=True)
+    network.run(2_000)
+    assert beta.bodies(PLAIN) == bodies
+    assert beta.bodies(XACTONLY, take=True) == bodies
+    network.run(60_000)
+    assert [queue.message_count for queue in alpha.outgoing()] == [0]
+
+
+def test_a_list_may_have_foreign_queues(beta: Computer) -> None:
+    beta.create(ORDERS, transactional=True)
+    beta.send(rf"{FOREIGN},DIRECT=OS:BETA\{ORDERS}", b"both", transactional=True)
+    assert beta.bodies(ORDERS) == beta.bodies(XACTONLY) == [b"both"]
+
+
+def test_connector_queues_survive_a_restart(beta: Computer) -> None:
+    beta.send(FOREIGN, b"stays")
+    beta.send(FOREIGN, b"stays too", transactional=True)
+    beta.crash()
+    beta.send(FOREIGN, b"comes later", transactional=True)
+    assert beta.bodies(PLAIN) == [b"stays"]
+    assert beta.bodies(XACTONLY) == [b"stays too", b"comes later"]
+
+
+def test_what_the_disk_refuses_leaves_no_queue_behind(beta: Computer) -> None:
+    beta.fail_commits = 1
+    assert isinstance(beta.ask(api.OpenQueue(FOREIGN, AccessMode.SEND)), api.Failed)
+    assert beta.ok(api.ListQueues()).queues == []
+    beta.send(FOREIGN, b"now", transactional=True)
+    assert beta.bodies(XACTONLY) == [b"now"]
+
+
+def test_a_connector_may_wait_before_the_first_message(beta: Computer) -> None:
+    opened = beta.ok(api.OpenQueue(XACTONLY, AccessMode.RECEIVE))
+    assert (opened.format_name, opened.transactional) == (XACTONLY, True)
+    assert beta.ok(api.GetNames(XACTONLY)).format_name == XACTONLY
+
+
+def test_connector_queues_are_listed_and_kept_as_the_configuration_says(beta: Computer) -> None:
+    beta.send(FOREIGN, b"1")
+    listed = {queue.path_name: queue for queue in beta.ok(api.ListQueues()).queues}
+    assert set(listed) == {PLAIN, XACTONLY}
+    assert listed[PLAIN].format_name == PLAIN
+    assert failure(beta, api.DeleteQueue(PLAIN)) is AccessDenied
+    assert failure(beta, api.ChangeQueue(PLAIN, journaling=True)) is PropertyNotAllowed
+    assert failure(beta, api.OpenQueue(PLAIN, AccessMode.SEND)) is UnsupportedFormatName
+
+
+def test_only_connectors_of_the_configuration_have_queues(alpha: Computer) -> None:
+    assert failure(alpha, api.OpenQueue(PLAIN, AccessMode.RECEIVE)) is QueueNotFound
