@@ -44,19 +44,6 @@ TO_ADMIN = direct(PEER, r"PRIVATE$\admin")
 
 
 @pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
-def beta(network: Network) -> Computer:
-    beta = network.manager("BETA", BETA)
-    beta.create(ORDERS)
-    beta.create(LEDGER, transactional=True)
-    return beta
-
-
-@pytest.fixture
 def peer(network: Network, beta: Computer) -> Peer:
     assert beta.address == BETA
     peer = network.peer()

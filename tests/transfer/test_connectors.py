@@ -14,7 +14,7 @@ from openmsmq.model.errors import (
 )
 from openmsmq.model.queue import AccessMode
 from openmsmq.wire.headers.queue_names import DirectName
-from tests.transfer.network import ALPHA, BETA, Computer, Network
+from tests.transfer.network import BETA, Computer, Network
 
 CONNECTOR = "2d2c0f6e-6f3c-4f0e-9a53-0f5d1a7f3b11"
 PLAIN = f"CONNECTOR={CONNECTOR}"
@@ -28,11 +28,6 @@ def network() -> Network:
     network = Network()
     network.hosts["mainframe"] = (BETA,)
     return network
-
-
-@pytest.fixture
-def alpha(network: Network) -> Computer:
-    return network.manager("ALPHA", ALPHA)
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from openmsmq.api import messages as api
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
@@ -15,24 +13,6 @@ ORDERS = r"private$\orders"
 LEDGER = r"private$\ledger"
 TO_ORDERS = rf"DIRECT=TCP:{BETA}\{ORDERS}"
 TO_LEDGER = rf"DIRECT=TCP:{BETA}\{LEDGER}"
-
-
-@pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
-def alpha(network: Network) -> Computer:
-    return network.manager("ALPHA", ALPHA)
-
-
-@pytest.fixture
-def beta(network: Network) -> Computer:
-    beta = network.manager("BETA", BETA)
-    beta.create(ORDERS)
-    beta.create(LEDGER, transactional=True)
-    return beta
 
 
 def numbered(count: int) -> list[bytes]:

@@ -26,16 +26,6 @@ TO_ORDERS = rf"DIRECT=TCP:{PEER}\{ORDERS}"
 
 
 @pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
-def alpha(network: Network) -> Computer:
-    return network.manager("ALPHA", ALPHA)
-
-
-@pytest.fixture
 def peer(network: Network) -> Peer:
     return network.peer()
 

@@ -29,11 +29,6 @@ OTHER = Guid(bytes([0xCD]) * 16)
 
 
 @pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
 def beta(network: Network) -> Computer:
     return office(network)
 

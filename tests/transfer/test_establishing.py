@@ -26,16 +26,6 @@ GOOD = [
 ]
 
 
-@pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
-def alpha(network: Network) -> Computer:
-    return network.manager("ALPHA", ALPHA)
-
-
 def statuses(queue: api.OutgoingStatus) -> list[int]:
     return [attempt.status for attempt in queue.history]
 

@@ -35,16 +35,6 @@ BOTH = {"journal_on_success": True, "journal_on_failure": True}
 
 
 @pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
-def alpha(network: Network) -> Computer:
-    return network.manager("ALPHA", ALPHA)
-
-
-@pytest.fixture
 def peer(network: Network) -> Peer:
     return network.peer()
 

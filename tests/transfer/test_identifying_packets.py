@@ -34,19 +34,6 @@ KEPT = {"journal_on_success": True, "journal_on_failure": True}
 
 
 @pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
-def beta(network: Network) -> Computer:
-    beta = network.manager("BETA", BETA)
-    beta.create(ORDERS)
-    beta.create(LEDGER, transactional=True)
-    return beta
-
-
-@pytest.fixture
 def peer(network: Network) -> Neighbour:
     return Neighbour(network, PEER)
 

@@ -32,11 +32,6 @@ OTHER = Guid(bytes([0xCD]) * 16)
 
 
 @pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
 def beta(network: Network) -> Computer:
     beta = network.manager("BETA", BETA)
     beta.create(LEDGER, transactional=True)

@@ -21,24 +21,6 @@ TO_LEDGER = rf"DIRECT=TCP:{BETA}\{LEDGER}"
 TO_PEER = rf"DIRECT=TCP:{PEER}\{ORDERS}"
 
 
-@pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
-def alpha(network: Network) -> Computer:
-    return network.manager("ALPHA", ALPHA)
-
-
-@pytest.fixture
-def beta(network: Network) -> Computer:
-    beta = network.manager("BETA", BETA)
-    beta.create(ORDERS)
-    beta.create(LEDGER, transactional=True)
-    return beta
-
-
 def test_plain_messages_without_room_are_taken_when_there_is_room_again(
     network: Network, alpha: Computer, beta: Computer
 ) -> None:

@@ -18,16 +18,6 @@ TO_OTHER = rf"DIRECT=TCP:{PEER}\private$\other"
 
 
 @pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
-def alpha(network: Network) -> Computer:
-    return network.manager("ALPHA", ALPHA)
-
-
-@pytest.fixture
 def peer(network: Network) -> Peer:
     return network.peer()
 

@@ -32,11 +32,6 @@ LEDGER = r"private$\ledger"
 SOURCE = Guid(bytes([0xCD]) * 16)
 
 
-@pytest.fixture
-def network() -> Network:
-    return Network()
-
-
 def far_queue(peer: Peer) -> tuple[PrivateOnDestination, str]:
     """A queue of the peer, for which messages pass through BETA."""
     return PrivateOnDestination(0x1F), rf"PRIVATE={peer.identifier}\1f"

@@ -21,11 +21,6 @@ TO_PEER_LEDGER = rf"DIRECT=TCP:{PEER}\{LEDGER}"
 
 
 @pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
 def alpha(network: Network) -> Computer:
     alpha = network.manager("ALPHA", ALPHA)
     alpha.create(ORDERS)

@@ -18,11 +18,6 @@ TO_PEER = rf"DIRECT=TCP:{PEER}\{ORDERS}"
 STRANGER = Guid(b"somebody asking!")
 
 
-@pytest.fixture
-def network() -> Network:
-    return Network()
-
-
 def pair(network: Network, **beta_options: object) -> tuple[Computer, Computer]:
     alpha = network.manager("ALPHA", ALPHA, ask_ping=True)
     beta = network.manager("BETA", BETA, **beta_options)

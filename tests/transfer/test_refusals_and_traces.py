@@ -30,16 +30,6 @@ TO_LEDGER = rf"DIRECT=TCP:{PEER}\{LEDGER}"
 
 
 @pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
-def alpha(network: Network) -> Computer:
-    return network.manager("ALPHA", ALPHA)
-
-
-@pytest.fixture
 def beta(network: Network) -> Computer:
     beta = network.manager("BETA", BETA)
     beta.create(ORDERS)

@@ -32,11 +32,6 @@ NACK: dict[str, Any] = {"acknowledge": ARRIVAL_NACK, "admin_queue": ADMIN}
 
 
 @pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
 def beta(network: Network) -> Computer:
     beta = network.manager("BETA", BETA, permit_insecure_nacks=True)
     beta.create(ORDERS, quota_kb=1)

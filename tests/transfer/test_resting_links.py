@@ -20,11 +20,6 @@ TO_PEER = rf"DIRECT=TCP:{PEER}\{ORDERS}"
 
 
 @pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
 def alpha(network: Network) -> Computer:
     alpha = network.manager("ALPHA", ALPHA)
     alpha.create(ORDERS)

@@ -17,19 +17,6 @@ TO_PEER_LEDGER = rf"DIRECT=TCP:{PEER}\{LEDGER}"
 
 
 @pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
-def beta(network: Network) -> Computer:
-    beta = network.manager("BETA", BETA)
-    beta.create(ORDERS)
-    beta.create(LEDGER, transactional=True)
-    return beta
-
-
-@pytest.fixture
 def peer(network: Network) -> Neighbour:
     return Neighbour(network, PEER)
 

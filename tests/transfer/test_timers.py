@@ -27,19 +27,6 @@ DAYS_MS = 24 * 3_600_000
 
 
 @pytest.fixture
-def network() -> Network:
-    return Network()
-
-
-@pytest.fixture
-def beta(network: Network) -> Computer:
-    beta = network.manager("BETA", BETA)
-    beta.create(ORDERS)
-    beta.create(LEDGER, transactional=True)
-    return beta
-
-
-@pytest.fixture
 def peer(network: Network) -> Neighbour:
     return Neighbour(network, PEER)
 

@@ -1,0 +1,31 @@
+"""What most tests of the transfer begin with; a test that needs something else says so itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.transfer.network import ALPHA, BETA, Computer, Network
+
+ORDERS = r"private$\orders"
+LEDGER = r"private$\ledger"
+
+
+@pytest.fixture
+def network() -> Network:
+    """An empty network."""
+    return Network()
+
+
+@pytest.fixture
+def alpha(network: Network) -> Computer:
+    """A queue manager without queues."""
+    return network.manager("ALPHA", ALPHA)
+
+
+@pytest.fixture
+def beta(network: Network) -> Computer:
+    """A queue manager with a plain queue and a transactional one."""
+    beta = network.manager("BETA", BETA)
+    beta.create(ORDERS)
+    beta.create(LEDGER, transactional=True)
+    return beta
