@@ -294,6 +294,20 @@ def test_a_message_that_was_sent_leaves_its_place_to_the_next(alpha: Computer, p
     assert bodies(found) == [b"1", b"2", b"3"]
 
 
+def test_queues_to_one_neighbour_take_turns(alpha: Computer, peer: Peer) -> None:
+    # Else a long queue, or one that is sent again and again, keeps back the acknowledgments that
+    # would shorten it.
+    long = [b"%d" % number for number in range(5)]
+    found = opened(alpha, peer, *long, window=1)
+    for name in ("second", "third"):
+        alpha.send(rf"DIRECT=TCP:{PEER}\private$\{name}", name.encode(), name.encode())
+    alpha.network.run()
+    for number in range(1, 9):
+        peer.write(SessionAck(SessionHeader(number, number, 1, window=1)))
+        found += letters_in(peer.take(), peer.identifier)
+    assert bodies(found)[:7] == [b"0", b"second", b"third", b"1", b"second", b"third", b"2"]
+
+
 @pytest.mark.spec("MQQB-3.1.7.4-01", "MQQB-3.1.7.4-02", "MQQB-3.1.7.4-03")
 @pytest.mark.parametrize("name", [TO_ORDERS, rf"DIRECT=OS:somewhere\{ORDERS}"])
 def test_a_direct_name_leads_to_the_host_it_names_whoever_that_is(

@@ -17,7 +17,7 @@ from openmsmq.protocol.session import Session
 class Peer:
     """A session and the outgoing queues that use it."""
 
-    __slots__ = ("engine", "is_counted", "link", "number", "queues", "waiting")
+    __slots__ = ("engine", "is_counted", "link", "number", "queues", "served", "waiting")
 
     def __init__(self, number: int, engine: Session, link: Neighbour | None) -> None:
         self.is_counted = False
@@ -27,7 +27,9 @@ class Peer:
         self.link = link
         self.queues: dict[OutgoingQueue, None] = {}
         self.waiting: dict[OutgoingQueue, None] = {}
-        """Queues that had more to send than there was room, the longest waiting first."""
+        """Queues that had more to send than there was room."""
+        self.served: OutgoingQueue | None = None
+        """The queue that took the last room: the others come before it next time."""
 
 
 class Neighbour:

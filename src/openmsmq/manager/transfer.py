@@ -320,6 +320,7 @@ class Transfer:
             self._drain(peer, now)
             if not more:
                 return
+            peer.served = outgoing
         peer.waiting[outgoing] = None
 
     # Sessions for queues.
@@ -366,7 +367,7 @@ class Transfer:
             return
         self._timers.set(peer, peer.engine.next_wake_ms)
         if peer.waiting and peer.engine.room > 0:
-            for outgoing in peer.waiting:
+            for outgoing in sorted(peer.waiting, key=lambda waiting: waiting is peer.served):
                 self._delivery.ready[outgoing.queue] = None
             peer.waiting.clear()
 
