@@ -164,8 +164,6 @@ class Pump:
     def _drain(self) -> None:
         for _ in range(PERSISTS_PER_TURN_MAX_COUNT):
             outputs = self._manager.take_outputs()
-            if not outputs:
-                return
             for output in outputs:
                 match output:
                     case Respond(connection, call, reply):
@@ -180,6 +178,8 @@ class Pump:
                         self._reach_out(output)
             # Whoever waits for an answer has it before we look for more to do.
             self._write()
+            if not outputs:
+                return
         self.schedule()
 
     def _reach_out(self, output: Resolve | Connect | Disconnect | SendDatagram) -> None:
