@@ -7,10 +7,12 @@ to use it, as `make bench` does; `make wheel` puts it into a wheel.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parent.parent
@@ -37,7 +39,7 @@ from setuptools import setup
 setup(
     name="openmsmq-compiled",
     packages=[],
-    ext_modules=mypycify({modules!r}, opt_level="2", multi_file=True),
+    ext_modules=mypycify({modules!r}, opt_level="2", multi_file=True, group_name="openmsmq"),
 )
 """
 
@@ -57,19 +59,20 @@ def extensions() -> dict[str, str]:
     return {str(path): str(path.relative_to(TARGET)) for path in sorted(TARGET.rglob("*.so"))}
 
 
-def is_current(stamp: Path) -> bool:
-    """Whether the copy was made of the sources as they are."""
-    if not stamp.exists():
-        return False
-    made = stamp.stat().st_mtime
-    sources = [*PACKAGE.rglob("*.py"), Path(__file__)]
-    return all(source.stat().st_mtime <= made for source in sources)
+def fingerprint() -> str:
+    """Give what the copy depends on: the interpreter, and every source by its content."""
+    seen = hashlib.sha256(str(sysconfig.get_config_var("EXT_SUFFIX")).encode())
+    for source in [*sorted(PACKAGE.rglob("*.py")), Path(__file__)]:
+        seen.update(str(source.relative_to(HOME)).encode())
+        seen.update(source.read_bytes())
+    return seen.hexdigest()
 
 
 def main() -> int:
     """Make the copy, unless it is there."""
     stamp = TARGET / ".made"
-    if is_current(stamp):
+    wanted = fingerprint()
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return 0
     shutil.rmtree(TARGET, ignore_errors=True)
     ignored = shutil.ignore_patterns("__pycache__")
@@ -86,7 +89,7 @@ def main() -> int:
         print("This needs a C compiler: scripts/ensure-compiler installs one.", file=sys.stderr)
         return 1
     shutil.rmtree(TARGET / "build", ignore_errors=True)
-    stamp.touch()
+    stamp.write_text(wanted, encoding="utf-8")
     return 0
 
 

@@ -14,7 +14,7 @@ from openmsmq.model.errors import (
 )
 from openmsmq.model.queue import AccessMode
 from openmsmq.wire.headers.queue_names import DirectName
-from tests.transfer.network import BETA, Computer, Network
+from tests.transfer.network import ALPHA, BETA, Computer, Network
 
 CONNECTOR = "2d2c0f6e-6f3c-4f0e-9a53-0f5d1a7f3b11"
 PLAIN = f"CONNECTOR={CONNECTOR}"
@@ -110,3 +110,27 @@ def test_connector_queues_are_listed_and_kept_as_the_configuration_says(beta: Co
 
 def test_only_connectors_of_the_configuration_have_queues(alpha: Computer) -> None:
     assert failure(alpha, api.OpenQueue(PLAIN, AccessMode.RECEIVE)) is QueueNotFound
+
+
+def test_the_connector_and_not_the_queue_manager_tells_senders_what_became_of_their_messages(
+    network: Network, alpha: Computer, beta: Computer
+) -> None:
+    alpha.create(r"private$\admin")
+    alpha.send(FOREIGN, b"1", acknowledge=0x0F, admin_queue=rf"TCP:{ALPHA}\private$\admin")
+    network.run(2_000)
+    assert beta.bodies(PLAIN, take=True) == [b"1"]
+    network.run(2_000)
+    assert alpha.classes(r"private$\admin") == []
+    alpha.send(r"DIRECT=OS:ALPHA\private$\admin", b"the queue takes messages")
+    assert alpha.classes(r"private$\admin") == [0]
+
+
+@pytest.mark.parametrize("name", [r"mainframe\private$\x;journal", r"mainframe\system$;deadletter"])
+def test_nobody_sends_to_a_journal_of_a_foreign_computer(beta: Computer, name: str) -> None:
+    assert failure(beta, api.OpenQueue(name, AccessMode.SEND)) is UnsupportedFormatName
+
+
+def test_a_queue_whose_name_looks_like_a_format_name_can_be_deleted(beta: Computer) -> None:
+    beta.create(r"private$\a=b")
+    beta.ok(api.DeleteQueue(r"DIRECT=OS:BETA\private$\a=b"))
+    assert beta.ok(api.ListQueues()).queues == []

@@ -92,7 +92,7 @@ class QueueHandle(Keeper):
             self._handles = {}
             self._builder = None
         self._handles[access] = opened.handle
-        if self._builder is None:
+        if access is AccessMode.SEND and self._builder is None:
             self._builder = PacketBuilder(
                 opened.direct_name, self._context.manager_name, opened.format_name
             )

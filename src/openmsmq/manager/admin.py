@@ -40,7 +40,7 @@ from openmsmq.model.names import (
     parse_format_name,
 )
 from openmsmq.model.names.parts import fold
-from openmsmq.model.queue import AccessMode, QueueKind, QueuePrivacy, QueueProperties, ShareMode
+from openmsmq.model.queue import AccessMode, QueuePrivacy, QueueProperties, ShareMode
 
 if TYPE_CHECKING:
     import random
@@ -181,7 +181,7 @@ class Administration:
         except QueueNotFound:
             _require_no_directory(name)
             raise
-        if queue.properties.kind is QueueKind.CONNECTOR:
+        if queue.is_connector:
             return api.Names(queue.name, queue.name, "")
         return api.Names(
             f"{self._config.name}\\{queue.name}",
@@ -251,7 +251,7 @@ class Administration:
     def _format_name(self, queue: LocalQueue) -> FormatName:
         if queue.role in ("outgoing", "list", "foreign"):
             return parse_format_name(queue.name)
-        if queue.properties.kind is QueueKind.CONNECTOR:
+        if queue.is_connector:
             return parse_format_name(queue.name)
         return self._direct_name(queue)
 

@@ -204,6 +204,8 @@ class Delivery:
             # There it is we who wait for the final acknowledgment.
             asks &= ~ASKS_FINAL_ACK
             self._ledger.delete(records.final_key(message_number(value[FACTS_BYTES:])))
+        if reason is MessageClass.ACK_RECEIVE and queue.is_connector:
+            asks &= ~ASKS_RECEIVE_REPORT
         if told:
             self.tell(asks, value[FACTS_BYTES:], reason, now)
 

@@ -28,7 +28,7 @@ from openmsmq.model.errors import (
     UnsupportedFormatName,
 )
 from openmsmq.model.names import ConnectorFormatName, parse_format_name
-from openmsmq.model.queue import AccessMode, QueueKind
+from openmsmq.model.queue import AccessMode
 
 _ADMIN_ACCESS: Final = (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN)
 
@@ -83,7 +83,7 @@ class QueueRequests:
         names = parse_list(name)
         if names is None:
             queue = self._table.find_destination(name)
-            if queue.properties.kind is QueueKind.CONNECTOR:
+            if queue.is_connector:
                 return ForeignQueue(self._admin.foreign_name(name), queue, self._table.reader)
             return queue
         return QueueList(names, self._table, self._table.reader)

@@ -151,6 +151,8 @@ class QueueTable:
             case DirectFormatName():
                 foreign = self.connector_of(name.host)
                 if foreign is not None:
+                    if not name.openable_for_send:
+                        raise UnsupportedFormatName(f"{name} takes no messages")
                     return foreign
                 local = fold(name.host) in self._hosts
             case PrivateFormatName():
@@ -321,9 +323,11 @@ class QueueTable:
         """Take a queue, its journal and subqueues out of sight; give them, for their entries."""
         if queue.role != "queue":
             raise AccessDenied(f"{queue.name} goes only with the queue it belongs to")
-        name = parse_format_name(queue.name) if "=" in queue.name else None
-        if isinstance(name, ConnectorFormatName) and name.connector in self._connectors.values():
-            raise AccessDenied(f"{queue.name}: take it out of [connectors] in the configuration")
+        if queue.is_connector:
+            name = parse_format_name(queue.name)
+            assert isinstance(name, ConnectorFormatName)
+            if name.connector in self._connectors.values():
+                raise AccessDenied(f"{queue.name}: first take it out of [connectors]")
         family = [queue, *queue.subqueues.values()]
         if queue.journal is not None:
             family.append(queue.journal)

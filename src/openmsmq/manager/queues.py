@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from openmsmq.model.limits import UNLIMITED_KB
 from openmsmq.model.message import MessageClass
-from openmsmq.model.queue import QueueProperties
+from openmsmq.model.queue import QueueKind, QueueProperties
 from openmsmq.storage import records
 
 if TYPE_CHECKING:
@@ -119,6 +119,11 @@ class LocalQueue:
     def size(self) -> int:
         """How many bytes the messages of the queue have."""
         return self.stored_bytes + self.express_bytes
+
+    @property
+    def is_connector(self) -> bool:
+        """Whether a connector takes messages from here on: then it tells senders of them."""
+        return self.properties.kind is QueueKind.CONNECTOR
 
     def count_handles(self, change: int) -> None:
         """Note that an application has opened it, or closed it."""

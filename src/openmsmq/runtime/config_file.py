@@ -186,6 +186,11 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 "api_tcp is false and api_socket is none: nobody could connect; allow one of them"
             )
 
+        own = {text.lower() for text in (self.manager_name, self.address, *self.also_known_as)}
+        for host in self.parameters.connectors:
+            if host in own:
+                raise ConfigError(f"[connectors] {host} is this computer, not a foreign one")
+
     @property
     def manager_name(self) -> str:
         """The name, or what the host's name makes of it."""

@@ -249,6 +249,14 @@ def test_connectors_are_known_by_their_foreign_computers(file):
     assert parameters.connectors == {"mainframe": guid.strip("{}").lower()}
 
 
+def test_this_computer_is_not_foreign_to_itself(file):
+    file.write_text(
+        '[connectors]\nAlpha = "2d2c0f6e-6f3c-4f0e-9a53-0f5d1a7f3b11"', encoding="utf-8"
+    )
+    with pytest.raises(ConfigError, match="alpha is this computer"):
+        load_config({"data": "d", "name": "ALPHA"}, {}, str(file))
+
+
 def test_hosts_and_next_hops_are_one_or_a_list(file):
     file.write_text(
         'data = "d"\n[hosts]\nBeta = "10.0.0.7"\n"gamma.example.org" = ["10.0.1.7", "::1"]\n'
