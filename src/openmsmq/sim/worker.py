@@ -255,8 +255,10 @@ class Worker(Application):
     def _abort(self, group: Group, number: int) -> Script:
         group.fate = Fate.STAGED
         group.commits = False
-        reply = yield Ask(api.Abort(number))
+        reply = yield Ask(api.Abort(number), lambda: _may_let_go(group))
         self.group = None
+        if isinstance(reply, api.Failed) and not outcome_unknown(reply):
+            group.doubtful = False
         if not isinstance(reply, api.Failed):
             if group in self._prepared:
                 self._prepared.remove(group)
@@ -269,7 +271,7 @@ class Worker(Application):
     def lost(self, group: Group) -> None:
         """The connection was lost: what is prepared, or may be, is ended later."""
         if group in self._prepared:
-            group.doubtful = not group.prepared
+            group.doubtful = group.doubtful or not group.prepared
         else:
             super().lost(group)
 
@@ -298,9 +300,13 @@ class Worker(Application):
         def before() -> None:
             if group.commits:
                 self.books.commits(group)
+            else:
+                _may_let_go(group)
 
         reply = yield Ask(api.Resolve(group.unit_of_work, group.commits), before)
         if isinstance(reply, api.Failed):
+            if not outcome_unknown(reply):
+                group.doubtful = False
             yield _DOUBT_RETRY_MS
             return
         self._prepared.remove(group)
@@ -335,6 +341,14 @@ class Worker(Application):
         if self.errand is not None:
             self.books.errand_ends(self.errand, self.node, unknown=isinstance(reply, api.Failed))
             self.errand = None
+
+
+def _may_let_go(group: Group) -> None:
+    """An abort is handed in: from now on others may have what the group has taken.
+
+    A disk that fails may have the abort all the same, and after the restart it counts.
+    """
+    group.doubtful = True
 
 
 def _applied(group: Group) -> bool:
