@@ -1,36 +1,14 @@
-"""Each defect of the list is noticed: the checkers check, and the faults reach what they must.
-
-The mutants that need many seeds run with OPENMSMQ_MUTANTS=all.
-"""
+"""Each defect of the list is noticed: the checkers check, and the faults reach what they must."""
 
 from __future__ import annotations
-
-import os
 
 import pytest
 
 from tests.sim.mutants import MUTANTS, Mutant, applied, caught
 
-ALL = os.environ.get("OPENMSMQ_MUTANTS") == "all"
-QUICK_SEEDS = 60
-
-
-def quick(mutant: Mutant) -> bool:
-    return mutant.seeds <= QUICK_SEEDS
-
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "mutant",
-    [
-        pytest.param(
-            mutant,
-            id=mutant.name,
-            marks=() if quick(mutant) or ALL else pytest.mark.skip("OPENMSMQ_MUTANTS=all runs it"),
-        )
-        for mutant in MUTANTS
-    ],
-)
+@pytest.mark.parametrize("mutant", [pytest.param(mutant, id=mutant.name) for mutant in MUTANTS])
 def test_a_defect_is_noticed(mutant: Mutant) -> None:
     assert caught(mutant) is not None
 
