@@ -300,20 +300,24 @@ class Node:
             raise self._defect(error) from error
 
     def _disk_fails(self, manager: QueueManager, ticket: int) -> None:
-        """Fail as a disk does: answers that are due say so, then the process ends."""
+        """Fail as a disk does: answers that are due say so, then the process ends.
+
+        The batch may be on the disk all the same. Only the next start sees it: a store shows a
+        running process nothing of a batch that it has refused.
+        """
         reached = self._rng.random() < 0.5
         world = self.world
         world.trace.note(self.index, "full", f"batch {ticket}: the disk fails")
-        if reached:
-            world.books.stored(self, self.disk.write())
-        else:
-            self.disk.refuse()
         error = MessageStorageFailed("the simulated disk has failed")
         manager.persist_failed(ticket, error, self.clock.now())
         for output in manager.take_outputs():
             if isinstance(output, Respond):
                 self._respond(output.connection, output.call, output.reply)
-        self.world.power_fails(self)
+        if reached:
+            world.books.stored(self, self.disk.write())
+        else:
+            self.disk.refuse()
+        world.power_fails(self)
 
     def _arm_timer(self, manager: QueueManager) -> None:
         """Wake in time. A timer that is early stays: waking for nothing is harmless."""
