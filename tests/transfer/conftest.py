@@ -25,7 +25,4 @@ def alpha(network: Network) -> Computer:
 @pytest.fixture
 def beta(network: Network) -> Computer:
     """A queue manager with a plain queue and a transactional one."""
-    beta = network.manager("BETA", BETA)
-    beta.create(ORDERS)
-    beta.create(LEDGER, transactional=True)
-    return beta
+    return network.manager("BETA", BETA).with_queues(ORDERS, LEDGER)

@@ -335,6 +335,12 @@ class Computer:
         """Create a queue."""
         self.ok(api.CreateQueue(name, **properties))
 
+    def with_queues(self, plain: str, transactional: str) -> Computer:
+        """Create a queue of each kind; gives itself."""
+        self.create(plain)
+        self.create(transactional, transactional=True)
+        return self
+
     def send(
         self, name: str, *bodies: bytes, transactional: bool = False, **wishes: Any
     ) -> list[int]:

@@ -20,10 +20,7 @@ TO_PEER = rf"DIRECT=TCP:{PEER}\{ORDERS}"
 
 @pytest.fixture
 def alpha(network: Network) -> Computer:
-    alpha = network.manager("ALPHA", ALPHA)
-    alpha.create(ORDERS)
-    alpha.create(LEDGER, transactional=True)
-    return alpha
+    return network.manager("ALPHA", ALPHA).with_queues(ORDERS, LEDGER)
 
 
 @pytest.fixture

@@ -249,9 +249,7 @@ class Administration:
         )
 
     def _format_name(self, queue: LocalQueue) -> FormatName:
-        if queue.role in ("outgoing", "list", "foreign"):
-            return parse_format_name(queue.name)
-        if queue.is_connector:
+        if queue.is_connector or queue.role in ("outgoing", "list", "foreign"):
             return parse_format_name(queue.name)
         return self._direct_name(queue)
 

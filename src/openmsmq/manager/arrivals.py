@@ -424,8 +424,7 @@ class Arrivals:
             self._plain.put_received(queue, run, now)
         if staged:
             self._delivery.put(queue, staged, now, arrived=True)
-            if queue.role == "queue" and not queue.is_connector:
-                self._delivery.report_arrivals(staged, now)
+            self._delivery.report_arrivals(queue, staged, now)
 
 
 def _leaves_dead_letter(found: Outline, reason: MessageClass) -> bool:

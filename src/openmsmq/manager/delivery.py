@@ -126,8 +126,10 @@ class Delivery:
                 self._copy(self._table.system(SystemQueue.JOURNAL), packet, now)
         self._announce(queue, placed, now)
 
-    def report_arrivals(self, sends: list[StagedSend], now: Instant) -> None:
-        """Tell administration queues of messages that reached their queue."""
+    def report_arrivals(self, queue: LocalQueue, sends: list[StagedSend], now: Instant) -> None:
+        """Tell administration queues of messages that reached their queue, if this is it."""
+        if queue.role != "queue" or queue.is_connector:
+            return
         for send in sends:
             if (
                 send.packet[_FLAGS + 1] & _ADMIN_QUEUE

@@ -64,7 +64,7 @@ class PlainDelivery:
     ) -> None:
         """Stamp packets and put them: what `stamp`, `stage` and `put` do, in one pass.
 
-        Only for packets that `is_plain` says are plain, and that are all express or all not.
+        Only for packets that `are_plain` says are plain.
         """
         express = not packets[0][_FLAGS] & user.RECOVERABLE
         arrival = self._counters.take_arrivals(len(packets))

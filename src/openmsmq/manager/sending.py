@@ -120,8 +120,7 @@ class Sending:
     ) -> None:
         """Put accepted packets into their queue with this turn."""
         self._delivery.put(queue, sends, now, marks)
-        if queue.role == "queue" and not queue.is_connector:
-            self._delivery.report_arrivals(sends, now)
+        self._delivery.report_arrivals(queue, sends, now)
 
     def put_all(
         self,

@@ -80,8 +80,7 @@ class TransactionWork:
             queue = self._table.by_id(number)
             if queue is not None:
                 self._delivery.put(queue, sends, now, own_marks)
-                if queue.role == "queue" and not queue.is_connector:
-                    self._delivery.report_arrivals(sends, now)
+                self._delivery.report_arrivals(queue, sends, now)
             else:
                 for send in sends:
                     self._delivery.tell(
