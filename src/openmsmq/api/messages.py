@@ -31,6 +31,9 @@ PROTOCOL_VERSION: Final = 1
 OWN_TRANSACTION: Final = -1
 """In a `Send`: the packets are a transaction of their own, committed with the call."""
 
+PLACE_FORMAT: Final = "<I4xIHBx"
+"""In `Packets`, before each packet: arrived_time_s, moved_time_s, abort_count, move_count."""
+
 _ARRIVAL_MASK: Final = (1 << 56) - 1
 
 
@@ -180,6 +183,29 @@ class FetchRange(Request, frozen=True, tag="fetch-range"):
     stop: int
     count: int = 1000
     bytes_max: int = 4 << 20
+
+
+class FetchPackets(Request, frozen=True, tag="fetch-packets"):
+    """Peek messages by arrival number as `FetchRange` does, for readers of very many."""
+
+    handle: int
+    start: int
+    stop: int
+    count: int = 10_000
+    bytes_max: int = 8 << 20
+
+
+class Packets(Reply, frozen=True, tag="packets"):
+    """Messages in the order of their arrival numbers, side by side, for readers of very many.
+
+    An entry is its place (`PLACE_FORMAT`) and then its packet.
+    """
+
+    lookup_ids: bytes
+    """Eight bytes each, big-endian."""
+    sizes: bytes
+    """The bytes of each entry, its place included: four bytes each, little-endian."""
+    entries: bytes
 
 
 class RemoveRange(Request, frozen=True, tag="remove-range"):

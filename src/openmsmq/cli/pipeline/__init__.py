@@ -1,0 +1,1 @@
+"""`openmsmq pipeline`: the ready pipelines on Spark, one module for each."""

@@ -1,0 +1,36 @@
+"""The Spark session that `openmsmq pipeline` works in."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+LOCAL: Final = "local[*]"
+"""Spark on the cores of this computer."""
+
+SPARK_ERRORS: Final = (PySparkException, Py4JJavaError)
+"""What Spark raises, whichever part of it failed."""
+
+
+def make_session(
+    name: str, master: str = LOCAL, settings: dict[str, str] | None = None
+) -> SparkSession:
+    """Start a session, or take the one that is there; times are those of UTC."""
+    builder = SparkSession.builder.appName(name).master(master)
+    defaults = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
+    if master.startswith("local"):
+        # Nobody else has to reach it.
+        defaults |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        defaults["spark.sql.shuffle.partitions"] = "8"
+    for key, value in (defaults | (settings or {})).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

@@ -1,0 +1,38 @@
+"""One Spark session for the tests that need one: they all run in the same worker."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Starting Spark takes seconds, so one worker does it for all."""
+    for item in items:
+        if HERE in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java 17: scripts/ensure-java installs it on Debian")
+    from openmsmq.spark.session import make_session
+
+    session = make_session(
+        "tests",
+        "local[2]",
+        {
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+            "spark.sql.streaming.stopTimeout": "60s",
+        },
+    )
+    yield session
+    session.stop()
