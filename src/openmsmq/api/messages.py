@@ -13,6 +13,17 @@ import msgspec
 
 from openmsmq.api.base import Reply as Reply
 from openmsmq.api.base import Request as Request
+from openmsmq.api.bulk_messages import PLACE_FORMAT as PLACE_FORMAT
+from openmsmq.api.bulk_messages import Complete as Complete
+from openmsmq.api.bulk_messages import Completed as Completed
+from openmsmq.api.bulk_messages import FetchPackets as FetchPackets
+from openmsmq.api.bulk_messages import FetchRange as FetchRange
+from openmsmq.api.bulk_messages import Packets as Packets
+from openmsmq.api.bulk_messages import Release as Release
+from openmsmq.api.bulk_messages import Removed as Removed
+from openmsmq.api.bulk_messages import RemoveRange as RemoveRange
+from openmsmq.api.bulk_messages import Reserve as Reserve
+from openmsmq.api.bulk_messages import Reserved as Reserved
 from openmsmq.api.queue_messages import ChangeQueue as ChangeQueue
 from openmsmq.api.queue_messages import CloseQueue as CloseQueue
 from openmsmq.api.queue_messages import CreateQueue as CreateQueue
@@ -25,14 +36,25 @@ from openmsmq.api.queue_messages import Opened as Opened
 from openmsmq.api.queue_messages import OpenQueue as OpenQueue
 from openmsmq.api.queue_messages import Queues as Queues
 from openmsmq.api.queue_messages import QueueStatus as QueueStatus
+from openmsmq.api.transaction_messages import Abort as Abort
+from openmsmq.api.transaction_messages import AbortBatch as AbortBatch
+from openmsmq.api.transaction_messages import BatchCommitted as BatchCommitted
+from openmsmq.api.transaction_messages import Begin as Begin
+from openmsmq.api.transaction_messages import Begun as Begun
+from openmsmq.api.transaction_messages import Commit as Commit
+from openmsmq.api.transaction_messages import CommitBatch as CommitBatch
+from openmsmq.api.transaction_messages import GetBatch as GetBatch
+from openmsmq.api.transaction_messages import InDoubt as InDoubt
+from openmsmq.api.transaction_messages import LastBatch as LastBatch
+from openmsmq.api.transaction_messages import ListTransactions as ListTransactions
+from openmsmq.api.transaction_messages import Prepare as Prepare
+from openmsmq.api.transaction_messages import Resolve as Resolve
+from openmsmq.api.transaction_messages import Transactions as Transactions
 
 PROTOCOL_VERSION: Final = 1
 
 OWN_TRANSACTION: Final = -1
 """In a `Send`: the packets are a transaction of their own, committed with the call."""
-
-PLACE_FORMAT: Final = "<I4xIHBx"
-"""In `Packets`, before each packet: arrived_time_s, moved_time_s, abort_count, move_count."""
 
 _ARRIVAL_MASK: Final = (1 << 56) - 1
 
@@ -171,57 +193,6 @@ class Entries(Reply, frozen=True, tag="entries"):
     entries: list[Entry]
 
 
-class FetchRange(Request, frozen=True, tag="fetch-range"):
-    """Peek messages by arrival number, `start` <= number < `stop`, lowest first.
-
-    Arrival numbers are given when a message becomes available, so none appears below one that
-    was already seen: they are what a stream of messages is read by.
-    """
-
-    handle: int
-    start: int
-    stop: int
-    count: int = 1000
-    bytes_max: int = 4 << 20
-
-
-class FetchPackets(Request, frozen=True, tag="fetch-packets"):
-    """Peek messages by arrival number as `FetchRange` does, for readers of very many."""
-
-    handle: int
-    start: int
-    stop: int
-    count: int = 10_000
-    bytes_max: int = 8 << 20
-
-
-class Packets(Reply, frozen=True, tag="packets"):
-    """Messages in the order of their arrival numbers, side by side, for readers of very many.
-
-    An entry is its place (`PLACE_FORMAT`) and then its packet.
-    """
-
-    lookup_ids: bytes
-    """Eight bytes each, big-endian."""
-    sizes: bytes
-    """The bytes of each entry, its place included: four bytes each, little-endian."""
-    entries: bytes
-
-
-class RemoveRange(Request, frozen=True, tag="remove-range"):
-    """Take out messages by arrival number, as if received; those already gone do not matter."""
-
-    handle: int
-    start: int
-    stop: int
-
-
-class Removed(Reply, frozen=True, tag="removed"):
-    """How many messages were taken out."""
-
-    count: int
-
-
 class CreateCursor(Request, frozen=True, tag="create-cursor"):
     """Make a cursor on an open queue."""
 
@@ -259,67 +230,6 @@ class Move(Request, frozen=True, tag="move"):
     lookup_id: int
     target: int
     transaction: int = 0
-
-
-# Transactions.
-
-
-class Begin(Request, frozen=True, tag="begin"):
-    """Begin a transaction; it ends with the connection if it was not prepared."""
-
-    distributed: bool = False
-    """Whether it is to be part of a transaction of other resource managers."""
-
-
-class Begun(Reply, frozen=True, tag="begun"):
-    """The number by which this connection names the transaction, and its lasting name."""
-
-    transaction: int
-    unit_of_work: bytes
-
-
-class Prepare(Request, frozen=True, tag="prepare"):
-    """Make a transaction survive everything until a coordinator commits or aborts it."""
-
-    transaction: int
-
-
-class Commit(Request, frozen=True, tag="commit"):
-    """Make everything in the transaction take effect, at once."""
-
-    transaction: int
-
-
-class Abort(Request, frozen=True, tag="abort"):
-    """Undo everything in the transaction."""
-
-    transaction: int
-
-
-class ListTransactions(Request, frozen=True, tag="list-transactions"):
-    """Ask for the prepared transactions that wait for their coordinator's word."""
-
-
-class InDoubt(msgspec.Struct, frozen=True, array_like=True):
-    """A prepared transaction."""
-
-    unit_of_work: bytes
-    prepared_time_s: int
-    sent_count: int
-    received_count: int
-
-
-class Transactions(Reply, frozen=True, tag="transactions"):
-    """The prepared transactions."""
-
-    transactions: list[InDoubt]
-
-
-class Resolve(Request, frozen=True, tag="resolve"):
-    """Commit or abort a prepared transaction by its lasting name."""
-
-    unit_of_work: bytes
-    commit: bool
 
 
 # Outgoing queues.
@@ -428,7 +338,11 @@ AnyRequest: TypeAlias = (
     | Find
     | EndReceive
     | FetchRange
+    | FetchPackets
     | RemoveRange
+    | Reserve
+    | Complete
+    | Release
     | CreateCursor
     | CloseCursor
     | Cancel
@@ -440,6 +354,9 @@ AnyRequest: TypeAlias = (
     | Abort
     | ListTransactions
     | Resolve
+    | GetBatch
+    | CommitBatch
+    | AbortBatch
     | ListOutgoing
     | ControlOutgoing
     | SetOnline
@@ -454,10 +371,15 @@ AnyReply: TypeAlias = (
     | Opened
     | Sent
     | Entries
+    | Packets
     | Removed
+    | Reserved
+    | Completed
     | CursorCreated
     | Begun
     | Transactions
+    | LastBatch
+    | BatchCommitted
     | OutgoingQueues
     | Status
 )

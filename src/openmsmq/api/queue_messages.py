@@ -87,6 +87,10 @@ class QueueStatus(msgspec.Struct, frozen=True, array_like=True):
     open_count: int
     waiting_count: int
     last_arrival_number: int
+    reserved_for: str = ""
+    """The reader for which messages are reserved, if any are."""
+    reserved_start: int = 0
+    reserved_stop: int = 0
 
 
 class Queues(Reply, frozen=True, tag="queues"):

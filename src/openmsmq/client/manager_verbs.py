@@ -117,3 +117,32 @@ def resolve(
 ) -> Plan[None]:
     """Commit or abort a prepared transaction by its lasting name."""
     yield from ask(api.Resolve(bytes(unit_of_work), commit), api.Done)
+
+
+def release(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
+    """Give all that a reader has reserved in a queue back to its other readers."""
+    yield from ask(api.Release(name), api.Done)
+
+
+def last_batch(manager: ManagerHandle, query: str) -> Plan[int]:  # noqa: ARG001
+    """Ask for the last batch that a query has committed; -1 before the first."""
+    return (yield from ask(api.GetBatch(query), api.LastBatch)).batch
+
+
+def commit_batch(
+    manager: ManagerHandle,  # noqa: ARG001
+    query: str,
+    batch: int,
+    units_of_work: list[bytes],
+) -> Plan[bool]:
+    """Commit the prepared parts of a batch, all at once; gives False if it was committed before.
+
+    Parts of the query that are not named, of this batch or an earlier one, are aborted.
+    """
+    request = api.CommitBatch(query, batch, units_of_work)
+    return not (yield from ask(request, api.BatchCommitted)).before
+
+
+def abort_batch(manager: ManagerHandle, query: str, batch: int) -> Plan[None]:  # noqa: ARG001
+    """Abort the prepared parts of a batch, and of earlier ones, that were not committed."""
+    yield from ask(api.AbortBatch(query, batch), api.Done)

@@ -149,6 +149,44 @@ def remove_range(queue: QueueHandle, start: int, stop: int) -> Plan[int]:
     return (yield from ask(api.RemoveRange(handle, start, stop), api.Removed)).count
 
 
+def fetch_packets(
+    queue: QueueHandle, start: int, stop: int, count: int = 10_000, bytes_max: int = 8 << 20
+) -> Plan[api.Packets]:
+    """Look at very many messages by arrival number, side by side in a few long byte strings."""
+    handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
+    return (yield from ask(api.FetchPackets(handle, start, stop, count, bytes_max), api.Packets))
+
+
+def reserve(
+    queue: QueueHandle,
+    reader: str,
+    start: int,
+    *,
+    count: int = 0,
+    bytes_max: int = 0,
+    below: int = 0,
+) -> Plan[int]:
+    """Keep messages for a reader from an arrival number on; gives where they end.
+
+    Nobody else receives them before `complete` or `release`, and the same reader can reserve
+    and fetch them again. 0 is no limit.
+    """
+    handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
+    request = api.Reserve(handle, reader, start, count, bytes_max, below)
+    return (yield from ask(request, api.Reserved)).stop
+
+
+def complete(queue: QueueHandle, reader: str, stop: int) -> Plan[int]:
+    """Take out what a reader has reserved below an arrival number; gives how many."""
+    removed = 0
+    while True:
+        handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
+        reply = yield from ask(api.Complete(handle, reader, stop), api.Completed)
+        removed += reply.count
+        if not reply.more:
+            return removed
+
+
 # The queue as a whole.
 
 

@@ -227,6 +227,9 @@ class Administration:
             open_count=queue.open_count,
             waiting_count=sum(not read.ended for read in queue.waiting),
             last_arrival_number=self._counters.last_arrival,
+            reserved_for=queue.reserved_for,
+            reserved_start=queue.reserved_start,
+            reserved_stop=queue.reserved_stop,
         )
 
     def status(self, connections: int, transactions: int, now: Instant) -> api.Status:

@@ -8,7 +8,9 @@ from openmsmq.model.limits import (
     JOURNAL_QUOTA_DEFAULT_KB,
     MANAGER_QUOTA_DEFAULT_KB,
     OPEN_QUEUES_MAX_COUNT,
+    QUERIES_MAX_COUNT,
     QUEUES_MAX_COUNT,
+    STAGED_MAX_BYTES,
     TRANSACTION_MAX_BYTES,
     TRANSACTION_MAX_COUNT,
     TRANSACTIONS_MAX_COUNT,
@@ -33,5 +35,7 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     transactions_max: int = TRANSACTIONS_MAX_COUNT
     transaction_messages_max: int = TRANSACTION_MAX_COUNT
     transaction_bytes_max: int = TRANSACTION_MAX_BYTES
+    queries_max: int = QUERIES_MAX_COUNT
+    staged_bytes_max: int = STAGED_MAX_BYTES
     transfer: TransferConfig = TransferConfig()
     """How it behaves towards other queue managers."""

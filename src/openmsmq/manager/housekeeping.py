@@ -147,7 +147,7 @@ class Housekeeping:
             queue = self._table.by_id(number)
             if queue is None or queue.entry(lookup_id) is None:
                 self._ledger.delete(key)
-            elif lookup_id not in queue.held:
+            elif not queue.is_held(lookup_id):
                 due.append((queue, lookup_id))
         for queue, lookup_id in due:
             value = queue.entry(lookup_id)
@@ -215,13 +215,18 @@ class Housekeeping:
         )
 
     def _next_slice(self, job: _Job) -> tuple[list[Row], list[int], bool]:
-        """Give entries to remove, those that transactions hold, and whether there are more."""
+        """Give entries to remove, those that transactions hold, and whether there are more.
+
+        What a reader has reserved is neither: it has been read already.
+        """
         held = job.queue.held
         rows: list[Row] = []
         doomed: list[int] = []
         for row in job.queue.rows(job.position):
             lookup_id = job.position = row[0]
             if lookup_id & records.ARRIVAL_MASK > job.arrival_limit:
+                continue
+            if job.queue.is_reserved(lookup_id):
                 continue
             if lookup_id not in held:
                 rows.append(row)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from openmsmq.api import messages as api
 from openmsmq.manager.admin import Administration
 from openmsmq.manager.arrivals import Arrivals
+from openmsmq.manager.bulk_reads import BulkReads
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection
 from openmsmq.manager.counters import Counters
@@ -33,6 +34,7 @@ from openmsmq.manager.recovery import open_machine, restore_queues, restore_tran
 from openmsmq.manager.replies import Replies
 from openmsmq.manager.send_requests import SendRequests
 from openmsmq.manager.sending import Sending
+from openmsmq.manager.staged_batches import StagedBatches
 from openmsmq.manager.staging import Staging
 from openmsmq.manager.timers import earliest
 from openmsmq.manager.transaction_requests import TransactionRequests
@@ -85,6 +87,10 @@ class QueueManager:
             replies,
             ledger,
         )
+        self._bulk = BulkReads(
+            table, delivery, counters, self._deadlines, self._reads, replies, ledger, reader
+        )
+        self._batches = StagedBatches(config, self._transactions, replies, ledger, reader)
         self._sends = SendRequests(config, sending, self._reads, self._transactions, replies)
         admin = Administration(config, table, counters, ledger, rng, started_time_s=now.unix_s)
         admin.is_online = lambda: self.transfer.online
@@ -136,14 +142,19 @@ class QueueManager:
 
     def _all_handlers(self) -> dict[type, Callable[..., None]]:
         reads, queues, transactions = self._reads, self._queues, self._transactions
+        bulk, batches = self._bulk, self._batches
         return {
             api.Send: self._sends.send,
             api.Receive: reads.receive,
             api.Find: reads.receive,
             api.EndReceive: reads.locks.end,
             api.Seek: reads.seek,
-            api.FetchRange: reads.fetch_range,
-            api.RemoveRange: reads.remove_range,
+            api.FetchRange: bulk.fetch_range,
+            api.FetchPackets: bulk.fetch_packets,
+            api.RemoveRange: bulk.remove_range,
+            api.Reserve: bulk.reserve,
+            api.Complete: bulk.complete,
+            api.Release: bulk.release,
             api.Cancel: reads.cancel,
             api.Purge: reads.purge,
             api.Move: reads.move,
@@ -167,6 +178,9 @@ class QueueManager:
             api.Abort: transactions.abort,
             api.ListTransactions: transactions.list_in_doubt,
             api.Resolve: transactions.resolve,
+            api.GetBatch: batches.get_batch,
+            api.CommitBatch: batches.commit_batch,
+            api.AbortBatch: batches.abort_batch,
         }
 
     @property

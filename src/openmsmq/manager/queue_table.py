@@ -331,15 +331,21 @@ class QueueTable:
         family = [queue, *queue.subqueues.values()]
         if queue.journal is not None:
             family.append(queue.journal)
+        kept = [
+            (member.reserved_for, member.reserved_start, member.reserved_stop) for member in family
+        ]
         for member in family:
             self._remove(member)
+            member.reserve("", 0, 0)
             self._ledger.delete(records.queue_key(member.id))
             self._ledger.delete(records.counts_key(member.id))
+            self._ledger.delete(records.reservation_key(member.id))
             self._ledger.put(records.deleted_key(member.id), b"")
 
         def restore(_: MsmqError) -> None:
-            for member in family:
+            for member, reserved in zip(family, kept, strict=True):
                 self._insert(member)
+                member.reserve(*reserved)
 
         self._ledger.when_done(lambda: None, restore)
         return family

@@ -24,6 +24,8 @@ SCAN_ROWS: Final = 256
 """How many entries one look into the store brings when nobody says how many are wanted."""
 
 KILOBYTE: Final = 1024
+ARRIVALS_MAX_BYTES: Final = 16 << 20
+"""Bytes after which a look by arrival numbers brings no more entries."""
 _LOOKUP_ID: Final = itemgetter(0)
 BEING_REMOVED: Final = 0
 """Holder of an entry whose removal waits for the disk; transactions have numbers from 1."""
@@ -61,6 +63,9 @@ class LocalQueue:
         "properties",
         "reader",
         "reader_count",
+        "reserved_for",
+        "reserved_start",
+        "reserved_stop",
         "role",
         "stored_bytes",
         "stored_count",
@@ -102,6 +107,10 @@ class LocalQueue:
         self.held: dict[int, int] = {}
         self.doomed: dict[int, MessageClass] = {}
         """Held entries that were purged meanwhile, and why: given back, they are gone (C-126)."""
+        self.reserved_for = ""
+        """The reader for whom messages are reserved: see `is_reserved`."""
+        self.reserved_start = 0
+        self.reserved_stop = 0
         self.waiting: dict[WaitingRead, None] = {}
         """The reads that wait here, the oldest first."""
         self.pending = 0
@@ -215,6 +224,20 @@ class LocalQueue:
             for lookup_id, _ in rows:
                 self.doomed.pop(lookup_id, None)
 
+    def is_reserved(self, lookup_id: int) -> bool:
+        """Whether an entry is kept for the reader that reserved it."""
+        arrival = lookup_id & records.ARRIVAL_MASK
+        return self.reserved_start <= arrival < self.reserved_stop
+
+    def is_held(self, lookup_id: int) -> bool:
+        """Whether somebody has an entry, so that others can neither see nor take it."""
+        return lookup_id in self.held or self.is_reserved(lookup_id)
+
+    def reserve(self, reader: str, start: int, stop: int) -> None:
+        """Keep the entries with `start` <= arrival number < `stop` for a reader, or no longer."""
+        self.reserved_for, self.reserved_start, self.reserved_stop = reader, start, stop
+        self.floor = 0
+
     def front(self, count: int, bytes_max: int) -> list[Row]:
         """Give the first available entries, at least one if there is any."""
         if not self.stored_count and not self.express_count:
@@ -223,19 +246,26 @@ class LocalQueue:
         size = 0
         start = self.floor
         held = self.held
+        reserved = self.reserved_stop > 0
         while True:
             wanted = min(count - len(found), SCAN_ROWS)
             rows = self._scan(start, records.LOOKUP_MAX, wanted)
+            jumped = False
             for key, value in rows:
                 lookup_id = int.from_bytes(key[5:], "big")
                 start = lookup_id + 1
                 if lookup_id in held:
                     continue
+                if reserved and self.is_reserved(lookup_id):
+                    # Behind all that is reserved in this level of priority.
+                    start = lookup_id & ~records.ARRIVAL_MASK | self.reserved_stop
+                    jumped = True
+                    break
                 found.append((lookup_id, value))
                 size += len(value)
                 if size >= bytes_max:
                     break
-            if len(rows) < wanted or len(found) >= count or size >= bytes_max:
+            if len(found) >= count or size >= bytes_max or (len(rows) < wanted and not jumped):
                 break
         self.floor = found[0][0] if found else start
         return found
@@ -259,7 +289,7 @@ class LocalQueue:
     def next_available(self, lookup_id: int, *, backwards: bool = False) -> Row | None:
         """Give the nearest available entry behind `lookup_id`, or before it."""
         for found, value in self.rows(lookup_id, backwards=backwards):
-            if found not in self.held:
+            if not self.is_held(found):
                 return found, value
         return None
 
@@ -280,15 +310,38 @@ class LocalQueue:
             if len(rows) < SCAN_ROWS:
                 return
 
-    def by_arrival(self, start: int, stop: int, count: int) -> list[Row]:
-        """Give entries with `start` <= arrival number < `stop`, lowest first, held or not."""
+    def by_arrival(
+        self, start: int, stop: int, count: int, bytes_max: int = ARRIVALS_MAX_BYTES
+    ) -> list[Row]:
+        """Give entries with `start` <= arrival number < `stop`, lowest first, held or not.
+
+        There are fewer than `count` and more beyond them when these have `bytes_max` bytes.
+        """
         found: list[Row] = []
         start, stop = max(start, 0), min(stop, records.ARRIVAL_MASK + 1)
+        while start < stop and len(found) < count and bytes_max > 0:
+            usual = max(1, self.size // max(1, self.count))
+            wanted = min(count - len(found), bytes_max // usual + 1)
+            rows = self._next_arrivals(start, stop, wanted)
+            if not rows:
+                break
+            start = (rows[-1][0] & records.ARRIVAL_MASK) + 1
+            taken, bytes_max = _within_bytes(rows, bytes_max)
+            found += taken
+            if len(rows) < wanted:
+                break
+        return found
+
+    def _next_arrivals(self, start: int, stop: int, count: int) -> list[Row]:
+        levels = []
         for level in range(8):
             base = level << 56
             rows = self._scan(base + start, base + stop - 1, count)
-            found += ((int.from_bytes(key[5:], "big"), value) for key, value in rows)
-        found.sort(key=lambda row: row[0] & records.ARRIVAL_MASK)
+            if rows:
+                levels.append(rows)
+        found = [(int.from_bytes(key[5:], "big"), value) for rows in levels for key, value in rows]
+        if len(levels) > 1:
+            found.sort(key=_arrival)
         return found[:count]
 
     def _scan(
@@ -302,3 +355,16 @@ class LocalQueue:
             else records.entry_key(self.id, last + 1)
         )
         return self.reader.scan(records.entry_key(self.id, first), stop, limit, reverse=reverse)
+
+
+def _arrival(row: Row) -> int:
+    return row[0] & records.ARRIVAL_MASK
+
+
+def _within_bytes(rows: list[Row], bytes_max: int) -> tuple[list[Row], int]:
+    """Give the rows before the limit is reached, the one that reaches it included; what is left."""
+    for place, (_, value) in enumerate(rows, 1):
+        bytes_max -= len(value)
+        if bytes_max <= 0:
+            return rows[:place], bytes_max
+    return rows, bytes_max

@@ -130,7 +130,7 @@ class ReadRequests:
         """Leave out messages whose time is up; what somebody holds is left to him."""
         if now.unix_s < self._deadlines.next_s:
             return rows
-        locked = {lookup_id for lookup_id, _ in rows if lookup_id in queue.held}
+        locked = {lookup_id for lookup_id, _ in rows if queue.is_held(lookup_id)}
         free = [row for row in rows if row[0] not in locked]
         live = self._housekeeping.without_expired(queue, free, now)
         kept = locked.union(lookup_id for lookup_id, _ in live)
@@ -145,9 +145,9 @@ class ReadRequests:
     ) -> None:
         # What a transaction takes is only locked: that needs no disk, and no disk can refuse it.
         if request.peek or request.transaction or request.lock:
-            self._replies.answer(connection, call, _entries(rows))
+            self._replies.answer(connection, call, entries_of(rows))
         else:
-            self._replies.answer_when_done(connection, call, _entries(rows))
+            self._replies.answer_when_done(connection, call, entries_of(rows))
 
     def _take(
         self,
@@ -188,45 +188,6 @@ class ReadRequests:
         if not request.peek:
             self._take(state, opened, [row], request, now)
         self._give(state.id, call, request, [row])
-
-    def fetch_range(
-        self, state: Connection, call: int, request: api.FetchRange, _: Instant
-    ) -> None:
-        """Peek messages by their arrival numbers."""
-        opened = state.queue(request.handle)
-        self.require_readable(state, opened, peek=True, transaction=0)
-        if request.count < 1:
-            raise InvalidParameter("count must be 1 or more")
-        size = 0
-        found: list[Row] = []
-        for row in opened.queue.by_arrival(request.start, request.stop, request.count):
-            if found and size >= request.bytes_max:
-                break
-            if opened.queue.held.get(row[0]) != BEING_REMOVED:
-                found.append(row)
-                size += len(row[1])
-        self._replies.answer(state.id, call, _entries(found))
-
-    def remove_range(
-        self, state: Connection, call: int, request: api.RemoveRange, now: Instant
-    ) -> None:
-        """Take out messages by their arrival numbers."""
-        opened = state.queue(request.handle)
-        self.require_readable(state, opened, peek=False, transaction=0)
-        queue = opened.queue
-        removed = 0
-        start = request.start
-        while start < request.stop:
-            rows = queue.by_arrival(start, request.stop, 1000)
-            free = [row for row in rows if row[0] not in queue.held]
-            if free:
-                queue.hold_all(free, BEING_REMOVED)
-                self._delivery.end(queue, free, MessageClass.ACK_RECEIVE, now)
-                removed += len(free)
-            if len(rows) < 1000:
-                break
-            start = (rows[-1][0] & records.ARRIVAL_MASK) + 1
-        self._replies.answer_when_done(state.id, call, api.Removed(removed))
 
     def purge(self, state: Connection, call: int, request: api.Purge, now: Instant) -> None:
         """Remove all messages of a queue."""
@@ -396,7 +357,8 @@ class ReadRequests:
                 raise TransactionUsage(f"{opened.queue.name} is not transactional")
 
 
-def _entries(rows: list[Row]) -> api.Entries:
+def entries_of(rows: list[Row]) -> api.Entries:
+    """Give rows as applications get them."""
     entry, place = api.Entry, records.place_of
     entries = [entry(lookup_id, *place(value), value[FACTS_BYTES:]) for lookup_id, value in rows]
     for index, found in enumerate(entries):
@@ -424,7 +386,7 @@ def _require_free(
     queue: LocalQueue, lookup_id: int, shown: AbstractSet[int], *, peek: bool
 ) -> None:
     """Refuse a message that somebody else holds, unless it may be looked at all the same."""
-    if lookup_id not in queue.held or lookup_id in shown:
+    if not queue.is_held(lookup_id) or lookup_id in shown:
         return
     if peek:
         raise TransactionUsage(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from openmsmq.api import messages as api
@@ -46,6 +47,10 @@ class TransactionRequests:
         self._rng = rng
         self._transactions: dict[int, Transaction] = {}
         self._next_transaction = 1
+        self.require_batch: Callable[[api.Prepare, Transaction, Instant], None] = (
+            lambda _request, _work, _now: None
+        )
+        """Refuses a part of a batch that cannot be committed any more."""
         self._shown: dict[int, set[tuple[int, int]]] = {}
         """What others may look at though a transaction holds it: queue numbers, lookup ids."""
 
@@ -106,21 +111,22 @@ class TransactionRequests:
     def commit(self, state: Connection, call: int, request: api.Commit, now: Instant) -> None:
         """Commit a transaction of this connection, or a prepared one."""
         work = self.find(state, request.transaction, prepared=True)
+        self._require_own(work)
         self._commit_work(work, state.id, call, now)
 
     def _commit_work(self, work: Transaction, connection: int, call: int, now: Instant) -> None:
+        self.end_commit(work, now)
+        self._replies.answer_when_done(connection, call, api.Done())
+
+    def end_commit(self, work: Transaction, now: Instant) -> None:
+        """Commit a transaction, or a part of a batch, with this turn."""
         before = work.state
         # Noted first, so undone last: by then the transaction holds its messages again.
         self._ledger.when_done(lambda: None, lambda _: self._back_to(work, before, now))
         self._counters.cover_transactions()
         self._work.commit(work, now)
         work.state = TransactionState.COMMITTED
-
-        def committed() -> None:
-            self._forget(work)
-            self._replies.answer(connection, call, api.Done())
-
-        self._ledger.when_done(committed, lambda error: self._replies.fail(connection, call, error))
+        self._ledger.when_done(lambda: self._forget(work), lambda _: None)
 
     def abort(self, state: Connection, call: int, request: api.Abort, now: Instant) -> None:
         """Abort a transaction of this connection, or a prepared one."""
@@ -170,6 +176,9 @@ class TransactionRequests:
     def prepare(self, state: Connection, call: int, request: api.Prepare, now: Instant) -> None:
         """Prepare a transaction: from then on only its coordinator decides."""
         work = self.find(state, request.transaction)
+        if request.query:
+            self.require_batch(request, work, now)
+            work.query, work.batch = request.query, request.batch
         self._work.prepare(work, now)
         work.state = TransactionState.PREPARED
         work.prepared_time_s = now.unix_s
@@ -182,6 +191,7 @@ class TransactionRequests:
 
         def refused(error: MsmqError) -> None:
             self._replies.fail(state.id, call, error)
+            work.query = ""
             self._back_to(work, TransactionState.ACTIVE, now)
 
         self._ledger.when_done(prepared, refused)
@@ -196,9 +206,10 @@ class TransactionRequests:
                 work.prepared_time_s,
                 len(work.sends),
                 len(work.receives),
+                work.query,
+                work.batch,
             )
-            for work in self._transactions.values()
-            if work.state is TransactionState.PREPARED
+            for work in self.prepared()
         ]
         self._replies.answer(state.id, call, api.Transactions(found))
 
@@ -212,9 +223,23 @@ class TransactionRequests:
         if work.state is not TransactionState.PREPARED:
             raise TransactionSequence(f"the transaction is {work.state.value}, not prepared")
         if request.commit:
+            self._require_own(work)
             self._commit_work(work, state.id, call, now)
         else:
             self._abort_work(work, state.id, call, now)
+
+    def prepared(self) -> list[Transaction]:
+        """Give the transactions that wait for somebody's word."""
+        return [
+            work for work in self._transactions.values() if work.state is TransactionState.PREPARED
+        ]
+
+    def _require_own(self, work: Transaction) -> None:
+        if work.query:
+            raise TransactionSequence(
+                f"it is a part of batch {work.batch} of {work.query!r}, which commits as a whole; "
+                "it can only be aborted alone"
+            )
 
     def find(self, state: Connection, number: int, *, prepared: bool = False) -> Transaction:
         """Find a transaction that this connection may use."""

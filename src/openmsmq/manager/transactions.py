@@ -20,11 +20,13 @@ class Transaction:
     """One transaction of an application, or one that outlived it because it is prepared."""
 
     __slots__ = (
+        "batch",
         "bytes",
         "connection",
         "moves",
         "number",
         "prepared_time_s",
+        "query",
         "receives",
         "sends",
         "state",
@@ -46,6 +48,9 @@ class Transaction:
         self.moves: list[tuple[LocalQueue, int, LocalQueue]] = []
         self.bytes = 0
         self.prepared_time_s = 0
+        self.query = ""
+        """The query of whose batch it is a part; empty for a transaction of its own."""
+        self.batch = 0
 
     @property
     def message_count(self) -> int:
@@ -56,7 +61,7 @@ class Transaction:
         """What a prepared transaction needs to survive."""
         held = [HeldEntry(queue.id, lookup_id) for queue, lookup_id in self.receives]
         held += [HeldEntry(queue.id, found, target.id) for queue, found, target in self.moves]
-        return TransactionRecord(self.sends, held, now.unix_s)
+        return TransactionRecord(self.sends, held, now.unix_s, self.query, self.batch)
 
 
 class TransactionWork:
@@ -139,6 +144,8 @@ class TransactionWork:
         work.state = TransactionState.PREPARED
         work.prepared_time_s = record.prepared_time_s
         work.sends = record.sends
+        work.bytes = sum(len(send.packet) for send in record.sends)
+        work.query, work.batch = record.query, record.batch
         for held in record.held:
             queue = self._table.by_id(held.queue)
             if queue is None:

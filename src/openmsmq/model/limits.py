@@ -283,5 +283,23 @@ TRANSACTION_MAX_COUNT: Final = 100_000
 TRANSACTION_MAX_BYTES: Final = 256 * 1024 * 1024
 """Bytes of the messages that one transaction sends. [ours]"""
 
+READER_NAME_MAX_BYTES: Final = 200
+"""Bytes in the name of a reader that reserves messages. [ours]"""
+
+QUERY_NAME_MAX_BYTES: Final = 200
+"""Bytes in the name of a query that commits batches. [ours]"""
+
+QUERIES_MAX_COUNT: Final = 10_000
+"""Queries whose last batch is remembered. [ours]"""
+
+QUERY_IDLE_S: Final = 90 * 24 * 3600
+"""After so long without a batch, a query makes room for another. [ours]"""
+
+STAGED_MAX_BYTES: Final = 1024 * 1024 * 1024
+"""Bytes of all parts of batches that wait to be committed. [ours]"""
+
+STAGED_MAX_AGE_S: Final = 7 * 24 * 3600
+"""After so long, a part of a batch that nobody committed is given up. [ours]"""
+
 MESSAGE_NUMBER_MAX_COUNT: Final = 0xFFFFFFFF
 """Message numbers before they begin again at 1; 0 means "not numbered". [MQQB 3.1.1.3]"""

@@ -17,6 +17,8 @@ kind    rest of the key             value
 ``I``   source, destination digest  `IncomingRecord`: how far a sender's sequence has come
 ``H``   number u64                  message identifiers received, against duplicates
 ``F``   message number u32          where the message is whose final acknowledgment is awaited
+``R``   queue u32                   `ReservationRecord`: messages that one reader has for itself
+``B``   name of a query             `BatchRecord`: the last batch that the query committed
 ======  ==========================  ==================================================
 """
 
@@ -115,6 +117,23 @@ class TransactionRecord(msgspec.Struct, frozen=True):
     sends: list[StagedSend]
     held: list[HeldEntry]
     prepared_time_s: int
+    query: str = ""
+    batch: int = 0
+
+
+class ReservationRecord(msgspec.Struct, frozen=True):
+    """Which messages of a queue, by arrival number, are kept for one reader."""
+
+    reader: str
+    start: int
+    stop: int
+
+
+class BatchRecord(msgspec.Struct, frozen=True):
+    """The last batch that a query committed, and when."""
+
+    batch: int
+    committed_time_s: int
 
 
 class OutgoingRecord(msgspec.Struct, frozen=True):
@@ -163,11 +182,19 @@ _ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=encode_hook)
 _MACHINE_DECODER: Final = msgspec.msgpack.Decoder(MachineRecord, dec_hook=decode_hook)
 _QUEUE_DECODER: Final = msgspec.msgpack.Decoder(QueueRecord, dec_hook=decode_hook)
 _TRANSACTION_DECODER: Final = msgspec.msgpack.Decoder(TransactionRecord, dec_hook=decode_hook)
+_RESERVATION_DECODER: Final = msgspec.msgpack.Decoder(ReservationRecord)
+_BATCH_DECODER: Final = msgspec.msgpack.Decoder(BatchRecord)
 _OUTGOING_DECODER: Final = msgspec.msgpack.Decoder(OutgoingRecord)
 _INCOMING_DECODER: Final = msgspec.msgpack.Decoder(IncomingRecord)
 
 AnyRecord: TypeAlias = (
-    MachineRecord | QueueRecord | TransactionRecord | OutgoingRecord | IncomingRecord
+    MachineRecord
+    | QueueRecord
+    | TransactionRecord
+    | ReservationRecord
+    | BatchRecord
+    | OutgoingRecord
+    | IncomingRecord
 )
 
 
@@ -189,6 +216,16 @@ def decode_queue(value: bytes) -> QueueRecord:
 def decode_transaction(value: bytes) -> TransactionRecord:
     """Read a prepared transaction."""
     return _TRANSACTION_DECODER.decode(value)
+
+
+def decode_reservation(value: bytes) -> ReservationRecord:
+    """Read which messages of a queue are reserved."""
+    return _RESERVATION_DECODER.decode(value)
+
+
+def decode_batch(value: bytes) -> BatchRecord:
+    """Read the last batch of a query."""
+    return _BATCH_DECODER.decode(value)
 
 
 def decode_outgoing(value: bytes) -> OutgoingRecord:
@@ -235,6 +272,21 @@ def decode_place(value: bytes) -> tuple[int, int]:
     """Read the place of an entry: queue and lookup identifier."""
     queue, lookup_id = _PLACE_OF_ENTRY.unpack(value)
     return queue, lookup_id
+
+
+def reservation_key(queue: int) -> bytes:
+    """Where it is noted which messages of a queue are reserved."""
+    return _QUEUE.pack(b"R", queue)
+
+
+def batch_key(query: str) -> bytes:
+    """Where the last batch of a query is noted."""
+    return b"B" + query.encode()
+
+
+def batch_of(key: bytes) -> str:
+    """The name of the query in such a key."""
+    return key[1:].decode()
 
 
 def queue_key(queue: int) -> bytes:

@@ -1,0 +1,108 @@
+"""Requests and replies of the application interface that are about many messages at once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from openmsmq.api.base import Reply, Request
+
+PLACE_FORMAT: Final = "<I4xIHBx"
+"""In `Packets`, before each packet: arrived_time_s, moved_time_s, abort_count, move_count."""
+
+
+class FetchRange(Request, frozen=True, tag="fetch-range"):
+    """Peek messages by arrival number, `start` <= number < `stop`, lowest first.
+
+    Arrival numbers are given when a message becomes available, so none appears below one that
+    was already seen: they are what a stream of messages is read by.
+    """
+
+    handle: int
+    start: int
+    stop: int
+    count: int = 1000
+    bytes_max: int = 4 << 20
+
+
+class FetchPackets(Request, frozen=True, tag="fetch-packets"):
+    """Peek messages by arrival number as `FetchRange` does, for readers of very many."""
+
+    handle: int
+    start: int
+    stop: int
+    count: int = 10_000
+    bytes_max: int = 8 << 20
+
+
+class Packets(Reply, frozen=True, tag="packets"):
+    """Messages in the order of their arrival numbers, side by side, for readers of very many.
+
+    An entry is its place (`PLACE_FORMAT`) and then its packet.
+    """
+
+    lookup_ids: bytes
+    """Eight bytes each, big-endian."""
+    sizes: bytes
+    """The bytes of each entry, its place included: four bytes each, little-endian."""
+    entries: bytes
+
+
+class RemoveRange(Request, frozen=True, tag="remove-range"):
+    """Take out messages by arrival number, as if received; those already gone do not matter."""
+
+    handle: int
+    start: int
+    stop: int
+
+
+class Removed(Reply, frozen=True, tag="removed"):
+    """How many messages were taken out."""
+
+    count: int
+
+
+class Reserve(Request, frozen=True, tag="reserve"):
+    """Keep messages for one reader by arrival number, so that it can read them again and again.
+
+    From `start` on, up to `count` messages or `bytes_max` bytes (0 for all that are there), and
+    never beyond a message that somebody else holds: that one may come back. Nobody else can
+    receive them until the reader has completed them, not even after a restart.
+    """
+
+    handle: int
+    reader: str
+    start: int
+    count: int = 0
+    bytes_max: int = 0
+    below: int = 0
+    """Only arrival numbers below this; 0 for all."""
+
+
+class Reserved(Reply, frozen=True, tag="reserved"):
+    """All messages with `start` <= arrival number < `stop` are the reader's."""
+
+    stop: int
+
+
+class Complete(Request, frozen=True, tag="complete"):
+    """Take out what a reader has reserved below `stop`, as if received; what is gone is gone.
+
+    One call takes out so many that others need not wait; `Completed` says whether to go on.
+    """
+
+    handle: int
+    reader: str
+    stop: int
+
+
+class Completed(Reply, frozen=True, tag="completed"):
+    """How many messages were taken out, and whether there are more below `stop`."""
+
+    count: int
+    more: bool
+
+
+class Release(Request, frozen=True, tag="release"):
+    """Give all that is reserved in a queue back to its other readers."""
+
+    name: str

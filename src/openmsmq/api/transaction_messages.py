@@ -1,0 +1,112 @@
+"""Requests and replies of the application interface that are about transactions."""
+
+from __future__ import annotations
+
+import msgspec
+
+from openmsmq.api.base import Reply, Request
+
+
+class Begin(Request, frozen=True, tag="begin"):
+    """Begin a transaction; it ends with the connection if it was not prepared."""
+
+    distributed: bool = False
+    """Whether it is to be part of a transaction of other resource managers."""
+
+
+class Begun(Reply, frozen=True, tag="begun"):
+    """The number by which this connection names the transaction, and its lasting name."""
+
+    transaction: int
+    unit_of_work: bytes
+
+
+class Prepare(Request, frozen=True, tag="prepare"):
+    """Make a transaction survive everything until a coordinator commits or aborts it.
+
+    With a `query` it is a part of one of its batches, which `CommitBatch` commits.
+    """
+
+    transaction: int
+    query: str = ""
+    batch: int = 0
+
+
+class Commit(Request, frozen=True, tag="commit"):
+    """Make everything in the transaction take effect, at once."""
+
+    transaction: int
+
+
+class Abort(Request, frozen=True, tag="abort"):
+    """Undo everything in the transaction."""
+
+    transaction: int
+
+
+class ListTransactions(Request, frozen=True, tag="list-transactions"):
+    """Ask for the prepared transactions that wait for their coordinator's word."""
+
+
+class InDoubt(msgspec.Struct, frozen=True, array_like=True):
+    """A prepared transaction."""
+
+    unit_of_work: bytes
+    prepared_time_s: int
+    sent_count: int
+    received_count: int
+    query: str = ""
+    """The query whose batch it is a part of, if it is one."""
+    batch: int = 0
+
+
+class Transactions(Reply, frozen=True, tag="transactions"):
+    """The prepared transactions."""
+
+    transactions: list[InDoubt]
+
+
+class Resolve(Request, frozen=True, tag="resolve"):
+    """Commit or abort a prepared transaction by its lasting name."""
+
+    unit_of_work: bytes
+    commit: bool
+
+
+# Batches of a query: several prepared transactions that commit together, once.
+
+
+class GetBatch(Request, frozen=True, tag="get-batch"):
+    """Ask for the last batch that a query has committed."""
+
+    query: str
+
+
+class LastBatch(Reply, frozen=True, tag="last-batch"):
+    """The number of the last batch committed; -1 before the first."""
+
+    batch: int
+
+
+class CommitBatch(Request, frozen=True, tag="commit-batch"):
+    """Commit prepared transactions of a batch, all at once; other parts of the query abort.
+
+    A batch that was committed before is not committed again.
+    """
+
+    query: str
+    batch: int
+    units_of_work: list[bytes]
+
+
+class BatchCommitted(Reply, frozen=True, tag="batch-committed"):
+    """The batch is committed; `before` says that it was already."""
+
+    before: bool
+
+
+class AbortBatch(Request, frozen=True, tag="abort-batch"):
+    """Abort the prepared transactions of a batch that was not committed."""
+
+    query: str
+    batch: int

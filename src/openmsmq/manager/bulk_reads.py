@@ -1,0 +1,262 @@
+"""Reading very many messages by arrival number, and keeping them for one reader meanwhile.
+
+A reader that goes by arrival numbers may read the same messages again after it failed, so they
+must still be there: it reserves them first, and says when it is done with them. A reservation is
+a range, in the store as two numbers, so a million reserved messages cost no more than one.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Final
+
+from openmsmq.api import messages as api
+from openmsmq.manager.connections import Connection, OpenQueue
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.deadlines import Deadlines
+from openmsmq.manager.delivery import Delivery
+from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.queue_table import QueueTable
+from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.read_requests import ReadRequests, entries_of
+from openmsmq.manager.replies import Replies
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import InvalidParameter, MsmqError, SharingViolation
+from openmsmq.model.limits import INFINITE_S, READER_NAME_MAX_BYTES
+from openmsmq.model.message import MessageClass
+from openmsmq.model.queue import AccessMode
+from openmsmq.storage import records
+from openmsmq.storage.port import StoreReader
+from openmsmq.storage.records import ReservationRecord
+
+SLICE_ROWS: Final = 10_000
+"""How many messages one `Complete` takes out, and one step of longer work looks at."""
+
+_U32_CODE: Final = next(code for code in "ILH" if array(code).itemsize == 4)
+
+
+class BulkReads:
+    """Serves readers that go by arrival numbers."""
+
+    def __init__(
+        self,
+        table: QueueTable,
+        delivery: Delivery,
+        counters: Counters,
+        deadlines: Deadlines,
+        reads: ReadRequests,
+        replies: Replies,
+        ledger: Ledger,
+        reader: StoreReader,
+    ) -> None:
+        self._table = table
+        self._delivery = delivery
+        self._counters = counters
+        self._deadlines = deadlines
+        self._reads = reads
+        self._replies = replies
+        self._ledger = ledger
+        for queue in table:
+            value = reader.get(records.reservation_key(queue.id))
+            if value is not None:
+                kept = records.decode_reservation(value)
+                queue.reserve(kept.reader, kept.start, kept.stop)
+
+    # Looking.
+
+    def fetch_range(
+        self, state: Connection, call: int, request: api.FetchRange, _: Instant
+    ) -> None:
+        """Peek messages by their arrival numbers."""
+        self._replies.answer(state.id, call, entries_of(self._rows(state, request)))
+
+    def fetch_packets(
+        self, state: Connection, call: int, request: api.FetchPackets, _: Instant
+    ) -> None:
+        """Peek messages by their arrival numbers, for a reader of very many."""
+        rows = self._rows(state, request)
+        values = [value for _, value in rows]
+        reply = api.Packets(
+            b"".join([lookup_id.to_bytes(8, "big") for lookup_id, _ in rows]),
+            _little_endian(array(_U32_CODE, map(len, values))),
+            b"".join(values),
+        )
+        self._replies.answer(state.id, call, reply)
+
+    def _rows(self, state: Connection, request: api.FetchRange | api.FetchPackets) -> list[Row]:
+        opened = state.queue(request.handle)
+        self._reads.require_readable(state, opened, peek=True, transaction=0)
+        if request.count < 1:
+            raise InvalidParameter("count must be 1 or more")
+        queue = opened.queue
+        rows = queue.by_arrival(request.start, request.stop, request.count, request.bytes_max)
+        if not queue.held:
+            return rows
+        return [row for row in rows if queue.held.get(row[0]) != BEING_REMOVED]
+
+    # Taking.
+
+    def remove_range(
+        self, state: Connection, call: int, request: api.RemoveRange, now: Instant
+    ) -> None:
+        """Take out messages by their arrival numbers."""
+        queue = self._receiving(state, request.handle).queue
+        removed = 0
+        start = request.start
+        while rows := queue.by_arrival(start, request.stop, SLICE_ROWS):
+            removed += self._take_out(queue, rows, now)
+            start = _arrival(rows[-1]) + 1
+        self._replies.answer_when_done(state.id, call, api.Removed(removed))
+
+    def _take_out(self, queue: LocalQueue, rows: list[Row], now: Instant) -> int:
+        free = [row for row in rows if not queue.is_held(row[0])]
+        if free:
+            queue.hold_all(free, BEING_REMOVED)
+            self._delivery.end(queue, free, MessageClass.ACK_RECEIVE, now)
+        return len(free)
+
+    def _receiving(self, state: Connection, handle: int) -> OpenQueue:
+        opened = state.queue(handle)
+        self._reads.require_readable(state, opened, peek=False, transaction=0)
+        return opened
+
+    # Reservations.
+
+    def reserve(self, state: Connection, call: int, request: api.Reserve, _: Instant) -> None:
+        """Keep messages for a reader."""
+        opened = self._receiving(state, request.handle)
+        queue = opened.queue
+        if opened.access is not AccessMode.RECEIVE:
+            raise InvalidParameter(f"{queue.name} is an outgoing queue: nothing is reserved there")
+        _require_name(request.reader)
+        if request.start < 0 or request.count < 0 or request.bytes_max < 0 or request.below < 0:
+            raise InvalidParameter("start, count, bytes_max and below are 0 or more")
+        kept_start, kept_stop = request.start, request.start
+        if self._is_pending(queue):
+            self._require_mine(queue, request)
+            kept_start, kept_stop = queue.reserved_start, queue.reserved_stop
+        stop = self._stop_for(queue, request, kept_stop)
+        if stop > kept_stop:
+            self._set(queue, request.reader, kept_start, stop)
+        self._replies.answer_when_done(state.id, call, api.Reserved(stop))
+
+    def _is_pending(self, queue: LocalQueue) -> bool:
+        """Whether a reader has messages for itself that it has not completed."""
+        return bool(queue.by_arrival(queue.reserved_start, queue.reserved_stop, 1))
+
+    def _require_mine(self, queue: LocalQueue, request: api.Reserve) -> None:
+        if queue.reserved_for != request.reader:
+            raise SharingViolation(
+                f"{queue.name} is being read by {queue.reserved_for!r}: stop that reader and let "
+                f"it complete, or release what it has reserved"
+            )
+        if request.start < queue.reserved_start:
+            raise SharingViolation(
+                f"the reader {request.reader!r} of {queue.name} has come to arrival number "
+                f"{queue.reserved_start} and is asked to begin at {request.start}: another one "
+                "uses its name, or has lost its place; give it another name, or release what is "
+                "reserved"
+            )
+
+    def _stop_for(self, queue: LocalQueue, request: api.Reserve, mine_below: int) -> int:
+        """Give how far a reservation reaches: before the first message that somebody holds."""
+        stop = self._counters.last_arrival + 1
+        if request.below:
+            stop = min(stop, request.below)
+        for lookup_id, holder in queue.held.items():
+            arrival = lookup_id & records.ARRIVAL_MASK
+            if holder != BEING_REMOVED and mine_below <= arrival < stop:
+                stop = arrival
+        if stop <= request.start:
+            return request.start
+        if request.count or request.bytes_max:
+            stop = _limited(queue, request, stop)
+        return stop
+
+    def complete(self, state: Connection, call: int, request: api.Complete, now: Instant) -> None:
+        """Take out what a reader is done with."""
+        queue = self._receiving(state, request.handle).queue
+        _require_name(request.reader)
+        start, stop = queue.reserved_start, min(request.stop, queue.reserved_stop)
+        if stop <= start:
+            self._replies.answer_when_done(state.id, call, api.Completed(0, False))
+            return
+        if queue.reserved_for != request.reader:
+            raise SharingViolation(f"{queue.name} is being read by {queue.reserved_for!r}")
+        rows = queue.by_arrival(start, stop, SLICE_ROWS)
+        done_below = _arrival(rows[-1]) + 1 if rows else stop
+        more = bool(queue.by_arrival(done_below, stop, 1))
+        self._set(queue, request.reader, done_below if more else stop, queue.reserved_stop)
+        count = self._take_out(queue, rows, now)
+        self._replies.answer_when_done(state.id, call, api.Completed(count, more))
+
+    def release(self, state: Connection, call: int, request: api.Release, _: Instant) -> None:
+        """Give what is reserved back to all readers."""
+        queue = self._table.find(request.name)
+        start, stop = queue.reserved_start, queue.reserved_stop
+        if stop:
+            self._set(queue, "", 0, 0)
+
+            def released() -> None:
+                self._delivery.news(queue)
+                self._note_deadlines(queue, start, stop)
+
+            self._ledger.when_done(released, lambda _: None)
+        self._replies.answer_when_done(state.id, call, api.Done())
+
+    def _note_deadlines(self, queue: LocalQueue, start: int, stop: int) -> None:
+        """Let messages expire again that nobody but their reader could see."""
+        while rows := queue.by_arrival(start, stop, SLICE_ROWS):
+            for lookup_id, value in rows:
+                deadline_s = records.deadline_of(value)
+                if deadline_s != INFINITE_S:
+                    self._deadlines.note(deadline_s, queue.id, lookup_id)
+            start = _arrival(rows[-1]) + 1
+
+    def _set(self, queue: LocalQueue, reader: str, start: int, stop: int) -> None:
+        """Change the reservation of a queue; an empty one is none."""
+        before = queue.reserved_for, queue.reserved_start, queue.reserved_stop
+        key = records.reservation_key(queue.id)
+        if start < stop:
+            queue.reserve(reader, start, stop)
+            self._ledger.put(key, records.encode_record(ReservationRecord(reader, start, stop)))
+        else:
+            queue.reserve("", 0, 0)
+            self._ledger.delete(key)
+
+        def undo(_: MsmqError) -> None:
+            queue.reserve(*before)
+
+        self._ledger.when_done(lambda: None, undo)
+
+
+def _limited(queue: LocalQueue, request: api.Reserve, stop: int) -> int:
+    """Give where a reservation ends that has a limit: behind its last message."""
+    count = request.count or stop
+    size = request.bytes_max or 1 << 62
+    start = request.start
+    while rows := queue.by_arrival(start, stop, min(count, SLICE_ROWS), size):
+        start = _arrival(rows[-1]) + 1
+        count -= len(rows)
+        size -= sum(len(value) for _, value in rows)
+        if count <= 0 or size <= 0:
+            return start
+    return stop
+
+
+def _arrival(row: Row) -> int:
+    return row[0] & records.ARRIVAL_MASK
+
+
+def _little_endian(numbers: array[int]) -> bytes:
+    if array("H", [1]).tobytes()[0] == 0:
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+def _require_name(reader: str) -> None:
+    if not reader or len(reader.encode()) > READER_NAME_MAX_BYTES:
+        raise InvalidParameter(
+            f"the name of a reader has 1 to {READER_NAME_MAX_BYTES} bytes, not "
+            f"{len(reader.encode())}"
+        )

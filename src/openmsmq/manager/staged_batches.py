@@ -1,0 +1,179 @@
+"""Batches of queries: prepared transactions of many senders that commit together, exactly once.
+
+A query of Spark writes a batch from several computers. Each writer prepares its part, and then
+one of them commits the whole batch. Whoever failed meanwhile does it again, so parts may be there
+twice, and a batch may be committed a second time: only the parts named in the commit take effect,
+and the number of the last batch, stored with them, tells a repetition from a new one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from openmsmq.api import messages as api
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.connections import Connection
+from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.replies import Replies
+from openmsmq.manager.transaction_requests import TransactionRequests
+from openmsmq.manager.transactions import Transaction
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import (
+    InsufficientResources,
+    InvalidParameter,
+    MsmqError,
+    TransactionSequence,
+)
+from openmsmq.model.limits import QUERY_IDLE_S, QUERY_NAME_MAX_BYTES, STAGED_MAX_AGE_S
+from openmsmq.storage import records
+from openmsmq.storage.port import StoreReader
+from openmsmq.storage.records import BatchRecord
+
+_ROWS: Final = 1000
+
+
+class StagedBatches:
+    """Knows the last batch of each query, and commits the next one."""
+
+    def __init__(
+        self,
+        config: ManagerConfig,
+        transactions: TransactionRequests,
+        replies: Replies,
+        ledger: Ledger,
+        reader: StoreReader,
+    ) -> None:
+        self._config = config
+        self._transactions = transactions
+        self._replies = replies
+        self._ledger = ledger
+        self._last = _all_batches(reader)
+        transactions.require_batch = self._require_part
+
+    def get_batch(self, state: Connection, call: int, request: api.GetBatch, _: Instant) -> None:
+        """Tell which batch a query has committed last; what is told is durable."""
+        _require_name(request.query)
+        reply = api.LastBatch(self._last_batch(request.query))
+        self._replies.answer_when_done(state.id, call, reply)
+
+    def commit_batch(
+        self, state: Connection, call: int, request: api.CommitBatch, now: Instant
+    ) -> None:
+        """Commit a batch with the parts named, unless it was committed before."""
+        query, batch = request.query, request.batch
+        _require_name(query)
+        before = batch <= self._last_batch(query)
+        if not before:
+            parts = self._named_parts(request)
+            if query not in self._last:
+                self._make_room(now)
+            self._remember(query, BatchRecord(batch, now.unix_s))
+            for work in parts:
+                self._transactions.end_commit(work, now)
+        # What is left of this batch, or of an earlier one, was written by somebody who failed.
+        self._abort_parts(query, self._last_batch(query), now)
+        self._replies.answer_when_done(state.id, call, api.BatchCommitted(before))
+
+    def abort_batch(
+        self, state: Connection, call: int, request: api.AbortBatch, now: Instant
+    ) -> None:
+        """Abort the parts of a batch."""
+        _require_name(request.query)
+        self._abort_parts(request.query, request.batch, now)
+        self._replies.answer_when_done(state.id, call, api.Done())
+
+    def _last_batch(self, query: str) -> int:
+        record = self._last.get(query)
+        return -1 if record is None else record.batch
+
+    def _named_parts(self, request: api.CommitBatch) -> list[Transaction]:
+        """Find the parts that a commit names, in their order."""
+        mine = {
+            bytes(work.unit_of_work): work
+            for work in self._transactions.prepared()
+            if work.query == request.query and work.batch == request.batch
+        }
+        missing = [unit for unit in request.units_of_work if unit not in mine]
+        if missing or len(set(request.units_of_work)) != len(request.units_of_work):
+            raise TransactionSequence(
+                f"batch {request.batch} of {request.query!r} has {len(missing)} parts that are "
+                "not prepared here, or names one twice: write it again"
+            )
+        return [mine[unit] for unit in request.units_of_work]
+
+    def _abort_parts(self, query: str, batch: int, now: Instant) -> None:
+        for work in self._transactions.prepared():
+            if work.query == query and work.batch <= batch:
+                self._transactions.end_abort(work, now)
+
+    def _require_part(self, request: api.Prepare, work: Transaction, now: Instant) -> None:
+        """Refuse a part that comes too late, or that there is no room for."""
+        _require_name(request.query)
+        if not 0 <= request.batch < 1 << 63:
+            raise InvalidParameter(f"batch {request.batch}; batches are numbered from 0")
+        if request.batch <= self._last_batch(request.query):
+            raise TransactionSequence(
+                f"batch {request.batch} of {request.query!r} is committed already"
+            )
+        staged_bytes = 0
+        for part in self._transactions.prepared():
+            if not part.query:
+                continue
+            if part.prepared_time_s < now.unix_s - STAGED_MAX_AGE_S:
+                self._transactions.end_abort(part, now)
+            else:
+                staged_bytes += part.bytes
+        if staged_bytes + work.bytes > self._config.staged_bytes_max:
+            raise InsufficientResources(
+                f"parts of batches wait with {staged_bytes} bytes, and may have "
+                f"{self._config.staged_bytes_max}: write smaller batches, or abort parts that "
+                "nobody commits"
+            )
+
+    def _make_room(self, now: Instant) -> None:
+        """Forget the query that has been idle for longest, if that is long enough."""
+        if len(self._last) < self._config.queries_max:
+            return
+        oldest = min(self._last, key=lambda query: self._last[query].committed_time_s)
+        if self._last[oldest].committed_time_s > now.unix_s - QUERY_IDLE_S:
+            raise InsufficientResources(
+                f"the last batches of {self._config.queries_max} queries are remembered; none of "
+                f"them has been idle for {QUERY_IDLE_S} seconds"
+            )
+        forgotten = self._last.pop(oldest)
+        self._ledger.delete(records.batch_key(oldest))
+
+        def undo(_: MsmqError) -> None:
+            self._last[oldest] = forgotten
+
+        self._ledger.when_done(lambda: None, undo)
+
+    def _remember(self, query: str, record: BatchRecord) -> None:
+        before = self._last.get(query)
+        self._last[query] = record
+        self._ledger.put(records.batch_key(query), records.encode_record(record))
+
+        def undo(_: MsmqError) -> None:
+            if before is None:
+                self._last.pop(query, None)
+            else:
+                self._last[query] = before
+
+        self._ledger.when_done(lambda: None, undo)
+
+
+def _all_batches(reader: StoreReader) -> dict[str, BatchRecord]:
+    found: dict[str, BatchRecord] = {}
+    start, stop = records.kind_range(b"B")
+    while rows := reader.scan(start, stop, _ROWS):
+        for key, value in rows:
+            found[records.batch_of(key)] = records.decode_batch(value)
+        start = rows[-1][0] + b"\0"
+    return found
+
+
+def _require_name(query: str) -> None:
+    if not query or len(query.encode()) > QUERY_NAME_MAX_BYTES:
+        raise InvalidParameter(
+            f"the name of a query has 1 to {QUERY_NAME_MAX_BYTES} bytes, not {len(query.encode())}"
+        )
