@@ -84,6 +84,23 @@ class Reserved(Reply, frozen=True, tag="reserved"):
     stop: int
 
 
+class Measure(Request, frozen=True, tag="measure"):
+    """Ask how far `count` messages or `bytes_max` bytes reach from `start` on; 0 for no limit."""
+
+    handle: int
+    start: int
+    count: int = 0
+    bytes_max: int = 0
+    below: int = 0
+    """Only arrival numbers below this; 0 for all."""
+
+
+class Measured(Reply, frozen=True, tag="measured"):
+    """The messages asked about have arrival numbers below `stop`."""
+
+    stop: int
+
+
 class Complete(Request, frozen=True, tag="complete"):
     """Take out what a reader has reserved below `stop`, as if received; what is gone is gone.
 

@@ -18,6 +18,8 @@ from openmsmq.api.bulk_messages import Complete as Complete
 from openmsmq.api.bulk_messages import Completed as Completed
 from openmsmq.api.bulk_messages import FetchPackets as FetchPackets
 from openmsmq.api.bulk_messages import FetchRange as FetchRange
+from openmsmq.api.bulk_messages import Measure as Measure
+from openmsmq.api.bulk_messages import Measured as Measured
 from openmsmq.api.bulk_messages import Packets as Packets
 from openmsmq.api.bulk_messages import Release as Release
 from openmsmq.api.bulk_messages import Removed as Removed
@@ -341,6 +343,7 @@ AnyRequest: TypeAlias = (
     | FetchPackets
     | RemoveRange
     | Reserve
+    | Measure
     | Complete
     | Release
     | CreateCursor
@@ -374,6 +377,7 @@ AnyReply: TypeAlias = (
     | Packets
     | Removed
     | Reserved
+    | Measured
     | Completed
     | CursorCreated
     | Begun

@@ -210,6 +210,7 @@ class Queue(QueueHandle):
     remove_range = _verb(queue_verbs.remove_range)
     reserve = _verb(queue_verbs.reserve)
     complete = _verb(queue_verbs.complete)
+    measure = _verb(queue_verbs.measure)
     purge = _verb(queue_verbs.purge)
     move = _verb(queue_verbs.move)
     properties = _verb(queue_verbs.properties)

@@ -176,6 +176,15 @@ def reserve(
     return (yield from ask(request, api.Reserved)).stop
 
 
+def measure(
+    queue: QueueHandle, start: int, *, count: int = 0, bytes_max: int = 0, below: int = 0
+) -> Plan[int]:
+    """Ask how far so many messages reach from an arrival number on; gives where they end."""
+    handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
+    request = api.Measure(handle, start, count, bytes_max, below)
+    return (yield from ask(request, api.Measured)).stop
+
+
 def complete(queue: QueueHandle, reader: str, stop: int) -> Plan[int]:
     """Take out what a reader has reserved below an arrival number; gives how many."""
     removed = 0

@@ -94,6 +94,19 @@ class BulkReads:
             return rows
         return [row for row in rows if queue.held.get(row[0]) != BEING_REMOVED]
 
+    def measure(self, state: Connection, call: int, request: api.Measure, _: Instant) -> None:
+        """Tell how far so many messages reach; what is told is durable."""
+        opened = state.queue(request.handle)
+        self._reads.require_readable(state, opened, peek=True, transaction=0)
+        _require_limits(request)
+        stop = self._counters.last_arrival + 1
+        if request.below:
+            stop = min(stop, request.below)
+        stop = max(stop, request.start)
+        if request.count or request.bytes_max:
+            stop = _limited(opened.queue, request, stop)
+        self._replies.answer_when_done(state.id, call, api.Measured(stop))
+
     # Taking.
 
     def remove_range(
@@ -129,8 +142,7 @@ class BulkReads:
         if opened.access is not AccessMode.RECEIVE:
             raise InvalidParameter(f"{queue.name} is an outgoing queue: nothing is reserved there")
         _require_name(request.reader)
-        if request.start < 0 or request.count < 0 or request.bytes_max < 0 or request.below < 0:
-            raise InvalidParameter("start, count, bytes_max and below are 0 or more")
+        _require_limits(request)
         kept_start, kept_stop = request.start, request.start
         if self._is_pending(queue):
             self._require_mine(queue, request)
@@ -230,7 +242,7 @@ class BulkReads:
         self._ledger.when_done(lambda: None, undo)
 
 
-def _limited(queue: LocalQueue, request: api.Reserve, stop: int) -> int:
+def _limited(queue: LocalQueue, request: api.Reserve | api.Measure, stop: int) -> int:
     """Give where a reservation ends that has a limit: behind its last message."""
     count = request.count or stop
     size = request.bytes_max or 1 << 62
@@ -242,6 +254,11 @@ def _limited(queue: LocalQueue, request: api.Reserve, stop: int) -> int:
         if count <= 0 or size <= 0:
             return start
     return stop
+
+
+def _require_limits(request: api.Reserve | api.Measure) -> None:
+    if request.start < 0 or request.count < 0 or request.bytes_max < 0 or request.below < 0:
+        raise InvalidParameter("start, count, bytes_max and below are 0 or more")
 
 
 def _arrival(row: Row) -> int:

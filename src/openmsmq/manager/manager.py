@@ -153,6 +153,7 @@ class QueueManager:
             api.FetchPackets: bulk.fetch_packets,
             api.RemoveRange: bulk.remove_range,
             api.Reserve: bulk.reserve,
+            api.Measure: bulk.measure,
             api.Complete: bulk.complete,
             api.Release: bulk.release,
             api.Cancel: reads.cancel,

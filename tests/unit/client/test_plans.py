@@ -67,6 +67,7 @@ HARMLESS = [
     api.RemoveRange(1, 0, 9),
     api.FetchPackets(1, 0, 9),
     api.Reserve(1, "reader", 0),
+    api.Measure(1, 0),
     api.Complete(1, "reader", 9),
     api.Release("q"),
     api.GetBatch("query"),
