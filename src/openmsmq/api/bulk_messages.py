@@ -45,6 +45,8 @@ class Packets(Reply, frozen=True, tag="packets"):
     sizes: bytes
     """The bytes of each entry, its place included: four bytes each, little-endian."""
     entries: bytes
+    next_start: int = 0
+    """Where to go on: no message between these and that number is left out."""
 
 
 class RemoveRange(Request, frozen=True, tag="remove-range"):

@@ -68,31 +68,36 @@ class BulkReads:
         self, state: Connection, call: int, request: api.FetchRange, _: Instant
     ) -> None:
         """Peek messages by their arrival numbers."""
-        self._replies.answer(state.id, call, entries_of(self._rows(state, request)))
+        self._replies.answer(state.id, call, entries_of(self._rows(state, request)[0]))
 
     def fetch_packets(
         self, state: Connection, call: int, request: api.FetchPackets, _: Instant
     ) -> None:
         """Peek messages by their arrival numbers, for a reader of very many."""
-        rows = self._rows(state, request)
+        rows, next_start = self._rows(state, request)
         values = [value for _, value in rows]
         reply = api.Packets(
             b"".join([lookup_id.to_bytes(8, "big") for lookup_id, _ in rows]),
             _little_endian(array(_U32_CODE, map(len, values))),
             b"".join(values),
+            next_start,
         )
         self._replies.answer(state.id, call, reply)
 
-    def _rows(self, state: Connection, request: api.FetchRange | api.FetchPackets) -> list[Row]:
+    def _rows(
+        self, state: Connection, request: api.FetchRange | api.FetchPackets
+    ) -> tuple[list[Row], int]:
+        """Give the messages of a range that are not on their way out, and where it goes on."""
         opened = state.queue(request.handle)
         self._reads.require_readable(state, opened, peek=True, transaction=0)
         if request.count < 1:
             raise InvalidParameter("count must be 1 or more")
         queue = opened.queue
         rows = queue.by_arrival(request.start, request.stop, request.count, request.bytes_max)
-        if not queue.held:
-            return rows
-        return [row for row in rows if queue.held.get(row[0]) != BEING_REMOVED]
+        next_start = _arrival(rows[-1]) + 1 if rows else request.stop
+        if queue.held:
+            rows = [row for row in rows if queue.held.get(row[0]) != BEING_REMOVED]
+        return rows, next_start
 
     def measure(self, state: Connection, call: int, request: api.Measure, _: Instant) -> None:
         """Tell how far so many messages reach; what is told is durable."""

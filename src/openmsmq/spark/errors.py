@@ -30,6 +30,10 @@ class QueueProblem(SparkSideError):
     """A queue, or the queue manager that has it, does not do what was asked."""
 
 
+class QueueGone(QueueProblem):
+    """A queue is not there, or not there any more."""
+
+
 def sentence_in(text: str) -> str | None:
     """Find the sentence of one of these errors in what Spark says about a failure."""
     found = _SAID.search(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
@@ -23,11 +25,14 @@ def make_session(
     defaults = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.python.filterPushdown.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
     }
     if master.startswith("local"):
+        # Its tasks need the packages of this Python, which need not be the first on the path.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         # Nobody else has to reach it.
         defaults |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         defaults["spark.sql.shuffle.partitions"] = "8"

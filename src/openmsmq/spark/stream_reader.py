@@ -1,0 +1,230 @@
+"""Queues as streams: each message is read in exactly one batch, however often that is repeated.
+
+A stream that consumes reserves the messages of a batch before it tells Spark where the batch
+ends. So a batch that is planned or read again finds the same messages, also after the driver or
+the queue manager was killed. When Spark has committed a batch, its messages are taken out; if that
+word is lost, the next plan does it, because it begins where the committed batch ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from openmsmq.api.messages import QueueStatus
+from openmsmq.client.blocking import QueueManager
+from openmsmq.spark.connecting import connected, explained, find_queues
+from openmsmq.spark.errors import QueueGone
+from openmsmq.spark.offsets import (
+    Offset,
+    Spot,
+    data_lost,
+    from_offset,
+    problem_with,
+    spot_of,
+    to_offset,
+)
+from openmsmq.spark.options import Mode, SourceOptions
+from openmsmq.spark.reading import QueueRange, first_arrival, read_range, split
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans batches in the driver; `read` runs in the tasks and needs nothing but its range."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._targets: dict[str, int] | None = None
+
+    # Where a stream begins, and how far it could go.
+
+    def initialOffset(self) -> Offset:
+        """Give where a new query begins."""
+        return to_offset(
+            [
+                spot_of(address, status, self._beginning(manager, status))
+                for address, manager, status in self._all_queues()
+            ]
+        )
+
+    def _beginning(self, manager: QueueManager, status: QueueStatus) -> int:
+        stop = status.last_arrival_number + 1
+        if self._options.starting_time_s is not None:
+            return _first_since(manager, status.path_name, stop, self._options.starting_time_s)
+        return stop if self._options.starting_offsets == "latest" else 0
+
+    def reportLatestOffset(self) -> Offset:
+        """Tell how far the queues have come, and how many messages wait in each: the lag."""
+        offset: Offset = {}
+        for address, _, status in self._all_queues():
+            spot = spot_of(address, status, status.last_arrival_number + 1)
+            offset |= to_offset([spot])
+            offset[spot.key]["waiting"] = status.message_count
+        return offset
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Give the limit that the options set; `latestOffset` knows them both."""
+        if self._options.max_messages:
+            return ReadMaxRows(self._options.max_messages)
+        if self._options.max_bytes:
+            return ReadMaxBytes(self._options.max_bytes)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Note how far the queues have come: the query ends there."""
+        self._targets = {
+            spot_of(address, status, 0).key: status.last_arrival_number + 1
+            for address, _, status in self._all_queues()
+        }
+
+    # One batch.
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """Give where the next batch ends; what it reads is the reader's from now on."""
+        known = from_offset(start)
+        found: dict[str, Spot] = {}
+        count = max(1, len(known))
+        for address, manager, status in self._all_queues(known):
+            spot = self._continued(known, address, status)
+            stop = self._next_stop(manager, spot, limit, count)
+            found[spot.key] = Spot(spot.address, spot.queue, spot.identity, max(stop, spot.next))
+        for key, spot in known.items():
+            # Gone, and the options say that this does not matter.
+            found.setdefault(key, spot)
+        return to_offset(list(found.values()))
+
+    def _continued(self, known: dict[str, Spot], address: str, status: QueueStatus) -> Spot:
+        """Give where a queue is read on: where it was, or at its beginning if it is new."""
+        fresh = spot_of(address, status, 0)
+        spot = known.get(fresh.key)
+        if spot is None:
+            return fresh
+        problem = problem_with(spot, status)
+        if problem is None:
+            return spot
+        if self._options.fail_on_data_loss:
+            raise data_lost(problem)
+        return spot_of(address, status, min(spot.next, status.last_arrival_number + 1))
+
+    def _next_stop(self, manager: QueueManager, spot: Spot, limit: ReadLimit, queues: int) -> int:
+        """Give where a batch ends in one queue; several queues share the limits evenly."""
+        below = 0 if self._targets is None else self._targets.get(spot.key, spot.next)
+        ended = self._targets is not None and below <= spot.next
+        max_messages, max_bytes = 0, 0
+        if not isinstance(limit, ReadAllAvailable):
+            max_messages = -(-self._options.max_messages // queues)
+            max_bytes = -(-self._options.max_bytes // queues)
+        queue, reader, start = manager.queue(spot.queue), self._options.reader, spot.next
+        with explained(spot.address, spot.queue):
+            if self._options.mode is Mode.CONSUME:
+                # What is below was committed, though Spark may not have said so: it says it only
+                # when it plans another batch, and not at all if it was killed.
+                queue.complete(reader, start)
+            if ended:
+                return start
+            limits = {"count": max_messages, "bytes_max": max_bytes, "below": below}
+            if self._options.mode is Mode.BROWSE:
+                return queue.measure(start, **limits)
+            return queue.reserve(reader, start, **limits)
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """Split a batch among tasks."""
+        begun = from_offset(start)
+        found: list[QueueRange] = []
+        for key, spot in from_offset(end).items():
+            first = begun[key].next if key in begun else 0
+            if first >= spot.next:
+                continue
+            found += self._ranges(spot, first)
+        return found
+
+    def _ranges(self, spot: Spot, first: int) -> list[QueueRange]:
+        try:
+            with connected(self._options.place, spot.address, spot.queue) as manager:
+                status = manager.queue(spot.queue).properties()
+                self._require_whole(spot, first, status)
+                low = first_arrival(manager, spot.queue, first, spot.next)
+        except QueueGone as error:
+            if self._options.fail_on_data_loss:
+                raise data_lost(str(error)) from None
+            return []
+        return split(spot.address, spot.queue, low, spot.next, self._options.partitions)
+
+    def _require_whole(self, spot: Spot, first: int, status: QueueStatus) -> None:
+        """Refuse a batch of which somebody may have taken messages out."""
+        problem = problem_with(spot, status)
+        if problem is None and self._options.mode is Mode.CONSUME:
+            mine = (
+                status.reserved_for == self._options.reader
+                and status.reserved_start <= first
+                and spot.next <= status.reserved_stop
+            )
+            if not mine:
+                problem = (
+                    f"what the reader {self._options.reader!r} had reserved in {spot.key} was "
+                    "released"
+                )
+        if problem is not None and self._options.fail_on_data_loss:
+            raise data_lost(problem)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Give the messages of one range; nothing of this object changes."""
+        assert isinstance(partition, QueueRange)
+        return read_range(self._options, partition)
+
+    def commit(self, end: Offset) -> None:
+        """Take out what Spark is done with."""
+        if self._options.mode is Mode.BROWSE:
+            return
+        for spot in from_offset(end).values():
+            try:
+                with connected(self._options.place, spot.address, spot.queue) as manager:
+                    manager.queue(spot.queue).complete(self._options.reader, spot.next)
+            except QueueGone:
+                # It was read to the end of the batch; the next plan says what is the matter.
+                continue
+
+    # The queues.
+
+    def _all_queues(
+        self, known: dict[str, Spot] | None = None
+    ) -> Iterator[tuple[str, QueueManager, QueueStatus]]:
+        """Give the queues as they are now, with a connection to each queue manager."""
+        for address in self._options.place.addresses:
+            with connected(self._options.place, address) as manager:
+                for name in self._options.queues:
+                    for status in self._named(manager, address, name, known):
+                        yield address, manager, status
+
+    def _named(
+        self, manager: QueueManager, address: str, name: str, known: dict[str, Spot] | None
+    ) -> list[QueueStatus]:
+        try:
+            with explained(address, name):
+                return find_queues(manager, name)
+        except QueueGone:
+            if known is None or self._options.fail_on_data_loss:
+                raise
+            return []
+
+
+def _first_since(manager: QueueManager, queue: str, stop: int, time_s: int) -> int:
+    """Find the lowest arrival number of a message that arrived at a time or later."""
+    handle = manager.queue(queue)
+    low, high = 0, stop
+    while low < high:
+        middle = (low + high) // 2
+        found = handle.fetch_range(middle, high, 1, 1)
+        if not found or found[0].arrived_time_s >= time_s:
+            high = middle
+        else:
+            low = found[0].arrival_number + 1
+    return low

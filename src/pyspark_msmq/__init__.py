@@ -1,0 +1,7 @@
+"""Spark looks for modules whose names begin with pyspark_: by this one it finds `msmq`."""
+
+from openmsmq.spark.source import MsmqDataSource
+
+
+class DefaultSource(MsmqDataSource):
+    """The data source `msmq`, found without registration."""
