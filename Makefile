@@ -13,16 +13,19 @@ SEEDS ?= 2000
 FIRST_SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types contracts format conformance compiled wheel test-compiled bench bench-peers fuzz crash model mutants sim coverage setup java clean
+.PHONY: help demo tour test check lint types contracts format conformance compiled wheel test-compiled bench bench-peers fuzz crash model mutants sim coverage setup java clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: setup ## Show what works today
-	$(BIN)/python scripts/demo.py $(ARGS)
+demo: setup ## An enterprise of queue managers, a fault, and what Spark makes of it
+	$(BIN)/python -m scripts.demo $(ARGS)
+
+tour: .venv/.installed ## Show what one queue manager can do, and two, step by step
+	$(BIN)/python -m scripts.tour $(ARGS)
 
 test: setup ## Run all tests (ARGS="-k name" narrows them)
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-compiled: compiled ## Run the tests of the core and of servers with the compiled core
 	PYTHONPATH=build/compiled $(BIN)/python -m pytest -n $(WORKERS) \

@@ -1,349 +1,241 @@
-"""`make demo`: what OpenMSMQ can do today, shown in a few seconds.
+"""`make demo`: the main job, from orders in queues to a report that people look at.
 
-First a day of a queue manager: it is created, used, killed, started again, and loses nothing. Then
-a second one joins, goes away and comes back; what was sent to it meanwhile arrives. What the two
-said to each other was recorded, and is read byte by byte. Everything happens in a temporary
-directory and on loopback addresses.
+Four queue managers on loopback addresses: two branches send orders to headquarters, through a hub
+that is killed in the middle of it. Some orders go wrong on purpose. Then Spark reads what all of
+them have: messages become a table, the table becomes one row per message that says what became
+of it, and that becomes a report. Options: a number of orders for each branch, and a directory.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
-import io
+import json
 import os
-import socket
-import subprocess
+import random
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import openmsmq
-from openmsmq.capture.conversation import follow
-from openmsmq.capture.frames import read_frames
-from openmsmq.cli.app import main as command_line
-from openmsmq.model.message import MessageClass
-from openmsmq.wire.outline import outline
-from openmsmq.wire.packets import UserMessage, decode
+from openmsmq.model.errors import ReceiveTimeout
+from openmsmq.model.message import AckRequest
+from scripts.stage import Ports, Server, heading, note, serving, wait_until
 
-ALPHA, BETA = "127.0.0.2", "127.0.0.3"
-API_PORT, SESSION_PORT = 1802, 1801
-PATIENCE_S = 20.0
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
-
-def heading(text: str) -> None:
-    print(f"\n\033[1m{text}\033[0m\n" if sys.stdout.isatty() else f"\n== {text}\n", flush=True)
-
-
-def run(*arguments: str, lines: int | None = None, expected: int = 0) -> str:
-    """Run a command as a person would, and show what it was and what it printed."""
-    shown = " ".join(_quoted(part) for part in arguments)
-    print(f"$ openmsmq {shown}", flush=True)
-    output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    sys.argv = ["openmsmq", *arguments]
-    code: object = 0
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-        try:
-            command_line()
-        except SystemExit as stopped:
-            code = stopped.code
-    output.flush()
-    text = output.buffer.getvalue().decode().rstrip()
-    parts = text.splitlines()
-    print("\n".join(parts[:lines]), flush=True)
-    if lines is not None and len(parts) > lines:
-        print(f"  ... and {len(parts) - lines} lines more", flush=True)
-    if code != expected:
-        sys.exit(f"demo: the command ended with exit code {code}, not {expected}")
-    return text
+PLACES = {"HQ": "127.0.0.10", "HUB": "127.0.0.11", "NORTH": "127.0.0.12", "SOUTH": "127.0.0.13"}
+BRANCHES = ("NORTH", "SOUTH")
+ORDERS, ACKS = r"private$\orders", r"private$\acks"
+EVIDENCE = f"*,{ORDERS};journal,system$;journal,system$;deadletter,system$;deadxact"
+TRANSACTION_COUNT = 10
+PAUSE_S = 0.02
+"""Between two transactions of a branch, so that there is a stream and not a heap."""
+GOODS = ("tea", "milk", "scones", "jam", "butter")
 
 
-def _quoted(part: str) -> str:
-    part = part if len(part) < 60 else f"{part[:56]}..."
-    return f"'{part}'" if set(part) & set(" $;\\") else part
+class Enterprise:
+    """The four queue managers."""
 
-
-def note(text: str) -> None:
-    print(f"# {text}", flush=True)
-
-
-# Queue managers.
-
-
-def port_on_all(wanted: int) -> int:
-    """Give a TCP port that nobody uses on our addresses: the usual one, if that is so."""
-    while True:
-        with contextlib.ExitStack() as held:
-            try:
-                for address in (ALPHA, BETA):
-                    probe = held.enter_context(socket.socket())
-                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                    probe.bind((address, wanted))
-                    wanted = probe.getsockname()[1]
-            except OSError:
-                wanted = 0
-            else:
-                return wanted
-
-
-class Ports:
-    """Where the queue managers of the demo listen; others may use the usual ports already."""
-
-    def __init__(self) -> None:
-        self.api = port_on_all(API_PORT)
-        self.sessions = port_on_all(SESSION_PORT)
-
-    def qm(self, address: str) -> str:
-        """How applications name a queue manager."""
-        return address if self.api == API_PORT else f"{address}:{self.api}"
-
-
-class Server:
-    """`openmsmq serve`, which the demo may kill."""
-
-    def __init__(self, name: str, address: str, folder: Path, *options: str) -> None:
-        self._name = name
-        self._arguments = ("--name", name, "--data", name.lower(), "--address", address, *options)
-        self._folder = folder
-        self.process: subprocess.Popen[str] | None = None
+    def __init__(self, directory: Path, parts: contextlib.ExitStack) -> None:
+        self.ports = Ports(tuple(PLACES.values()))
+        self.directory = directory
+        self.servers: dict[str, Server] = {}
+        self._parts = parts
 
     def start(self) -> None:
-        print(f"$ openmsmq serve {' '.join(self._arguments)} &", flush=True)
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "openmsmq.cli.app", "serve", *self._arguments],
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=self._folder,
-            env=os.environ | {"OPENMSMQ_LOG_LEVEL": "error"},
+        """Start all; then tell each where the others are, which needs their identities."""
+        for name in PLACES:
+            self._configure(name, {})
+            self.servers[name] = self._parts.enter_context(
+                serving(name, PLACES[name], self.directory, "--config", f"{name.lower()}.toml")
+            )
+        identities = {}
+        for name in PLACES:
+            with self.connect(name) as manager:
+                identities[name] = str(manager.context.manager)
+        for branch in BRANCHES:
+            self._configure(branch, {identities["HQ"]: "HUB"})
+        self._configure("HUB", {identities[name]: name for name in ("HQ", *BRANCHES)})
+        self._configure("HQ", {identities[name]: "HUB" for name in BRANCHES})
+        for server in self.servers.values():
+            server.stop()
+            server.start(quietly=True)
+
+    def _configure(self, name: str, next_hops: dict[str, str]) -> None:
+        hosts = "".join(f'{other} = "{address}"\n' for other, address in PLACES.items())
+        hops = "".join(f'"{target}" = "{PLACES[hop]}"\n' for target, hop in next_hops.items())
+        (self.directory / f"{name.lower()}.toml").write_text(
+            f"api_port = {self.ports.api}\n\n[hosts]\n{hosts}\n[next_hops]\n{hops}\n"
+            f"[parameters]\nTryConnectInterval = 300\nMsmqIpPort = {self.ports.sessions}\n"
+            "EnablePingService = false\nSeqResend13Time = 1\nSeqMaxAckDelay = 1\n",
+            encoding="utf-8",
         )
-        assert self.process.stdout is not None
-        ready = self.process.stdout.readline()
-        if not ready:
-            sys.exit(f"demo: the queue manager {self._name} could not be started")
-        print(" ".join(ready.split()[:2]), flush=True)
 
-    def kill(self) -> None:
-        assert self.process is not None
-        print(f"$ kill -9 {self.process.pid}", flush=True)
-        self.process.kill()
-        self.process.wait()
+    def connect(self, name: str) -> openmsmq.QueueManager:
+        return openmsmq.connect(self.qm(name))
 
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.terminate()
-            self.process.wait()
+    def qm(self, name: str) -> str:
+        return self.ports.qm(PLACES[name])
+
+
+# The order stream.
+
+
+def send_orders(enterprise: Enterprise, branch: str, destination: str, count: int) -> None:
+    """Send orders in transactions; one in fifty goes to a queue that does not exist."""
+    chance = random.Random(branch)
+    wrong = destination.rpartition("\\")[0] + "\\" + str(999)
+    with enterprise.connect(branch) as manager:
+        # Acknowledgments come back to the branch, by the name of its administration queue.
+        acks = manager.names(ACKS).private_name
+        for first in range(0, count, TRANSACTION_COUNT):
+            with manager.transaction() as work:
+                for number in range(first, min(first + TRANSACTION_COUNT, count)):
+                    order = {
+                        "order": f"{branch}-{number}",
+                        "what": chance.choice(GOODS),
+                        "pieces": chance.randint(1, 9),
+                    }
+                    late = chance.random() < 0.02
+                    manager.queue(wrong if chance.random() < 0.02 else destination).send(
+                        json.dumps(order),
+                        transaction=work,
+                        label=f"order {branch}-{number}",
+                        admin_queue=acks,
+                        acknowledge=AckRequest.FULL_RECEIVE,
+                        journal_on_failure=True,
+                        journal_on_success=True,
+                        receive_within_s=1 if late else None,
+                    )
+            time.sleep(PAUSE_S)
+
+
+def receive_orders(enterprise: Enterprise, over: threading.Event) -> None:
+    """Work at headquarters: take orders one after the other, until it is over."""
+    with enterprise.connect("HQ") as manager:
+        orders = manager.queue(ORDERS)
+        while not over.is_set():
+            with contextlib.suppress(ReceiveTimeout), manager.transaction() as work:
+                for _ in range(TRANSACTION_COUNT):
+                    orders.receive(timeout=0.2, transaction=work)
+
+
+def order_stream(enterprise: Enterprise, count: int) -> None:
+    with enterprise.connect("HQ") as manager:
+        manager.create_queue(ORDERS, transactional=True, journaling=True)
+        destination = manager.names(ORDERS).private_name
+    for branch in BRANCHES:
+        with enterprise.connect(branch) as manager:
+            manager.create_queue(ACKS)
+    over = threading.Event()
+    workers = [
+        threading.Thread(target=send_orders, args=(enterprise, branch, destination, count))
+        for branch in BRANCHES
+    ]
+    receiver = threading.Thread(target=receive_orders, args=(enterprise, over))
+    for thread in (*workers, receiver):
+        thread.start()
+    wait_until(lambda: _waiting(enterprise, "HQ") > 0 or not workers[0].is_alive(), "orders come")
+    time.sleep(count / TRANSACTION_COUNT * PAUSE_S / 2)
+    note("Half of the orders are on their way. The hub fails:")
+    enterprise.servers["HUB"].kill()
+    time.sleep(2)
+    note(f"{_outgoing(enterprise)} messages wait at the branches. The hub comes back:")
+    enterprise.servers["HUB"].start()
+    for thread in workers:
+        thread.join()
+    wait_until(lambda: _outgoing(enterprise) == 0, "everything has left the branches", 60)
+    over.set()
+    receiver.join()
+
+
+def _waiting(enterprise: Enterprise, name: str) -> int:
+    with enterprise.connect(name) as manager:
+        return manager.status().message_count
+
+
+def _outgoing(enterprise: Enterprise) -> int:
+    total = 0
+    for name in PLACES:
+        with contextlib.suppress(ConnectionError), enterprise.connect(name) as manager:
+            total += sum(queue.message_count for queue in manager.outgoing())
+    return total
+
+
+# What Spark makes of it.
 
 
 @contextlib.contextmanager
-def serving(name: str, address: str, folder: Path, *options: str) -> Iterator[Server]:
-    server = Server(name, address, folder, *options)
+def spark_session() -> Iterator[SparkSession]:
+    from openmsmq.spark.session import make_session
+
+    session = make_session("openmsmq demo")
     try:
-        server.start()
-        yield server
+        yield session
     finally:
-        server.stop()
+        session.stop()
 
 
-def connect() -> openmsmq.QueueManager:
-    """Connect to ALPHA, as its commands do."""
-    return openmsmq.connect(os.environ["OPENMSMQ_QM"])
+def data_pipeline(spark: SparkSession, enterprise: Enterprise, output: Path) -> Path:
+    from openmsmq.spark.pipelines.delivery import delivery
+    from openmsmq.spark.pipelines.ingest import ingest
+
+    heading("4. Ingest: every queue, journal and dead letter of all four, into one Parquet table")
+    options = {
+        "qm": ",".join(enterprise.qm(name) for name in PLACES),
+        "queue": EVIDENCE,
+        "mode": "browse",
+    }
+    begin = time.perf_counter()
+    ingest(spark, options, str(output / "messages")).awaitTermination()
+    messages = spark.read.parquet(str(output / "messages"))
+    print(f"{messages.count():,} messages in {time.perf_counter() - begin:.0f} s", flush=True)
+
+    heading("5. Delivery: one row for each order, what became of it and how long it took")
+    deliveries = delivery(messages)
+    deliveries.write.mode("overwrite").parquet(str(output / "delivery"))
+    deliveries = spark.read.parquet(str(output / "delivery"))
+    show_outcomes(deliveries)
+    return write_report(deliveries, output / "report.html")
 
 
-def wait_until(holds: Callable[[], object], what: str) -> None:
-    """Look again and again; the demo ends if it never comes true."""
-    deadline_s = time.perf_counter() + PATIENCE_S
-    while not holds():
-        if time.perf_counter() > deadline_s:
-            sys.exit(f"demo: waited {PATIENCE_S:.0f} seconds in vain until {what}")
-        time.sleep(0.05)
-
-
-# A day of a queue manager.
-
-ORDERS = r"private$\orders"
-NEWS = r"private$\news"
-
-FAILING_PROGRAM = r"""
-with openmsmq.connect("{qm}") as manager, manager.transaction() as work:
-    order = manager.queue(r"private$\orders").receive(timeout=5, transaction=work)
-    raise RuntimeError(f"no idea what to do with {{order.body!r}}")
-"""
-
-
-def fail_once(program: str) -> None:
-    """Run the program that fails, as the interpreter would report it."""
-    try:
-        exec(program, {"openmsmq": openmsmq})
-    except RuntimeError as error:
-        print(f"RuntimeError: {error}", flush=True)
-
-
-def store_and_forward_day(directory: Path) -> None:
-    heading("1. Start a queue manager and create two queues")
-    with serving("ALPHA", ALPHA, directory, *COMMON) as server:
-        run("queue", "create", ORDERS, "--transactional", "--journal")
-        run("queue", "create", NEWS)
-
-        heading("2. Send: two orders in transactions, and news that need not last")
-        run("send", ORDERS, "--transactional", "--label", "order 1", "--body", "a pot of tea")
-        run("send", ORDERS, "--transactional", "--label", "order 2", "--body", "a cup of milk")
-        run("send", NEWS, "--label", "weather", "--body", "it rains")
-        run("queue", "list")
-
-        heading("3. Kill the queue manager without warning, and start it again")
-        server.kill()
-        run("status", expected=4)
-        server.start()
-        run("queue", "list")
-        note("The orders are there. The news was express: held in memory, fast, and gone.")
-
-        heading("4. A program receives an order in a transaction and fails, twice")
-        program = FAILING_PROGRAM.format(qm=os.environ["OPENMSMQ_QM"])
-        print(program.strip(), flush=True)
-        fail_once(program)
-        fail_once(program)
-        run("peek", ORDERS)
-        note("Each time the order went back. Its abort count tells programs to put it aside:")
-        run("queue", "move", ORDERS, f"{ORDERS};poison", "--count", "1")
-
-        heading("5. Nobody receives a message in time: it becomes a dead letter")
-        until = ("--time-to-be-received", "1", "--deadletter", "--recoverable")
-        run("send", NEWS, "--label", "offer", "--body", "only today", *until)
-        wait_for_dead_letter()
-        run("deadletter")
-
-        heading("6. Receive what is left, and look into the journal")
-        run("receive", ORDERS)
-        run("journal", ORDERS)
-        run("receive", ORDERS, expected=3)
-
-    heading("7. Stop it in order, and check every record it keeps")
-    run("store", "check", str(directory / "alpha"))
-
-
-def wait_for_dead_letter() -> None:
-    with connect() as manager:
-        manager.queue("system$;deadletter").peek(timeout=10)
-
-
-# Two queue managers, one of which is away for a while.
-
-REMOTE_ORDERS = r"BETA\private$\orders"
-REMOTE_TYPO = r"BETA\private$\odrers"
-COMMON = ("--config", "demo.toml")
-CAPTURE = "talk.pcapng"
-
-
-def write_config(directory: Path, ports: Ports) -> None:
-    """Configure both: where the other one is, and short pauses, because this is a demo."""
-    (directory / "demo.toml").write_text(
-        f"api_port = {ports.api}\n\n"
-        "[hosts]\n"
-        f'ALPHA = "{ALPHA}"\nBETA = "{BETA}"\n\n'
-        "[parameters]\n"
-        "TryConnectInterval = 500\n"
-        f"MsmqIpPort = {ports.sessions}\n"
-        "EnablePingService = false\n",
-        encoding="utf-8",
-    )
-
-
-def disconnected_data_entry(directory: Path, ports: Ports) -> None:
-    heading("8. Two computers: BETA has a queue for orders, and is switched off")
-    print("$ cat demo.toml\n" + (directory / "demo.toml").read_text(encoding="utf-8"), flush=True)
-    there = ("--qm", ports.qm(BETA))
-    with (
-        serving("ALPHA", ALPHA, directory, *COMMON, "--capture", CAPTURE),
-        serving("BETA", BETA, directory, *COMMON) as beta,
-    ):
-        run(*there, "queue", "create", ORDERS, "--transactional")
-        beta.kill()
-
-        heading("9. ALPHA sends to it all the same, also to a queue that BETA does not have")
-        order = ("--transactional", "--deadletter")
-        for number, what in enumerate(("a pot of tea", "a cup of milk", "two scones"), 1):
-            run("send", REMOTE_ORDERS, "--label", f"order {number}", "--body", what, *order)
-        run("send", REMOTE_TYPO, "--label", "order 4", "--body", "jam", *order)
-        wait_until(lambda: "does not accept" in explanation(REMOTE_ORDERS), "BETA was tried")
-        run("outgoing", "show", REMOTE_ORDERS)
-        note("The first line says what the first message waits for. Nothing is lost meanwhile.")
-
-        heading("10. BETA comes back: the orders arrive, each once and in order")
-        beta.start()
-        wait_until(lambda: orders_to_receive() == 3, "the orders reached BETA")
-        run("outgoing", "show", REMOTE_ORDERS)
-        note("They are in their queue. Three programs at BETA receive them:")
-        for _ in range(3):
-            run(*there, "receive", ORDERS)
-        wait_until(lambda: orders_to_receive() == 0, "ALPHA heard that they were received")
-        run("outgoing", "list")
-        note("BETA has told ALPHA that all three were received, and which one has no queue:")
-        run("deadletter", "--transactional")
-
-
-def explanation(name: str) -> str:
-    with connect() as manager:
-        return manager.outgoing_queue(name).explanation
-
-
-def orders_to_receive() -> int:
-    """How many orders ALPHA knows to be in their queue, and not received there."""
-    with connect() as manager:
-        return manager.outgoing_queue(REMOTE_ORDERS).unread_count
-
-
-# What the two have said, byte by byte.
-
-
-def first_order(capture: Path, port: int) -> bytes:
-    """Find the first message of an application in a recording."""
-    ports = frozenset({port})
-    with capture.open("rb") as file:
-        for item in follow(read_frames(file.read), ports, ports):
-            packet = decode(item.data)
-            if (
-                isinstance(packet, UserMessage)
-                and packet.properties.message_class == MessageClass.NORMAL
-            ):
-                return item.data
-    sys.exit("demo: the recording has no message")
-
-
-def readable_packets(directory: Path, ports: Ports) -> None:
-    capture = directory / CAPTURE
-    other_port = () if ports.sessions == SESSION_PORT else ("--tcp-port", str(ports.sessions))
-
-    heading("11. What ALPHA has recorded: handshake, messages, acknowledgments")
-    run("packet", "decode", "--summary", *other_port, str(capture))
-
-    heading("12. One packet of it, field by field: the first order")
-    order = first_order(capture, ports.sessions)
-    run("packet", "decode", order.hex(), lines=70)
-
-    heading("13. The same message with one wrong byte: what is wrong, and where")
-    damaged = bytearray(order)
-    damaged[outline(order).properties_offset + 1] = 0xFF
-    run("packet", "decode", damaged.hex(), lines=8, expected=1)
+def show_outcomes(deliveries: DataFrame) -> None:
+    rows = deliveries.groupBy("outcome", "reason").count().orderBy("outcome", "reason").collect()
+    for row in rows:
+        print(f"  {row['count']:>7,}  {row['outcome']:<14} {row['reason'] or ''}", flush=True)
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--orders", type=int, default=2000, help="orders of each branch")
+    parser.add_argument("--output", type=Path, default=Path("build/demo"), help="where tables go")
+    options = parser.parse_args()
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="openmsmq-demo-") as name:
-        directory, ports = Path(name), Ports()
-        os.environ["OPENMSMQ_QM"] = ports.qm(ALPHA)
-        write_config(directory, ports)
-        store_and_forward_day(directory)
-        disconnected_data_entry(directory, ports)
-        readable_packets(directory, ports)
-
-    heading("Try it yourself")
-    program = Path(sys.executable).with_name("openmsmq")
-    print(f"  {program} serve --data my-queues")
-    print(f"  {program} queue create 'private$\\orders'")
-    print("  docs/start.md goes on from here, docs/guides/send-to-another-computer.md about two")
-    print("  computers, docs/guides/read-a-capture.md about packets.")
-    print(f"  This demo took {time.perf_counter() - started:.0f} seconds.")
+    os.environ.setdefault("OPENMSMQ_LOG_LEVEL", "error")
+    options.output.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as parts:
+        directory = parts.enter_context(tempfile.TemporaryDirectory(prefix="openmsmq-demo-"))
+        heading("1. Four queue managers: headquarters, a hub, and two branches")
+        enterprise = Enterprise(Path(directory), parts)
+        enterprise.start()
+        heading(f"2. Each branch sends {options.orders:,} orders through the hub, which fails")
+        order_stream(enterprise, options.orders)
+        heading("3. Start Spark")
+        spark = parts.enter_context(spark_session())
+        report = data_pipeline(spark, enterprise, options.output)
+    heading("Done")
+    print(f"  The report: {report}")
+    print(f"  The tables: {options.output}")
+    print(
+        f"  `make tour` shows queue managers step by step. This took "
+        f"{time.perf_counter() - started:.0f} seconds."
+    )
 
 
 if __name__ == "__main__":

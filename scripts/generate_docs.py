@@ -59,6 +59,19 @@ node. From there it goes on to the first of these that applies: an address is le
 connect), a hop is left (look it up), nothing is left (wait).
 """
 
+SCHEMA_INTRODUCTION: Final = """\
+What a message is in Spark: one row with these columns, from `openmsmq.spark.schema`, in batches and
+in streams. The names are those of `openmsmq receive --json`. Times are in UTC, to the second.
+Identifiers are written as applications write them, `{guid}\\number`. The name of a queue that is
+not legal is shown as its sender wrote it.
+
+A message whose packet cannot be decoded has its place in the queue, the packet in `body`, and the
+reason in `error`; everything else is null.
+
+The last column of each table names the properties of MS-MQDMPR 3.1.1.12;
+[the message](message.md) has all of them.
+"""
+
 CONSTANT_TEXT: Final = re.compile(r"(?P<meaning>.*\S)\s+\[(?P<source>[^\]]+)\]", re.DOTALL)
 
 
@@ -117,6 +130,12 @@ def cli_page() -> str:
     from openmsmq.cli.reference import cli_reference
 
     return f"{NOTE}\n\n# Command line\n\n{cli_reference()}"
+
+
+def spark_schema_page() -> str:
+    from openmsmq.spark.schema import schema_tables
+
+    return f"{NOTE}\n\n# Columns in Spark\n\n{SCHEMA_INTRODUCTION}\n{schema_tables()}"
 
 
 def session_diagram() -> str:
@@ -188,6 +207,7 @@ def pages() -> dict[Path, str]:
         reference / "cli.md": cli_page(),
         reference / "errors.md": errors_page(),
         reference / "limits.md": limits_page(),
+        reference / "spark-schema.md": spark_schema_page(),
     }
 
 

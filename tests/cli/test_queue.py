@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import openmsmq as mq
+
 
 def shown(openmsmq, name):
     return openmsmq("queue", "show", name, "--json").object
@@ -122,6 +124,51 @@ def test_a_purge_empties_the_queue_and_counts(openmsmq, queue):
     assert openmsmq("queue", "purge", queue).out == f"deleted 12 messages from {queue}\n"
     purged = openmsmq("queue", "purge", queue, "--json").object
     assert purged == {"queue": queue, "purged": 0}
+
+
+@pytest.fixture
+def reserved(openmsmq, server, queue):
+    """A queue of which a reader has reserved the first two of three messages."""
+    openmsmq("send", queue, "--body", "x", "--count", "3")
+    with mq.connect(server.address) as manager:
+        manager.queue(queue).reserve("stream", 0, count=2)
+    return queue
+
+
+def test_a_reservation_is_shown_with_its_reader(openmsmq, reserved):
+    found = shown(openmsmq, reserved)
+    stop = found["last_arrival_number"]
+    assert found["reserved_for"] == "stream"
+    assert (found["reserved_start"], found["reserved_stop"]) == (0, stop)
+    facts = openmsmq("queue", "show", reserved).out
+    assert f"for stream, arrival numbers 0 to {stop - 1}\n" in facts
+
+
+def test_without_a_reservation_none_is_shown(openmsmq, queue):
+    found = shown(openmsmq, queue)
+    assert found["reserved_for"] is found["reserved_start"] is found["reserved_stop"] is None
+    assert "reserved" not in openmsmq("queue", "show", queue).out
+
+
+def test_a_reservation_is_released(openmsmq, reserved):
+    assert len(openmsmq("peek", reserved, "--all", "--json").objects) == 1
+    assert openmsmq("queue", "purge", reserved, "--json").object["purged"] == 1
+    said = openmsmq("queue", "release", reserved).out
+    assert said.startswith(f"released what stream had reserved in {reserved}, arrival numbers 0 to")
+    assert said.endswith("everybody can receive it now\n")
+    assert openmsmq("queue", "release", reserved).out == f"nothing is reserved in {reserved}\n"
+    assert len(openmsmq("receive", reserved, "--all", "--json").objects) == 2
+
+
+def test_a_program_hears_what_was_released(openmsmq, reserved):
+    before = shown(openmsmq, reserved)
+    keys = ("reserved_for", "reserved_start", "reserved_stop")
+    released = openmsmq("queue", "release", reserved, "--json").object
+    assert released == {"queue": reserved, **{key: before[key] for key in keys}}
+    again = openmsmq("queue", "release", reserved, "--json").object
+    assert again == {"queue": reserved, **dict.fromkeys(keys)}
+    sentence = openmsmq.refused("queue", "release", r"private$\none")
+    assert "MQ_ERROR_QUEUE_NOT_FOUND" in sentence
 
 
 def bodies(openmsmq, name):

@@ -17,6 +17,16 @@ def prepared(ledger, server):
         return str(work.unit_of_work)
 
 
+@pytest.fixture
+def part(ledger, server):
+    """A part of a batch that a query has yet to commit."""
+    with mq.connect(server.address) as manager:
+        work = manager.begin()
+        manager.queue(ledger).send("staged", transaction=work)
+        work.prepare(query="orders by hour", batch=7)
+        return str(work.unit_of_work)
+
+
 def in_doubt(openmsmq):
     return {
         found["transaction_id"]: found
@@ -38,6 +48,25 @@ def test_a_transaction_in_doubt_is_aborted(openmsmq, ledger, prepared):
     openmsmq("transaction", "abort", prepared)
     openmsmq.refused("peek", ledger, code=3)
     assert prepared not in in_doubt(openmsmq)
+
+
+def test_a_part_of_a_batch_names_its_query(openmsmq, prepared, part):
+    found = in_doubt(openmsmq)
+    assert (found[part]["query"], found[part]["batch"]) == ("orders by hour", 7)
+    assert (found[prepared]["query"], found[prepared]["batch"]) == (None, None)
+    lines = openmsmq("transaction", "list").out.splitlines()
+    assert lines[0].endswith("Query           Batch")
+    assert any(line.endswith("orders by hour      7") for line in lines if part in line)
+    assert not any("orders" in line for line in lines if prepared in line)
+    openmsmq("transaction", "abort", prepared)
+    openmsmq("transaction", "abort", part)
+
+
+def test_a_part_of_a_batch_is_not_committed_alone(openmsmq, part):
+    sentence = openmsmq.refused("transaction", "commit", part)
+    assert "batch 7 of 'orders by hour', which commits as a whole" in sentence
+    assert openmsmq("transaction", "abort", part).out == f"aborted {part}\n"
+    assert part not in in_doubt(openmsmq)
 
 
 def test_a_transaction_that_nobody_knows_is_refused(openmsmq):

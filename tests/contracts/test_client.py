@@ -10,6 +10,7 @@ import asyncio
 import pickle
 import signal
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -19,11 +20,13 @@ from typing import Any
 import pytest
 
 import openmsmq as mq
+from openmsmq.api.messages import PLACE_FORMAT
 from openmsmq.client.settings import Settings
 from openmsmq.model import errors
 from openmsmq.model.identity import MessageId
 from openmsmq.model.message import MessageClass
 from openmsmq.model.transaction import TransactionState
+from openmsmq.runtime.limits import READ_ANSWER_MAX_COUNT
 from openmsmq.runtime.threaded import ServerThread, start_server
 from openmsmq.storage.memory import MemoryStore
 from tests.contracts.awaited import connect_awaited
@@ -31,6 +34,7 @@ from tests.contracts.certificates import write_certificate
 
 ORDERS = r"private$\orders"
 DEADLINE_S = 20.0
+EVERYTHING = 1 << 56
 
 
 class Relay:
@@ -461,6 +465,93 @@ def test_messages_are_read_and_removed_by_arrival_number(orders: Any) -> None:
     assert orders.count() == 0
 
 
+# Reading very many by arrival number.
+
+
+def test_very_many_messages_are_fetched_side_by_side(orders: Any) -> None:
+    orders.send_many(["low", "high"], priority=1)
+    orders.send("urgent", priority=7)
+    entries = orders.fetch_range(0, EVERYTHING)
+    found = orders.fetch_packets(0, EVERYTHING)
+    sizes = struct.unpack(f"<{len(found.sizes) // 4}I", found.sizes)
+    assert found.lookup_ids == b"".join(entry.lookup_id.to_bytes(8, "big") for entry in entries)
+    at = 0
+    for entry, size in zip(entries, sizes, strict=True):
+        one = found.entries[at : at + size]
+        place = (entry.arrived_time_s, entry.moved_time_s, entry.abort_count, entry.move_count)
+        assert struct.unpack_from(PLACE_FORMAT, one) == place
+        assert one[struct.calcsize(PLACE_FORMAT) :] == entry.packet
+        at += size
+    start, count = 0, 0
+    while start < EVERYTHING:
+        some = orders.fetch_packets(start, EVERYTHING, count=2)
+        count += len(some.sizes) // 4
+        start = some.next_start
+    assert count == 3
+
+
+def test_a_reader_reserves_reads_again_and_completes(manager: Any, orders: Any) -> None:
+    orders.send_many(["a", "b", "c"])
+    first = orders.fetch_range(0, EVERYTHING)[0].arrival_number
+    assert orders.measure(0, count=2) == first + 2
+    stop = orders.reserve("stream", 0, count=2)
+    assert stop == first + 2
+    assert bodies(orders.browse()) == ["c"]
+    assert orders.reserve("stream", 0, count=2) == stop
+    status = orders.properties()
+    assert (status.reserved_for, status.reserved_start, status.reserved_stop) == ("stream", 0, stop)
+    with pytest.raises(errors.SharingViolation, match="stream"):
+        orders.reserve("other", 0)
+    assert orders.complete("stream", stop) == 2
+    assert orders.complete("stream", stop) == 0
+    assert orders.reserve("stream", stop) == stop + 1
+    manager.release(ORDERS)
+    assert bodies(orders.messages(timeout=0)) == ["c"]
+
+
+def test_very_many_messages_are_completed_in_one_call(orders: Any) -> None:
+    orders.send_many(["x"] * 10_050)
+    some = orders.fetch_packets(0, EVERYTHING, count=1 << 40)
+    assert len(some.sizes) == 4 * READ_ANSWER_MAX_COUNT, "no answer is larger"
+    assert orders.complete("stream", orders.reserve("stream", 0)) == 10_050
+    assert orders.count() == 0
+
+
+def test_a_reservation_survives_a_restart_of_the_queue_manager(
+    connect: Connect, tmp_path: Path
+) -> None:
+    folder = str(tmp_path / "data")
+    with start_server(folder) as first:
+        port = first.port
+        manager = connect(f"{first.host}:{port}")
+        queue = manager.create_queue(ORDERS)
+        queue.send_many(["a", "b"], recoverable=True)
+        stop = queue.reserve("stream", 0, count=1)
+    with start_server(folder, api_port=port):
+        assert bodies(queue.browse()) == ["b"]
+        assert queue.reserve("stream", 0, count=1) == stop
+        assert queue.complete("stream", stop) == 1
+
+
+def test_lost_answers_to_a_reader_change_nothing(
+    connect: Connect, relay: Relay, orders: Any
+) -> None:
+    orders.send_many(["a", "b"])
+    queue = connect(relay.address).queue(ORDERS)
+    queue.open(mq.AccessMode.RECEIVE)
+    for ask, answer in (
+        (lambda: bool(queue.reserve("stream", 0, count=1)), True),
+        (lambda: queue.complete("stream", EVERYTHING), 0),
+        (lambda: queue.count(), 1),
+    ):
+        relay.swallow_answers()
+        losing = threading.Thread(target=relay.lose, kwargs={"after_answers": True})
+        losing.start()
+        assert ask() == answer
+        losing.join()
+    assert bodies(orders.browse()) == ["b"]
+
+
 # Journals, subqueues, purging, opening.
 
 
@@ -616,6 +707,57 @@ def test_a_prepared_transaction_is_ended_by_its_holder(
     transaction.commit() if commit else transaction.abort()
     assert manager.in_doubt() == []
     assert ledger.count() == commit
+
+
+# Batches.
+
+
+def part(manager: Any, ledger: Any, body: str, batch: int = 0) -> bytes:
+    """Prepare a part of a batch; gives its lasting name."""
+    transaction = manager.begin()
+    ledger.send(body, transaction=transaction)
+    transaction.prepare(query="hourly", batch=batch)
+    return bytes(transaction.unit_of_work)
+
+
+def test_the_parts_of_a_batch_commit_together_and_once(manager: Any, ledger: Any) -> None:
+    assert manager.last_batch("hourly") == -1
+    second, first = (part(manager, ledger, body) for body in ("second", "first"))
+    part(manager, ledger, "failed")
+    assert [(work.query, work.batch) for work in manager.in_doubt()] == [("hourly", 0)] * 3
+    assert manager.commit_batch("hourly", 0, [first, second]) is True
+    assert manager.commit_batch("hourly", 0, [first, second]) is False
+    assert manager.last_batch("hourly") == 0
+    assert bodies(ledger.messages(timeout=0)) == ["first", "second"]
+    with pytest.raises(errors.TransactionSequence, match="committed already"):
+        part(manager, ledger, "late")
+
+
+def test_a_part_of_a_batch_commits_only_with_it(manager: Any, ledger: Any) -> None:
+    transaction = manager.begin()
+    ledger.send("x", transaction=transaction)
+    transaction.prepare(query="hourly", batch=3)
+    with pytest.raises(errors.TransactionSequence, match="batch 3"):
+        transaction.commit()
+    with pytest.raises(errors.TransactionSequence, match="write it again"):
+        manager.commit_batch("hourly", 3, [bytes(16)])
+    manager.abort_batch("hourly", 3)
+    assert manager.in_doubt() == []
+    assert ledger.count() == 0
+
+
+def test_a_lost_answer_to_a_commit_of_a_batch_is_asked_for_again(
+    connect: Connect, relay: Relay, manager: Any, ledger: Any
+) -> None:
+    unit = part(manager, ledger, "once")
+    other = connect(relay.address)
+    assert other.last_batch("hourly") == -1
+    relay.swallow_answers()
+    losing = threading.Thread(target=relay.lose, kwargs={"after_answers": True})
+    losing.start()
+    assert other.commit_batch("hourly", 0, [unit]) is False, "the first answer was lost"
+    losing.join()
+    assert bodies(ledger.browse()) == ["once"]
 
 
 # Connections.

@@ -17,6 +17,8 @@ from tests.strategies.messages import Draft
 
 Reply = tuple[Any, ...]
 DONE: Reply = ("done",)
+NOBODY = ("", 0, 0)
+"""A reservation: its reader, and the places between two numbers in order of arrival."""
 FULL = errors.InsufficientResources.code
 
 
@@ -92,6 +94,8 @@ class Queue:
         self.journal: Queue | None = None
         self.subqueues: list[Queue] = []
         self.places: list[Place] = []
+        self.reserved = NOBODY
+        self.releasing = False
         self.handles: list[Handle] = []
         self.waiting: list[Read] = []
 
@@ -108,9 +112,22 @@ class Queue:
             if place.state == "here" or (place.state == "going" and place.holder is not None)
         ]
 
+    def is_reserved(self, place: Place) -> bool:
+        _, start, stop = self.reserved
+        return start <= place.order[1] < stop
+
+    def is_free(self, place: Place) -> bool:
+        return place.free and not self.is_reserved(place)
+
     @property
     def free(self) -> list[Place]:
-        return [place for place in self.in_order if place.free]
+        return [place for place in self.in_order if self.is_free(place)]
+
+    def stored(self, start: int, stop: int) -> list[Place]:
+        """What the store has in a range, in order of arrival, whoever holds it."""
+        found = [place for place in self.places if start <= place.order[1] < stop]
+        found = [place for place in found if place.state != "coming"]
+        return sorted(found, key=lambda place: place.order[1])
 
     @property
     def counted(self) -> list[Place]:
@@ -164,6 +181,8 @@ class Transaction:
         self.moves: list[tuple[Queue, Place, Queue]] = []
         self.received_count = 0
         self.prepared_s = 0
+        self.query = ""
+        self.batch = 0
 
     @property
     def held(self) -> list[tuple[Queue, Place]]:
@@ -205,6 +224,7 @@ class Model:
         self.unix_s = 0
         self.connections: set[int] = set()
         self.transactions: list[Transaction] = []
+        self.batches: dict[str, int] = {}
         self._handles: list[Handle] = []
         self.replies: dict[tuple[int, int], Reply] = {}
         self._turn: list[tuple[Callable[[], None], Callable[[], None]]] = []
@@ -495,8 +515,10 @@ class Model:
         family = [queue, *queue.subqueues]
         if queue.journal is not None:
             family.append(queue.journal)
+        kept = [member.reserved for member in family]
         for member in family:
             del self.queues[member.name]
+            member.reserved = NOBODY
 
         def done() -> None:
             for member in family:
@@ -507,8 +529,9 @@ class Model:
             self.answer(connection, call, DONE)
 
         def undone() -> None:
-            for member in family:
+            for member, reserved in zip(family, kept, strict=True):
                 self.queues[member.name] = member
+                member.reserved = reserved
             self.answer(connection, call, ("failed", FULL))
 
         self.later(done, undone)
@@ -677,7 +700,7 @@ class Model:
         if not found:
             raise Refused(errors.MessageNotFound)
         place = found[0]
-        if not place.free:
+        if not queue.is_free(place):
             raise Refused(errors.TransactionUsage if peek else errors.MessageLocked)
         views = ("entries", [self.view(place)])
         if not peek:
@@ -707,6 +730,7 @@ class Model:
     def _empty(self, queue: Queue, reason: MessageClass) -> int:
         free = queue.free
         held = [place for place in queue.places if place.holder and place.state == "here"]
+        assert not any(map(queue.is_reserved, held)), "what is held cannot be reserved"
         for place in held:
             place.doom = reason
 
@@ -736,7 +760,7 @@ class Model:
         place = next((each for each in source.here if each.lookup_id == lookup_id), None)
         if place is None:
             raise Refused(errors.MessageNotFound)
-        if not place.free:
+        if not source.is_free(place):
             raise Refused(errors.MessageLocked)
         if transaction is not None:
             place.holder = transaction
@@ -750,6 +774,8 @@ class Model:
         there = Place(place.message, place.order, place.arrived_s)
         there.deadline_s, there.asks = place.deadline_s, place.asks
         there.aborts, there.moves, there.lookup_id = place.aborts, place.moves + 1, place.lookup_id
+        if into.is_reserved(place):
+            there.order, there.lookup_id = self._next_order(7 - place.order[0]), None
         place.state = "moving"
 
         def still_here() -> None:
@@ -758,6 +784,82 @@ class Model:
 
         self.later(lambda: source.places.remove(place), still_here)
         self._add_place(into, there)
+
+    # Reservations.
+
+    def reserve(
+        self, call: int, handle: Handle, reader: str, start: int, count: int, below: int
+    ) -> Reply | None:
+        self._require_readable(handle, peek=False, transaction=None)
+        queue = handle.queue
+        if queue.releasing:
+            raise Refused(errors.SharingViolation)
+        before = queue.reserved
+        kept_start, kept_stop = start, start
+        if queue.stored(*before[1:]):
+            if reader != before[0] or not before[1] <= start <= before[2]:
+                raise Refused(errors.SharingViolation)
+            _, kept_start, kept_stop = before
+        found = queue.stored(start, min([below, *self._held_from(queue, kept_stop)]))
+        if count:
+            found = found[:count]
+        last = found[-1] if found else None
+        if last is not None and last.order[1] >= kept_stop:
+
+            def undone() -> None:
+                queue.reserved = before
+                self._news.append(queue)
+
+            queue.reserved = reader, kept_start, last.order[1] + 1
+            self.later(lambda: None, undone)
+        self.answer_later(handle.connection, call, ("reserved", last))
+        return None
+
+    def _held_from(self, queue: Queue, start: int) -> list[int]:
+        """Where messages are that may come back to their queue."""
+        return [
+            place.order[1]
+            for place in queue.places
+            if place.order[1] >= start
+            and (place.state == "expired" or (place.holder and place.state in ("here", "going")))
+        ]
+
+    def complete(self, call: int, handle: Handle, reader: str, stop: int) -> Reply | None:
+        self._require_readable(handle, peek=False, transaction=None)
+        queue = handle.queue
+        before = owner, start, end = queue.reserved
+        stop = min(stop, end)
+        found: list[Place] = []
+        if stop > start and not queue.releasing:
+            if reader != owner:
+                raise Refused(errors.SharingViolation)
+
+            def undone() -> None:
+                queue.reserved = before
+
+            queue.reserved = (owner, stop, end) if stop < end else NOBODY
+            self.later(lambda: None, undone)
+            found = [place for place in queue.stored(start, stop) if place.free]
+            for place in found:
+                self.remove(queue, place, MessageClass.ACK_RECEIVE)
+        self.answer_later(handle.connection, call, ("completed", len(found), False))
+        return None
+
+    def release(self, call: int, connection: int, name: str) -> Reply | None:
+        queue = self.find(name)
+        if queue.reserved[2] and not queue.releasing:
+            queue.releasing = True
+
+            def done() -> None:
+                queue.releasing, queue.reserved = False, NOBODY
+                self._news.append(queue)
+
+            def undone() -> None:
+                queue.releasing = False
+
+            self.later(done, undone)
+        self.answer_later(connection, call, DONE)
+        return None
 
     # Waiting.
 
@@ -806,9 +908,14 @@ class Model:
         if work in self.transactions:
             self.transactions.remove(work)
 
-    def prepare(self, call: int, connection: int, work: Transaction) -> Reply | None:
+    def prepare(
+        self, call: int, connection: int, work: Transaction, query: str = "", batch: int = 0
+    ) -> Reply | None:
         self._require_active(work, connection)
+        if query and batch <= self.batches.get(query, -1):
+            raise Refused(errors.TransactionSequence)
         work.state, work.prepared_s = "prepared", self.unix_s
+        work.query, work.batch = query, batch
 
         def done() -> None:
             work.connection = None
@@ -816,6 +923,7 @@ class Model:
 
         def undone() -> None:
             self.answer(connection, call, ("failed", FULL))
+            work.query = ""
             self._back_to(work, "active")
 
         self.later(done, undone)
@@ -826,10 +934,15 @@ class Model:
         return self._commit(call, connection, work)
 
     def _commit(self, call: int, connection: int, work: Transaction) -> None:
+        if work.query:
+            raise Refused(errors.TransactionSequence)
+        self._end_commit(work)
+        self.answer_later(connection, call, DONE)
+
+    def _end_commit(self, work: Transaction) -> None:
         before, work.state = work.state, "committed"
         self.later(lambda: self.transactions.remove(work), lambda: self._back_to(work, before))
         self._carry_out(work)
-        self.answer_later(connection, call, DONE)
 
     def _carry_out(self, work: Transaction) -> None:
         listed = list(self.all_queues())
@@ -905,6 +1018,43 @@ class Model:
         end = self._commit if commit else self._abort
         return end(call, connection, work)
 
+    # Batches.
+
+    def get_batch(self, call: int, connection: int, query: str) -> Reply | None:
+        self.answer_later(connection, call, ("batch", self.batches.get(query, -1)))
+        return None
+
+    def commit_batch(
+        self, call: int, connection: int, query: str, batch: int, named: list[bytes]
+    ) -> Reply | None:
+        last = self.batches.get(query, -1)
+        if batch > last:
+            parts = {work.unit_of_work: work for work in self._parts(query) if work.batch == batch}
+            if len(set(named)) < len(named) or not parts.keys() >= set(named):
+                raise Refused(errors.TransactionSequence)
+            self.batches[query] = batch
+            self.later(lambda: None, lambda: self.batches.update({query: last}))
+            for unit_of_work in named:
+                self._end_commit(parts[unit_of_work])
+        self._abort_parts(query, max(batch, last))
+        self.answer_later(connection, call, ("committed", batch <= last))
+        return None
+
+    def abort_batch(self, call: int, connection: int, query: str, batch: int) -> Reply | None:
+        self._abort_parts(query, batch)
+        self.answer_later(connection, call, DONE)
+        return None
+
+    def _parts(self, query: str) -> list[Transaction]:
+        return [
+            work for work in self.transactions if work.state == "prepared" and work.query == query
+        ]
+
+    def _abort_parts(self, query: str, batch: int) -> None:
+        for work in self._parts(query):
+            if work.batch <= batch:
+                self._undo(work)
+
     def _require_active(self, work: Transaction, connection: int) -> None:
         if work not in self.transactions or work.state != "active" or work.connection != connection:
             raise Refused(errors.TransactionSequence)
@@ -950,7 +1100,7 @@ class Model:
         for work in self.transactions:
             work.connection = None
         for queue in [*self.all_queues(), *self._remains]:
-            queue.handles, queue.waiting = [], []
+            queue.handles, queue.waiting, queue.releasing = [], [], False
             queue.places = [place for place in queue.places if place.message.durable]
             for place in queue.places:
                 place.state, place.doom = "here", None

@@ -68,6 +68,8 @@ class Choices:
 
 Bind = Callable[[Any], None]
 
+READERS = ["stream", "stream", "stream", "other"]
+QUERIES = ["hourly", "daily"]
 TIMEOUTS = [0, 0, 100, 5000, None]
 ACCESSES = [AccessMode.RECEIVE, AccessMode.SEND] * 4 + [AccessMode.PEEK, AccessMode.MOVE]
 OPERATIONS = [
@@ -78,10 +80,25 @@ OPERATIONS = [
     *["read_at_cursor", "seek"] * 2,
     *["move"] * 4,
     *["find", "remove_range", "purge", "resolve", "cancel"],
+    *["reserve"] * 6,
+    *["complete"] * 3,
+    "release",
+    *["prepare_part"] * 4,
+    *["commit_batch"] * 2,
+    *["abort_batch", "get_batch"],
     *["open_queue", "open_queue", "open_family", "close_queue", "create_cursor", "close_cursor"],
     *["create_queue", "change_queue", "delete_queue", "lose_connection"],
 ]
-SIMPLE = {api.Done: "done", api.CursorCreated: "cursor", api.Begun: "begun"}
+SIMPLE = {
+    api.Done: ["done"],
+    api.CursorCreated: ["cursor"],
+    api.Begun: ["begun"],
+    api.Removed: ["removed", "count"],
+    api.Completed: ["completed", "count", "more"],
+    api.LastBatch: ["batch", "batch"],
+    api.BatchCommitted: ["committed", "before"],
+}
+"""How the model calls a reply, and what of it is compared."""
 ENDS = [
     *["done"] * 9,
     *["time passes"] * 4,
@@ -117,6 +134,9 @@ class ManagerMachine(RuleBasedStateMachine):
         self.known: list[Place] = []
         self.numbers: dict[int, Message] = {}
         self.lookups: set[int] = set()
+        self.starts: set[int] = set()
+        """Where reservations were asked to begin."""
+        self.reserved_from: dict[Queue, tuple[int, int]] = {}
         self.tags = 0
         self.apps = [self.connect(), self.connect()]
         self.observer = self.connect()
@@ -192,12 +212,22 @@ class ManagerMachine(RuleBasedStateMachine):
                 assert len(entries) == len(views)
                 pairs = zip(entries, views, strict=True)
                 return ("entries", [self.seen(entry, view[0]) for entry, view in pairs])
-            case api.Removed(count):
-                return ("removed", count)
+            case api.Reserved(stop):
+                return ("reserved", self.last_reserved(stop, expected))
             case api.Queues(queues):
                 return ("queues", _status(queues[0]))
             case _:
-                return (SIMPLE[type(reply)],)
+                name, *fields = SIMPLE[type(reply)]
+                return (name, *(getattr(reply, field) for field in fields))
+
+    def last_reserved(self, stop: int, expected: Reply) -> Place | None:
+        """Give the place behind which a reservation ends; None if it has none."""
+        place = expected[-1]
+        if not isinstance(place, Place):
+            assert stop in self.starts, "a reservation of nothing ends where it begins"
+            return None
+        assert place.lookup_id in (None, place.order[0] << 56 | stop - 1)
+        return place
 
     def seen(self, entry: api.Entry, message: Message) -> Reply:
         """Check that an entry is this message; learn what only the queue manager knows."""
@@ -451,6 +481,67 @@ class ManagerMachine(RuleBasedStateMachine):
             lambda call: self.model.remove_range(call, handle, low.order[1], high.order[1]),
         )
 
+    def number(self, c: Choices, queue: Queue) -> tuple[int, int]:
+        """Choose an arrival number: as the queue manager has it, and its place in order."""
+        place = self.place(c, queue)
+        if place is None or place.lookup_id is None or c.yes(3):
+            return 0, 0
+        behind = int(c.yes())
+        return place.lookup_id % EVERYTHING + behind, place.order[1] + behind
+
+    def stream_handle(self, c: Choices) -> Handle | None:
+        """Choose a handle, most often of a queue in which something is reserved, or could be."""
+        open_ones = [
+            handle
+            for handle in self.handles
+            if handle.number and handle.access is AccessMode.RECEIVE and handle.queue.places
+        ]
+        reserved = [handle for handle in open_ones if handle.queue.reserved[2]]
+        found = reserved if reserved and not c.yes(3) else open_ones
+        return c.of(found) if found and not c.yes(8) else self.handle(c, AccessMode.RECEIVE)
+
+    def reserve(self, c: Choices) -> None:
+        handle = self.stream_handle(c)
+        if handle is None:
+            return
+        start, first = self.number(c, handle.queue)
+        reserved = [place for place in handle.queue.places if handle.queue.is_reserved(place)]
+        if reserved and c.yes():
+            # As a reader does that begins again with what it has.
+            start, first = self.reserved_from.get(handle.queue, (start, first))
+        reader, count = c.of(READERS), c.of([0, 0, 1, 2])
+        below, end = self.number(c, handle.queue) if c.yes(4) else (0, 0)
+        self.starts.add(start)
+
+        def act(call: int) -> Reply | None:
+            before = handle.queue.reserved
+            self.model.reserve(call, handle, reader, first, count, end or EVERYTHING)
+            if handle.queue.reserved[1] != before[1]:
+                self.reserved_from[handle.queue] = start, first
+            return None
+
+        request = api.Reserve(handle.number, reader, start, count, 0, below)
+        self.issue(handle.connection, request, act)
+
+    def complete(self, c: Choices) -> None:
+        handle = self.stream_handle(c)
+        if handle is None:
+            return
+        stop, end = self.number(c, handle.queue)
+        if not stop or c.yes():
+            stop = end = EVERYTHING
+        reader = c.of(READERS)
+        self.issue(
+            handle.connection,
+            api.Complete(handle.number, reader, stop),
+            lambda call: self.model.complete(call, handle, reader, end),
+        )
+
+    def release(self, c: Choices) -> None:
+        reserved = [name for name, queue in self.model.queues.items() if queue.reserved[2]]
+        app, name = c.of(self.apps), c.of(NAMES if c.yes(4) or not reserved else reserved)
+        self.issue(app, api.Release(name), lambda call: self.model.release(call, app, name))
+
     def purge(self, c: Choices) -> None:
         handle = self.handle(c, AccessMode.RECEIVE)
         if handle is not None:
@@ -583,6 +674,64 @@ class ManagerMachine(RuleBasedStateMachine):
         )
         self.issue(connection, request(work.number), lambda call: act(call, connection, work))
 
+    # Batches.
+
+    def batch(self, c: Choices) -> tuple[str, int]:
+        """Choose a batch, most often the next one of a query."""
+        query = c.of(QUERIES)
+        last = self.model.batches.get(query, -1)
+        return query, max(0, last + c.of([1, 1, 1, 2, 0, -1]))
+
+    def prepare_part(self, c: Choices) -> None:
+        mine = [work for work in self.transactions if work.number and work.state == "active"]
+        if not mine:
+            self.begin(c)
+            return
+        work, (query, batch) = c.of(mine), self.batch(c)
+        app = work.connection if work.connection in self.apps else c.of(self.apps)
+        assert app is not None
+        self.issue(
+            app,
+            api.Prepare(work.number, query, batch),
+            lambda call: self.model.prepare(call, app, work, query, batch),
+        )
+
+    def commit_batch(self, c: Choices) -> None:
+        query, batch = self.batch(c)
+        waiting = [
+            work for work in self.model.transactions if work.query and work.state == "prepared"
+        ]
+        if waiting and not c.yes(4):
+            chosen = c.of(waiting)
+            query, batch = chosen.query, chosen.batch
+        parts = [
+            work.unit_of_work
+            for work in waiting
+            if (work.query, work.batch) == (query, batch) and not c.yes(4)
+        ]
+        if c.yes(8):
+            parts += c.of([[bytes(16)], parts[:1], [work.unit_of_work for work in waiting[:1]]])
+        if c.yes():
+            parts.reverse()
+        app = c.of(self.apps)
+        self.issue(
+            app,
+            api.CommitBatch(query, batch, parts),
+            lambda call: self.model.commit_batch(call, app, query, batch, parts),
+        )
+
+    def abort_batch(self, c: Choices) -> None:
+        app, (query, batch) = c.of(self.apps), self.batch(c)
+        self.issue(
+            app,
+            api.AbortBatch(query, batch),
+            lambda call: self.model.abort_batch(call, app, query, batch),
+        )
+
+    def get_batch(self, c: Choices) -> None:
+        app, query = c.of(self.apps), c.of(QUERIES)
+        self.issue(app, api.GetBatch(query), lambda call: self.model.get_batch(call, app, query))
+
     def resolve(self, c: Choices) -> None:
         found = [work for work in self.model.transactions if work.state == "prepared"]
         work = c.of(found) if found else None
@@ -689,6 +838,7 @@ class ManagerMachine(RuleBasedStateMachine):
             assert denied is (handles[index] == 0)
             if not denied:
                 self.compare_places(queue, rows[index], free[index])
+                self.compare_reservation(queue, status.queues[0])
                 assert status.queues[0].message_bytes == queue.size
         self.compare_doubt()
 
@@ -711,6 +861,14 @@ class ManagerMachine(RuleBasedStateMachine):
         else:
             assert isinstance(free, api.Failed)
 
+    def compare_reservation(self, queue: Queue, status: api.QueueStatus) -> None:
+        assert status.reserved_for == queue.reserved[0]
+        for place in queue.places:
+            assert place.lookup_id is not None
+            arrival = place.lookup_id % EVERYTHING
+            reserved = status.reserved_start <= arrival < status.reserved_stop
+            assert reserved is queue.is_reserved(place)
+
     def compare_place(self, entry: api.Entry, place: Place) -> None:
         assert self.seen(entry, place.message) == self.model.view(place)
         if place.lookup_id is None:
@@ -725,7 +883,14 @@ class ManagerMachine(RuleBasedStateMachine):
         found, status = self.observe([api.ListTransactions(), api.GetStatus()])
         assert isinstance(found, api.Transactions)
         expected = [
-            api.InDoubt(work.unit_of_work, work.prepared_s, len(work.sends), len(work.receives))
+            api.InDoubt(
+                work.unit_of_work,
+                work.prepared_s,
+                len(work.sends),
+                len(work.receives),
+                work.query,
+                work.batch,
+            )
             for work in self.model.transactions
             if work.state == "prepared"
         ]

@@ -84,6 +84,13 @@ _OVERTAKING = Options(
 )
 """Two routers lie between the others, so that messages can overtake each other."""
 
+_STREAMS = Options(
+    operations=12,
+    doing=("stream", "batches", "recoverable", "own transaction", "transaction", "purge"),
+    only=("crash", "disk full", "application", "clock"),
+)
+"""Streams and batches, and others who want the same messages."""
+
 MUTANTS = (
     # One queue manager: disk, locks, transactions.
     Mutant(
@@ -181,6 +188,101 @@ MUTANTS = (
         "manager.counters:Counters.open",
         "self._change(message_limit=self._message + BLOCK_COUNT)",
         "self._message = 1\n    self._change(message_limit=self._message + BLOCK_COUNT)",
+    ),
+    # Streams and batches.
+    Mutant(
+        "reservations are forgotten at a restart",
+        "manager.bulk_reads:BulkReads.__init__",
+        "queue.reserve(kept.reader, kept.start, kept.stop)",
+        "pass",
+        options=_STREAMS,
+    ),
+    Mutant(
+        "a reservation counts before it is durable",
+        "manager.bulk_reads:BulkReads.reserve",
+        "self._replies.answer_when_done(state.id, call, api.Reserved(stop))",
+        "self._replies.answer(state.id, call, api.Reserved(stop))",
+        options=_STREAMS,
+    ),
+    Mutant(
+        "a refused completion gives up the reservation",
+        "manager.bulk_reads:BulkReads._set",
+        "queue.reserve(*before)",
+        "pass",
+        options=_STREAMS,
+    ),
+    Mutant(
+        "others are given what is reserved",
+        "manager.queues:LocalQueue.front",
+        "reserved = self.reserved_stop > 0",
+        "reserved = False",
+        options=_STREAMS,
+    ),
+    Mutant(
+        "a purge takes what is reserved",
+        "manager.queues:LocalQueue.rows",
+        "if self.is_reserved(found):",
+        "if False:",
+        options=_STREAMS,
+    ),
+    Mutant(
+        "what is reserved expires",
+        "manager.housekeeping:Housekeeping.expire",
+        "elif not queue.is_held(lookup_id):",
+        "elif lookup_id not in queue.held:",
+        options=Options(
+            managers=1, operations=40, doing=("stream", "recoverable"), only=("clock",)
+        ),
+    ),
+    Mutant(
+        "a reservation goes beyond what transactions hold",
+        "manager.bulk_reads:BulkReads._stop_for",
+        "if mine_below <= arrival < stop:",
+        "if False:",
+        options=_STREAMS,
+    ),
+    Mutant(
+        "completed messages stay in their queue",
+        "manager.bulk_reads:BulkReads._take_out",
+        "self._delivery.end(queue, free, MessageClass.ACK_RECEIVE, now)",
+        "queue.let_go(free)",
+        options=_STREAMS,
+    ),
+    Mutant(
+        "only the first part of a batch is committed",
+        "manager.staged_batches:StagedBatches.commit_batch",
+        "for work in parts:",
+        "for work in parts[:1]:",
+        options=_STREAMS,
+    ),
+    Mutant(
+        "parts that nobody named are committed too",
+        "manager.staged_batches:StagedBatches._named_parts",
+        "return [mine[unit] for unit in request.units_of_work]",
+        "return list(mine.values())",
+        options=_STREAMS,
+    ),
+    Mutant(
+        "parts that nobody named wait for ever",
+        "manager.staged_batches:StagedBatches._abort_parts",
+        "self._transactions.end_abort(work, now)",
+        "pass",
+        options=_STREAMS,
+    ),
+    Mutant(
+        "the number of a batch is forgotten at a restart",
+        "manager.staged_batches:StagedBatches._remember",
+        "self._ledger.put(records.batch_key(query), records.encode_record(record))",
+        "pass",
+        options=_STREAMS,
+    ),
+    Mutant(
+        "the number of a batch counts though the disk refused it",
+        "manager.staged_batches:StagedBatches._remember",
+        "self._last.pop(query, None)",
+        "pass",
+        seeds=200,
+        options=_STREAMS,
     ),
     # Two queue managers: sessions.
     Mutant(

@@ -293,6 +293,52 @@ def test_a_purge_may_remove_a_message(scene):
     endings.check(scene.world)
 
 
+def test_a_message_that_is_reserved_read_and_completed_breaks_nothing(scene):
+    message = scene.sent()
+    (key,) = scene.put(scene.alpha, PLAIN, message)
+    scene.books.acknowledged(message.group)
+    scene.books.reserved([message], "stream")
+    errand = scene.books.errand(scene.alpha, PLAIN, READING)
+    scene.books.reserved([message], "")
+    scene.remove(scene.alpha, key)
+    scene.books.errand_ends(errand, scene.alpha)
+    scene.books.processed(scene.alpha, PLAIN, {records.lookup_of(key): message})
+    endings.check(scene.world)
+
+
+@pytest.mark.parametrize("kind", [READING, PURGING])
+def test_a_reserved_message_that_another_takes_is_noticed(scene, kind):
+    message = scene.sent()
+    (key,) = scene.put(scene.alpha, PLAIN, message)
+    scene.books.reserved([message], "stream")
+    scene.books.errand(scene.alpha, PLAIN, kind)
+    with broken("removed .* while stream has it reserved"):
+        scene.remove(scene.alpha, key)
+
+
+def test_a_reserved_message_in_the_hands_of_a_transaction_is_noticed(scene):
+    message = scene.sent(Kind.TRANSACTIONAL)
+    (key,) = scene.put(scene.alpha, TRANSACTIONAL, message)
+    scene.books.reserved([message], "stream")
+    with broken("while stream has it reserved"):
+        scene.give(scene.alpha, TRANSACTIONAL, message, key, scene.books.new_group(scene.alpha))
+
+
+def test_a_completed_message_that_is_still_there_is_noticed(scene):
+    message = scene.sent()
+    (key,) = scene.put(scene.alpha, PLAIN, message)
+    with broken("was completed, and ALPHA still has it"):
+        scene.books.processed(scene.alpha, PLAIN, {records.lookup_of(key): message})
+
+
+def test_a_message_that_is_processed_twice_is_noticed(scene):
+    message = scene.sent()
+    (key,) = scene.put(scene.alpha, PLAIN, message)
+    scene.read(message, key)
+    with broken("received 2 times"):
+        scene.books.processed(scene.alpha, PLAIN, {records.lookup_of(key): message})
+
+
 def test_a_message_in_a_queue_without_a_record_is_noticed(scene):
     with broken("ALPHA stored a message in queue 99, which it has no record of"):
         scene.put(scene.alpha, 99, scene.sent())

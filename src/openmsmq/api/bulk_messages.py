@@ -68,7 +68,8 @@ class Reserve(Request, frozen=True, tag="reserve"):
 
     From `start` on, up to `count` messages or `bytes_max` bytes (0 for all that are there), and
     never beyond a message that somebody else holds: that one may come back. Nobody else can
-    receive them until the reader has completed them, not even after a restart.
+    receive them until the reader has completed them, not even after a restart. While some are
+    left that it has not completed, it can only begin among them, or right behind them.
     """
 
     handle: int
@@ -81,7 +82,10 @@ class Reserve(Request, frozen=True, tag="reserve"):
 
 
 class Reserved(Reply, frozen=True, tag="reserved"):
-    """All messages with `start` <= arrival number < `stop` are the reader's."""
+    """All messages with `start` <= arrival number < `stop` are the reader's.
+
+    `stop` is behind the last of them, or `start` if there is none.
+    """
 
     stop: int
 
@@ -98,7 +102,10 @@ class Measure(Request, frozen=True, tag="measure"):
 
 
 class Measured(Reply, frozen=True, tag="measured"):
-    """The messages asked about have arrival numbers below `stop`."""
+    """The messages asked about have arrival numbers below `stop`.
+
+    It is behind the last of them, or `start` if there is none.
+    """
 
     stop: int
 

@@ -1,4 +1,4 @@
-"""`openmsmq queue`: create, list, show, change, delete, purge and move."""
+"""`openmsmq queue`: create, list, show, change, delete, purge, release and move."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def delete(context: typer.Context, queue: QueueArgument) -> None:
 
 @app.command()
 def purge(context: typer.Context, queue: QueueArgument, json: JsonOption = False) -> None:
-    """Delete all messages of a queue; those that transactions hold stay."""
+    """Delete all messages of a queue; those that transactions hold or readers reserved stay."""
     with connected(context) as manager:
         purged = purge_queue(manager.queue(queue))
     report_purge(queue, purged, json=json)
@@ -254,6 +254,41 @@ def report_purge(name: str, count: int, *, json: bool) -> None:
         print_json({"queue": name, "purged": count})
     else:
         typer.echo(f"deleted {count_text(count)} from {name}")
+
+
+@app.command()
+def release(context: typer.Context, queue: QueueArgument, json: JsonOption = False) -> None:
+    """Give the messages that a reader has reserved back to everybody.
+
+    For a reader that will not come back, such as a Spark query that was deleted. One that does
+    come back may have processed the messages already, and others receive them a second time.
+    """
+    with connected(context) as manager:
+        found = manager.queue(queue).properties()
+        manager.release(queue)
+    if json:
+        print_json({"queue": queue, **_reservation(found)})
+    elif found.reserved_stop:
+        typer.echo(
+            f"released what {found.reserved_for} had reserved in {queue}, "
+            f"{_numbers(found)}: everybody can receive it now"
+        )
+    else:
+        typer.echo(f"nothing is reserved in {queue}")
+
+
+def _reservation(found: QueueStatus) -> JsonObject:
+    """Give what is reserved in a queue, for programs; numbers from `start` to below `stop`."""
+    there = bool(found.reserved_stop)
+    return {
+        "reserved_for": found.reserved_for if there else None,
+        "reserved_start": found.reserved_start if there else None,
+        "reserved_stop": found.reserved_stop if there else None,
+    }
+
+
+def _numbers(found: QueueStatus) -> str:
+    return f"arrival numbers {found.reserved_start} to {found.reserved_stop - 1}"
 
 
 @app.command()
@@ -331,6 +366,7 @@ def queue_object(found: QueueStatus) -> JsonObject:
         "open_count": found.open_count,
         "waiting_count": found.waiting_count,
         "last_arrival_number": found.last_arrival_number,
+        **_reservation(found),
     }
 
 
@@ -346,6 +382,9 @@ def _show(found: QueueStatus, *, json: bool) -> None:
         UNLIMITED if quota is None else f"{quota} KB"
         for quota in (_quota(found.quota_kb), _quota(found.journal_quota_kb))
     ]
+    reserved = []
+    if found.reserved_stop:
+        reserved = [("reserved", f"for {found.reserved_for}, {_numbers(found)}")]
     print_facts(
         found.path_name,
         [
@@ -354,6 +393,7 @@ def _show(found: QueueStatus, *, json: bool) -> None:
             ("label", found.label),
             ("transactional", "yes" if found.transactional else "no"),
             ("messages", f"{found.message_count} ({size_text(found.message_bytes)})"),
+            *reserved,
             ("quota", quotas[0]),
             ("journal", "kept" if found.journaling else "not kept"),
             (

@@ -70,7 +70,7 @@ def run(
     happened around it. Exit code 1 says that a seed failed.
     """
     # Other commands do not pay for loading the simulator.
-    from openmsmq.sim.plan import DESTINATIONS, FAULTS, OPERATIONS, Options
+    from openmsmq.sim.plan import DESTINATIONS, FAULTS, OPERATIONS, STREAMS, Options
 
     options = Options(
         managers=managers,
@@ -78,7 +78,7 @@ def run(
         faults=faults,
         transfer=transfer,
         only=_chosen(only, FAULTS, "fault"),
-        doing=_chosen(doing, OPERATIONS, "operation"),
+        doing=_chosen(doing, OPERATIONS + STREAMS, "operation"),
         names=_chosen(names, DESTINATIONS, "kind of destination"),
     )
     if trace or trace_html:

@@ -1,4 +1,7 @@
-"""`openmsmq transaction`: prepared transactions that wait for their coordinator's word."""
+"""`openmsmq transaction`: prepared transactions that wait for their coordinator's word.
+
+The coordinator of a part of a batch is the query that wrote it: it commits all parts at once.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,8 @@ def list_(context: typer.Context, json: JsonOption = False) -> None:
                     "prepared_time": time_text(work.prepared_time_s),
                     "sent_count": work.sent_count,
                     "received_count": work.received_count,
+                    "query": work.query or None,
+                    "batch": work.batch if work.query else None,
                 }
             )
         return
@@ -45,16 +50,19 @@ def list_(context: typer.Context, json: JsonOption = False) -> None:
             time_text(work.prepared_time_s),
             str(work.sent_count),
             str(work.received_count),
+            work.query,
+            str(work.batch) if work.query else "",
         ]
         for work in found
     ]
-    if not print_table(("Transaction", "Prepared", ">Sends", ">Receives"), rows):
+    columns = ("Transaction", "Prepared", ">Sends", ">Receives", "Query", ">Batch")
+    if not print_table(columns, rows):
         typer.echo("no transaction is in doubt")
 
 
 @app.command()
 def commit(context: typer.Context, transaction: UnitArgument) -> None:
-    """Let everything in a transaction in doubt take effect."""
+    """Let everything in a transaction in doubt take effect; not for a part of a batch."""
     _resolve(context, transaction, commit=True)
 
 

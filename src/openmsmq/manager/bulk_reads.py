@@ -15,9 +15,10 @@ from openmsmq.manager.connections import Connection, OpenQueue
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.deadlines import Deadlines
 from openmsmq.manager.delivery import Delivery
+from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.queue_table import QueueTable
-from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.queues import ARRIVALS_MAX_BYTES, BEING_REMOVED, LocalQueue, Row
 from openmsmq.manager.read_requests import ReadRequests, entries_of
 from openmsmq.manager.replies import Replies
 from openmsmq.model.clock import Instant
@@ -44,6 +45,7 @@ class BulkReads:
         delivery: Delivery,
         counters: Counters,
         deadlines: Deadlines,
+        housekeeping: Housekeeping,
         reads: ReadRequests,
         replies: Replies,
         ledger: Ledger,
@@ -53,9 +55,12 @@ class BulkReads:
         self._delivery = delivery
         self._counters = counters
         self._deadlines = deadlines
+        self._housekeeping = housekeeping
         self._reads = reads
         self._replies = replies
         self._ledger = ledger
+        self._releasing: set[LocalQueue] = set()
+        """Queues whose reservation is over as soon as the disk says so."""
         for queue in table:
             value = reader.get(records.reservation_key(queue.id))
             if value is not None:
@@ -92,25 +97,42 @@ class BulkReads:
         self._reads.require_readable(state, opened, peek=True, transaction=0)
         if request.count < 1:
             raise InvalidParameter("count must be 1 or more")
-        queue = opened.queue
-        rows = queue.by_arrival(request.start, request.stop, request.count, request.bytes_max)
-        next_start = _arrival(rows[-1]) + 1 if rows else request.stop
-        if queue.held:
-            rows = [row for row in rows if queue.held.get(row[0]) != BEING_REMOVED]
-        return rows, next_start
+        queue, start = opened.queue, request.start
+        left = max(1, min(request.bytes_max, ARRIVALS_MAX_BYTES))
+        rows: list[Row] = []
+        while len(rows) < request.count and left > 0:
+            found = queue.by_arrival(start, request.stop, request.count - len(rows), left)
+            if not found:
+                return rows, request.stop
+            start = _arrival(found[-1]) + 1
+            if queue.held:
+                found = [row for row in found if queue.held.get(row[0]) != BEING_REMOVED]
+            rows += found
+            left -= sum(len(value) for _, value in found)
+        return rows, start
 
     def measure(self, state: Connection, call: int, request: api.Measure, _: Instant) -> None:
         """Tell how far so many messages reach; what is told is durable."""
         opened = state.queue(request.handle)
         self._reads.require_readable(state, opened, peek=True, transaction=0)
-        _require_limits(request)
-        stop = self._counters.last_arrival + 1
-        if request.below:
-            stop = min(stop, request.below)
-        stop = max(stop, request.start)
-        if request.count or request.bytes_max:
-            stop = _limited(opened.queue, request, stop)
+        self._require_limits(request)
+        stop = _end_of(opened.queue, request, self._below(request))
         self._replies.answer_when_done(state.id, call, api.Measured(stop))
+
+    def _require_limits(self, request: api.Reserve | api.Measure) -> None:
+        if min(request.start, request.count, request.bytes_max, request.below) < 0:
+            raise InvalidParameter("start, count, bytes_max and below are 0 or more")
+        last = self._counters.last_arrival
+        if request.start > last + 1:
+            raise InvalidParameter(
+                f"arrival number {request.start} was never given, the last one was {last}: this "
+                "is not the store in which the reader has come so far; let it begin anew"
+            )
+
+    def _below(self, request: api.Reserve | api.Measure) -> int:
+        """Give the arrival number before which the messages of a range end."""
+        stop = self._counters.last_arrival + 1
+        return min(stop, request.below) if request.below else stop
 
     # Taking.
 
@@ -147,13 +169,19 @@ class BulkReads:
         if opened.access is not AccessMode.RECEIVE:
             raise InvalidParameter(f"{queue.name} is an outgoing queue: nothing is reserved there")
         _require_name(request.reader)
-        _require_limits(request)
+        self._require_limits(request)
+        if queue in self._releasing:
+            raise SharingViolation(
+                f"what is reserved in {queue.name} is just being released: ask again"
+            )
         kept_start, kept_stop = request.start, request.start
         if self._is_pending(queue):
             self._require_mine(queue, request)
             kept_start, kept_stop = queue.reserved_start, queue.reserved_stop
         stop = self._stop_for(queue, request, kept_stop)
         if stop > kept_stop:
+            # Noted first, so undone last: by then the messages are free again.
+            self._ledger.when_done(lambda: None, lambda _: self._free_again(queue, kept_stop, stop))
             self._set(queue, request.reader, kept_start, stop)
         self._replies.answer_when_done(state.id, call, api.Reserved(stop))
 
@@ -167,35 +195,34 @@ class BulkReads:
                 f"{queue.name} is being read by {queue.reserved_for!r}: stop that reader and let "
                 f"it complete, or release what it has reserved"
             )
-        if request.start < queue.reserved_start:
+        if not queue.reserved_start <= request.start <= queue.reserved_stop:
             raise SharingViolation(
-                f"the reader {request.reader!r} of {queue.name} has come to arrival number "
-                f"{queue.reserved_start} and is asked to begin at {request.start}: another one "
-                "uses its name, or has lost its place; give it another name, or release what is "
-                "reserved"
+                f"the reader {request.reader!r} of {queue.name} has reserved arrival numbers "
+                f"{queue.reserved_start} to {queue.reserved_stop - 1} and is asked to begin at "
+                f"{request.start}: another one uses its name, or it has lost its place; give it "
+                "another name, or release what is reserved"
             )
 
     def _stop_for(self, queue: LocalQueue, request: api.Reserve, mine_below: int) -> int:
-        """Give how far a reservation reaches: before the first message that somebody holds."""
-        stop = self._counters.last_arrival + 1
-        if request.below:
-            stop = min(stop, request.below)
-        for lookup_id, holder in queue.held.items():
+        """Give how far a reservation reaches: before the first message that may come back.
+
+        Those are the ones that somebody holds, and the ones whose removal the disk refused. If it
+        refuses a removal that is under way now, this reservation falls with it.
+        """
+        stop = self._below(request)
+        held = [found for found, holder in queue.held.items() if holder != BEING_REMOVED]
+        for lookup_id in held + self._housekeeping.put_off(queue):
             arrival = lookup_id & records.ARRIVAL_MASK
-            if holder != BEING_REMOVED and mine_below <= arrival < stop:
+            if mine_below <= arrival < stop:
                 stop = arrival
-        if stop <= request.start:
-            return request.start
-        if request.count or request.bytes_max:
-            stop = _limited(queue, request, stop)
-        return stop
+        return _end_of(queue, request, stop)
 
     def complete(self, state: Connection, call: int, request: api.Complete, now: Instant) -> None:
         """Take out what a reader is done with."""
         queue = self._receiving(state, request.handle).queue
         _require_name(request.reader)
         start, stop = queue.reserved_start, min(request.stop, queue.reserved_stop)
-        if stop <= start:
+        if stop <= start or queue in self._releasing:
             self._replies.answer_when_done(state.id, call, api.Completed(0, False))
             return
         if queue.reserved_for != request.reader:
@@ -210,19 +237,26 @@ class BulkReads:
     def release(self, state: Connection, call: int, request: api.Release, _: Instant) -> None:
         """Give what is reserved back to all readers."""
         queue = self._table.find(request.name)
-        start, stop = queue.reserved_start, queue.reserved_stop
-        if stop:
-            self._set(queue, "", 0, 0)
-
-            def released() -> None:
-                self._delivery.news(queue)
-                self._note_deadlines(queue, start, stop)
-
-            self._ledger.when_done(released, lambda _: None)
+        if queue.reserved_stop and queue not in self._releasing:
+            self._let_go(queue)
         self._replies.answer_when_done(state.id, call, api.Done())
 
-    def _note_deadlines(self, queue: LocalQueue, start: int, stop: int) -> None:
-        """Let messages expire again that nobody but their reader could see."""
+    def _let_go(self, queue: LocalQueue) -> None:
+        """End a reservation, not before that is durable: a transaction could take messages."""
+
+        def released() -> None:
+            self._releasing.discard(queue)
+            start, stop = queue.reserved_start, queue.reserved_stop
+            queue.reserve("", 0, 0)
+            self._free_again(queue, start, stop)
+
+        self._ledger.delete(records.reservation_key(queue.id))
+        self._releasing.add(queue)
+        self._ledger.when_done(released, lambda _: self._releasing.discard(queue))
+
+    def _free_again(self, queue: LocalQueue, start: int, stop: int) -> None:
+        """Let others have messages that nobody but their reader could see, and let them expire."""
+        self._delivery.news(queue)
         while rows := queue.by_arrival(start, stop, SLICE_ROWS):
             for lookup_id, value in rows:
                 deadline_s = records.deadline_of(value)
@@ -247,23 +281,23 @@ class BulkReads:
         self._ledger.when_done(lambda: None, undo)
 
 
-def _limited(queue: LocalQueue, request: api.Reserve | api.Measure, stop: int) -> int:
-    """Give where a reservation ends that has a limit: behind its last message."""
+def _end_of(queue: LocalQueue, request: api.Reserve | api.Measure, stop: int) -> int:
+    """Give where a range ends: behind its last message, so that no news is no change."""
+    start = request.start
+    if not request.count and not request.bytes_max:
+        last = queue.last_arrival(start, stop)
+        return start if last is None else last + 1
     count = request.count or stop
     size = request.bytes_max or 1 << 62
-    start = request.start
-    while rows := queue.by_arrival(start, stop, min(count, SLICE_ROWS), size):
+    while rows := queue.by_arrival(
+        start, stop, min(count, SLICE_ROWS), min(size, ARRIVALS_MAX_BYTES)
+    ):
         start = _arrival(rows[-1]) + 1
         count -= len(rows)
         size -= sum(len(value) for _, value in rows)
         if count <= 0 or size <= 0:
-            return start
-    return stop
-
-
-def _require_limits(request: api.Reserve | api.Measure) -> None:
-    if request.start < 0 or request.count < 0 or request.bytes_max < 0 or request.below < 0:
-        raise InvalidParameter("start, count, bytes_max and below are 0 or more")
+            break
+    return start
 
 
 def _arrival(row: Row) -> int:
@@ -277,8 +311,8 @@ def _little_endian(numbers: array[int]) -> bytes:
 
 
 def _require_name(reader: str) -> None:
-    if not reader or len(reader.encode()) > READER_NAME_MAX_BYTES:
+    if not 0 < len(reader.encode()) <= READER_NAME_MAX_BYTES or not reader.isprintable():
         raise InvalidParameter(
-            f"the name of a reader has 1 to {READER_NAME_MAX_BYTES} bytes, not "
-            f"{len(reader.encode())}"
+            f"{reader[:READER_NAME_MAX_BYTES]!r} is no name of a reader: it has 1 to "
+            f"{READER_NAME_MAX_BYTES} bytes, and can be printed"
         )

@@ -46,8 +46,12 @@ class Counters:
 
     @property
     def last_arrival(self) -> int:
-        """The arrival number given last."""
-        return self._arrival - 1
+        """The arrival number given last, of those that no later message can be given.
+
+        Numbers above the limit were given to messages that the disk refused, and only after a
+        crash are they given again.
+        """
+        return min(self._arrival, self._machine.arrival_limit) - 1
 
     def take_arrivals(self, count: int) -> int:
         """Reserve `count` arrival numbers; give the first."""

@@ -253,7 +253,11 @@ class Delivery:
         self._ledger.put(records.final_key(message_number(packet)), place)
 
     def move(self, source: LocalQueue, row: Row, target: LocalQueue, now: Instant) -> None:
-        """Move an entry to another queue; its lookup identifier stays."""
+        """Move an entry to another queue; its lookup identifier stays.
+
+        Unless it would come between messages that are reserved there: their reader has read them
+        without it, and would take it out with them. Then it arrives there like a new one.
+        """
         lookup_id, value = row
         facts = records.decode_facts(value)
         packet = value[FACTS_BYTES:]
@@ -278,8 +282,11 @@ class Delivery:
             self.give_back(source, lookup_id, value)
 
         self._ledger.when_done(lambda: source.let_go([row]), still_there)
-        self._place(target, lookup_id, moved, packet)
-        self._announce(target, [(lookup_id, len(packet), facts.deadline_s)], now)
+        there = lookup_id
+        if target.is_reserved(there):
+            there = there & ~records.ARRIVAL_MASK | self._counters.take_arrivals(1)
+        self._place(target, there, moved, packet)
+        self._announce(target, [(there, len(packet), facts.deadline_s)], now)
 
     def give_back(self, queue: LocalQueue, lookup_id: int, value: bytes) -> None:
         """Let readers have an entry that was held."""

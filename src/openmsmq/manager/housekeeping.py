@@ -205,6 +205,14 @@ class Housekeeping:
         action(now)
         self._pause_if_refused(now)
 
+    def put_off(self, queue: LocalQueue) -> list[int]:
+        """Give the entries of a queue whose removal is to be tried again."""
+        found: list[int] = []
+        for where, rows, _action in self._again:
+            if where is queue:
+                found += [lookup_id for lookup_id, _value in rows]
+        return found
+
     def end_overdue(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
         """Take out messages whose time is up."""
         self.surely(
@@ -217,7 +225,7 @@ class Housekeeping:
     def _next_slice(self, job: _Job) -> tuple[list[Row], list[int], bool]:
         """Give entries to remove, those that transactions hold, and whether there are more.
 
-        What a reader has reserved is neither: it has been read already.
+        What a reader has reserved is neither, and not looked at: it has been read already.
         """
         held = job.queue.held
         rows: list[Row] = []
@@ -225,8 +233,6 @@ class Housekeeping:
         for row in job.queue.rows(job.position):
             lookup_id = job.position = row[0]
             if lookup_id & records.ARRIVAL_MASK > job.arrival_limit:
-                continue
-            if job.queue.is_reserved(lookup_id):
                 continue
             if lookup_id not in held:
                 rows.append(row)

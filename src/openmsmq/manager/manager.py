@@ -88,7 +88,15 @@ class QueueManager:
             ledger,
         )
         self._bulk = BulkReads(
-            table, delivery, counters, self._deadlines, self._reads, replies, ledger, reader
+            table,
+            delivery,
+            counters,
+            self._deadlines,
+            self._housekeeping,
+            self._reads,
+            replies,
+            ledger,
+            reader,
         )
         self._batches = StagedBatches(config, self._transactions, replies, ledger, reader)
         self._sends = SendRequests(config, sending, self._reads, self._transactions, replies)

@@ -179,7 +179,7 @@ class QueueRequests:
             if queue.role not in ("outgoing", "awaiting")
             and (request.everything or queue.role == "queue")
         ]
-        self._replies.answer(state.id, call, api.Queues(queues))
+        self._replies.answer_when_done(state.id, call, api.Queues(queues))
 
     def get_status(self, state: Connection, call: int, _: api.GetStatus, now: Instant) -> None:
         """Show the queue manager."""

@@ -26,6 +26,9 @@ SCAN_ROWS: Final = 256
 KILOBYTE: Final = 1024
 ARRIVALS_MAX_BYTES: Final = 16 << 20
 """Bytes after which a look by arrival numbers brings no more entries."""
+ARRIVALS_FIRST_ROWS: Final = 32
+"""Entries that its first step brings; how large these are tells how many the next one may."""
+ARRIVALS_GROWTH: Final = 4
 _LOOKUP_ID: Final = itemgetter(0)
 BEING_REMOVED: Final = 0
 """Holder of an entry whose removal waits for the disk; transactions have numbers from 1."""
@@ -289,26 +292,40 @@ class LocalQueue:
     def next_available(self, lookup_id: int, *, backwards: bool = False) -> Row | None:
         """Give the nearest available entry behind `lookup_id`, or before it."""
         for found, value in self.rows(lookup_id, backwards=backwards):
-            if not self.is_held(found):
+            if found not in self.held:
                 return found, value
         return None
 
     def rows(self, lookup_id: int, *, backwards: bool = False) -> Iterator[Row]:
-        """Walk over all entries behind `lookup_id`, or before it, held ones included."""
+        """Walk over the entries behind `lookup_id`, or before it, held ones included.
+
+        What is reserved is jumped over, however much it is.
+        """
         start, stop = max(lookup_id + 1, 0), records.LOOKUP_MAX + 1
         if backwards:
             start, stop = 0, min(lookup_id, stop)
         while start < stop:
             rows = self._scan(start, stop - 1, SCAN_ROWS, reverse=backwards)
+            last = len(rows) < SCAN_ROWS
             for key, value in rows:
                 found = int.from_bytes(key[5:], "big")
-                if backwards:
-                    stop = found
-                else:
-                    start = found + 1
+                start, stop = (start, found) if backwards else (found + 1, stop)
+                if self.is_reserved(found):
+                    start, stop = self._around_reserved(found, start, stop, backwards)
+                    last = False
+                    break
                 yield found, value
-            if len(rows) < SCAN_ROWS:
+            if last:
                 return
+
+    def _around_reserved(
+        self, lookup_id: int, start: int, stop: int, backwards: bool
+    ) -> tuple[int, int]:
+        """Give where to look on beside all that is reserved in one level of priority."""
+        level = lookup_id & ~records.ARRIVAL_MASK
+        if backwards:
+            return start, level | self.reserved_start
+        return level | self.reserved_stop, stop
 
     def by_arrival(
         self, start: int, stop: int, count: int, bytes_max: int = ARRIVALS_MAX_BYTES
@@ -319,17 +336,30 @@ class LocalQueue:
         """
         found: list[Row] = []
         start, stop = max(start, 0), min(stop, records.ARRIVAL_MASK + 1)
+        step = ARRIVALS_FIRST_ROWS
         while start < stop and len(found) < count and bytes_max > 0:
-            usual = max(1, self.size // max(1, self.count))
-            wanted = min(count - len(found), bytes_max // usual + 1)
+            wanted = min(count - len(found), step)
             rows = self._next_arrivals(start, stop, wanted)
             if not rows:
                 break
-            start = (rows[-1][0] & records.ARRIVAL_MASK) + 1
-            taken, bytes_max = _within_bytes(rows, bytes_max)
+            start = _arrival(rows[-1]) + 1
+            taken, left = _within_bytes(rows, bytes_max)
             found += taken
             if len(rows) < wanted:
                 break
+            usual = max(1, (bytes_max - left) // len(taken))
+            bytes_max = left
+            step = max(1, min(step * ARRIVALS_GROWTH, bytes_max // usual + 1))
+        return found
+
+    def last_arrival(self, start: int, stop: int) -> int | None:
+        """Give the highest arrival number of an entry with `start` <= number < `stop`."""
+        found: int | None = None
+        for level in range(8):
+            base = level << 56
+            for key, _ in self._scan(base + start, base + stop - 1, 1, reverse=True):
+                arrival = int.from_bytes(key[5:], "big") & records.ARRIVAL_MASK
+                found = arrival if found is None else max(found, arrival)
         return found
 
     def _next_arrivals(self, start: int, stop: int, count: int) -> list[Row]:

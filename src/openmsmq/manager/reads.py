@@ -103,7 +103,7 @@ def _front(queue: LocalQueue, count: int, bytes_max: int, shown: AbstractSet[int
     found: list[Row] = []
     size = 0
     for row in queue.rows(-1):
-        if not queue.is_held(row[0]) or row[0] in shown:
+        if row[0] not in queue.held or row[0] in shown:
             found.append(row)
             size += len(row[1])
             if len(found) == count or size >= bytes_max:
@@ -117,7 +117,7 @@ def _next(
     if not shown:
         return queue.next_available(lookup_id, backwards=backwards)
     for row in queue.rows(lookup_id, backwards=backwards):
-        if not queue.is_held(row[0]) or row[0] in shown:
+        if row[0] not in queue.held or row[0] in shown:
             return row
     return None
 
@@ -149,7 +149,7 @@ def seek(
 
 def _search(request: Find, queue: LocalQueue, shown: AbstractSet[int]) -> Row | None:
     for row in queue.rows(-1 if shown else queue.floor - 1):
-        visible = not queue.is_held(row[0]) or row[0] in shown
+        visible = row[0] not in queue.held or row[0] in shown
         if visible and _matches(request, row[1]):
             return row
     return None

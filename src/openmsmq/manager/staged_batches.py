@@ -61,7 +61,7 @@ class StagedBatches:
     ) -> None:
         """Commit a batch with the parts named, unless it was committed before."""
         query, batch = request.query, request.batch
-        _require_name(query)
+        _require_batch(query, batch)
         before = batch <= self._last_batch(query)
         if not before:
             parts = self._named_parts(request)
@@ -78,7 +78,7 @@ class StagedBatches:
         self, state: Connection, call: int, request: api.AbortBatch, now: Instant
     ) -> None:
         """Abort the parts of a batch."""
-        _require_name(request.query)
+        _require_batch(request.query, request.batch)
         self._abort_parts(request.query, request.batch, now)
         self._replies.answer_when_done(state.id, call, api.Done())
 
@@ -108,9 +108,7 @@ class StagedBatches:
 
     def _require_part(self, request: api.Prepare, work: Transaction, now: Instant) -> None:
         """Refuse a part that comes too late, or that there is no room for."""
-        _require_name(request.query)
-        if not 0 <= request.batch < 1 << 63:
-            raise InvalidParameter(f"batch {request.batch}; batches are numbered from 0")
+        _require_batch(request.query, request.batch)
         if request.batch <= self._last_batch(request.query):
             raise TransactionSequence(
                 f"batch {request.batch} of {request.query!r} is committed already"
@@ -172,8 +170,15 @@ def _all_batches(reader: StoreReader) -> dict[str, BatchRecord]:
     return found
 
 
+def _require_batch(query: str, batch: int) -> None:
+    _require_name(query)
+    if not 0 <= batch < 1 << 63:
+        raise InvalidParameter(f"batch {batch}; batches are numbered from 0")
+
+
 def _require_name(query: str) -> None:
-    if not query or len(query.encode()) > QUERY_NAME_MAX_BYTES:
+    if not 0 < len(query.encode()) <= QUERY_NAME_MAX_BYTES or not query.isprintable():
         raise InvalidParameter(
-            f"the name of a query has 1 to {QUERY_NAME_MAX_BYTES} bytes, not {len(query.encode())}"
+            f"{query[:QUERY_NAME_MAX_BYTES]!r} is no name of a query: it has 1 to "
+            f"{QUERY_NAME_MAX_BYTES} bytes, and can be printed"
         )

@@ -24,6 +24,7 @@ from openmsmq.api.messages import (
     Cancel,
     CloseQueue,
     Failed,
+    FetchPackets,
     FetchRange,
     Find,
     Hello,
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 
 SOFTWARE: Final = f"OpenMSMQ {__version__}"
 
-_HEAVY: Final = frozenset({Receive, Find, Seek, FetchRange, ListQueues})
+_HEAVY: Final = frozenset({Receive, Find, Seek, FetchRange, FetchPackets, ListQueues})
 """Requests whose answers may be large."""
 
 _WAITING: Final = frozenset({Receive, Find})
@@ -344,7 +345,7 @@ class ApiConnection(asyncio.BufferedProtocol):
 
 def _bounded(request: AnyRequest) -> AnyRequest:
     """Ask for no more than one answer can carry; both numbers are upper bounds anyway."""
-    if isinstance(request, Receive | FetchRange) and (
+    if isinstance(request, Receive | FetchRange | FetchPackets) and (
         request.bytes_max > READ_ANSWER_MAX_BYTES or request.count > READ_ANSWER_MAX_COUNT
     ):
         return msgspec.structs.replace(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _BACK_AFTER_MS: Final = 500
 _RETRY_MS: Final = 1_000
 _DRAIN_COUNT: Final = 50
+_SHORT_MS: Final = 20
 
 
 class Ask:
@@ -63,6 +64,7 @@ class Application(abc.ABC):
         """What it is about to make take effect."""
         self.errand: Errand | None = None
         self.handles: dict[tuple[str, int], api.Opened] = {}
+        self._pause_max_ms = _SHORT_MS
         self._connection: int | None = None
         self._script: Script | None = None
         self._call = 0
@@ -77,6 +79,10 @@ class Application(abc.ABC):
     @abc.abstractmethod
     def script(self) -> Script:
         """What it does; begins again after each loss of the connection."""
+
+    def hurry(self) -> None:
+        """Make no more long pauses: the faults are over."""
+        self._pause_max_ms = _SHORT_MS
 
     # Connection.
 

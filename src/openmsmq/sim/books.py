@@ -177,8 +177,29 @@ class Books:
                 self._arrives(message, node, path, durable=False)
             self._consume(message)
 
+    def reserved(self, messages: Iterable[SimMessage], reader: str) -> None:
+        """A stream has read messages, which nobody else may have; without a name it is done."""
+        for message in messages:
+            message.reserved_for = reader
+
+    def processed(self, node: Node, queue: str, batch: dict[int, SimMessage]) -> None:
+        """A stream heard that the messages of a batch, by lookup identifier, are completed."""
+        for lookup_id, message in batch.items():
+            if self.watches[node.index].holds(queue.casefold(), lookup_id):
+                raise Violation(
+                    f"{message} was completed, and {node.name} still has it on its disk",
+                    messages=(message.number,),
+                )
+            if message.lost_with is None:
+                self._consume(message)
+
     def _hold(self, message: SimMessage, group: Group) -> None:
         holder = message.holder
+        if message.reserved_for:
+            raise Violation(
+                f"{message} was given to {group} while {message.reserved_for} has it reserved",
+                messages=(message.number,),
+            )
         doubtful = holder is None or holder.doubtful or holder.fate is Fate.UNKNOWN
         if holder is not group and not doubtful:
             raise Violation(
@@ -232,7 +253,7 @@ class Books:
                     f"{message} is {message.kind.value}, and {node.name} had it only in memory",
                     messages=(message.number,),
                 )
-            message.lost_with = node
+            message.lost_with, message.reserved_for = node, ""
 
     def _changed(
         self,
@@ -355,6 +376,12 @@ class Books:
         if role == "queue":
             message.removed_ms = self._world.timeline.now_ms
             holder = message.holder
+            if message.reserved_for:
+                raise Violation(
+                    f"{message} was removed from {entry.shelf.path} of {node.name} while "
+                    f"{message.reserved_for} has it reserved",
+                    messages=(message.number,),
+                )
             if holder is not None and holder.fate in MAY_TAKE_EFFECT:
                 touched[holder.number] = holder
             elif not self._may_be_removed(message, node, entry.shelf.path):

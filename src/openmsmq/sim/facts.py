@@ -106,6 +106,7 @@ class SimMessage:
         "reach_within_s",
         "receive_within_s",
         "removed_ms",
+        "reserved_for",
         "sent_ms",
         "sent_s",
         "source",
@@ -146,6 +147,8 @@ class SimMessage:
         self.holder: Group | None = None
         self.held = False
         """Whether a transaction ever held it."""
+        self.reserved_for = ""
+        """The stream that has read it, and has it for itself until it completes it."""
         self.consumed = 0
         self.lost_with: Node | None = None
         """The node whose loss of power took an express message with it."""

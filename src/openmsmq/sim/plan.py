@@ -48,6 +48,8 @@ OPERATIONS: Final = (
     "purge",
     "small",
 )
+STREAMS: Final = ("stream", "batches")
+"""What applications of their own do, beside the workers."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,6 +136,9 @@ def draw(seed: int, options: Options, rng: random.Random) -> Plan:
         if classes:
             faults = tuple(rng.choices(classes, k=rng.randrange(1, 10)))
     operations = frozenset(name for name in OPERATIONS if rng.random() < 0.6)
+    # Drawn apart, so that a run without them is the same as before there were any.
+    streams = random.Random(f"streams of {seed}")
+    beside = frozenset(name for name in STREAMS if streams.random() < 0.4)
     share = rng.choice((0.3, 0.7, 0.95)) if options.transfer and count > 1 else 0.0
     return Plan(
         seed,
@@ -152,7 +157,7 @@ def draw(seed: int, options: Options, rng: random.Random) -> Plan:
             rng.choice((0.0, 0.3)),
             rng.random() < 0.3,
         ),
-        frozenset(options.doing) or operations or frozenset(("recoverable", "transaction")),
+        _operations(options, operations, beside),
         faults,
         duration_ms,
         rng.randrange(1, 4),
@@ -162,6 +167,12 @@ def draw(seed: int, options: Options, rng: random.Random) -> Plan:
         or rng.choice((DESTINATIONS, DESTINATIONS[:1], DESTINATIONS[1:2], DESTINATIONS[2:])),
         _routers(count, rng),
     )
+
+
+def _operations(options: Options, drawn: frozenset[str], beside: frozenset[str]) -> frozenset[str]:
+    if options.doing:
+        return frozenset(options.doing)
+    return (drawn or frozenset(("recoverable", "transaction"))) | beside
 
 
 def _routers(count: int, rng: random.Random) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from openmsmq.model.queue import AccessMode
 from openmsmq.sim.applications import Application, Ask, Script, outcome_unknown
 from openmsmq.sim.books import PURGING
 from openmsmq.sim.facts import Fate, Group, Kind, SimMessage
-from openmsmq.sim.plan import ADMIN, PLAIN, SMALL, TRANSACTIONAL
+from openmsmq.sim.plan import ADMIN, PLAIN, SMALL, STREAMS, TRANSACTIONAL
 from openmsmq.sim.violation import Violation
 
 if TYPE_CHECKING:
@@ -42,12 +42,8 @@ class Worker(Application):
         self._left = operation_count
         self._pause_max_ms = max(2, 2 * world.plan.duration_ms // operation_count)
         self._prepared: list[Group] = []
-        self._operations = sorted(world.plan.operations)
+        self._operations = sorted(world.plan.operations.difference(STREAMS)) or ["recoverable"]
         self._builders: dict[str, PacketBuilder] = {}
-
-    def hurry(self) -> None:
-        """Make no more pauses."""
-        self._pause_max_ms = 20
 
     def script(self) -> Script:
         """Do what is left to do."""

@@ -17,7 +17,8 @@ from openmsmq.sim.clock import Timeline
 from openmsmq.sim.faults import Faults
 from openmsmq.sim.network import Network
 from openmsmq.sim.node import Node
-from openmsmq.sim.plan import NAMES, Plan
+from openmsmq.sim.plan import NAMES, PLAIN, TRANSACTIONAL, Plan
+from openmsmq.sim.streams import Batches, Stream
 from openmsmq.sim.trace import Trace
 from openmsmq.sim.violation import Violation
 from openmsmq.sim.worker import Worker
@@ -94,7 +95,20 @@ class World:
                 worker = Worker(self, node, number, self.plan.operation_count)
                 self.applications.append(worker)
                 worker.begin()
+        for beside in self._streams():
+            self.applications.append(beside)
+            beside.begin()
         self.run_while(lambda: self.timeline.now_ms < self.calm_from_ms, self.calm_from_ms)
+
+    def _streams(self) -> list[Application]:
+        count, found = self.plan.operation_count, list[Application]()
+        for node in self.nodes:
+            if "stream" in self.plan.operations:
+                queue = (PLAIN, TRANSACTIONAL)[(node.index + self.plan.seed) % 2]
+                found.append(Stream(self, node, queue, 2 * count))
+            if "batches" in self.plan.operations:
+                found.append(Batches(self, node, count))
+        return found
 
     def _second_phase(self) -> None:
         self.calm = True
@@ -105,9 +119,8 @@ class World:
             node.disk.fails_next = False
             node.power_left = None
         limit_ms = self.timeline.now_ms + CALM_MAX_MS
-        for worker in self.applications:
-            if isinstance(worker, Worker):
-                worker.hurry()
+        for application in self.applications:
+            application.hurry()
         self.run_while(lambda: not self._all_done(), limit_ms)
         self._settle(limit_ms, received=False)
         self.trace.note(-1, "phase", "all that is left is received")

@@ -74,6 +74,30 @@ def test_a_message_number_is_given_once_though_turns_fail_and_power_is_lost(
             given_before = numbers[-1]
 
 
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0, 1, BLOCK_COUNT]), st.sampled_from(["done", "failed", "power lost"])
+        ),
+        max_size=30,
+    )
+)
+def test_no_arrival_number_is_given_below_one_that_was_told(turns: list[tuple[int, str]]) -> None:
+    """Readers go on behind what a turn says of the last one, which they hear when it is durable."""
+    disk = Disk()
+    told = 0
+    for count, end in turns:
+        assert count == 0 or disk.counters.take_arrivals(count) > told
+        last = disk.counters.last_arrival
+        assert last >= told
+        if end == "power lost":
+            disk.start()
+            continue
+        disk.end_turn(fails=end == "failed")
+        if end == "done":
+            told = last
+
+
 def test_no_number_is_given_before_its_limit_is_durable() -> None:
     disk = Disk()
     with pytest.raises(InsufficientResources, match="reserved on the disk"):
