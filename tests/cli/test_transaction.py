@@ -69,6 +69,13 @@ def test_a_part_of_a_batch_is_not_committed_alone(openmsmq, part):
     assert part not in in_doubt(openmsmq)
 
 
+def test_a_query_is_forgotten_with_its_parts(openmsmq, prepared, part):
+    assert openmsmq("transaction", "forget", "orders by hour").out == "forgot orders by hour\n"
+    found = in_doubt(openmsmq)
+    assert prepared in found
+    assert part not in found
+
+
 def test_a_transaction_that_nobody_knows_is_refused(openmsmq):
     unknown = "00112233-4455-6677-8899-aabbccddeeff"
     sentence = openmsmq.refused("transaction", "commit", unknown)

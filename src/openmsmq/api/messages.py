@@ -45,6 +45,7 @@ from openmsmq.api.transaction_messages import Begin as Begin
 from openmsmq.api.transaction_messages import Begun as Begun
 from openmsmq.api.transaction_messages import Commit as Commit
 from openmsmq.api.transaction_messages import CommitBatch as CommitBatch
+from openmsmq.api.transaction_messages import ForgetQuery as ForgetQuery
 from openmsmq.api.transaction_messages import GetBatch as GetBatch
 from openmsmq.api.transaction_messages import InDoubt as InDoubt
 from openmsmq.api.transaction_messages import LastBatch as LastBatch
@@ -360,6 +361,7 @@ AnyRequest: TypeAlias = (
     | GetBatch
     | CommitBatch
     | AbortBatch
+    | ForgetQuery
     | ListOutgoing
     | ControlOutgoing
     | SetOnline

@@ -110,3 +110,9 @@ class AbortBatch(Request, frozen=True, tag="abort-batch"):
 
     query: str
     batch: int
+
+
+class ForgetQuery(Request, frozen=True, tag="forget-query"):
+    """Forget the last batch of a query that will not come again, and abort its parts."""
+
+    query: str

@@ -72,6 +72,17 @@ def abort(context: typer.Context, transaction: UnitArgument) -> None:
     _resolve(context, transaction, commit=False)
 
 
+@app.command()
+def forget(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="As `transaction list` shows it.")],
+) -> None:
+    """Abort all parts of a query that will not come again, and forget its last batch."""
+    with connected(context) as manager:
+        manager.forget_query(query)
+    typer.echo(f"forgot {query}")
+
+
 def _resolve(context: typer.Context, text: str, *, commit: bool) -> None:
     with connected(context) as manager:
         try:

@@ -278,6 +278,7 @@ class QueueManager(ManagerHandle):
     last_batch = _verb(manager_verbs.last_batch)
     commit_batch = _verb(manager_verbs.commit_batch)
     abort_batch = _verb(manager_verbs.abort_batch)
+    forget_query = _verb(manager_verbs.forget_query)
     outgoing = _verb(outgoing_verbs.outgoing)
     outgoing_queue = _verb(outgoing_verbs.outgoing_queue)
     pause_outgoing = _verb(outgoing_verbs.pause_outgoing)

@@ -146,3 +146,8 @@ def commit_batch(
 def abort_batch(manager: ManagerHandle, query: str, batch: int) -> Plan[None]:  # noqa: ARG001
     """Abort the prepared parts of a batch, and of earlier ones, that were not committed."""
     yield from ask(api.AbortBatch(query, batch), api.Done)
+
+
+def forget_query(manager: ManagerHandle, query: str) -> Plan[None]:  # noqa: ARG001
+    """Forget the last batch of a query that will not come again, and abort its parts."""
+    yield from ask(api.ForgetQuery(query), api.Done)

@@ -190,6 +190,7 @@ class QueueManager:
             api.GetBatch: batches.get_batch,
             api.CommitBatch: batches.commit_batch,
             api.AbortBatch: batches.abort_batch,
+            api.ForgetQuery: batches.forget_query,
         }
 
     @property

@@ -30,6 +30,7 @@ from openmsmq.storage.port import StoreReader
 from openmsmq.storage.records import BatchRecord
 
 _ROWS: Final = 1000
+_BATCH_MAX: Final = (1 << 63) - 1
 
 
 class StagedBatches:
@@ -80,6 +81,16 @@ class StagedBatches:
         """Abort the parts of a batch."""
         _require_batch(request.query, request.batch)
         self._abort_parts(request.query, request.batch, now)
+        self._replies.answer_when_done(state.id, call, api.Done())
+
+    def forget_query(
+        self, state: Connection, call: int, request: api.ForgetQuery, now: Instant
+    ) -> None:
+        """Forget a query, and abort what it has prepared."""
+        _require_name(request.query)
+        self._abort_parts(request.query, _BATCH_MAX, now)
+        if request.query in self._last:
+            self._forget(request.query)
         self._replies.answer_when_done(state.id, call, api.Done())
 
     def _last_batch(self, query: str) -> int:
@@ -138,11 +149,14 @@ class StagedBatches:
                 f"the last batches of {self._config.queries_max} queries are remembered; none of "
                 f"them has been idle for {QUERY_IDLE_S} seconds"
             )
-        forgotten = self._last.pop(oldest)
-        self._ledger.delete(records.batch_key(oldest))
+        self._forget(oldest)
+
+    def _forget(self, query: str) -> None:
+        forgotten = self._last.pop(query)
+        self._ledger.delete(records.batch_key(query))
 
         def undo(_: MsmqError) -> None:
-            self._last[oldest] = forgotten
+            self._last[query] = forgotten
 
         self._ledger.when_done(lambda: None, undo)
 
@@ -172,7 +186,7 @@ def _all_batches(reader: StoreReader) -> dict[str, BatchRecord]:
 
 def _require_batch(query: str, batch: int) -> None:
     _require_name(query)
-    if not 0 <= batch < 1 << 63:
+    if not 0 <= batch <= _BATCH_MAX:
         raise InvalidParameter(f"batch {batch}; batches are numbered from 0")
 
 

@@ -73,6 +73,7 @@ HARMLESS = [
     api.GetBatch("query"),
     api.CommitBatch("query", 0, []),
     api.AbortBatch("query", 0),
+    api.ForgetQuery("query"),
     api.CreateCursor(1),
     api.CloseCursor(1),
     api.Cancel(1),

@@ -406,3 +406,21 @@ def test_a_part_says_since_when_it_waits(office: Office) -> None:
     office.restart()
     [found] = office.ok(api.ListTransactions()).transactions
     assert found == api.InDoubt(unit, START_S + 7, 2, 0, QUERY, 9)
+
+
+def test_a_query_that_will_not_come_again_is_forgotten_with_its_parts(office: Office) -> None:
+    commit(office, part(office, b"one"))
+    part(office, b"two", batch=1)
+    part(office, b"other", query="another")
+    office.ok(api.ForgetQuery(QUERY))
+    office.ok(api.ForgetQuery(QUERY))
+    assert (last(office), waiting(office)) == (-1, [("another", 0)])
+    office.restart()
+    assert (last(office), remembered(office)) == (-1, set())
+    assert office.bodies(LEDGER) == [b"one"]
+
+
+def test_a_refused_forgetting_forgets_nothing(office: Office) -> None:
+    commit(office, part(office, b"one"))
+    assert office.fail(api.ForgetQuery(QUERY)) == [FULL]
+    assert last(office) == 0
