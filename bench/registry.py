@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
-from bench import backlog, codec, queues, transfer
+from bench import backlog, codec, queues, routes, spark, transfer
 from bench.measure import Effort, Figure
 
 Bench: TypeAlias = Callable[[Effort], Iterable[Figure]]
@@ -16,7 +16,9 @@ BENCHES: Final[dict[str, Bench]] = {
     "transfer": transfer.run,
     "backlog": backlog.run,
     "transfer-long": transfer.run_long,
+    "spark": spark.run,
+    "routes": routes.run,
 }
 
-ON_REQUEST: Final = frozenset({"backlog", "transfer-long"})
+ON_REQUEST: Final = frozenset({"backlog", "transfer-long", "spark", "routes"})
 """Benches that take minutes: they run when they are named."""

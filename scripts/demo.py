@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import sys
 import tempfile
 import threading
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
 PLACES = {"HQ": "127.0.0.10", "HUB": "127.0.0.11", "NORTH": "127.0.0.12", "SOUTH": "127.0.0.13"}
 BRANCHES = ("NORTH", "SOUTH")
 ORDERS, ACKS = r"private$\orders", r"private$\acks"
-EVIDENCE = f"*,{ORDERS};journal,system$;journal,system$;deadletter,system$;deadxact"
+EVIDENCE = "*,*;journal,system$;journal,system$;deadletter,system$;deadxact"
 TRANSACTION_COUNT = 10
+LEFT_COUNT = 100
+"""Orders that nobody has worked on yet when the day is over, and fewer."""
 PAUSE_S = 0.02
 """Between two transactions of a branch, so that there is a stream and not a heap."""
 GOODS = ("tea", "milk", "scones", "jam", "butter")
@@ -151,6 +154,7 @@ def order_stream(enterprise: Enterprise, count: int) -> None:
     for thread in workers:
         thread.join()
     wait_until(lambda: _outgoing(enterprise) == 0, "everything has left the branches", 60)
+    wait_until(lambda: _orders_waiting(enterprise) < LEFT_COUNT, "the orders are worked off", 60)
     over.set()
     receiver.join()
 
@@ -158,6 +162,11 @@ def order_stream(enterprise: Enterprise, count: int) -> None:
 def _waiting(enterprise: Enterprise, name: str) -> int:
     with enterprise.connect(name) as manager:
         return manager.status().message_count
+
+
+def _orders_waiting(enterprise: Enterprise) -> int:
+    with enterprise.connect("HQ") as manager:
+        return manager.queue(ORDERS).count()
 
 
 def _outgoing(enterprise: Enterprise) -> int:
@@ -185,6 +194,7 @@ def spark_session() -> Iterator[SparkSession]:
 def data_pipeline(spark: SparkSession, enterprise: Enterprise, output: Path) -> Path:
     from openmsmq.spark.pipelines.delivery import delivery
     from openmsmq.spark.pipelines.ingest import ingest
+    from openmsmq.spark.pipelines.report import report
 
     heading("4. Ingest: every queue, journal and dead letter of all four, into one Parquet table")
     options = {
@@ -193,6 +203,8 @@ def data_pipeline(spark: SparkSession, enterprise: Enterprise, output: Path) -> 
         "mode": "browse",
     }
     begin = time.perf_counter()
+    for old in ("messages", "messages.checkpoint", "delivery"):
+        shutil.rmtree(output / old, ignore_errors=True)
     ingest(spark, options, str(output / "messages")).awaitTermination()
     messages = spark.read.parquet(str(output / "messages"))
     print(f"{messages.count():,} messages in {time.perf_counter() - begin:.0f} s", flush=True)
@@ -202,7 +214,9 @@ def data_pipeline(spark: SparkSession, enterprise: Enterprise, output: Path) -> 
     deliveries.write.mode("overwrite").parquet(str(output / "delivery"))
     deliveries = spark.read.parquet(str(output / "delivery"))
     show_outcomes(deliveries)
-    return write_report(deliveries, output / "report.html")
+    page = output / "report.html"
+    page.write_text(report(deliveries, title="Orders to headquarters"), encoding="utf-8")
+    return page.resolve()
 
 
 def show_outcomes(deliveries: DataFrame) -> None:

@@ -24,6 +24,7 @@ from openmsmq.cli import (
 )
 from openmsmq.cli.connecting import EXIT_FAILED, TOKEN_VARIABLE, Target
 from openmsmq.cli.console import say_error
+from openmsmq.cli.pipeline import app as pipeline
 
 EXIT_UNEXPECTED: Final = 70
 DEBUG_VARIABLE: Final = "OPENMSMQ_DEBUG"
@@ -49,6 +50,7 @@ app.command("offline")(outgoing.offline)
 app.add_typer(transaction.app, name="transaction")
 app.add_typer(store.app, name="store")
 app.add_typer(packet.app, name="packet")
+app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(sim.app, name="sim")
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from time import monotonic, sleep  # noqa: TID251 -- Spark's processes are no part of the core
+from typing import Final
 
 from openmsmq.api.messages import QueueStatus
 from openmsmq.client.blocking import QueueManager, connect
+from openmsmq.client.errors import ConnectionLost
 from openmsmq.model.errors import (
     AccessDenied,
     MsmqError,
@@ -14,15 +17,46 @@ from openmsmq.model.errors import (
     QueueNotFound,
     SharingViolation,
 )
-from openmsmq.spark.errors import QueueGone, QueueProblem
-from openmsmq.spark.options import EVERY_QUEUE, Place
+from openmsmq.spark.errors import BadOption, QueueGone, QueueProblem
+from openmsmq.spark.options import EVERY_JOURNAL, EVERY_QUEUE, Place
+
+_FIRST_PAUSE_S: Final = 0.05
+_LONGEST_PAUSE_S: Final = 1.0
 
 
 @contextlib.contextmanager
-def connected(place: Place, address: str, queue: str = "") -> Iterator[QueueManager]:
-    """Connect for as long as a block runs; what goes wrong in it names the address and queue."""
-    with explained(address, queue), connect(place.settings(address)) as manager:
+def connected(
+    place: Place, address: str, queue: str = "", *, first: bool = False
+) -> Iterator[QueueManager]:
+    """Connect for as long as a block runs; what goes wrong in it names the address and queue.
+
+    A queue manager that does not answer is tried again for the time of the option
+    `reconnectWithin`, because it may be starting; at the `first` contact of a query it is not,
+    because its address may be wrong.
+    """
+    with (
+        explained(address, queue),
+        _connection(place, address, 0.0 if first else place.reconnect_within_s) as manager,
+    ):
         yield manager
+
+
+def _connection(place: Place, address: str, within_s: float) -> QueueManager:
+    settings = place.settings(address)
+    try:
+        context = settings.tls_context()
+    except OSError as error:
+        raise BadOption("ca", f"{place.ca} cannot be used on this computer: {error}") from None
+    give_up = monotonic() + within_s
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        try:
+            return connect(settings, context=context)
+        except ConnectionLost:
+            if monotonic() + pause_s > give_up:
+                raise
+        sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
 @contextlib.contextmanager
@@ -52,4 +86,9 @@ def explained(address: str, queue: str = "") -> Iterator[None]:
 
 def find_queues(manager: QueueManager, name: str) -> list[QueueStatus]:
     """Give the queues that a name in the option means, as they are now."""
-    return manager.queues() if name == EVERY_QUEUE else [manager.queue(name).properties()]
+    if name == EVERY_QUEUE:
+        return manager.queues()
+    if name == EVERY_JOURNAL:
+        journals = {f"{queue.path_name};journal" for queue in manager.queues()}
+        return [queue for queue in manager.queues(everything=True) if queue.path_name in journals]
+    return [manager.queue(name).properties()]

@@ -23,6 +23,8 @@ class Spot(msgspec.Struct, frozen=True):
     queue: str
     identity: str
     next: int
+    begin: int | None = None
+    """Where the batch that ends here begins, if not where the one before it ended."""
 
     @property
     def key(self) -> str:
@@ -30,9 +32,9 @@ class Spot(msgspec.Struct, frozen=True):
         return f"{self.address}\\{self.queue}"
 
 
-def spot_of(address: str, status: QueueStatus, next_number: int) -> Spot:
+def spot_of(address: str, status: QueueStatus, next_number: int, begin: int | None = None) -> Spot:
     """Give a place in a queue as it is now."""
-    return Spot(address, status.path_name, status.identifier.hex(), next_number)
+    return Spot(address, status.path_name, status.identifier.hex(), next_number, begin)
 
 
 def to_offset(spots: list[Spot]) -> Offset:
@@ -44,6 +46,7 @@ def to_offset(spots: list[Spot]) -> Offset:
             "identity": spot.identity,
             "next": spot.next,
         }
+        | ({} if spot.begin is None else {"begin": spot.begin})
         for spot in spots
     }
 
@@ -52,7 +55,13 @@ def from_offset(offset: Offset) -> dict[str, Spot]:
     """Read an offset."""
     try:
         spots = [
-            Spot(str(each["qm"]), str(each["queue"]), str(each["identity"]), int(each["next"]))
+            Spot(
+                str(each["qm"]),
+                str(each["queue"]),
+                str(each["identity"]),
+                int(each["next"]),
+                int(each["begin"]) if "begin" in each else None,
+            )
             for each in offset.values()
         ]
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -23,6 +23,7 @@ PARTITIONS_DEFAULT_COUNT: Final = 8
 PARTITIONS_MAX_COUNT: Final = 10_000
 READER_DEFAULT: Final = "spark"
 EVERY_QUEUE: Final = "*"
+EVERY_JOURNAL: Final = "*;journal"
 
 
 class Mode(Enum):
@@ -100,12 +101,12 @@ class SinkOptions(msgspec.Struct, frozen=True):
 _CONNECTION: Final = ("qm", "token", "tokenFile", "tls", "ca", "reconnectWithin")
 SOURCE_OPTIONS: Final = {
     "qm": "Addresses of queue managers, separated by commas: host, host:port, or a socket's path.",
-    "queue": "Queues, separated by commas; * for all queues that applications made.",
+    "queue": "Queues, separated by commas; * for all that were created, *;journal for theirs.",
     "token": "The token that the queue managers ask for; tokenFile keeps it out of plans and logs.",
     "tokenFile": "A file with the token, on every computer of the cluster.",
     "tls": "true to connect with TLS, trusting the authorities of each computer.",
     "ca": "A file of certificates to trust, on every computer of the cluster; implies TLS.",
-    "reconnectWithin": "Seconds for which a lost connection is tried again; 60 by default.",
+    "reconnectWithin": "Seconds for which a lost queue manager is tried again; 60 by default.",
     "columns": "The columns to read, separated by commas; all by default. Fewer are faster.",
     "numPartitions": "Tasks that share the reading of one queue; 8 by default.",
     "onError": "What becomes of undecodable messages: row (default), fail, skip or queue.",
@@ -115,8 +116,8 @@ SOURCE_OPTIONS: Final = {
     "reader": "Streams that consume: the name for which messages are reserved; spark by default.",
     "startingOffsets": "Streams: earliest (default) or latest; counts only for a new query.",
     "startingTime": "Streams: an ISO time; messages that arrived before it are left out.",
-    "maxMessagesPerTrigger": "Streams: at most so many messages in one batch.",
-    "maxBytesPerTrigger": "Streams: about so many bytes in one batch.",
+    "maxMessagesPerTrigger": "Streams: at most so many messages in a batch; queues share them.",
+    "maxBytesPerTrigger": "Streams: about so many bytes in a batch; queues share them.",
     "failOnDataLoss": "Streams: true (default) stops when messages are gone; false goes on.",
 }
 """The options of reading, for the guides."""
@@ -143,7 +144,7 @@ PROPERTIES: Final = (
 SINK_OPTIONS: Final = {
     **{name: SOURCE_OPTIONS[name] for name in _CONNECTION},
     "queue": "The transactional queue, by path name or format name, to which messages are sent.",
-    "query": "Names the query; by default its id, which Spark keeps in the checkpoint.",
+    "query": "Names what is written, which then is written once; by default the id of the query.",
     **{
         name: f"The column that gives {name}; by default the one of this name, if there is one."
         for name in PROPERTIES
@@ -185,8 +186,9 @@ class _Reader:
         text = self.text(name)
         if not text:
             return default
-        if not (text.isascii() and text.isdecimal() and 0 < int(text) <= highest):
-            raise BadOption(name, f"{text!r} is not a number from 1 to {highest}")
+        is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(highest))
+        if not (is_number and 0 < int(text) <= highest):
+            raise BadOption(name, f"{text[:40]!r} is not a number from 1 to {highest}")
         return int(text)
 
     def choice(self, name: str, default: Choice) -> Choice:

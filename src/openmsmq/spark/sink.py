@@ -102,12 +102,17 @@ class _Staging:
             units = [unit for part in parts for unit in part.units]
             manager.commit_batch(parts[0].query, parts[0].batch, units)
 
-    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+    def forget(self, query: str) -> None:
+        """Let the queue manager forget a query that will not come again."""
+        address = self.options.place.addresses[0]
+        with connected(self.options.place, address, self.options.queue) as manager:
+            manager.forget_query(query)
+
+    def abort(self, query: str, batch: int) -> None:
         """Give up what the tasks have prepared."""
-        for part in _parts(messages)[:1]:
-            address = self.options.place.addresses[0]
-            with connected(self.options.place, address, self.options.queue) as manager:
-                manager.abort_batch(part.query, part.batch)
+        address = self.options.place.addresses[0]
+        with connected(self.options.place, address, self.options.queue) as manager:
+            manager.abort_batch(query, batch)
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -135,9 +140,15 @@ class StreamWriter(DataSourceStreamArrowWriter):
                 raise QueueProblem(f"tasks wrote batch {part.batch}, but {batchId} is committed")
         self._staging.commit(messages)
 
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002
-        """Give up the batch; Spark writes it again."""
-        self._staging.abort(messages)
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Give up the batch; Spark writes it again.
+
+        If no task has come to its end, nobody here knows the name of the query. What such tasks
+        have prepared goes when the query commits its next batch.
+        """
+        for query in {part.query for part in _parts(messages)} | {self._staging.options.query}:
+            if query:
+                self._staging.abort(query, batchId)
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -154,10 +165,13 @@ class BatchWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make everything visible."""
         self._staging.commit(messages)
+        if not self._staging.options.query:
+            # Nobody else knows the name, so nobody can write it again.
+            self._staging.forget(self._query)
 
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Give everything up."""
-        self._staging.abort(messages)
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002
+        """Give everything up, also what tasks have prepared that failed later."""
+        self._staging.abort(self._query, 0)
 
 
 def _is_committed(manager: QueueManager, parts: Parts) -> bool:

@@ -6,6 +6,7 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from openmsmq.spark.batch_reader import BatchReader, FilteringBatchReader
+from openmsmq.spark.connecting import connected
 from openmsmq.spark.errors import BadOption, QueueProblem
 from openmsmq.spark.messages_from_rows import chosen_columns
 from openmsmq.spark.options import SinkOptions, read_sink_options, read_source_options
@@ -45,6 +46,9 @@ class MsmqDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         """Make a writer for a data frame."""
         options = self._sink_options(overwrite)
+        with connected(options.place, options.place.addresses[0], options.queue, first=True):
+            # Before any task has begun: an address may be wrong.
+            pass
         return BatchWriter(options, chosen_columns(schema, options.columns))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:

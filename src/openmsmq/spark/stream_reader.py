@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -48,18 +49,25 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> Offset:
         """Give where a new query begins."""
-        return to_offset(
-            [
-                spot_of(address, status, self._beginning(manager, status))
-                for address, manager, status in self._all_queues()
-            ]
-        )
+        spots: list[Spot] = []
+        for address, manager, status in self._all_queues(first=True, needed=True):
+            with explained(address, status.path_name):
+                begin = self._beginning(manager, status)
+                spots.append(spot_of(address, status, begin, begin))
+        return to_offset(spots)
 
     def _beginning(self, manager: QueueManager, status: QueueStatus) -> int:
+        """Give where to begin; not behind what is reserved, which was never processed."""
         stop = status.last_arrival_number + 1
         if self._options.starting_time_s is not None:
-            return _first_since(manager, status.path_name, stop, self._options.starting_time_s)
-        return stop if self._options.starting_offsets == "latest" else 0
+            begin = _first_since(manager, status.path_name, stop, self._options.starting_time_s)
+        else:
+            begin = stop if self._options.starting_offsets == "latest" else 0
+        return min(begin, status.reserved_start) if self._has_reserved(status) else begin
+
+    def _has_reserved(self, status: QueueStatus) -> bool:
+        is_mine = status.reserved_for == self._options.reader
+        return is_mine and self._options.mode is Mode.CONSUME
 
     def reportLatestOffset(self) -> Offset:
         """Tell how far the queues have come, and how many messages wait in each: the lag."""
@@ -80,9 +88,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Note how far the queues have come: the query ends there."""
+        # Whether the query is new is not known here, so a queue that is missing was not lost.
+        queues = self._all_queues(first=True, needed=self._options.fail_on_data_loss)
         self._targets = {
             spot_of(address, status, 0).key: status.last_arrival_number + 1
-            for address, _, status in self._all_queues()
+            for address, _, status in queues
         }
 
     # One batch.
@@ -90,38 +100,45 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """Give where the next batch ends; what it reads is the reader's from now on."""
         known = from_offset(start)
-        found: dict[str, Spot] = {}
+        # Those that are gone stay as they were, if the options say that this does not matter.
+        found = dict(known)
         count = max(1, len(known))
-        for address, manager, status in self._all_queues(known):
+        for address, manager, status in self._all_queues():
             spot = self._continued(known, address, status)
             stop = self._next_stop(manager, spot, limit, count)
-            found[spot.key] = Spot(spot.address, spot.queue, spot.identity, max(stop, spot.next))
-        for key, spot in known.items():
-            # Gone, and the options say that this does not matter.
-            found.setdefault(key, spot)
+            if stop > spot.next:
+                begin = spot.begin if spot.begin == spot.next else None
+                spot = msgspec.structs.replace(spot, next=stop, begin=begin)
+            found[spot.key] = spot
         return to_offset(list(found.values()))
 
     def _continued(self, known: dict[str, Spot], address: str, status: QueueStatus) -> Spot:
         """Give where a queue is read on: where it was, or at its beginning if it is new."""
-        fresh = spot_of(address, status, 0)
-        spot = known.get(fresh.key)
-        if spot is None:
-            return fresh
-        problem = problem_with(spot, status)
-        if problem is None:
-            return spot
+        begin = 0
+        spot = known.get(spot_of(address, status, 0).key)
+        if spot is not None:
+            problem = problem_with(spot, status)
+            if problem is None:
+                return spot
+            self._bear(problem)
+            if self._has_reserved(status):
+                # It is an older copy of the store, and knows what this reader was about to read.
+                begin = status.reserved_start
+        return spot_of(address, status, begin, begin)
+
+    def _bear(self, problem: str) -> None:
+        """Let messages be gone, if the options say so."""
         if self._options.fail_on_data_loss:
-            raise data_lost(problem)
-        return spot_of(address, status, min(spot.next, status.last_arrival_number + 1))
+            raise data_lost(problem) from None
 
     def _next_stop(self, manager: QueueManager, spot: Spot, limit: ReadLimit, queues: int) -> int:
         """Give where a batch ends in one queue; several queues share the limits evenly."""
         below = 0 if self._targets is None else self._targets.get(spot.key, spot.next)
         ended = self._targets is not None and below <= spot.next
-        max_messages, max_bytes = 0, 0
+        limits = {"below": below}
         if not isinstance(limit, ReadAllAvailable):
-            max_messages = -(-self._options.max_messages // queues)
-            max_bytes = -(-self._options.max_bytes // queues)
+            limits["count"] = _share(self._options.max_messages, queues)
+            limits["bytes_max"] = _share(self._options.max_bytes, queues)
         queue, reader, start = manager.queue(spot.queue), self._options.reader, spot.next
         with explained(spot.address, spot.queue):
             if self._options.mode is Mode.CONSUME:
@@ -130,7 +147,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 queue.complete(reader, start)
             if ended:
                 return start
-            limits = {"count": max_messages, "bytes_max": max_bytes, "below": below}
             if self._options.mode is Mode.BROWSE:
                 return queue.measure(start, **limits)
             return queue.reserve(reader, start, **limits)
@@ -140,40 +156,43 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begun = from_offset(start)
         found: list[QueueRange] = []
         for key, spot in from_offset(end).items():
-            first = begun[key].next if key in begun else 0
-            if first >= spot.next:
-                continue
-            found += self._ranges(spot, first)
+            before = begun.get(key)
+            # Spark asks again where a new query begins whenever it plans the first batch, and the
+            # answer may have changed: what was reserved counts.
+            first = spot.begin
+            if first is None or spot == before:
+                first = 0 if before is None else before.next
+            if first < spot.next:
+                found += self._ranges(spot, first)
         return found
 
     def _ranges(self, spot: Spot, first: int) -> list[QueueRange]:
         try:
             with connected(self._options.place, spot.address, spot.queue) as manager:
-                status = manager.queue(spot.queue).properties()
-                self._require_whole(spot, first, status)
-                low = first_arrival(manager, spot.queue, first, spot.next)
+                stop = self._still_mine(manager, spot, first)
+                low = first_arrival(manager, spot.queue, first, stop)
         except QueueGone as error:
-            if self._options.fail_on_data_loss:
-                raise data_lost(str(error)) from None
+            self._bear(str(error))
             return []
-        return split(spot.address, spot.queue, low, spot.next, self._options.partitions)
+        return split(spot.address, spot.queue, low, stop, self._options.partitions)
 
-    def _require_whole(self, spot: Spot, first: int, status: QueueStatus) -> None:
-        """Refuse a batch of which somebody may have taken messages out."""
+    def _still_mine(self, manager: QueueManager, spot: Spot, first: int) -> int:
+        """Give where the messages of a batch end of which nobody can have taken any out."""
+        queue = manager.queue(spot.queue)
+        status = queue.properties()
         problem = problem_with(spot, status)
-        if problem is None and self._options.mode is Mode.CONSUME:
-            mine = (
-                status.reserved_for == self._options.reader
-                and status.reserved_start <= first
-                and spot.next <= status.reserved_stop
-            )
-            if not mine:
-                problem = (
-                    f"what the reader {self._options.reader!r} had reserved in {spot.key} was "
-                    "released"
-                )
-        if problem is not None and self._options.fail_on_data_loss:
-            raise data_lost(problem)
+        if problem is not None:
+            self._bear(problem)
+            return first
+        reader = self._options.reader
+        if self._options.mode is Mode.BROWSE or (
+            status.reserved_for == reader
+            and status.reserved_start <= first
+            and spot.next <= status.reserved_stop
+        ):
+            return spot.next
+        self._bear(f"what the reader {reader!r} had reserved in {spot.key} was released")
+        return queue.reserve(reader, first, below=spot.next)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Give the messages of one range; nothing of this object changes."""
@@ -187,7 +206,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for spot in from_offset(end).values():
             try:
                 with connected(self._options.place, spot.address, spot.queue) as manager:
-                    manager.queue(spot.queue).complete(self._options.reader, spot.next)
+                    queue = manager.queue(spot.queue)
+                    # In a queue that was made again, and in another store, these numbers belong
+                    # to messages that nobody has read yet.
+                    if problem_with(spot, queue.properties()) is None:
+                        queue.complete(self._options.reader, spot.next)
             except QueueGone:
                 # It was read to the end of the batch; the next plan says what is the matter.
                 continue
@@ -195,25 +218,31 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # The queues.
 
     def _all_queues(
-        self, known: dict[str, Spot] | None = None
+        self, *, first: bool = False, needed: bool = False
     ) -> Iterator[tuple[str, QueueManager, QueueStatus]]:
         """Give the queues as they are now, with a connection to each queue manager."""
         for address in self._options.place.addresses:
-            with connected(self._options.place, address) as manager:
+            with connected(self._options.place, address, first=first) as manager:
                 for name in self._options.queues:
-                    for status in self._named(manager, address, name, known):
+                    for status in self._named(manager, address, name, needed):
                         yield address, manager, status
 
     def _named(
-        self, manager: QueueManager, address: str, name: str, known: dict[str, Spot] | None
+        self, manager: QueueManager, address: str, name: str, needed: bool
     ) -> list[QueueStatus]:
         try:
             with explained(address, name):
                 return find_queues(manager, name)
         except QueueGone:
-            if known is None or self._options.fail_on_data_loss:
+            if needed:
                 raise
+            self._bear(f"queue {name} at {address} was deleted")
             return []
+
+
+def _share(limit: int, queues: int) -> int:
+    """Give a queue's part of a limit, at least one; 0 stays what it is, no limit."""
+    return max(1, limit // queues) if limit else 0
 
 
 def _first_since(manager: QueueManager, queue: str, stop: int, time_s: int) -> int:

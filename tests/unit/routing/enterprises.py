@@ -8,6 +8,7 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from openmsmq.model.limits import HOP_MAX_COUNT
+from openmsmq.routing.changes import Change, GateDown, LinkDown, SetCost
 from openmsmq.routing.routes import Route, RouteState
 from openmsmq.routing.snapshot import LinkEntry, SiteEntry, Snapshot
 
@@ -38,6 +39,18 @@ def snapshots(draw: st.DrawFn) -> Snapshot[str]:
     links = draw(st.permutations(useful + draw(st.lists(other, max_size=3))))
     return Snapshot(
         tuple(SiteEntry(name, gates[name]) for name in names), tuple(links), draw(st.booleans())
+    )
+
+
+def changes_of(snapshot: Snapshot[str]) -> st.SearchStrategy[list[Change]]:
+    """Up to three changes to what a snapshot has."""
+    gates = [gate for site in snapshot.sites for gate in site.gates]
+    ends = st.sampled_from([(link.site1, link.site2) for link in snapshot.links] or [("a", "b")])
+    return st.lists(
+        st.builds(lambda pair, cost: SetCost(*pair, cost), ends, st.integers(1, 6))
+        | st.builds(lambda pair: LinkDown(*pair), ends)
+        | st.builds(GateDown, st.sampled_from(gates or ["a1"])),
+        max_size=3,
     )
 
 

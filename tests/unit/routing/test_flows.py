@@ -8,22 +8,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.routing.changes import Change, GateDown, LinkDown, SetCost, changed
+from openmsmq.routing.changes import Change, LinkDown, changed
 from openmsmq.routing.flows import carried, moved
 from openmsmq.routing.graph import Graph
 from openmsmq.routing.router import make_solver
 from openmsmq.routing.routes import RouteState
-from openmsmq.routing.snapshot import Snapshot
-from tests.unit.routing.enterprises import NAMES, snapshots
+from openmsmq.routing.snapshot import LinkEntry, SiteEntry, Snapshot
+from tests.unit.routing.enterprises import NAMES, changes_of, snapshots
 
 amounts = st.lists(st.integers(0, 2**40), min_size=2 * len(NAMES), max_size=2 * len(NAMES))
-site = st.sampled_from(NAMES)
-changes = st.lists(
-    st.builds(SetCost, site, site, st.integers(1, 6))
-    | st.builds(LinkDown, site, site)
-    | st.builds(GateDown, st.sampled_from([f"{name}1" for name in NAMES])),
-    max_size=3,
-)
 
 
 @given(snapshot=snapshots(), amounts=amounts)
@@ -47,17 +40,37 @@ def test_each_site_passes_on_what_all_paths_through_it_carry(
         assert carried(tree, sent).tolist() == expected.tolist()
 
 
-@given(snapshot=snapshots(), changes=changes)
+@given(snapshot=snapshots(), data=st.data())
 def test_a_path_is_moved_when_it_is_another_list_of_sites(
-    snapshot: Snapshot[str], changes: list[Change]
+    snapshot: Snapshot[str], data: st.DataObject
 ) -> None:
+    compare(snapshot, data.draw(changes_of(snapshot)))
+
+
+def test_a_path_is_moved_when_only_its_far_end_is_another() -> None:
+    links = [(one, other, 1) for one, other in pairwise("abcdefghijz")]
+    links += [("i", "k", 2), ("k", "z", 2)]
+    snapshot = Snapshot(
+        tuple(map(SiteEntry[str], "abcdefghijkz")),
+        tuple(LinkEntry(*link) for link in links),
+        with_gates=False,
+    )
+    assert compare(snapshot, [LinkDown("j", "z")])["z"] == list("abcdefghij")
+
+
+def compare(snapshot: Snapshot[str], changes: list[Change]) -> dict[str, list[str]]:
+    """Check what is moved by walking all paths; give by destination whose path is another."""
     before = make_solver(Graph.of(snapshot))
     after = make_solver(Graph.of(changed(snapshot, changes)))
-    assert before.graph.sites == after.graph.sites
-    for destination in range(len(before.graph.sites)):
+    sites = before.graph.sites
+    assert after.graph.sites == sites
+    found = {}
+    for destination, name in enumerate(sites):
         old, new = before.tree(destination), after.tree(destination)
         expected = [
             bool(new.path(source)) and old.path(source) != new.path(source)
-            for source in range(len(before.graph.sites))
+            for source in range(len(sites))
         ]
         assert moved(old, new).tolist() == expected
+        found[name] = [site for site, is_moved in zip(sites, expected, strict=True) if is_moved]
+    return found

@@ -1,0 +1,183 @@
+"""Spark: how fast a backlog comes out of a queue, measured against the engine's own ceiling."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import openmsmq
+from bench.measure import Effort, Figure
+from bench.peers.openmsmq import fill, launch
+from bench.peers.process import disk_directory
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+COUNT: Final = 1_000_000
+ROWS_SHARE: Final = 20
+"""Row by row, one part in so many is read: it is that slow."""
+TRIALS: Final = 3
+TASKS: Final = 4
+
+CEILING_BAR: Final = 0.4
+ROWS_BAR: Final = 3.0
+TWO_QUEUES_BAR: Final = 1.5
+INGEST_BAR: Final = 0.3
+
+_QUEUE: Final = r"private$\backlog"
+
+
+def run(effort: Effort) -> Iterator[Figure]:
+    """Reading a backlog of 1 KiB messages into Spark, and into Parquet."""
+    count = max(20_000, round(COUNT * effort.rounds / Effort().rounds))
+    with disk_directory() as directory, contextlib.ExitStack() as parts:
+        first, second = (parts.enter_context(_filled(directory / name, count)) for name in "ab")
+        spark = parts.enter_context(_session())
+        figures = list(_reading(spark, first[0], count))
+        yield from figures
+        yield from _two_queues(spark, (first, second), count)
+        ceiling = figures[0].value
+        assert ceiling is not None
+        yield from _ingest(spark, first[0], count, ceiling, directory)
+
+
+def _reading(spark: SparkSession, address: str, count: int) -> Iterator[Figure]:
+    rates: dict[str, list[float]] = {"ready": [], "msmq": [], "row-by-row": []}
+    _load(spark, "ready", address, count=20_000)
+    for trial in range(TRIALS + 1):
+        for name, measured in rates.items():
+            part = count // ROWS_SHARE if name == "row-by-row" else count
+            rate = _rate(_load(spark, name, address, count=part), part)
+            if trial:
+                # The first turn warms up the compiler of Java.
+                measured.append(rate)
+    ceiling, ours, rows = (max(rates[name]) for name in ("ready", "msmq", "row-by-row"))
+    yield Figure("ready record batches, the ceiling", ceiling, "rows/s")
+    yield Figure("read by msmq", ours, "rows/s")
+    yield Figure("  of the ceiling", ours / ceiling, "times", bar=CEILING_BAR, at_least=True)
+    yield Figure("decoded row by row", rows, "rows/s")
+    yield Figure("  msmq by that", ours / rows, "times", bar=ROWS_BAR, at_least=True)
+
+
+def _load(spark: SparkSession, name: str, address: str, *, count: int) -> DataFrame:
+    reader = spark.read.format(name).option("qm", address).option("queue", _QUEUE)
+    if name == "msmq":
+        return reader.option("numPartitions", str(TASKS)).load()
+    return reader.option("count", str(count)).option("tasks", str(TASKS)).load()
+
+
+def _rate(rows: DataFrame, count: int) -> float:
+    begin = time.perf_counter()
+    rows.write.format("noop").mode("overwrite").save()
+    return count / (time.perf_counter() - begin)
+
+
+def _two_queues(
+    spark: SparkSession, managers: tuple[tuple[str, int], ...], count: int
+) -> Iterator[Figure]:
+    """One queue on one core, then two queues on two: each with its queue manager and one task."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        name, note = "two queues by one", "two cores are needed"
+        yield Figure(name, None, "times", bar=TWO_QUEUES_BAR, at_least=True, note=note)
+        return
+    jvm = spark.sparkContext._gateway.proc.pid  # noqa: SLF001 -- nobody else knows it
+    rates: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(TRIALS):
+        for used in rates:
+            addresses = ",".join(address for address, _ in managers[:used])
+            with _on_cores([jvm, *(pid for _, pid in managers)], cores[:used]):
+                reader = spark.read.format("msmq").option("qm", addresses)
+                rows = reader.option("queue", _QUEUE).option("numPartitions", "1").load()
+                rates[used].append(_rate(rows, used * count))
+    one, two = max(rates[1]), max(rates[2])
+    yield Figure("one queue on one core", one, "rows/s")
+    yield Figure(
+        "two queues on two cores, by that", two / one, "times", bar=TWO_QUEUES_BAR, at_least=True
+    )
+
+
+@contextlib.contextmanager
+def _on_cores(roots: list[int], cores: list[int]) -> Iterator[None]:
+    """Keep processes and what they start on some cores."""
+    before = os.sched_getaffinity(0)
+    _pin(roots, cores)
+    try:
+        yield
+    finally:
+        _pin(roots, before)
+
+
+def _pin(roots: list[int], cores: list[int] | set[int]) -> None:
+    for pid in _families(roots):
+        for task in Path(f"/proc/{pid}/task").glob("*"):
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(int(task.name), cores)
+
+
+def _families(roots: list[int]) -> list[int]:
+    """Give processes and all that descend from them."""
+    children: dict[int, list[int]] = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parent = int(status.read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(status.parent.name))
+    found, waiting = [], list(roots)
+    while waiting:
+        pid = waiting.pop()
+        found.append(pid)
+        waiting += children.get(pid, [])
+    return found
+
+
+def _ingest(
+    spark: SparkSession, address: str, count: int, ceiling: float, directory: Path
+) -> Iterator[Figure]:
+    """Run the pipeline `ingest`: by browsing, which can be repeated, and once by consuming."""
+    from openmsmq.spark.pipelines.ingest import ingest
+
+    rates: dict[str, list[float]] = {"browse": [], "consume": []}
+    for mode in ("browse",) * TRIALS + ("consume",):
+        table = directory / "table"
+        for old in (table, directory / "table.checkpoint"):
+            shutil.rmtree(old, ignore_errors=True)
+        options = {"qm": address, "queue": _QUEUE, "mode": mode, "numPartitions": str(TASKS)}
+        begin = time.perf_counter()
+        ingest(spark, options, str(table)).awaitTermination()
+        rates[mode].append(count / (time.perf_counter() - begin))
+        assert spark.read.parquet(str(table)).count() == count
+    browsed, consumed = max(rates["browse"]), max(rates["consume"])
+    yield Figure("ingest to Parquet, browsing", browsed, "rows/s")
+    yield Figure("  of the ceiling", browsed / ceiling, "times", bar=INGEST_BAR, at_least=True)
+    yield Figure("ingest to Parquet, consuming", consumed, "rows/s")
+    yield Figure("  of the ceiling", consumed / ceiling, "times", bar=INGEST_BAR, at_least=True)
+
+
+@contextlib.contextmanager
+def _filled(home: Path, count: int) -> Iterator[tuple[str, int]]:
+    """Run a queue manager with a backlog; gives its address and process id."""
+    with launch(home, home.name.upper(), ["--no-transfer"]) as (address, pid):
+        with openmsmq.connect(address) as manager:
+            manager.create_queue(_QUEUE)
+        for _ in fill(address, "backlog", count):
+            pass
+        yield address, pid
+
+
+@contextlib.contextmanager
+def _session() -> Iterator[SparkSession]:
+    from bench.spark_sources import ReadyRows, RowByRow
+    from openmsmq.spark.session import make_session
+
+    spark = make_session("bench", settings={"spark.driver.memory": "4g"})
+    try:
+        for source in (ReadyRows, RowByRow):
+            spark.dataSource.register(source)
+        yield spark
+    finally:
+        spark.stop()

@@ -1,0 +1,104 @@
+"""Data sources that the bench compares `msmq` with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from openmsmq.spark.connecting import connected
+from openmsmq.spark.options import SourceOptions, read_source_options
+from openmsmq.spark.reading import FETCH_MAX_BYTES, FETCH_MAX_COUNT, QueueRange, read_range, split
+from openmsmq.spark.rows import entries_in, row_of
+from openmsmq.spark.schema import NAMES, spark_schema
+
+
+class ReadyRows(DataSource):
+    """The ceiling: tasks that yield record batches which are ready before they begin.
+
+    They are the rows of the queue itself, read once; so Spark has the same work with them.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return "ready"
+
+    def schema(self) -> StructType:
+        return spark_schema(NAMES)
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+        return ReadyReader(*self.wishes())
+
+    def wishes(self) -> tuple[SourceOptions, int, int]:
+        like = {name: self.options[name] for name in ("qm", "queue")}
+        count, tasks = int(self.options["count"]), int(self.options["tasks"])
+        return read_source_options(like), count, tasks
+
+
+class Share(InputPartition):
+    """How many rows one task yields."""
+
+
+class ReadyReader(DataSourceReader):
+    """Yields the first batches of a queue again and again."""
+
+    def __init__(self, options: SourceOptions, count: int, tasks: int) -> None:
+        self._options = options
+        self._count = count
+        self._tasks = tasks
+
+    def partitions(self) -> Sequence[InputPartition]:
+        bounds = [self._count * place // self._tasks for place in range(self._tasks + 1)]
+        return [Share(high - low) for low, high in pairwise(bounds)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        address, queue = self._options.place.addresses[0], self._options.queues[0]
+        first = QueueRange(address, queue, 0, 4 * FETCH_MAX_COUNT)
+        batches = list(read_range(self._options, first))
+        left = partition.value
+        while left > 0:
+            for batch in batches:
+                if left <= 0:
+                    break
+                yield batch.slice(0, left)
+                left -= min(left, batch.num_rows)
+
+
+class RowByRow(ReadyRows):
+    """The same queue, decoded message by message with the scalar codec, as rows of Python."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "row-by-row"
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+        return RowReader(*self.wishes())
+
+
+class RowReader(DataSourceReader):
+    """Fetches as the real one does, and decodes one by one."""
+
+    def __init__(self, options: SourceOptions, count: int, tasks: int) -> None:
+        self._options = options
+        self._count = count
+        self._tasks = tasks
+
+    def partitions(self) -> Sequence[InputPartition]:
+        # Arrival numbers begin at 1 in a queue manager that has only this queue.
+        address, queue = self._options.place.addresses[0], self._options.queues[0]
+        return split(address, queue, 1, self._count + 1, self._tasks)
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
+        assert isinstance(partition, QueueRange)
+        place = self._options.place
+        with connected(place, partition.address, partition.queue) as manager:
+            queue, start = manager.queue(partition.queue), partition.start
+            while start < partition.stop:
+                raw = queue.fetch_packets(start, partition.stop, FETCH_MAX_COUNT, FETCH_MAX_BYTES)
+                for entry in entries_in(raw):
+                    row = row_of(entry, queue_manager=manager.name, queue=partition.queue)
+                    yield tuple(row[name] for name in NAMES)
+                start = raw.next_start

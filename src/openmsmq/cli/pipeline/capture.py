@@ -1,0 +1,118 @@
+"""`openmsmq pipeline capture`: capture files to tables of packets, sessions and anomalies."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from openmsmq.cli.console import Printer, fail
+from openmsmq.cli.output import count_text, print_json, print_table, progress
+from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
+from openmsmq.cli.reading import JsonOption
+
+if TYPE_CHECKING:
+    from openmsmq.spark.pipelines.capture import AnomalyCount
+
+_TABLE_COLUMNS: Final = ("Table", ">Rows", "Where")
+_ANOMALY_COLUMNS: Final = ("Anomaly", "Severity", ">Count", "The first of them")
+
+
+def capture(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILES...",
+            help="Captures in pcapng or pcap: files, directories of them, or patterns. Names with "
+            "a scheme, such as s3a://, are left to Spark.",
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            metavar="DIR",
+            help="Where the tables packets, sessions and anomalies are written, as Parquet.",
+        ),
+    ],
+    tcp_port: Annotated[
+        list[int] | None, typer.Option(help="TCP ports to follow instead of 1801.")
+    ] = None,
+    udp_port: Annotated[
+        list[int] | None, typer.Option(help="UDP ports to follow instead of 3527 and 1801.")
+    ] = None,
+    master: MasterOption = DEFAULT_MASTER,
+    conf: ConfOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Turn captures of MSMQ traffic into tables of packets, sessions and anomalies.
+
+    All files of one run are one capture: a connection that goes on in the next file of a rotated
+    capture is one session. A file that cannot be read is an anomaly, and the others are read.
+    """
+    _refuse_to_overwrite(output)
+    found = _find(files)
+    with spark_session("capture", master, conf) as spark:
+        from openmsmq.spark.pipelines import capture as pipeline
+
+        defaults = pipeline.Ports()
+        ports = pipeline.Ports(
+            frozenset(tcp_port or defaults.tcp), frozenset(udp_port or defaults.udp)
+        )
+        with progress(f"reading {count_text(len(found), 'capture')}"):
+            decoded = pipeline.decode(spark, found, ports).persist()
+            pipeline.write_tables(decoded, output)
+        decoded.unpersist()
+        rows = {name: spark.read.parquet(f"{output}/{name}").count() for name in pipeline.TABLES}
+        anomalies = pipeline.anomaly_counts(spark.read.parquet(f"{output}/anomalies"))
+    if json:
+        print_objects(output, rows, anomalies)
+    else:
+        print_report(output, rows, anomalies)
+
+
+def _find(names: list[str]) -> list[str]:
+    """Find the files before Spark is started for nothing."""
+    from openmsmq.spark.errors import SparkSideError
+    from openmsmq.spark.pipelines.capture_names import find_files
+
+    try:
+        return find_files(names)
+    except SparkSideError as error:
+        fail(f"{error}.")
+
+
+def _refuse_to_overwrite(output: str) -> None:
+    if os.path.isfile(output) or (os.path.isdir(output) and os.listdir(output)):
+        fail(f"--output {output} is there already: name a directory that is new or empty.")
+
+
+def print_objects(output: str, rows: dict[str, int], anomalies: list[AnomalyCount]) -> None:
+    """Print what was found, for programs."""
+    for name, count in rows.items():
+        print_json({"table": name, "rows": count, "path": f"{output}/{name}"})
+    for one in anomalies:
+        print_json(
+            {
+                "anomaly": one.kind,
+                "severity": one.severity,
+                "count": one.count,
+                "file": one.file,
+                "first": one.first,
+            }
+        )
+
+
+def print_report(output: str, rows: dict[str, int], anomalies: list[AnomalyCount]) -> None:
+    """Print what was found, for people."""
+    print_table(
+        _TABLE_COLUMNS, ((name, str(count), f"{output}/{name}") for name, count in rows.items())
+    )
+    Printer().line(("", ""))
+    shown = (
+        (one.kind, one.severity, str(one.count), f"{os.path.basename(one.file)}: {one.first}")
+        for one in anomalies
+    )
+    if not print_table(_ANOMALY_COLUMNS, shown):
+        Printer().line(("Nothing is wrong.", ""))

@@ -1,0 +1,216 @@
+"""`openmsmq pipeline delivery`: what became of the messages of many queue managers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+
+import msgspec
+import typer
+
+from openmsmq.cli.console import fail
+from openmsmq.cli.output import (
+    JsonObject,
+    print_facts,
+    print_json,
+    print_table,
+    progress,
+    size_text,
+)
+from openmsmq.cli.pipeline.ingest import FromOption, connection_options
+from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
+from openmsmq.cli.reading import JsonOption
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Row: TypeAlias = dict[str, Any]
+
+QUEUES_MAX_COUNT: Final = 20
+"""Queues that are shown; the table has all."""
+
+_PERCENTILES: Final = (50, 95, 99)
+_SUMMED: Final = ("in_doubt_count", "size_bytes", "loss", "dead_letter_reasons")
+_GROUPED: Final = ("size_bytes", "loss", "dead_letter_reasons")
+
+
+class Job(msgspec.Struct, frozen=True):
+    """What is looked at, and where the tables go: the options of the command, checked."""
+
+    inputs: tuple[str, ...]
+    browsed: bool
+    source: dict[str, str] | None
+    """The options of the data source; None if no queue is browsed."""
+    queues: tuple[str, ...]
+    output: str
+    lost_after_s: int | None
+
+
+def delivery(
+    context: typer.Context,
+    output: Annotated[
+        str, typer.Option("--output", metavar="DIR", help="Where the tables go: a new directory.")
+    ],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            metavar="DIR",
+            help="A table of messages, as pipeline ingest writes it; may be repeated.",
+        ),
+    ] = None,
+    browsed: Annotated[
+        bool,
+        typer.Option(
+            "--browsed",
+            help="The input was ingested with --mode browse: its messages may still be in their "
+            "queues. Without this, they count as received.",
+        ),
+    ] = False,
+    from_: FromOption = None,
+    queue: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--queue",
+            metavar="NAME",
+            help="A queue to browse; may be repeated. With --from and without this, all queues "
+            "with their journals, and those of the system.",
+        ),
+    ] = None,
+    lost_after: Annotated[
+        int | None,
+        typer.Option(
+            "--lost-after",
+            metavar="SECONDS",
+            min=0,
+            help="Count a message as in transit for so long at most, if its own time is longer.",
+        ),
+    ] = None,
+    master: MasterOption = DEFAULT_MASTER,
+    conf: ConfOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Tell what became of messages, from queues, journals, acknowledgments, traces, dead letters.
+
+    Writes the tables delivery, by_queue, by_hour and by_link as Parquet, and shows a summary. The
+    more queues of the same time are looked at, the more is known; nothing is taken out of them.
+    """
+    browses = bool(from_ or queue)
+    if not inputs and not browses:
+        fail("name tables with --input DIR, or queues to browse with --from ADDRESS or --queue.")
+    if browsed and not inputs:
+        fail("--browsed says something about --input, which is missing.")
+    if os.path.isfile(output) or (os.path.isdir(output) and os.listdir(output)):
+        fail(f"--output {output} is there already: name a directory that is new or empty.")
+    job = Job(
+        tuple(inputs or ()),
+        browsed,
+        connection_options(context, from_) if browses else None,
+        tuple(queue or ()),
+        output.rstrip("/"),
+        lost_after,
+    )
+    with spark_session("delivery", master, conf) as spark:
+        total, queues = run(spark, job)
+    show(job, total, queues, json=json)
+
+
+def run(spark: SparkSession, job: Job) -> tuple[Row, list[Row]]:
+    """Write the tables; give the sums of everything, and of the busiest queues."""
+    from openmsmq.spark.pipelines import delivery_tables as tables
+
+    messages, names = _messages(spark, job)
+    with progress("joining messages"):
+        tables.write_deliveries(messages, job.output, lost_after_s=job.lost_after_s, names=names)
+    for name in tables.SUMS:
+        with progress(f"summing up {name.replace('_', ' ')}"):
+            tables.write_sum(spark, job.output, name)
+    return tables.summarise(spark, job.output, QUEUES_MAX_COUNT)
+
+
+def _messages(spark: SparkSession, job: Job) -> tuple[DataFrame, Mapping[str, str]]:
+    from openmsmq.spark.pipelines.delivery_tables import browse, names_at, read_tables
+
+    frames = []
+    names: Mapping[str, str] = {}
+    if job.inputs:
+        frames.append(read_tables(spark, job.inputs, taken=not job.browsed))
+    if job.source is not None:
+        names = names_at(job.source)
+        # Queues change: what is looked at several times must be the same each time.
+        frames.append(browse(spark, job.source, job.queues).persist())
+    messages = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
+    return messages, names
+
+
+def show(job: Job, total: Row, queues: list[Row], *, json: bool) -> None:
+    """Print the sums."""
+    if json:
+        print_json({"kind": "summary", "output": job.output, **_plain(total, _SUMMED)})
+        for row in queues:
+            names = ("destination_queue_manager", "destination_queue")
+            place = {name: row[name] for name in names}
+            print_json({"kind": "queue", **place, **_plain(row, _GROUPED)})
+        return
+    print_facts(job.output, _facts(total))
+    if queues:
+        typer.echo()
+        print_table(_COLUMNS, (_row(row) for row in queues))
+
+
+def _plain(row: Row, more: tuple[str, ...]) -> JsonObject:
+    from openmsmq.spark.pipelines.delivery_outcomes import Outcome
+
+    names = ["message_count", *(f"{one.value}_count" for one in Outcome)]
+    names += [
+        f"latency_{what}_p{percent}_s" for what in ("reach", "receive") for percent in _PERCENTILES
+    ]
+    return {name: row[name] for name in (*names, *more)}
+
+
+def _facts(total: Row) -> list[tuple[str, str]]:
+    from openmsmq.spark.pipelines.delivery_outcomes import Outcome
+
+    count = total["message_count"]
+    facts = [("messages", f"{count:,} ({size_text(total['size_bytes'] or 0)})")]
+    for one in Outcome:
+        part = total[f"{one.value}_count"]
+        if part:
+            facts.append((one.value.replace("_", " "), f"{part:,} ({part / count:.1%})"))
+    if total["in_doubt_count"]:
+        facts.append(("in doubt", f"{total['in_doubt_count']:,}: a failure and an arrival"))
+    for what, name in (("reach", "time to reach the queue"), ("receive", "time to be received")):
+        if total[f"latency_{what}_p50_s"] is not None:
+            facts.append((name, _times(total, what)))
+    reasons = sorted((total["dead_letter_reasons"] or {}).items(), key=lambda item: -item[1])
+    facts += [(f"dead: {name}", f"{part:,}") for name, part in reasons]
+    return facts
+
+
+def _times(row: Row, what: str) -> str:
+    return ", ".join(f"p{p} {row[f'latency_{what}_p{p}_s']:g} s" for p in _PERCENTILES)
+
+
+_COLUMNS: Final = (
+    "Queue manager",
+    "Queue",
+    ">Messages",
+    ">Delivered",
+    ">Failed or lost",
+    ">Reached p50",
+    ">p95",
+    ">p99",
+)
+
+
+def _row(row: Row) -> list[str]:
+    seconds = [row[f"latency_reach_p{percent}_s"] for percent in _PERCENTILES]
+    return [
+        row["destination_queue_manager"] or "",
+        row["destination_queue"] or "",
+        f"{row['message_count']:,}",
+        f"{row['delivered_count']:,}",
+        f"{row['loss']:.1%}",
+        *("" if value is None else f"{value:g} s" for value in seconds),
+    ]

@@ -1,0 +1,76 @@
+"""`openmsmq pipeline init`: a project of Spark Declarative Pipelines, ready to be edited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openmsmq.cli.connecting import Target
+from openmsmq.cli.console import Printer, fail
+from openmsmq.cli.output import print_json
+from openmsmq.cli.reading import JsonOption
+
+
+def init(
+    context: typer.Context,
+    directory: Annotated[
+        str, typer.Argument(metavar="DIR", help="The directory of the project, new or empty.")
+    ],
+    queue: Annotated[
+        list[str],
+        typer.Option(
+            "--queue", metavar="NAME", help="A queue to read, or * for all; may be repeated."
+        ),
+    ],
+    consume: Annotated[
+        bool,
+        typer.Option(
+            "--consume",
+            help="Take the messages out of their queues when they are in the table; otherwise "
+            "they stay there.",
+        ),
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Write a project of Spark Declarative Pipelines that reads queues.
+
+    Each run of it keeps up to date tables of the messages and of what became of them.
+    """
+    root = Path(directory).absolute()
+    if root.is_file() or (root.is_dir() and any(root.iterdir())):
+        fail(f"{directory} is there already: name a directory that is new or empty.")
+    # It needs nothing of Spark, but the package of Spark is loaded only by those who use it.
+    from openmsmq.spark.pipelines.declarative_project import RUN, project_files
+
+    target: Target = context.obj
+    options = _options(target) | {
+        "queue": ",".join(queue),
+        "mode": "consume" if consume else "browse",
+    }
+    files = project_files(root.name, str(root), "queues", options)
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    if json:
+        for name in files:
+            print_json({"file": str(root / name)})
+        return
+    printer = Printer()
+    for name in files:
+        printer.line((f"wrote {root / name}", ""))
+    printer.line((f"Run it with: cd {root} && {' '.join(RUN)}", ""))
+
+
+def _options(target: Target) -> dict[str, str]:
+    """Say how the queue manager is reached; a token itself does not belong into a file."""
+    options = {"qm": target.address}
+    if target.token_file:
+        options["tokenFile"] = str(Path(target.token_file).absolute())
+    if target.ca:
+        options["ca"] = str(Path(target.ca).absolute())
+    elif target.tls:
+        options["tls"] = "true"
+    return options

@@ -1,0 +1,204 @@
+r"""The Spark job that is killed: two streams, one into Parquet and one from queue to queue.
+
+    python -c 'from tests.spark.exactly_once.driver import main; main()' '{"qm": "127.0.90.1", ...}'
+
+It says `ready` on its output when both streams run. `drain` on its input lets it process what is
+there, to the end, and say `drained`. Tasks fail on purpose at their first attempt: in the middle,
+and after the sink has prepared its part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import select
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from openmsmq.spark.errors import sentence_in
+from openmsmq.spark.messages_from_rows import chosen_columns
+from openmsmq.spark.options import read_sink_options
+from openmsmq.spark.session import make_session
+from openmsmq.spark.sink import Parts, StreamWriter
+from openmsmq.spark.source import MsmqDataSource
+
+PLAIN, TRANSACTED, OUT = r"private$\in", r"private$\tx-in", r"private$\out"
+PLAIN_COLUMNS = "arrival_number,label,body,priority,application_tag"
+TABLE, TABLE_CHECKPOINT, QUEUE_CHECKPOINT, STUMBLES = "table", "to-table", "to-queue", "stumbles"
+
+_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
+
+
+class Job(msgspec.Struct, frozen=True):
+    """What the job is told on its command line."""
+
+    qm: str
+    folder: str
+    """Where the table, the checkpoints and the notes about failures on purpose are."""
+    master: str = "local[2,4]"
+    batch_messages: int = 200
+    fail_one_in: int = 3
+    """Of so many partitions, one fails at its first attempt; 0 for none."""
+    slow_s: float = 0.0
+    """How long such a partition of the sink is idle before it fails, so that Spark speculates."""
+    sources: tuple[str, ...] = (TRANSACTED,)
+    settings: dict[str, str] = {}
+
+    def at(self, name: str) -> str:
+        """Give the path of something in the folder."""
+        return str(Path(self.folder) / name)
+
+
+def is_unlucky(job: Job, where: str) -> bool:
+    """Whether this attempt of this task is to fail; notes it."""
+    context = TaskContext.get()
+    if context is None or context.attemptNumber() > 0 or not job.fail_one_in:
+        return False
+    batch = context.getLocalProperty("streaming.sql.batchId")
+    seed = f"{where} {batch} {context.partitionId()}"
+    if hashlib.sha256(seed.encode()).digest()[0] % job.fail_one_in:
+        return False
+    with open(job.at(STUMBLES), "ab", buffering=0) as notes:
+        notes.write(f"{seed}\n".encode())
+    return True
+
+
+def stumbling(job: Job, frame: DataFrame, where: str) -> DataFrame:
+    """Give the same rows, by tasks some of which fail when they have given some."""
+
+    def step(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        unlucky = is_unlucky(job, where)
+        for batch in batches:
+            yield batch
+            if unlucky:
+                raise RuntimeError("failed on purpose, in the middle")
+
+    return frame.mapInArrow(step, frame.schema)
+
+
+class StumblingWriter(StreamWriter):
+    """A sink some of whose tasks fail when all their messages are prepared."""
+
+    job: Job
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Parts:
+        parts = super().write(iterator)
+        if is_unlucky(self.job, "sink"):
+            # This is long enough for a second attempt elsewhere to overtake it.
+            time.sleep(self.job.slow_s)
+            raise RuntimeError("failed on purpose, after preparing")
+        return parts
+
+
+def stumbling_source(job: Job) -> type[MsmqDataSource]:
+    """Make the data source `stumbling_msmq`."""
+
+    class StumblingSource(MsmqDataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "stumbling_msmq"
+
+        def streamWriter(self, schema: StructType, overwrite: bool) -> StumblingWriter:
+            assert not overwrite
+            options = read_sink_options(self.options)
+            writer = StumblingWriter(options, chosen_columns(schema, options.columns))
+            writer.job = job
+            return writer
+
+    return StumblingSource
+
+
+def reading(session: SparkSession, job: Job, queue: str, columns: str) -> DataFrame:
+    """Read a queue as a stream of small batches."""
+    return (
+        session.readStream.format("msmq")
+        .option("qm", job.qm)
+        .option("queue", queue)
+        .option("columns", columns)
+        .option("maxMessagesPerTrigger", job.batch_messages)
+        .load()
+    )
+
+
+def start_both(session: SparkSession, job: Job, *, now: bool) -> list[StreamingQuery]:
+    """Start the streams: for ever, or until all is processed that is there now."""
+    how = {"availableNow": True} if now else {"processingTime": "0 seconds"}
+    table = (
+        stumbling(job, reading(session, job, PLAIN, PLAIN_COLUMNS), "table")
+        .writeStream.format("parquet")
+        .option("path", job.at(TABLE))
+        .option("checkpointLocation", job.at(TABLE_CHECKPOINT))
+        .trigger(**how)
+        .start()
+    )
+    columns = "arrival_number,label,text,application_tag"
+    rows = stumbling(job, reading(session, job, ",".join(job.sources), columns), "queue")
+    queue = (
+        rows.selectExpr(
+            "concat('seen ', text) AS body",
+            "concat(label, '@', arrival_number) AS label",
+            "application_tag",
+        )
+        .writeStream.format("stumbling_msmq")
+        .option("qm", job.qm)
+        .option("queue", OUT)
+        .option("checkpointLocation", job.at(QUEUE_CHECKPOINT))
+        .trigger(**how)
+        .start()
+    )
+    return [table, queue]
+
+
+def say(line: str) -> None:
+    os.write(1, f"{line}\n".encode())
+
+
+def run(job: Job) -> None:
+    """Run the streams until `drain` comes, then to the end of what is there."""
+    settings = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": job.at("warehouse"),
+        "spark.driver.extraJavaOptions": _QUICK_START,
+        "spark.executor.extraJavaOptions": _QUICK_START,
+        "spark.sql.streaming.stopTimeout": "60s",
+    }
+    session = make_session("exactly once", job.master, settings | job.settings)
+    session.dataSource.register(stumbling_source(job))
+    queries = start_both(session, job, now=False)
+    say("ready")
+    while not select.select([sys.stdin], [], [], 0.5)[0]:
+        for query in queries:
+            raise_failure(query)
+    for query in queries:
+        raise_failure(query)
+        query.stop()
+    for query in start_both(session, job, now=True):
+        query.awaitTermination()
+    say(f"drained {session.read.parquet(job.at(TABLE)).count()}")
+    session.stop()
+
+
+def raise_failure(query: StreamingQuery) -> None:
+    """Tell of a stream that has ended by itself."""
+    error = query.exception()
+    if error is not None:
+        raise error
+
+
+def main() -> None:
+    """Run the job of the command line."""
+    try:
+        run(msgspec.json.decode(sys.argv[1], type=Job))
+    except Exception as error:
+        busy = "Python worker failed to connect back" in str(error)
+        say("too busy" if busy else f"failed: {sentence_in(str(error)) or error}")
+        raise

@@ -1,0 +1,274 @@
+"""Spark's protocol without Spark: hundreds of crashes in the time that Spark needs to start.
+
+It plays what Spark's micro-batches do, step by step, with the real readers and writers and a real
+queue manager: write down where a batch ends, let tasks read and write, commit, write that down,
+tell the source. Between any two steps the driver may die; tasks fail, run twice, or go on when
+their driver is dead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import WriterCommitMessage
+
+import openmsmq as mq
+from openmsmq.spark.errors import QueueProblem
+from openmsmq.spark.options import read_sink_options, read_source_options
+from openmsmq.spark.sink import Parts, StreamWriter
+from openmsmq.spark.stream_reader import StreamReader
+from tests.spark.exactly_once.checker import Arrived
+from tests.spark.exactly_once.driver import OUT, PLAIN, TRANSACTED
+from tests.spark.exactly_once.harness import Manager, queue_rows, require_empty
+from tests.spark.exactly_once.senders import Senders
+
+CRASH_SHARE = 0.05
+FAILURE_SHARE = 0.15
+BATCH_MESSAGES = 120
+BATCHES_MAX_COUNT = 8
+"""In one life of a driver."""
+
+
+class Crashed(Exception):
+    """The driver is dead."""
+
+
+class Query:
+    """A stream, and what its checkpoint has kept of it; each `live` is one life of its driver."""
+
+    def __init__(self, name: str, rng: random.Random, options: dict[str, str]) -> None:
+        self.name = name
+        self.rng = rng
+        self.options = options | {"maxMessagesPerTrigger": str(BATCH_MESSAGES)}
+        self.offsets: dict[int, str] = {}
+        self.commits: set[int] = set()
+        self.crashes: Counter[str] = Counter()
+        self.safe = False
+        """Whether nothing goes wrong any more."""
+
+    def step(self, name: str) -> None:
+        """Perhaps die here."""
+        if not self.safe and self.rng.random() < CRASH_SHARE:
+            self.crashes[name] += 1
+            raise Crashed
+
+    def is_unlucky(self) -> bool:
+        """Whether something else goes wrong now."""
+        return not self.safe and self.rng.random() < FAILURE_SHARE
+
+    def live(self, batches: int, *, now: bool = False) -> int:
+        """Start a driver and let it run for so many batches; gives how many it has processed."""
+        reader = StreamReader(read_source_options(self.options))
+        if now:
+            reader.prepareForTriggerAvailableNow()
+        for done in range(batches):
+            if not self._batch(reader):
+                return done
+        return batches
+
+    def _batch(self, reader: StreamReader) -> bool:
+        last = max(self.offsets, default=-1)
+        if last in self.commits or last < 0:
+            if not self._construct(reader, last + 1):
+                return False
+            last += 1
+        self.step("planned")
+        start = self._offset(last - 1) or reader.initialOffset()
+        parts = reader.partitions(start, self._offset(last))
+        self.step("split")
+        self.write(last, [functools.partial(reader.read, part) for part in parts])
+        self.step("written")
+        self.commits.add(last)
+        return True
+
+    def _construct(self, reader: StreamReader, number: int) -> bool:
+        start = self._offset(number - 1) or reader.initialOffset()
+        self.step("began")
+        end = reader.latestOffset(start, reader.getDefaultReadLimit())
+        self.step("reserved")
+        if number and end == start:
+            return False
+        self.offsets[number] = json.dumps(end)
+        self.step("noted")
+        if number:
+            reader.commit(start)
+        return True
+
+    def _offset(self, number: int) -> Any:
+        return json.loads(self.offsets[number]) if number in self.offsets else None
+
+    def write(self, batch: int, tasks: list[Callable[[], Iterator[pa.RecordBatch]]]) -> None:
+        """Write a batch."""
+        raise NotImplementedError
+
+
+class ToTable(Query):
+    """Into a table that keeps the first version of each batch, as Spark's files do."""
+
+    def __init__(self, rng: random.Random, options: dict[str, str]) -> None:
+        columns = "arrival_number,label,body,priority,application_tag"
+        super().__init__("table", rng, options | {"columns": columns})
+        self.table: dict[int, list[Arrived]] = {}
+
+    def write(self, batch: int, tasks: list[Callable[[], Iterator[pa.RecordBatch]]]) -> None:
+        found: list[Arrived] = []
+        for task in tasks:
+            self.step("task")
+            if self.is_unlucky():
+                next(task(), None)
+            for rows in task():
+                found += [
+                    Arrived(
+                        row["application_tag"],
+                        row["label"],
+                        row["body"].decode(),
+                        row["priority"],
+                        row["arrival_number"],
+                    )
+                    for row in rows.to_pylist()
+                ]
+        self.table.setdefault(batch, found)
+
+
+class ToQueue(Query):
+    """Into a queue, through the sink."""
+
+    def __init__(self, rng: random.Random, options: dict[str, str], out: str) -> None:
+        columns = "arrival_number,label,text,application_tag"
+        super().__init__("queue", rng, options | {"columns": columns})
+        self._out = read_sink_options({"qm": options["qm"], "queue": out})
+        self._ghosts: list[Callable[[], object]] = []
+        """Tasks of dead drivers that have not prepared what they read."""
+
+    def write(self, batch: int, tasks: list[Callable[[], Iterator[pa.RecordBatch]]]) -> None:
+        sink = self._writer()
+        ready: list[WriterCommitMessage | None] = []
+        try:
+            for partition, task in enumerate(tasks):
+                ready.append(self._run(batch, partition, list(task())))
+                self.step("task")
+            self.rng.shuffle(ready)
+            sink.commit(ready, batch)
+        except QueueProblem:
+            sink.abort(ready, batch)
+            raise
+
+    def _run(self, batch: int, partition: int, rows: list[pa.RecordBatch]) -> Parts:
+        def attempt() -> Parts:
+            properties = {"sql.streaming.queryId": self.name, "streaming.sql.batchId": str(batch)}
+            TaskContext(partitionId=partition, localProperties=properties)
+            try:
+                return self._writer().write(map(_seen, rows))
+            finally:
+                # Only tasks have one.
+                TaskContext._setTaskContext(None)  # noqa: SLF001
+
+        while self.is_unlucky():
+            self._ghosts.append(attempt)
+        parts = attempt()
+        while self.is_unlucky():
+            # The first one has failed after all, or was too slow.
+            parts = attempt()
+        return parts
+
+    def haunt(self) -> int:
+        """Let tasks of dead drivers go on; gives how many were refused."""
+        refused = 0
+        while self._ghosts:
+            try:
+                self._ghosts.pop(self.rng.randrange(len(self._ghosts)))()
+            except QueueProblem:
+                refused += 1
+        return refused
+
+    def _writer(self) -> StreamWriter:
+        chosen = {name: name for name in ("body", "label", "application_tag")}
+        return StreamWriter(self._out, chosen)
+
+
+class Rehearsal:
+    """A run: a queue manager, senders, and two streams whose drivers die all the time."""
+
+    def __init__(self, folder: Path, address: str, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.manager = Manager(folder, address)
+        self.senders = Senders(address, seed, pause_s=0.01)
+        with mq.connect(address) as manager:
+            manager.create_queue(PLAIN)
+            for name in (TRANSACTED, OUT):
+                manager.create_queue(name, transactional=True)
+        self.table = ToTable(self.rng, {"qm": address, "queue": PLAIN})
+        self.queue = ToQueue(self.rng, {"qm": address, "queue": TRANSACTED}, OUT)
+        self.refused = 0
+
+    def run(self, lives: int, manager_kills: int) -> dict[str, object]:
+        """Let drivers live and die; then process the rest, compare, and give the figures."""
+        try:
+            self.senders.start(PLAIN, (TRANSACTED,))
+            strikes = {
+                lives * number // (manager_kills + 1) for number in range(1, manager_kills + 1)
+            }
+            for number in range(lives):
+                if number in strikes:
+                    # It comes back while the next driver wants something of it.
+                    self.manager.kill()
+                    self.manager.start_later()
+                self._life()
+            self.senders.stop()
+            self._drain()
+            return self._check() | {"queue manager kills": len(strikes)}
+        finally:
+            with contextlib.suppress(BaseException):
+                self.senders.stop()
+            self.manager.kill()
+
+    def _life(self) -> None:
+        with contextlib.suppress(Crashed):
+            self.rng.choice((self.table, self.queue)).live(self.rng.randint(1, BATCHES_MAX_COUNT))
+        if self.rng.random() < 0.3:
+            self.refused += self.queue.haunt()
+
+    def _drain(self) -> None:
+        self.refused += self.queue.haunt()
+        for query in (self.table, self.queue):
+            query.safe = True
+            while query.live(1000, now=True):
+                pass
+
+    def _check(self) -> dict[str, object]:
+        rows = [row for batch in self.table.table.values() for row in batch]
+        self.senders.plain.check_table(rows)
+        found = list(queue_rows(self.manager.address))
+        self.senders.transacted.check_queue(found)
+        require_empty(self.manager.address, (PLAIN, TRANSACTED))
+        return {
+            "rows in the table": len(rows),
+            "messages in the queue": len(found),
+            "batches": len(self.table.commits) + len(self.queue.commits),
+            "drivers killed": self.table.crashes.total() + self.queue.crashes.total(),
+            "ghosts refused": self.refused,
+            "where drivers died": dict(sorted((self.table.crashes + self.queue.crashes).items())),
+        }
+
+
+def _seen(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """What the job does between source and sink."""
+    return pa.RecordBatch.from_pylist(
+        [
+            {
+                "body": f"seen {row['text']}",
+                "label": f"{row['label']}@{row['arrival_number']}",
+                "application_tag": row["application_tag"],
+            }
+            for row in rows.to_pylist()
+        ]
+    )

@@ -1,0 +1,50 @@
+"""Each message exactly once, whatever is killed: the claim of the source and the sink."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.spark.exactly_once.harness import kill_often
+from tests.spark.exactly_once.rehearsal import Rehearsal
+
+DRIVER_KILLS = int(os.environ.get("OPENMSMQ_DRIVER_KILLS", "2"))
+MANAGER_KILLS = int(os.environ.get("OPENMSMQ_MANAGER_KILLS", "1"))
+LIVES = int(os.environ.get("OPENMSMQ_LIVES", "60"))
+SEED = int(os.environ.get("OPENMSMQ_SEED", "1"))
+
+
+@pytest.mark.timeout(7200)
+def test_streams_are_exactly_once_wherever_a_driver_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Short ranges, so that batches have several partitions.
+    monkeypatch.setattr("openmsmq.spark.reading.RANGE_MIN_SPAN", 40)
+    figures = Rehearsal(tmp_path, "127.0.90.3", SEED).run(LIVES, MANAGER_KILLS)
+    print(json.dumps(figures, indent=2))
+    assert figures["drivers killed"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17")
+@pytest.mark.xdist_group("spark")
+def test_streams_are_exactly_once_while_the_driver_and_the_queue_manager_are_killed(
+    tmp_path: Path,
+) -> None:
+    figures = kill_often(
+        tmp_path,
+        "127.0.90.1",
+        driver_kills=DRIVER_KILLS,
+        manager_kills=MANAGER_KILLS,
+        seed=SEED,
+    )
+    print(json.dumps(figures, indent=2))
+    assert figures["priorities"] == list(range(8))
+    for name in ("in transactions that committed late", "tasks failed on purpose"):
+        assert figures[name], f"this run showed nothing about {name}"

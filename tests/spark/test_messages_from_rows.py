@@ -1,0 +1,115 @@
+"""Columns become the properties of messages, or are refused before the first row comes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructType,
+)
+
+from openmsmq.client.outgoing import OutgoingMessage
+from openmsmq.model.identity import Guid, MessageId
+from openmsmq.spark.errors import BadOption, QueueProblem
+from openmsmq.spark.messages_from_rows import chosen_columns, messages_from
+from openmsmq.spark.options import PROPERTIES
+from openmsmq.spark.schema import spark_schema
+
+IDENTIFIER = MessageId(Guid(bytes(range(16))), 7)
+
+
+def schema(**fields: DataType) -> StructType:
+    found = StructType()
+    for name, kind in fields.items():
+        found = found.add(name, kind)
+    return found
+
+
+def test_columns_of_messages_give_the_properties_of_their_names() -> None:
+    chosen = chosen_columns(spark_schema(), {})
+    assert chosen == {name: name for name in PROPERTIES}
+
+
+def test_an_option_names_the_column_of_a_property() -> None:
+    fields = schema(value=StringType(), title=StringType(), label=StringType())
+    chosen = chosen_columns(fields, {"body": "value", "label": "title"})
+    assert chosen == {"body": "value", "label": "title"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "wishes", "problem"),
+    [
+        ({"label": StringType()}, {}, "option body: no column gives the body; there are label"),
+        ({"body": DoubleType()}, {}, "option body: column body is double; it takes binary or"),
+        ({"body": StringType()}, {"label": "x"}, "option label: there is no column x; there are"),
+        (
+            {"body": StringType(), "priority": StringType()},
+            {},
+            "option priority: column priority is string; it takes tinyint or smallint or int or",
+        ),
+        ({"body": StringType(), "colour": StringType()}, {}, "columns colour: name the property"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(
+    fields: dict[str, DataType], wishes: dict[str, str], problem: str
+) -> None:
+    with pytest.raises((BadOption, QueueProblem), match=problem):
+        chosen_columns(schema(**fields), wishes)
+
+
+KINDS = {
+    "body": (StringType(), pa.string(), st.text()),
+    "label": (StringType(), pa.string(), st.text(max_size=20)),
+    "priority": (IntegerType(), pa.int32(), st.integers(0, 7)),
+    "correlation_id": (BinaryType(), pa.binary(), st.binary(min_size=20, max_size=20)),
+    "response_queue": (StringType(), pa.string(), st.just(r"private$\answers")),
+    "application_tag": (LongType(), pa.int64(), st.integers(0, (1 << 32) - 1)),
+    "extension": (BinaryType(), pa.binary(), st.binary(max_size=20)),
+    "time_to_be_received_s": (LongType(), pa.int64(), st.integers(0, 1000)),
+    "journal_on_failure": (BooleanType(), pa.bool_(), st.booleans()),
+}
+NAMES_OF_OPTIONS = {"time_to_be_received_s": "receive_within_s"}
+rows = st.fixed_dictionaries({name: st.none() | kind[2] for name, kind in KINDS.items()})
+
+
+@given(st.lists(rows, max_size=5))
+def test_each_row_is_a_message_and_what_it_lacks_has_its_default(
+    found: list[dict[str, Any]],
+) -> None:
+    chosen = chosen_columns(schema(**{name: kind[0] for name, kind in KINDS.items()}), {})
+    arrow = pa.schema([pa.field(name, kind[1]) for name, kind in KINDS.items()])
+    messages = list(messages_from(pa.RecordBatch.from_pylist(found, arrow), chosen))
+    assert messages == [
+        OutgoingMessage(
+            **{
+                NAMES_OF_OPTIONS.get(name, name): value
+                for name, value in row.items()
+                if value is not None
+            }
+        )
+        for row in found
+    ]
+
+
+def test_a_correlation_may_be_written_as_messages_show_it() -> None:
+    batch = pa.RecordBatch.from_pylist([{"body": "a", "correlation_id": str(IDENTIFIER)}])
+    chosen = {"body": "body", "correlation_id": "correlation_id"}
+    (message,) = messages_from(batch, chosen)
+    assert message.correlation_id == IDENTIFIER
+
+
+def test_a_row_that_cannot_be_a_message_says_why() -> None:
+    batch = pa.RecordBatch.from_pylist([{"body": "a", "correlation_id": "nonsense"}])
+    with pytest.raises(QueueProblem, match="a row cannot be a message"):
+        list(messages_from(batch, {"body": "body", "correlation_id": "correlation_id"}))

@@ -1,0 +1,273 @@
+"""The sink: all rows of a batch or none, once, in order, and nothing left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructType
+
+import openmsmq as mq
+from openmsmq.spark.errors import QueueProblem, sentence_in
+from openmsmq.spark.options import read_sink_options
+from openmsmq.spark.sink import PART_MAX_COUNT, BatchWriter, Parts, StreamWriter
+from openmsmq.spark.source import MsmqDataSource
+from tests.spark.exactly_once.harness import Manager
+
+NOBODY = "127.0.90.9"
+OUT = r"private$\out"
+
+
+@pytest.fixture(scope="module")
+def manager(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Manager]:
+    number = int(worker_id.removeprefix("gw")) if worker_id.startswith("gw") else 0
+    found = Manager(tmp_path_factory.mktemp("sink"), f"127.0.90.{60 + number}")
+    yield found
+    found.kill()
+
+
+@pytest.fixture
+def qm(manager: Manager) -> Iterator[mq.QueueManager]:
+    with mq.connect(manager.address) as connection:
+        for status in connection.queues():
+            connection.delete_queue(status.path_name)
+        yield connection
+
+
+@pytest.fixture
+def out(qm: mq.QueueManager) -> mq.Queue:
+    return qm.create_queue(OUT, transactional=True)
+
+
+def writer(qm: mq.QueueManager, **options: str) -> BatchWriter:
+    given = {"qm": qm.settings.address, "queue": OUT} | options
+    return BatchWriter(read_sink_options(given), {"body": "body"})
+
+
+def rows(*bodies: str) -> Iterator[pa.RecordBatch]:
+    """Rows that a task gets, one in each record batch."""
+    for body in bodies:
+        yield pa.RecordBatch.from_pylist([{"body": body}])
+
+
+def failing(*bodies: str) -> Iterator[pa.RecordBatch]:
+    yield from rows(*bodies)
+    raise ArithmeticError("the rows of this task cannot be computed")
+
+
+def bodies(queue: mq.Queue) -> list[object]:
+    return [message.body for message in queue.browse()]
+
+
+def at(parts: Parts, partition: int) -> Parts:
+    return Parts(parts.query, parts.batch, partition, parts.units)
+
+
+# Writers, as Spark drives them.
+
+
+def test_nothing_is_visible_before_the_commit_and_then_all_in_the_order_of_partitions(
+    qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    sink = writer(qm)
+    second = at(sink.write(rows("3", "4")), 1)
+    first = at(sink.write(rows("1", "2")), 0)
+    none = at(sink.write(rows()), 2)
+    assert bodies(out) == []
+    assert len(qm.in_doubt()) == 2
+    sink.commit([second, None, none, first])
+    assert bodies(out) == ["1", "2", "3", "4"]
+    assert qm.in_doubt() == []
+
+
+def test_a_long_partition_is_prepared_in_parts_and_keeps_its_order(
+    qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    numbers = [str(number) for number in range(PART_MAX_COUNT + 1)]
+    sink = writer(qm)
+    parts = sink.write(iter([pa.RecordBatch.from_pylist([{"body": each} for each in numbers])]))
+    assert len(parts.units) == 2
+    sink.commit([parts])
+    found: list[object] = []
+    while len(found) < len(numbers):
+        found += [message.body for message in out.receive_many(5000, 0)]
+    assert found == numbers
+
+
+def test_what_doubled_and_failed_tasks_have_prepared_goes_with_the_commit(
+    qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    sink = writer(qm)
+    counts = sink.write(rows("1"))
+    sink.write(rows("1"))
+    with pytest.raises(ArithmeticError):
+        sink.write(failing("1"))
+    assert len(qm.in_doubt()) == 2
+    sink.commit([counts])
+    assert bodies(out) == ["1"]
+    assert qm.in_doubt() == []
+
+
+def test_a_task_that_comes_after_the_commit_leaves_nothing_behind(
+    qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    sink = writer(qm)
+    counts = sink.write(rows("1"))
+
+    def overtaken() -> Iterator[pa.RecordBatch]:
+        sink.commit([counts])
+        yield from rows("1")
+
+    with pytest.raises(QueueProblem, match="is committed already"):
+        sink.write(overtaken())
+    assert sink.write(rows("1")).units == []
+    assert (bodies(out), qm.in_doubt()) == (["1"], [])
+
+
+def test_a_batch_that_is_given_up_leaves_nothing(qm: mq.QueueManager, out: mq.Queue) -> None:
+    sink = writer(qm)
+    parts = sink.write(rows("1"))
+    sink.abort([parts, None])
+    assert (bodies(out), qm.in_doubt()) == ([], [])
+    sink.write(rows("1"))
+    sink.abort([None, None])
+    assert (bodies(out), qm.in_doubt()) == ([], [])
+    with pytest.raises(QueueProblem, match="write it again"):
+        sink.commit([parts])
+
+
+def test_what_was_written_under_a_name_is_not_written_again(
+    qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    for _ in range(2):
+        sink = writer(qm, query="nightly")
+        sink.commit([sink.write(rows("1"))])
+    assert bodies(out) == ["1"]
+    assert qm.in_doubt() == []
+
+
+def test_a_batch_of_a_stream_that_comes_again_is_dropped(
+    qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    options = read_sink_options({"qm": qm.settings.address, "queue": OUT})
+    stream = StreamWriter(options, {"body": "body"})
+    parts = writer(qm, query="a stream").write(rows("1"))
+    stream.commit([parts], 0)
+    stream.commit([parts], 0)
+    stream.commit([], 1)
+    assert bodies(out) == ["1"]
+    with pytest.raises(QueueProblem, match="tasks wrote batch 0, but 7 is committed"):
+        stream.commit([parts], 7)
+    stream.abort([parts, None], 0)
+    stream.abort([None], 0)
+    assert bodies(out) == ["1"]
+
+
+def test_a_queue_manager_that_restarts_between_write_and_commit_does_not_matter(
+    manager: Manager, qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    sink = writer(qm)
+    parts = sink.write(rows("1"))
+    manager.kill()
+    manager.start_later()
+    sink.commit([parts])
+    assert bodies(out) == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("queue", "problem"),
+    [
+        (r"private$\nix", r"queue private\$\\nix at .* is not there"),
+        (r"private$\plain", r"private\$\\plain at .*transactional"),
+    ],
+)
+def test_a_queue_that_cannot_take_a_batch_is_named(
+    qm: mq.QueueManager, queue: str, problem: str
+) -> None:
+    qm.create_queue(r"private$\plain")
+    with pytest.raises(QueueProblem, match=problem):
+        writer(qm, queue=queue).write(rows("1"))
+    assert qm.in_doubt() == []
+
+
+def test_an_address_where_nobody_answers_is_named_before_any_task_begins() -> None:
+    source = MsmqDataSource({"qm": NOBODY, "queue": OUT})
+    with pytest.raises(QueueProblem, match=f"option qm, {NOBODY}: no queue manager answers"):
+        source.writer(StructType().add("body", StringType()), overwrite=False)
+
+
+def test_overwriting_is_refused() -> None:
+    with pytest.raises(QueueProblem, match="write with mode append"):
+        MsmqDataSource({"queue": OUT}).writer(StructType(), overwrite=True)
+
+
+# Through Spark.
+
+
+def test_a_data_frame_is_sent_as_a_whole_or_not_at_all(
+    qm: mq.QueueManager, out: mq.Queue, spark: SparkSession
+) -> None:
+    numbers = spark.range(0, 40, 1, 4).withColumn("body", F.col("id").cast("string"))
+
+    def write(frame: object) -> None:
+        (
+            frame.drop("id")  # type: ignore[attr-defined]
+            .write.format("msmq")
+            .options(qm=qm.settings.address, queue=OUT)
+            .mode("append")
+            .save()
+        )
+
+    write(numbers.withColumn("label", F.lit("all")).withColumn("priority", F.lit(5)))
+    assert bodies(out) == [str(number) for number in range(40)]
+    assert out.peek(0).label == "all"
+    out.purge()
+    broken = numbers.withColumn("body", F.expr("if(id = 39, raise_error('no'), body)"))
+    with pytest.raises(Exception, match="no"):
+        write(broken)
+    with pytest.raises(Exception, match="colour") as failed:
+        write(numbers.withColumn("colour", F.lit("red")))
+    sentence = sentence_in(str(failed.value))
+    assert sentence is not None
+    assert sentence.startswith("no option says what to do with the columns colour: ")
+    assert (bodies(out), qm.in_doubt()) == ([], [])
+
+
+def test_a_stream_that_writes_its_batches_again_adds_only_new_ones(
+    qm: mq.QueueManager, out: mq.Queue, spark: SparkSession, tmp_path: Path
+) -> None:
+    source = qm.create_queue(r"private$\in")
+    source.send_many([str(number) for number in range(10)], recoverable=True)
+
+    def process(checkpoint: Path) -> None:
+        query = (
+            spark.readStream.format("msmq")
+            .options(qm=qm.settings.address, queue=r"private$\in", mode="browse")
+            .option("maxMessagesPerTrigger", 4)
+            .load()
+            .selectExpr("text AS body", "label")
+            .writeStream.format("msmq")
+            .options(qm=qm.settings.address, queue=OUT, query="copy")
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+
+    process(tmp_path / "first")
+    assert bodies(out) == [str(number) for number in range(10)]
+    assert qm.last_batch("copy") == 2
+    source.send("10", recoverable=True)
+    source.send("11", recoverable=True)
+    # A new checkpoint begins with batch 0 again. Batch 2 takes two more messages than before, but
+    # what is a batch is decided by its number: only a checkpoint can say what is in it.
+    process(tmp_path / "second")
+    assert bodies(out) == [str(number) for number in range(10)]
+    source.send("12", recoverable=True)
+    process(tmp_path / "second")
+    assert bodies(out) == [*(str(number) for number in range(10)), "12"]
+    assert qm.in_doubt() == []

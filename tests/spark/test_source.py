@@ -1,0 +1,585 @@
+"""The source as a query sees it: what it plans, reads, takes out, and says when it cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import EqualTo, GreaterThan, StringStartsWith
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
+
+import openmsmq as mq
+from openmsmq.spark.batch_reader import BatchReader, FilteringBatchReader
+from openmsmq.spark.errors import BadOption, DataLost, QueueGone, QueueProblem, sentence_in
+from openmsmq.spark.options import read_source_options
+from openmsmq.spark.reading import RANGE_MIN_SPAN
+from openmsmq.spark.schema import NAMES
+from openmsmq.spark.source import MsmqDataSource
+from openmsmq.spark.stream_reader import StreamReader
+from openmsmq.storage import records
+from openmsmq.storage.engine import open_store
+from openmsmq.storage.port import Batch
+from tests.spark.exactly_once.harness import Manager
+
+NOBODY = "127.0.90.9"
+"""An address where no queue manager is."""
+
+
+@pytest.fixture(scope="module")
+def manager(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Manager]:
+    number = int(worker_id.removeprefix("gw")) if worker_id.startswith("gw") else 0
+    found = Manager(tmp_path_factory.mktemp("source"), f"127.0.90.{20 + number}")
+    yield found
+    found.kill()
+
+
+@pytest.fixture
+def qm(manager: Manager) -> Iterator[mq.QueueManager]:
+    with mq.connect(manager.address) as connection:
+        for status in connection.queues():
+            connection.delete_queue(status.path_name)
+        yield connection
+
+
+class Stream:
+    """Plans and reads batches in the order in which Spark does."""
+
+    def __init__(self, here: mq.QueueManager, queue: str, **options: str) -> None:
+        self.options = {"qm": here.settings.address, "queue": queue, "columns": "label"} | options
+        self.reader = self.again()
+        self.offset = self.reader.initialOffset()
+
+    def again(self) -> StreamReader:
+        """Give a reader as a driver makes it that has just started."""
+        return StreamReader(read_source_options(self.options))
+
+    def plan(self) -> Any:
+        """Give the end of the next batch, as the checkpoint keeps it."""
+        limit = self.reader.getDefaultReadLimit()
+        return json.loads(json.dumps(self.reader.latestOffset(self.offset, limit)))
+
+    def read(self, end: Any) -> list[str]:
+        """Give the labels of a batch."""
+        batches = [
+            batch
+            for part in self.reader.partitions(self.offset, end)
+            for batch in self.reader.read(part)
+        ]
+        return [label for batch in batches for label in batch.column("label").to_pylist()]
+
+    def next(self) -> list[str]:
+        """Process a batch, to its end."""
+        end = self.plan()
+        found = self.read(end)
+        self.offset = end
+        self.reader.commit(end)
+        return found
+
+
+def send(queue: mq.Queue, *labels: str, **options: Any) -> None:
+    for label in labels:
+        queue.send(label, label=label, recoverable=True, **options)
+
+
+def names(*paths: str) -> str:
+    return ",".join(paths)
+
+
+# Exactly once.
+
+
+def test_a_batch_is_the_same_however_often_it_is_planned_and_read(qm: mq.QueueManager) -> None:
+    queue = qm.create_queue(r"private$\a")
+    send(queue, "1", priority=0)
+    send(queue, "2", priority=7)
+    stream = Stream(qm, r"private$\a")
+    end = stream.plan()
+    send(queue, "3", priority=7)
+    assert queue.receive(0).label == "3", "what is reserved was given to somebody else"
+    for _ in range(2):
+        assert stream.read(end) == ["1", "2"]
+        stream.reader = stream.again()
+    assert queue.count() == 2
+    stream.offset = end
+    stream.reader.commit(end)
+    assert queue.count() == 0
+    assert stream.plan() == end, "no news must be no change, or Spark runs empty batches"
+
+
+def test_what_was_processed_is_taken_out_even_if_the_driver_died_before_it_said_so(
+    qm: mq.QueueManager,
+) -> None:
+    queue = qm.create_queue(r"private$\a")
+    send(queue, "1", "2")
+    stream = Stream(qm, r"private$\a")
+    end = stream.plan()
+    assert stream.read(end) == ["1", "2"]
+    stream.offset, stream.reader = end, stream.again()
+    assert stream.plan() == end
+    assert queue.count() == 0
+
+
+def test_a_message_that_somebody_holds_is_waited_for(qm: mq.QueueManager) -> None:
+    queue = qm.create_queue(r"private$\a", transactional=True)
+    stream = Stream(qm, r"private$\a")
+    for label in "123":
+        send(queue, label, transaction=mq.SINGLE_MESSAGE)
+    first = qm.begin()
+    assert queue.receive(0, transaction=first).label == "1"
+    second = qm.begin()
+    assert queue.receive(0, transaction=second).label == "2"
+    assert stream.next() == []
+    first.abort()
+    assert stream.next() == ["1"]
+    second.commit()
+    assert stream.next() == ["3"]
+
+
+def test_a_transaction_that_commits_late_is_read_late_and_not_skipped(qm: mq.QueueManager) -> None:
+    queue = qm.create_queue(r"private$\a", transactional=True)
+    stream = Stream(qm, r"private$\a")
+    late = qm.begin()
+    send(queue, "late", transaction=late)
+    send(queue, "early", transaction=mq.SINGLE_MESSAGE)
+    assert stream.next() == ["early"]
+    late.commit()
+    assert stream.next() == ["late"]
+
+
+def test_two_readers_of_one_queue_are_told_apart(qm: mq.QueueManager) -> None:
+    send(qm.create_queue(r"private$\a"), "1")
+    first = Stream(qm, r"private$\a")
+    first.plan()
+    second = Stream(qm, r"private$\a", reader="other")
+    with pytest.raises(QueueProblem, match=r"is being read by 'spark'.*queue release private\$\\a"):
+        second.plan()
+    qm.release(r"private$\a")
+    assert second.next() == ["1"]
+
+
+# Where a stream begins and ends.
+
+
+def test_a_stream_that_browses_leaves_everything(qm: mq.QueueManager) -> None:
+    queue = qm.create_queue(r"private$\a")
+    send(queue, "1", "2")
+    stream = Stream(qm, r"private$\a", mode="browse", maxMessagesPerTrigger="1")
+    assert [stream.next(), stream.next(), stream.next()] == [["1"], ["2"], []]
+    assert queue.count() == 2
+    assert queue.properties().reserved_for == ""
+
+
+def test_a_stream_from_the_latest_message_on_reads_later_ones_only(qm: mq.QueueManager) -> None:
+    queue = qm.create_queue(r"private$\a")
+    send(queue, "before")
+    stream = Stream(qm, r"private$\a", startingOffsets="latest")
+    send(queue, "after")
+    assert stream.next() == ["after"]
+    assert queue.peek(0).label == "before"
+
+
+def test_a_stream_from_a_time_on_leaves_earlier_messages_out(qm: mq.QueueManager) -> None:
+    queue = qm.create_queue(r"private$\a")
+    send(queue, "first")
+    began = queue.peek(0).arrived_time
+    sent = 0
+    while queue.peek_many(10_000)[-1].arrived_time == began:
+        send(queue, f"{(sent := sent + 1)}")
+    later = queue.peek_many(10_000)[-1].arrived_time.isoformat()
+    for text, expected in (
+        (later, [f"{sent}"]),
+        (later.removesuffix("+00:00"), [f"{sent}"]),
+        (began.isoformat(), ["first", *(f"{number}" for number in range(1, sent + 1))]),
+        (datetime(2100, 1, 1, tzinfo=UTC).isoformat(), []),
+    ):
+        assert Stream(qm, r"private$\a", startingTime=text, mode="browse").next() == expected
+
+
+def test_available_now_ends_at_what_was_there_in_batches_of_the_size_asked_for(
+    qm: mq.QueueManager,
+) -> None:
+    queue = qm.create_queue(r"private$\a")
+    send(queue, *"12345")
+    stream = Stream(qm, r"private$\a", maxMessagesPerTrigger="2")
+    stream.reader.prepareForTriggerAvailableNow()
+    found = [stream.next()]
+    send(queue, "later")
+    found += [stream.next(), stream.next(), stream.next()]
+    assert found == [["1", "2"], ["3", "4"], ["5"], []]
+    assert queue.count() == 1
+    stream.reader = stream.again()
+    assert stream.next() == ["later"]
+
+
+def test_batches_are_limited_by_bytes_and_have_at_least_one_message(qm: mq.QueueManager) -> None:
+    queue = qm.create_queue(r"private$\a")
+    for label in "1234":
+        queue.send(bytes(10_000), label=label)
+    stream = Stream(qm, r"private$\a", maxBytesPerTrigger="15000")
+    assert [len(stream.next()) for _ in range(3)] == [2, 2, 0]
+    send(queue, *"56")
+    stream = Stream(qm, r"private$\a", maxBytesPerTrigger="1", reader="slow")
+    assert [stream.next(), stream.next()] == [["5"], ["6"]]
+
+
+def test_spark_is_told_the_limit_and_may_ask_for_everything(qm: mq.QueueManager) -> None:
+    send(qm.create_queue(r"private$\a"), *"123")
+    for options, limit in (
+        ({"maxMessagesPerTrigger": "2"}, ReadMaxRows(2)),
+        ({"maxBytesPerTrigger": "2"}, ReadMaxBytes(2)),
+        ({}, ReadAllAvailable()),
+    ):
+        stream = Stream(qm, r"private$\a", mode="browse", **options)
+        assert stream.reader.getDefaultReadLimit() == limit
+        assert len(stream.read(stream.reader.latestOffset(stream.offset, ReadAllAvailable()))) == 3
+
+
+# Which queues.
+
+
+def test_several_queues_share_a_limit_and_a_new_one_is_read_from_its_beginning(
+    qm: mq.QueueManager,
+) -> None:
+    first, second = qm.create_queue(r"private$\a"), qm.create_queue(r"private$\b")
+    send(first, *"123")
+    send(second, *"456")
+    stream = Stream(qm, "*", maxMessagesPerTrigger="3", startingOffsets="earliest")
+    assert stream.next() == ["1", "4"]
+    send(qm.create_queue(r"private$\c"), "7")
+    assert stream.next() == ["2", "5", "7"]
+    assert stream.next() == ["3", "6"]
+    assert stream.next() == []
+
+
+def test_several_queue_managers_are_read_as_one_stream(qm: mq.QueueManager, tmp_path: Path) -> None:
+    other = Manager(tmp_path, "127.0.90.19")
+    try:
+        with mq.connect(other.address) as second:
+            for connection, label in ((qm, "here"), (second, "there")):
+                send(connection.create_queue(r"private$\a"), label)
+            stream = Stream(qm, r"private$\a", qm=f"{qm.settings.address},{other.address}")
+            assert stream.next() == ["here", "there"]
+            report = stream.reader.reportLatestOffset()
+            assert [place["qm"] for place in report.values()] == [
+                qm.settings.address,
+                other.address,
+            ]
+    finally:
+        other.kill()
+
+
+def test_journals_and_dead_letters_are_sources_too(qm: mq.QueueManager) -> None:
+    queue = qm.create_queue(r"private$\a", journaling=True)
+    send(queue, "received")
+    queue.receive(0)
+    send(queue, "too late", receive_within_s=0, journal_on_failure=True)
+    stream = Stream(qm, names(r"private$\a;journal", "system$;deadletter"))
+    while "too late" not in (found := stream.next()):
+        assert found in ([], ["received"])
+    assert qm.queue("system$;deadletter").count() == 0
+    assert queue.journal.count() == 0
+
+
+def test_the_lag_of_each_queue_is_told(qm: mq.QueueManager) -> None:
+    send(qm.create_queue(r"private$\a"), *"123")
+    (place,) = Stream(qm, r"private$\a").reader.reportLatestOffset().values()
+    assert place["waiting"] == 3
+    assert place["next"] == qm.queue(r"private$\a").properties().last_arrival_number + 1
+
+
+# What is gone.
+
+
+def lose(stream: Stream) -> str:
+    """Give what a stream says about lost messages when it plans its next batch."""
+    with pytest.raises(DataLost) as lost:
+        stream.plan()
+    assert "failOnDataLoss=false" in str(lost.value)
+    return str(lost.value)
+
+
+def test_a_queue_that_is_deleted_stops_the_stream_or_not_as_asked(qm: mq.QueueManager) -> None:
+    send(qm.create_queue(r"private$\a"), "1")
+    send(qm.create_queue(r"private$\b"), "2")
+    both = names(r"private$\a", r"private$\b")
+    strict = Stream(qm, both, mode="browse")
+    easy = Stream(qm, both, failOnDataLoss="false")
+    assert easy.next() == ["1", "2"]
+    qm.delete_queue(r"private$\a")
+    assert lose(strict).startswith(rf"queue private$\a at {qm.settings.address} was deleted")
+    send(qm.queue(r"private$\b"), "3")
+    assert easy.next() == ["3"]
+    easy.reader.reportLatestOffset()
+    easy.reader.prepareForTriggerAvailableNow()
+    assert easy.next() == []
+    # A new queue of the same name is another one, and all that is in it is new.
+    easy.reader = easy.again()
+    send(qm.create_queue(r"private$\a"), "4")
+    assert easy.next() == ["4"]
+    assert lose(strict).startswith(rf"queue {qm.settings.address}\private$\a was deleted and made")
+
+
+def test_a_batch_whose_queue_is_gone_is_empty_or_refused_as_asked(qm: mq.QueueManager) -> None:
+    send(qm.create_queue(r"private$\a"), "1")
+    stream = Stream(qm, r"private$\a")
+    end = stream.plan()
+    qm.delete_queue(r"private$\a")
+    with pytest.raises(DataLost, match="is not there"):
+        stream.read(end)
+    stream.options["failOnDataLoss"] = "false"
+    stream.reader = stream.again()
+    assert stream.read(end) == []
+    stream.reader.commit(end)
+
+
+def test_a_batch_that_was_released_is_refused_or_reserved_again_as_asked(
+    qm: mq.QueueManager,
+) -> None:
+    queue = qm.create_queue(r"private$\a")
+    send(queue, *"123")
+    stream = Stream(qm, r"private$\a")
+    end = stream.plan()
+    qm.release(r"private$\a")
+    assert queue.receive(0).label == "1"
+    with pytest.raises(DataLost, match="had reserved in"):
+        stream.read(end)
+    stream.options["failOnDataLoss"] = "false"
+    stream.reader = stream.again()
+    assert stream.read(end) == ["2", "3"]
+    stream.reader.commit(end)
+    assert queue.count() == 0
+
+
+@pytest.mark.parametrize("reader", ["spark", "other"])
+def test_an_older_copy_of_the_store_is_refused_or_read_as_asked(
+    qm: mq.QueueManager, reader: str
+) -> None:
+    queue = qm.create_queue(r"private$\a")
+    send(queue, *"12")
+    stream = Stream(qm, r"private$\a")
+    place = queue.properties().last_arrival_number
+    if reader == "spark":
+        # The copy was made when the first message was processed and the second one reserved.
+        queue.complete(reader, queue.reserve(reader, 0, count=1))
+        queue.reserve(reader, place)
+    for spot in stream.offset.values():
+        spot["next"] = place + 1000
+    assert "its store was replaced" in lose(stream)
+    stream.options["failOnDataLoss"] = "false"
+    stream.reader = stream.again()
+    assert stream.next() == (["2"] if reader == "spark" else ["1", "2"])
+    send(queue, "3")
+    assert stream.next() == ["3"]
+    assert queue.count() == 0
+
+
+# What goes wrong.
+
+
+def test_an_address_where_nobody_answers_is_named_at_once(qm: mq.QueueManager) -> None:
+    with pytest.raises(QueueProblem, match=rf"option qm, {NOBODY}: no queue manager answers"):
+        Stream(qm, r"private$\a", qm=NOBODY)
+    reader = BatchReader(read_source_options({"qm": NOBODY, "queue": "*"}))
+    with pytest.raises(QueueProblem, match=f"option qm, {NOBODY}: "):
+        reader.partitions()
+
+
+def test_a_queue_manager_that_restarts_is_waited_for(qm: mq.QueueManager, manager: Manager) -> None:
+    send(qm.create_queue(r"private$\a"), "1")
+    stream = Stream(qm, r"private$\a")
+    end = stream.plan()
+    manager.kill()
+    stream.options["reconnectWithin"] = "0"
+    stream.reader, patient = stream.again(), stream.reader
+    with pytest.raises(QueueProblem, match="Is it running"):
+        stream.plan()
+    stream.reader = patient
+    manager.start_later()
+    assert stream.read(end) == ["1"]
+
+
+def test_a_queue_that_is_not_there_is_named(qm: mq.QueueManager) -> None:
+    address = re.escape(qm.settings.address)
+    with pytest.raises(QueueGone, match=rf"queue private\$\\x at {address} is not there"):
+        Stream(qm, r"private$\x")
+
+
+def test_a_file_of_authorities_that_is_missing_is_named(qm: mq.QueueManager) -> None:
+    with pytest.raises(BadOption, match="option ca: /nowhere cannot be used on this computer"):
+        Stream(qm, r"private$\a", ca="/nowhere")
+
+
+def test_a_schema_of_ones_own_is_refused() -> None:
+    source = MsmqDataSource({"queue": r"private$\a", "columns": "label"})
+    with pytest.raises(BadOption, match=r"leave out schema\(\)"):
+        source.streamReader(MsmqDataSource({"queue": r"private$\a"}).schema())
+
+
+# Messages that cannot be decoded.
+
+
+def spoil(manager: Manager, label: str) -> int:
+    """Break the packets of messages with a label, while the queue manager is stopped."""
+    manager.kill()
+    store = open_store(manager.folder / "data" / "store")
+    start, stop = records.kind_range(b"E")
+    changes = [
+        (key, value[: records.FACTS_BYTES] + b"\xff" * (len(value) - records.FACTS_BYTES))
+        for key, value in store.scan(start, stop, 1000)
+        if label.encode("utf-16-le") in value
+    ]
+    store.commit(Batch(changes))
+    store.close()
+    manager.start()
+    return len(changes)
+
+
+def test_messages_that_cannot_be_decoded_become_what_the_option_says(
+    manager: Manager, qm: mq.QueueManager
+) -> None:
+    queue = qm.create_queue(r"private$\a")
+    poison = qm.create_queue(r"private$\poison", transactional=True)
+    send(queue, "1", "spoiled", "2", "spoiled")
+    assert spoil(manager, "spoiled") == 2
+    browse = {"mode": "browse", "columns": "label,body,error,arrival_number"}
+    row, skip, fail, set_aside = (
+        Stream(qm, r"private$\a", onError=mode, **browse, **options)
+        for mode, options in (
+            *(("row", {}), ("skip", {}), ("fail", {})),
+            ("queue", {"poisonQueue": r"private$\poison"}),
+        )
+    )
+    end = row.plan()
+    (part,) = row.reader.partitions(row.offset, end)
+    found = pa.Table.from_batches(row.reader.read(part)).to_pylist()
+    assert [each["label"] for each in found] == ["1", None, "2", None]
+    assert [each["error"] is None for each in found] == [True, False, True, False]
+    assert set(found[1]["body"]) == {0xFF}
+    assert skip.next() == ["1", "2"]
+    with pytest.raises(QueueProblem, match=r"2 messages of private\$\\a .* cannot be decoded"):
+        fail.next()
+    for _ in range(2):
+        assert set_aside.read(end) == ["1", "2"]
+    bad = poison.receive_many(10, 0)
+    assert [message.body_bytes for message in bad] == [found[1]["body"], found[3]["body"]]
+    assert bad[0].label.startswith(r"private$\a ")
+    assert poison.count() == 0, "messages were set aside twice"
+
+
+# Queues as tables.
+
+
+def read_batch(reader: BatchReader) -> list[dict[str, Any]]:
+    return [
+        row
+        for part in reader.partitions()
+        for batch in reader.read(part)
+        for row in batch.to_pylist()
+    ]
+
+
+def test_filters_are_applied_by_the_tasks_and_by_the_plan(qm: mq.QueueManager) -> None:
+    for name in "ab":
+        send(qm.create_queue(rf"private$\{name}"), f"{name}1", f"{name}2", f"{name}3")
+    options = {"qm": qm.settings.address, "queue": "*", "columns": "queue,label,arrival_number"}
+    reader = FilteringBatchReader(read_source_options(options | {"pushFilters": "true"}))
+    first = qm.queue(r"private$\b").properties().last_arrival_number - 2
+    conditions = [
+        EqualTo(("queue",), r"private$\b"),
+        GreaterThan(("arrival_number",), first),
+        StringStartsWith(("label",), "b"),
+        EqualTo(("colour",), "red"),
+    ]
+    assert list(reader.pushFilters(conditions)) == conditions[3:]
+    (part,) = reader.partitions()
+    assert (part.queue, part.start) == (r"private$\b", first + 1)
+    assert [row["label"] for row in read_batch(reader)] == ["b2", "b3"]
+
+
+def test_a_long_range_is_shared_by_tasks_and_later_messages_are_not_in_it(
+    qm: mq.QueueManager,
+) -> None:
+    queue = qm.create_queue(r"private$\a")
+    other = qm.create_queue(r"private$\b")
+    send(queue, "first")
+    other.send_many([b""] * 2 * RANGE_MIN_SPAN)
+    send(queue, "last")
+    options = {"qm": qm.settings.address, "queue": names(r"private$\a", r"PRIVATE$\A")}
+    reader = BatchReader(read_source_options(options | {"numPartitions": "2"}))
+    parts = reader.partitions()
+    send(queue, "later")
+    labels = [
+        [row["label"] for batch in reader.read(part) for row in batch.to_pylist()] for part in parts
+    ]
+    assert labels == [["first"], ["last"]]
+
+
+# Through Spark.
+
+
+def said(spark_error: Exception) -> str:
+    sentence = sentence_in(str(spark_error))
+    assert sentence is not None, spark_error
+    return sentence
+
+
+def test_a_table_of_messages_in_spark(qm: mq.QueueManager, spark: SparkSession) -> None:
+    for name in "ab":
+        send(qm.create_queue(rf"private$\{name}"), f"{name}1", f"{name}2")
+    reading = spark.read.format("msmq").option("qm", qm.settings.address).option("queue", "*")
+    table = reading.load()
+    assert tuple(table.columns) == NAMES
+    assert table.count() == 4
+    narrow = reading.option("columns", "label,queue").option("pushFilters", "true").load()
+    found = narrow.where(r"queue = 'private$\\b' AND label > 'b1'").collect()
+    assert [tuple(row) for row in found] == [("b2", r"private$\b")]
+    for options, sentence in (
+        ({"qmm": "x"}, "option qmm: is not known; there are qm, queue, "),
+        ({"queue": r"private$\x"}, rf"queue private$\x at {qm.settings.address} is not there"),
+        ({"qm": NOBODY}, f"option qm, {NOBODY}: no queue manager answers"),
+        ({"columns": "colour"}, "option columns: 'colour' is no column; there are queue_manager"),
+    ):
+        with pytest.raises(Exception) as failed:  # noqa: PT011 -- Spark has several kinds
+            reading.options(**options).load().count()
+        assert said(failed.value).startswith(sentence)
+        reading = spark.read.format("msmq").option("qm", qm.settings.address).option("queue", "*")
+
+
+def test_a_stream_of_messages_in_spark(
+    qm: mq.QueueManager, spark: SparkSession, tmp_path: Path
+) -> None:
+    queue = qm.create_queue(r"private$\a")
+    send(queue, *"12345")
+
+    def process() -> tuple[list[int], list[str]]:
+        query = (
+            spark.readStream.format("msmq")
+            .options(qm=qm.settings.address, queue=r"private$\a", maxMessagesPerTrigger=2)
+            .load()
+            .select("label")
+            .writeStream.format("parquet")
+            .options(path=str(tmp_path / "table"), checkpointLocation=str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        table = spark.read.schema("label STRING").parquet(str(tmp_path / "table"))
+        rows = [each.numInputRows for each in query.recentProgress if each.numInputRows]
+        return rows, sorted(row.label for row in table.collect())
+
+    assert process() == ([2, 2, 1], ["1", "2", "3", "4", "5"])
+    assert queue.count() == 0
+    send(queue, "6")
+    assert process() == ([1], ["1", "2", "3", "4", "5", "6"])
+    qm.delete_queue(r"private$\a")
+    with pytest.raises(StreamingQueryException) as failed:
+        process()
+    assert said(failed.value).startswith(rf"queue private$\a at {qm.settings.address} is not there")
