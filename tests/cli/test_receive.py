@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import subprocess
 import time
 
+import msgspec
 import pytest
 
-from openmsmq.cli.message_view import MESSAGE_KEYS
+from openmsmq.api.messages import Entry
+from openmsmq.cli.message_view import MESSAGE_KEYS, message_object
+from openmsmq.client.formatters import DEFAULT_FORMATTER
+from openmsmq.client.received import ReceivedMessage
+from openmsmq.wire.headers.queue_names import DirectName
+from openmsmq.wire.packets import decode, encode
 from tests.cli.conftest import command_line, environment
+from tests.strategies.messages import Draft
 
 
 def texts(result):
@@ -166,3 +174,12 @@ def test_what_could_not_be_shown_stays_in_a_transactional_queue(openmsmq, ledger
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert openmsmq("peek", ledger, "--json").object["abort_count"] == 1
+
+
+def test_a_message_with_a_name_that_is_none_still_comes_out():
+    packet = decode(Draft(body=b"what is left").packet())
+    user = msgspec.structs.replace(packet.user, response_queue=DirectName("nonsense"))
+    data = encode(msgspec.structs.replace(packet, user=user))
+    shown = message_object(ReceivedMessage(Entry(1, 0, 0, 0, data), DEFAULT_FORMATTER))
+    assert "nonsense" in shown["problem"]
+    assert base64.b64decode(shown["packet"]) == data

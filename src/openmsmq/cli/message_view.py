@@ -14,6 +14,7 @@ from openmsmq.model.message import (
     is_negative,
     message_class_name,
 )
+from openmsmq.model.names import IllegalName
 from openmsmq.wire.bodies import body_text
 from openmsmq.wire.errors import DecodeError
 
@@ -72,8 +73,8 @@ def message_object(message: ReceivedMessage) -> JsonObject:
     }
     try:
         return {"message_id": str(message.id), **place, **_content(message)}
-    except DecodeError as error:
-        # It cannot have been sent like this; what is left of it must still come out.
+    except (DecodeError, IllegalName) as error:
+        # Whoever sent it like this made a mistake; what is left of it must still come out.
         return {**place, "problem": str(error), "packet": _base64(message.packet_bytes)}
 
 
