@@ -8,12 +8,14 @@ FUZZ_SECONDS ?= 600
 KILLS ?= 200
 POWER_CUTS ?= 50
 KILLS_TRANSFER ?= 100
+DRIVER_KILLS ?= 20
+MANAGER_KILLS ?= 5
 EXAMPLES ?= 10000
 SEEDS ?= 2000
 FIRST_SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tour test check lint types contracts format conformance compiled wheel test-compiled bench bench-peers fuzz crash model mutants sim coverage setup java clean
+.PHONY: help demo tour spark-crash test check lint types contracts format conformance compiled wheel test-compiled bench bench-peers fuzz crash model mutants sim coverage setup java clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +74,10 @@ crash: .venv/.installed ## Kill a queue manager under load KILLS (200) times, cu
 	OPENMSMQ_KILLS=$(KILLS) OPENMSMQ_POWER_CUTS=$(POWER_CUTS) \
 		OPENMSMQ_TRANSFER_KILLS=$(KILLS_TRANSFER) \
 		$(BIN)/python -m pytest tests/crash tests/runtime/test_store_crash.py $(ARGS)
+
+spark-crash: setup ## Kill Spark's driver DRIVER_KILLS (20) times and the queue manager MANAGER_KILLS (5) times
+	OPENMSMQ_DRIVER_KILLS=$(DRIVER_KILLS) OPENMSMQ_MANAGER_KILLS=$(MANAGER_KILLS) \
+		$(BIN)/python -m pytest tests/spark/test_exactly_once.py -s -o timeout=0 $(ARGS)
 
 model: .venv/.installed ## Compare the queue manager with a simple model, EXAMPLES (10000) times
 	OPENMSMQ_MODEL_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/property -n $(WORKERS) \

@@ -81,6 +81,9 @@ class Letter:
         if form == "private":
             return f"PRIVATE={IDENTITIES[self.to]}\\{NUMBERS[self.queue]}"
         host = ADDRESSES[self.to] if form == "tcp" else self.to.lower()
+        if form == "os" and self.to != "ALPHA" and self.rng.random() < 0.5:
+            # Two computers share a name.
+            host = "cluster"
         kind = "TCP" if form == "tcp" else "OS"
         return f"DIRECT={kind}:{host}\\{self.queue.replace('private', 'PRIVATE')}"
 
@@ -189,10 +192,15 @@ def _left_behind(rng: random.Random, letter: Letter) -> list[Row]:
     if arrival == "gone":
         return rows
     if arrival != "there":
-        reason, where = {
-            "refused": (MessageClass.NACK_QUEUE_EXCEEDS_QUOTA, to),
-            "late": (MessageClass.NACK_REACH_QUEUE_TIMEOUT, source),
-        }[arrival]
+        reason, where = rng.choice(
+            {
+                "refused": [(MessageClass.NACK_QUEUE_EXCEEDS_QUOTA, to)],
+                "late": [
+                    (MessageClass.NACK_REACH_QUEUE_TIMEOUT, source),
+                    (MessageClass.NACK_RECEIVE_TIMEOUT_AT_SENDER, source),
+                ],
+            }[arrival]
+        )
         rows.append(letter.acknowledgment(reason, where, reached_s))
         rows.append(_dead(letter, where, reason, reached_s))
         if arrival == "refused" or rng.random() < 0.5:

@@ -23,12 +23,14 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid
 from openmsmq.protocol.session_windows import ReceiveWindow, SendWindow
 from openmsmq.spark.errors import SparkSideError
-from openmsmq.spark.pipelines import capture_kinds
+from openmsmq.spark.pipelines import capture_conversations, capture_kinds
 from openmsmq.spark.pipelines.capture_acks import WAITING_MAX_COUNT, Ledger
 from openmsmq.spark.pipelines.capture_conversations import read_conversations
 from openmsmq.spark.pipelines.capture_files import (
+    BATCH_BYTES_MAX,
     SEEN_ORDER,
     Ports,
+    Seen,
     open_and_read,
     read_file,
     seen_batches,
@@ -222,6 +224,28 @@ def test_a_file_that_is_no_capture_does_not_hide_the_others(tmp_path):
     assert seen.problem == "the file cannot be read: is a directory"
     (seen,) = open_and_read("\udcff.pcap", str(tmp_path / "absent.pcap"), Ports())
     assert seen.file == "\\udcff.pcap"
+
+
+def test_a_disk_that_fails_ends_the_file_and_not_the_job():
+    source = io.BytesIO(TROUBLE.file)
+
+    def read(size: int) -> bytes:
+        if source.tell() > 5_000:
+            raise OSError(5, "Input/output error")
+        return source.read(size)
+
+    seen = list(read_file("x", read, Ports()))
+    assert len(seen) > 10
+    assert (seen[-1].trouble, seen[-1].problem) == (
+        AnomalyKind.UNREADABLE_FILE,
+        "the file cannot be read: input/output error",
+    )
+
+
+def test_batches_of_large_segments_are_small():
+    size = BATCH_BYTES_MAX // 2 + 1
+    seen = Seen(b"", "", 0, 0, 0, 6, b"", 0, b"", 0, payload=bytes(size))
+    assert [batch.num_rows for batch in seen_batches([seen] * 5)] == [2, 2, 1]
 
 
 def test_a_file_that_ends_early_and_one_that_is_damaged_are_told_apart():
@@ -498,6 +522,37 @@ def test_a_capture_that_begins_inside_a_packet_is_nothing_to_worry_about():
     )
     assert len(of_kind(rows, PacketRow)) == 2
     assert {severity(AnomalyKind(kind)) for kind in kinds_of(rows)} == {Severity.INFO}
+
+
+def test_who_is_the_client_is_known_from_the_middle_by_the_port_of_queue_managers():
+    ack = packets.encode(ACK_1)
+    file = frames_at(
+        (0, tcp_packet(SERVER, CLIENT, 900, ACK, ack)),
+        (1, tcp_packet(CLIENT, SERVER, 0, SYN)),
+        (2, tcp_packet(SERVER, CLIENT, 0, SYN | ACK)),
+    )
+    told = [
+        (row.client_port, row.handshake, row.ending) for row in of_kind(rows_of(file), SessionRow)
+    ]
+    assert told == [(50_000, "not captured", "replaced"), (50_000, "none", "open")]
+
+
+@pytest.mark.parametrize(("held_bytes_max", "missing"), [(100, 1), (10_000, 0)])
+def test_a_hole_holds_back_no_more_than_the_limit(monkeypatch, held_bytes_max, missing):
+    monkeypatch.setattr(capture_conversations, "HELD_BYTES_MAX", held_bytes_max)
+    ack = packets.encode(ACK_1)
+    size = len(ack)
+    late = [(5, tcp_packet(CLIENT, SERVER, 8, ACK, ack))]
+    file = frames_at(
+        (0, tcp_packet(CLIENT, SERVER, 7, SYN)),
+        (0, tcp_packet(SERVER, CLIENT, 70, SYN | ACK)),
+        (1, tcp_packet(CLIENT, SERVER, 8 + size, ACK, ack)),
+        (2, tcp_packet(SERVER, CLIENT, 71, ACK, ack * 4)),
+        *late,
+    )
+    rows = rows_of(file)
+    assert len(of_kind(rows, PacketRow)) == 6 - missing
+    assert kinds_of(rows)[AnomalyKind.MISSING_BYTES] == missing
 
 
 # Acknowledgments.

@@ -22,7 +22,6 @@ from openmsmq.spark.errors import BadOption
 from openmsmq.spark.pipelines.declarative_project import (
     CATALOG,
     DEFINITIONS,
-    RUN,
     SPEC,
     project_files,
 )
@@ -137,7 +136,9 @@ def test_each_source_flows_into_the_messages_from_which_the_views_are_made():
     found = defined({"alpha": {"queue": "a"}, "beta": {"qm": "127.0.0.3", "queue": "b"}})
     assert found.outputs == {
         "messages": "StreamingTable",
+        "messages_of_this_run": "TemporaryView",
         "delivery": "MaterializedView",
+        "delivery_of_this_run": "TemporaryView",
         "by_queue": "MaterializedView",
         "by_hour": "MaterializedView",
         "by_link": "MaterializedView",
@@ -145,7 +146,10 @@ def test_each_source_flows_into_the_messages_from_which_the_views_are_made():
     assert found.flows == [
         ("alpha", "messages"),
         ("beta", "messages"),
-        *((name, name) for name in ("delivery", "by_queue", "by_hour", "by_link")),
+        ("messages_of_this_run", "messages_of_this_run"),
+        ("delivery", "delivery"),
+        ("delivery_of_this_run", "delivery_of_this_run"),
+        *((name, name) for name in ("by_queue", "by_hour", "by_link")),
     ]
 
 
@@ -165,38 +169,31 @@ def test_a_source_that_cannot_be_read_is_refused_before_a_run(sources, problem):
         defined(sources)
 
 
-# A run.
+# Runs.
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(300)
-def test_a_run_keeps_messages_and_what_became_of_them(tmp_path):
+def test_each_run_adds_what_is_new_and_tells_what_became_of_it(tmp_path):
     for module in ("grpc", "yaml"):
         pytest.importorskip(module, reason="pip install 'pyspark[pipelines]'")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java 17: scripts/ensure-java installs it on Debian")
     (alpha,) = neighbours(tmp_path, "ALPHA")
     project = tmp_path / "flow"
+    options = {"qm": alpha.qm, "queue": r"private$\orders", "mode": "browse"}
+    for name, text in project_files("flow", str(project), "alpha", options).items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text, encoding="utf-8")
     with running(alpha):
-        with alpha.connect() as manager:
-            orders = manager.create_queue(r"private$\orders")
-            for number in range(3):
-                orders.send(f"order {number}", label="order")
-        options = {"qm": alpha.qm, "queue": r"private$\orders", "mode": "browse"}
-        for name, text in project_files("flow", str(project), "alpha", options).items():
-            (project / name).parent.mkdir(parents=True, exist_ok=True)
-            (project / name).write_text(text, encoding="utf-8")
-        spec = (project / SPEC).read_text(encoding="utf-8")
-        quick = 'configuration:\n  spark.sql.shuffle.partitions: "1"\n'
-        (project / SPEC).write_text(spec.replace("configuration:\n", quick), encoding="utf-8")
-        run = subprocess.run(
-            [Path(sys.executable).parent / RUN[0], *RUN[1:]],
-            cwd=project,
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.spark.declarative_runs", project, alpha.qm],
+            cwd=ROOT,
             env={
                 **os.environ,
                 "PYSPARK_PYTHON": sys.executable,
-                "PYTHONPATH": str(SOURCE),
+                "PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}",
                 "SPARK_LOCAL_IP": "127.0.0.1",
             },
             capture_output=True,
@@ -204,19 +201,13 @@ def test_a_run_keeps_messages_and_what_became_of_them(tmp_path):
             check=False,
             timeout=280,
         )
-    assert "Run is COMPLETED" in run.stderr + run.stdout, (run.stderr + run.stdout)[-4_000:]
-    assert sorted(row["text"] for row in rows_of(project, "messages")) == [
-        f"order {number}" for number in range(3)
+    assert done.returncode == 0, (done.stderr + done.stdout)[-6_000:]
+    counts = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert counts == [
+        {"messages": ["order 0", "order 1"], "outcomes": ["waiting"] * 2, "by_queue": [2]},
+        {
+            "messages": ["order 0", "order 1", "order 2"],
+            "outcomes": ["waiting"] * 3,
+            "by_queue": [3],
+        },
     ]
-    assert [row["outcome"] for row in rows_of(project, "delivery")] == ["waiting"] * 3
-    (summed,) = rows_of(project, "by_queue")
-    assert (summed["destination_queue"], summed["message_count"]) == (r"private$\orders", 3)
-    assert len(rows_of(project, "by_hour")) >= 1
-
-
-def rows_of(project: Path, table: str) -> list[dict[str, Any]]:
-    from pyarrow import dataset
-
-    files = list((project / "tables" / table).glob("*.parquet"))
-    found: list[dict[str, Any]] = dataset.dataset(files).to_table().to_pylist()
-    return found

@@ -92,6 +92,7 @@ def drawn(spark: SparkSession) -> Iterator[tuple[DataFrame, dict[str, Row]]]:
     frame.unpersist()
 
 
+@pytest.mark.timeout(300)
 def test_every_message_has_the_outcome_that_a_look_at_all_rows_gives(
     drawn: tuple[DataFrame, dict[str, Row]],
 ) -> None:
@@ -201,40 +202,51 @@ def test_sums_by_link_are_those_of_the_paths(drawn: tuple[DataFrame, dict[str, R
 
 
 def test_names_limits_and_whether_messages_were_taken_can_be_told(spark: SparkSession) -> None:
-    source, there = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "ab")
-    values: Row = {
-        "source_qm": source,
-        "sent_s": START_S,
-        "destination": rf"PRIVATE={there}\1f",
-    }
-    ids = [rf"{{{source}}}\{number}" for number in range(1, 5)]
+    source, there, far, stranger = (f"{digit * 8}-0000-4000-8000-{'0' * 12}" for digit in "abcd")
+    to_there = {"source_qm": source, "destination": rf"PRIVATE={there}\1f"}
+    # Nothing in the rows shows who this is.
+    to_far = {"source_qm": source, "destination": rf"PRIVATE={far}\1f"}
+    to_delta = {"source_qm": source, "destination": r"DIRECT=OS:delta\orders"}
+    ids = [rf"{{{source}}}\{number}" for number in range(7)]
+    journal = "ALPHA", "system$;journal"
     rows = [
-        row("BETA", r"private$\orders", START_S + 5, message_id=ids[0], **values),
-        row("ALPHA", "system$;journal", START_S + 1, message_id=ids[1], **values),
-        row("ALPHA", "system$;journal", START_S, message_id=ids[2], acknowledge=5, **values),
-        row("ALPHA", "system$;journal", START_S + 100, message_id=ids[3], **values),
+        row("BETA", r"private$\orders", START_S + 5, message_id=ids[0], sent_s=START_S, **to_there),
+        row(*journal, START_S + 1, message_id=ids[1], sent_s=START_S, **to_there),
+        row(*journal, START_S, message_id=ids[2], acknowledge=5, sent_s=START_S, **to_there),
+        # Sixty seconds before the last row came, and a second more.
+        row(*journal, START_S + 40, message_id=ids[3], sent_s=START_S + 40, **to_far),
+        row(*journal, START_S + 39, message_id=ids[4], sent_s=START_S + 39, **to_far),
+        row(*journal, START_S + 100, message_id=ids[5], sent_s=START_S + 100, **to_far),
+        # It is found with DELTA, so the report of a stranger who had it last is that of DELTA.
+        row("DELTA", "orders", START_S + 9, message_id=ids[6], sent_s=START_S, **to_delta),
+        row(
+            *("ALPHA", "traces", START_S + 9),
+            message_id=rf"{{{stranger}}}\1",
+            source_qm=stranger,
+            message_class=1,
+            label=f"{source[:4].upper()}:00000006:00 received by {stranger} at some time",
+            sent_s=START_S + 7,
+        ),
     ]
-    rows[3]["sent_time"] = rows[3]["arrived_time"]
-    # Nobody shows the identity of GAMMA, to which this one goes.
-    elsewhere = "cccccccc-0000-4000-8000-000000000000"
-    rows[3]["destination"] = rf"PRIVATE={elsewhere}\1f"
     found = told(
         delivery(
             spark.createDataFrame(table(rows)),
             taken=True,
             lost_after_s=60,
-            names={elsewhere.upper(): "GAMMA"},
+            names={far.upper(): "GAMMA"},
         )
     )
-    outcomes = [found[identifier]["outcome"] for identifier in ids]
-    assert outcomes == ["received", "unknown", "lost", "in_transit"]
-    assert found[ids[3]]["destination_queue_manager"] == "GAMMA"
+    outcomes = [found[identifier]["outcome"] for identifier in ids[:6]]
+    on_its_way = ["in_transit", "unknown", "in_transit"]
+    assert outcomes == ["received", "unknown", "lost", *on_its_way]
+    assert found[ids[5]]["destination_queue_manager"] == "GAMMA"
     assert found[ids[1]]["destination_queue"] == r"private$\orders"
     assert found[ids[0]]["path"][0][0] == "ALPHA"
+    assert found[ids[6]]["path"][1:] == [("DELTA", datetime.fromtimestamp(START_S + 7, UTC))]
 
 
 def test_a_table_that_is_none_of_messages_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(QueueProblem, match="has no column queue_manager, queue, arrived_time"):
+    with pytest.raises(QueueProblem, match="has no column queue_manager, queue, arrived_time and 15 more"):
         delivery(spark.createDataFrame([], "message_id string"))
 
 
@@ -295,6 +307,7 @@ def _browse(computer: Computer, queue: str) -> list[api.Entry]:
     return reply.entries if isinstance(reply, api.Entries) else []
 
 
+@pytest.mark.timeout(300)
 def test_what_queue_managers_write_is_understood(spark: SparkSession) -> None:
     made = Enterprise()
     alpha, beta, gamma, network = made.alpha, made.beta, made.gamma, made.network

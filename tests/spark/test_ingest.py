@@ -324,6 +324,7 @@ class Command:
         return out
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_command_that_is_killed_goes_on_where_it_was_and_ends_with_ctrl_c(
     spark, alpha, manager, tmp_path
@@ -334,10 +335,10 @@ def test_a_command_that_is_killed_goes_on_where_it_was_and_ends_with_ctrl_c(
     options = ["--queue", queue.name, "--output", output, "--follow", "--every", "0", "--json"]
     with Command(alpha, *options, "--max-messages", "5") as first:
         first.wait_for_batches(5)
+    written_count = spark.read.schema("text string").parquet(output).count()
     with Command(alpha, *options) as second:
         queue.send_many([f"order {number}" for number in range(60, 70)], recoverable=True)
-        written = spark.read.schema("text string").parquet(output)
-        second.wait_for_batches(70 - written.count())
+        second.wait_for_batches(70 - written_count)
         summary = json.loads(second.interrupt())
     texts = [row["text"] for row in spark.read.parquet(output).collect()]
     assert sorted(texts) == sorted(f"order {number}" for number in range(70))

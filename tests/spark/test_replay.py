@@ -389,6 +389,33 @@ def test_letters_that_cannot_be_sent_stay_and_do_not_hold_up_the_others(alpha, m
     assert notebook.of(SENT) == {one.key, four.key}
 
 
+def test_a_letter_that_is_refused_at_first_and_sent_by_a_repeated_run_is_noted_as_sent(
+    alpha, manager
+):
+    small = manager.create_queue(f"private$\\q{next(NUMBERS)}", transactional=True, quota_kb=1)
+    make_letters(small, "1", "2")
+    one, two = letters_in(manager.queue(TRANSACTIONAL), small.properties().format_name)
+    two = msgspec.structs.replace(two, changes={"text": "x" * 2000})
+    notebook = Notebook(Method.TOGETHER, [one, two])
+
+    def run(step: int) -> None:
+        notebook.scissors = Scissors(step, after=False)
+        with alpha.connect() as connection, contextlib.suppress(Cut):
+            sender = CutSender(connection, "replay refused at first", notebook.scissors)
+            pipeline.send_batch(sender, notebook, "r", notebook.batch)
+
+    # Staged and noted, but not committed; then committed, but not noted.
+    run(2)
+    assert notebook.of(SKIPPED) == {two.key}
+    small.change(quota_kb=1000)
+    run(2)
+    assert bodies(small) == ["1", "x" * 2000]
+    assert notebook.of(SENT) == set()
+    run(-1)
+    assert notebook.of(SENT) == {one.key, two.key}
+    assert len(bodies(small)) == 2
+
+
 def test_two_runs_do_not_work_on_the_same_letters_at_a_time(alpha, manager):
     origin, target = (make_queue(manager, transactional=False) for _ in range(2))
     make_letters(origin, "1", "2")
@@ -456,7 +483,7 @@ def test_a_plan_is_shown_first_and_then_sent_once_with_all_that_was_done_noted(
     assert {message.label for message in ledger.browse()} == {"booking", "to the ledger"}
     results = audit.results("r1").collect()
     assert [row["action"] for row in results] == [SENT] * 5
-    assert {(row["who"], row["time"].replace(tzinfo=UTC)) for row in results} == {("me", clock())}
+    assert {(row["who"], row["time"].astimezone(UTC)) for row in results} == {("me", clock())}
     table = spark.read.parquet(str(tmp_path / "audit")).select("run", "action").collect()
     assert {row["run"] for row in table} == {"r1"}
     counts = Counter(row["action"] for row in table)

@@ -39,6 +39,7 @@ from openmsmq.spark.pipelines.report_data import (
     step_for,
     time_range,
 )
+from openmsmq.spark.pipelines.report_figures import link_figure
 from openmsmq.spark.pipelines.report_map import (
     ARROWS_MAX_COUNT,
     NODES_MAX_COUNT,
@@ -160,7 +161,11 @@ def test_a_page_shows_whatever_messages_say_and_does_nothing(name: str) -> None:
     assert "The 1 busiest queues of 7." in shown
 
 
-@given(st.text(max_size=200))
+pieces = st.sampled_from(["<script>", "</td>", "<img src=x onerror=y>", "&lt;", '"', "'", "\0"])
+texts = st.lists(pieces | st.text(max_size=9), max_size=9).map("".join)
+
+
+@given(texts)
 def test_tables_are_harmless_with_any_text(text: str) -> None:
     shown = example_table("Slowest", [example(label=text, queue=text, path=(text,), reason=text)])
     assert_harmless(shown + queue_table(ReportData(queues=(group(text),))))
@@ -178,6 +183,12 @@ def test_identifiers_in_a_page_are_there_once() -> None:
 
 
 # What is drawn.
+
+
+def test_names_are_drawn_as_they_are() -> None:
+    name = r"ALPHA$\a$ <b>"
+    drawn = link_figure([LinkLoad(name, "BETA", 9, 7, 2, (1.0, 4.0, 9.0))])
+    assert name in Looker(drawn).texts
 
 
 @given(st.integers(0, 2**32))
@@ -275,6 +286,7 @@ def ingested(folder: Path, rows: list[Row]) -> str:
     return str(folder / "messages")
 
 
+@pytest.mark.timeout(300)
 def test_commands_turn_an_ingested_table_into_a_page(
     run: Callable[..., Result], tmp_path: Path
 ) -> None:

@@ -186,6 +186,35 @@ def test_a_stream_from_the_latest_message_on_reads_later_ones_only(qm: mq.QueueM
     assert queue.peek(0).label == "before"
 
 
+def test_where_a_stream_began_does_not_change_when_spark_asks_again(qm: mq.QueueManager) -> None:
+    queue = qm.create_queue(r"private$\a")
+    stream = Stream(qm, r"private$\a", startingOffsets="latest")
+    send(queue, "1")
+    end = stream.plan()
+    send(queue, "2")
+    # It asks for the beginning whenever it plans the first batch, also after a restart.
+    stream.reader = stream.again()
+    stream.offset = stream.reader.initialOffset()
+    assert stream.read(end) == ["1"]
+    stream.offset = end
+    assert stream.next() == ["2"]
+    assert queue.count() == 0
+
+
+def test_what_a_driver_reserved_that_died_before_it_noted_anything_is_not_passed_over(
+    qm: mq.QueueManager,
+) -> None:
+    queue = qm.create_queue(r"private$\a")
+    send(queue, "before")
+    stream = Stream(qm, r"private$\a", startingOffsets="latest")
+    send(queue, "1")
+    stream.plan()
+    send(queue, "2")
+    again = Stream(qm, r"private$\a", startingOffsets="latest")
+    assert again.next() == ["1", "2"]
+    assert queue.receive(0).label == "before"
+
+
 def test_a_stream_from_a_time_on_leaves_earlier_messages_out(qm: mq.QueueManager) -> None:
     queue = qm.create_queue(r"private$\a")
     send(queue, "first")

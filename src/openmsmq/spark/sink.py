@@ -8,6 +8,7 @@ again after a restart is recognised.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -166,8 +167,10 @@ class BatchWriter(DataSourceArrowWriter):
         """Make everything visible."""
         self._staging.commit(messages)
         if not self._staging.options.query:
-            # Nobody else knows the name, so nobody can write it again.
-            self._staging.forget(self._query)
+            # Nobody else knows the name, so nobody can write it again. The messages are sent,
+            # whatever becomes of this: an error would make the application send them again.
+            with contextlib.suppress(QueueProblem):
+                self._staging.forget(self._query)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002
         """Give everything up, also what tasks have prepared that failed later."""

@@ -24,16 +24,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
+from openmsmq.spark import reading as source_reading
 from openmsmq.spark.errors import sentence_in
 from openmsmq.spark.messages_from_rows import chosen_columns
 from openmsmq.spark.options import read_sink_options
 from openmsmq.spark.session import make_session
 from openmsmq.spark.sink import Parts, StreamWriter
 from openmsmq.spark.source import MsmqDataSource
+from openmsmq.spark.stream_reader import StreamReader
 
 PLAIN, TRANSACTED, OUT = r"private$\in", r"private$\tx-in", r"private$\out"
 PLAIN_COLUMNS = "arrival_number,label,body,priority,application_tag"
-TABLE, TABLE_CHECKPOINT, QUEUE_CHECKPOINT, STUMBLES = "table", "to-table", "to-queue", "stumbles"
+TABLE, TABLE_CHECKPOINT, QUEUE_CHECKPOINT = "table", "to-table", "to-queue"
+STUMBLES, SLEPT = "stumbles", "slept"
 
 _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
 
@@ -50,6 +53,8 @@ class Job(msgspec.Struct, frozen=True):
     """Of so many partitions, one fails at its first attempt; 0 for none."""
     slow_s: float = 0.0
     """How long such a partition of the sink is idle before it fails, so that Spark speculates."""
+    range_span: int = 100
+    """Arrival numbers that are worth a task of their own."""
     sources: tuple[str, ...] = (TRANSACTED,)
     settings: dict[str, str] = {}
 
@@ -67,9 +72,14 @@ def is_unlucky(job: Job, where: str) -> bool:
     seed = f"{where} {batch} {context.partitionId()}"
     if hashlib.sha256(seed.encode()).digest()[0] % job.fail_one_in:
         return False
-    with open(job.at(STUMBLES), "ab", buffering=0) as notes:
-        notes.write(f"{seed}\n".encode())
+    note(job, STUMBLES, seed)
     return True
+
+
+def note(job: Job, file: str, text: str) -> None:
+    """Add a line to a file, with the folder of the executor that this runs for."""
+    with open(job.at(file), "ab", buffering=0) as notes:
+        notes.write(f"{text}\t{Path.cwd()}\n".encode())
 
 
 def stumbling(job: Job, frame: DataFrame, where: str) -> DataFrame:
@@ -95,17 +105,22 @@ class StumblingWriter(StreamWriter):
         if is_unlucky(self.job, "sink"):
             # This is long enough for a second attempt elsewhere to overtake it.
             time.sleep(self.job.slow_s)
+            note(self.job, SLEPT, "sink")
             raise RuntimeError("failed on purpose, after preparing")
         return parts
 
 
 def stumbling_source(job: Job) -> type[MsmqDataSource]:
-    """Make the data source `stumbling_msmq`."""
+    """Make the data source `stumbling_msmq`; it also splits short batches among tasks."""
 
     class StumblingSource(MsmqDataSource):
         @classmethod
         def name(cls) -> str:
             return "stumbling_msmq"
+
+        def streamReader(self, schema: StructType) -> StreamReader:
+            source_reading.RANGE_MIN_SPAN = job.range_span  # type: ignore[misc]
+            return super().streamReader(schema)
 
         def streamWriter(self, schema: StructType, overwrite: bool) -> StumblingWriter:
             assert not overwrite
@@ -120,7 +135,7 @@ def stumbling_source(job: Job) -> type[MsmqDataSource]:
 def reading(session: SparkSession, job: Job, queue: str, columns: str) -> DataFrame:
     """Read a queue as a stream of small batches."""
     return (
-        session.readStream.format("msmq")
+        session.readStream.format("stumbling_msmq")
         .option("qm", job.qm)
         .option("queue", queue)
         .option("columns", columns)

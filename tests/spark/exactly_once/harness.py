@@ -315,6 +315,11 @@ class Scene:
                     row["arrival_number"],
                 )
 
+    def notes(self, file: str) -> list[str]:
+        """Give what tasks have noted in a file."""
+        path = Path(self.job.at(file))
+        return path.read_text().splitlines() if path.exists() else []
+
     def check(self, spark_rows: int) -> dict[str, object]:
         """Compare everything; gives the figures."""
         table = list(self.table_rows())
@@ -328,7 +333,6 @@ class Scene:
     def _figures(self, table: list[Arrived], queue: list[Arrived]) -> dict[str, object]:
         plain, transacted = self.senders.plain, self.senders.transacted
         late = [each for each in transacted.bundles if each.late and each.outcome is Outcome.SENT]
-        stumbles = Path(self.job.at(STUMBLES))
         return {
             "rows in the table": len(table),
             "messages in the queue": len(queue),
@@ -342,9 +346,7 @@ class Scene:
             "in transactions that committed late": sum(len(each.messages) for each in late),
             "batches to the table": self.to_table.last("commits") + 1,
             "batches to the queue": self.to_queue.last("commits") + 1,
-            "tasks failed on purpose": (
-                len(stumbles.read_text().splitlines()) if stumbles.exists() else 0
-            ),
+            "tasks failed on purpose": len(self.notes(STUMBLES)),
             **dict(sorted(self.met.items())),
         }
 

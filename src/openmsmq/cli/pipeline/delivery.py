@@ -189,7 +189,7 @@ def _facts(total: Row) -> list[tuple[str, str]]:
 
 
 def _times(row: Row, what: str) -> str:
-    return ", ".join(f"p{p} {row[f'latency_{what}_p{p}_s']:g} s" for p in _PERCENTILES)
+    return ", ".join(f"p{p} {row[f'latency_{what}_p{p}_s']:.4g} s" for p in _PERCENTILES)
 
 
 _COLUMNS: Final = (
@@ -212,5 +212,5 @@ def _row(row: Row) -> list[str]:
         f"{row['message_count']:,}",
         f"{row['delivered_count']:,}",
         f"{row['loss']:.1%}",
-        *("" if value is None else f"{value:g} s" for value in seconds),
+        *("" if value is None else f"{value:.4g} s" for value in seconds),
     ]

@@ -172,7 +172,7 @@ def replay(
         elif send:
             _send(table, options, name, plan, json=json)
         else:
-            _show_plan(audit, name, plan, json=json)
+            _show_plan(name, plan, json=json)
 
 
 def _check(options: dict[str, str], wishes: Wishes, run: str) -> None:
@@ -242,7 +242,7 @@ def _send(
 
     total = plan.where(f"action = '{_PLANNED}'").count()
     # It is needed to go on with the run, whatever happens from here on.
-    typer.echo(f"run {run}: {count_text(total)} to send", err=True)
+    typer.echo(f"run {run}: {count_text(total)} planned", err=True)
     with progress("sending", total) as bar:
         replay_run(audit, options, run, done=bar.advance)
     results = audit.results(run).collect()
@@ -256,14 +256,14 @@ def _send(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _show_plan(audit: str, run: str, plan: DataFrame, *, json: bool) -> None:
+def _show_plan(run: str, plan: DataFrame, *, json: bool) -> None:
     columns = [name for name in plan.columns if name not in ("changes", "token", "address")]
     rows = plan.select(*columns).orderBy("queue_manager", "queue", "arrival_number")
     _print(rows.toLocalIterator(), json=json)
     total = plan.where(f"action = '{_PLANNED}'").count()
     typer.echo(
-        f"run {run}: {count_text(total)} would be sent. Send with: openmsmq pipeline replay "
-        f"--audit {audit} --run {run} --send",
+        f"run {run}: {count_text(total)} would be sent; to send, repeat the command with "
+        f"--run {run} --send",
         err=True,
     )
 
@@ -293,7 +293,8 @@ def _cells(rows: Iterable[Row]) -> Iterator[list[str]]:
 
 
 def _plain(value: Any) -> Any:
-    return f"{value:%Y-%m-%dT%H:%M:%SZ}" if isinstance(value, datetime) else value
+    # Spark hands times over in the zone of this computer, without saying so.
+    return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if isinstance(value, datetime) else value
 
 
 def _age(age_s: int | None) -> str:

@@ -64,15 +64,18 @@ def define(
     for name, options in sources.items():
         pipelines.append_flow(target=MESSAGES, name=name)(_reading({"reader": READER, **options}))
 
+    messages = _define_view(MESSAGES)
+
     def delivered() -> DataFrame:
         # The columns are told, because a definition must not ask Spark for them.
         return delivery(
-            _table(MESSAGES), names=names, lost_after_s=lost_after_s, columns=(*NAMES, TAKEN)
+            _table(messages), names=names, lost_after_s=lost_after_s, columns=(*NAMES, TAKEN)
         )
 
     pipelines.materialized_view(name=DELIVERY, comment="What became of each message.")(delivered)
+    deliveries = _define_view(DELIVERY)
     for name, (sum_up, comment) in _SUMS.items():
-        pipelines.materialized_view(name=name, comment=comment)(_summing(sum_up))
+        pipelines.materialized_view(name=name, comment=comment)(_summing(sum_up, deliveries))
 
 
 def _check(name: str, options: Mapping[str, str]) -> None:
@@ -95,9 +98,20 @@ def _reading(options: Mapping[str, str]) -> Callable[[], DataFrame]:
     return messages
 
 
-def _summing(sum_up: Callable[[DataFrame], DataFrame]) -> Callable[[], DataFrame]:
+def _define_view(table: str) -> str:
+    """Define a view of a table, and give its name, for definitions that are made from the table.
+
+    From the second run on, the table itself is in the catalog: a plan that adds columns to it is
+    bound to what is there, and does not wait for what the run adds. The view is not in the catalog.
+    """
+    name = f"{table}_of_this_run"
+    pipelines.temporary_view(name=name)(lambda: _table(table))
+    return name
+
+
+def _summing(sum_up: Callable[[DataFrame], DataFrame], table: str) -> Callable[[], DataFrame]:
     def summed() -> DataFrame:
-        return sum_up(_table(DELIVERY))
+        return sum_up(_table(table))
 
     return summed
 

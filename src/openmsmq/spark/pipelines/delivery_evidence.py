@@ -23,6 +23,9 @@ TAKEN: Final = "taken"
 NEGATIVE: Final = 0x8000
 RECEIVE_STAGE: Final = 0x4000
 
+_SHOWN_COUNT: Final = 3
+"""Missing columns that an error names."""
+
 NEEDED: Final = (
     "queue_manager",
     "queue",
@@ -122,8 +125,9 @@ def require_columns(columns: Sequence[str]) -> None:
     """Refuse a table that is none of messages."""
     missing = [name for name in NEEDED if name not in columns]
     if missing:
+        more = f" and {len(missing) - _SHOWN_COUNT} more" if len(missing) > _SHOWN_COUNT else ""
         raise QueueProblem(
-            f"the input has no column {', '.join(missing)}: give tables of messages, as openmsmq "
+            f"the input has no column {', '.join(missing[:_SHOWN_COUNT])}{more}: give tables of messages, as openmsmq "
             "pipeline ingest writes them and the data source msmq reads them"
         )
 

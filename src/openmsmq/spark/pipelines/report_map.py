@@ -115,7 +115,7 @@ def draw_links(axes: Axes, links: Sequence[LinkLoad], colours: Mapping[str, str]
             plain(name, NAME_MAX_CHARACTERS),
             (x, y),
             # Outwards from the circle, where no arrow is.
-            xytext=(13 * x, 13 * y),
+            xytext=(13 * x, (18 if abs(x) < 0.15 else 13) * y),
             textcoords="offset points",
             horizontalalignment="center" if abs(x) < 0.15 else "left" if x > 0 else "right",
             verticalalignment="center",

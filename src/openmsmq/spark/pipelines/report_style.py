@@ -51,8 +51,8 @@ p { margin: .3rem 0 .8rem; }
 .cards .accent { border-top-color: var(--accent); }
 dt { font-size: .82rem; }
 dd {
-  margin: 0; font-size: 1.4rem; font-weight: 650; font-variant-numeric: tabular-nums;
-  line-height: 1.25;
+  margin: 0; font-size: 1.3rem; font-weight: 650; font-variant-numeric: tabular-nums;
+  line-height: 1.3; white-space: nowrap;
 }
 dd small { display: block; font-size: .82rem; font-weight: 400; color: var(--muted); }
 .figures {

@@ -18,6 +18,9 @@ from openmsmq.spark.pipelines.report_text import (
     time_text,
 )
 
+REASONS_MAX_COUNT: Final = 2
+"""Reasons that are named beside a queue."""
+
 _ARROW: Final = " → "
 
 
@@ -81,8 +84,9 @@ def _group(group: Group) -> list[str]:
 
 def _reasons(group: Group) -> str:
     most_first = sorted(group.reasons.items(), key=lambda item: (-item[1], item[0]))
-    text = ", ".join(f"{count_text(count)} {reason_text(name)}" for name, count in most_first)
-    return f'<td class="name">{text_of(text, 300)}</td>'
+    shown = [f"{count_text(count)} {reason_text(name)}" for name, count in most_first]
+    text = ", ".join(shown[:REASONS_MAX_COUNT]) + (", …" if shown[REASONS_MAX_COUNT:] else "")
+    return f'<td class="name">{text_of(text)}</td>'
 
 
 def link_table(data: ReportData) -> str:

@@ -1,0 +1,66 @@
+"""Run a project of Spark Declarative Pipelines twice, and say what its tables have after each run.
+
+    python -m tests.spark.declarative_runs PROJECT QUEUE_MANAGER
+
+As `spark-pipelines` does it, but in one process, which starts Spark once. Before each run messages
+are sent.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from pyspark.pipelines.cli import load_pipeline_spec, register_definitions
+from pyspark.pipelines.spark_connect_graph_element_registry import (
+    SparkConnectGraphElementRegistry,
+)
+from pyspark.pipelines.spark_connect_pipeline import (
+    create_dataflow_graph,
+    handle_pipeline_events,
+    start_run,
+)
+from pyspark.sql import SparkSession
+
+import openmsmq
+from openmsmq.spark.pipelines.declarative_project import CATALOG, SPEC
+
+
+def start_spark(project: Path) -> SparkSession:
+    builder = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "1")
+    for line in (project / CATALOG).read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            builder = builder.config(*line.split(" ", 1))
+    return builder.getOrCreate()
+
+
+def run(spark: SparkSession, file: Path) -> None:
+    spec = load_pipeline_spec(file)
+    graph = create_dataflow_graph(spark, spec.catalog, spec.database, spec.configuration)
+    registry = SparkConnectGraphElementRegistry(spark, graph)
+    register_definitions(file, registry, spec, spark, graph)
+    events = start_run(spark, graph, [], False, [], False, spec.storage)
+    handle_pipeline_events(events)
+
+
+def main() -> None:
+    project, address = Path(sys.argv[1]), sys.argv[2]
+    spark = start_spark(project)
+    with openmsmq.connect(address) as manager:
+        orders = manager.create_queue(r"private$\orders")
+        for bodies in (["order 0", "order 1"], ["order 2"]):
+            for body in bodies:
+                orders.send(body, label="order")
+            run(spark, project / SPEC)
+            found = {
+                "messages": [row.text for row in spark.table("messages").sort("text").collect()],
+                "outcomes": [row.outcome for row in spark.table("delivery").collect()],
+                "by_queue": [row.message_count for row in spark.table("by_queue").collect()],
+            }
+            print(f"\n{json.dumps(found)}", flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""The same job on a real cluster: a master, two workers on two addresses, speculation."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pyspark
+import pytest
+
+from tests.spark.exactly_once.driver import PLAIN, SLEPT, STUMBLES
+from tests.spark.exactly_once.harness import SINK_COMMITS, Scene, environment, members
+
+MASTER, WORKERS = "127.0.90.10", ("127.0.90.11", "127.0.90.12")
+PORT = 17077
+_DEPLOY = "org.apache.spark.deploy"
+
+
+class Daemon:
+    """A part of the cluster in a session of its own, so that its children are found."""
+
+    def __init__(self, folder: Path, name: str, *arguments: str) -> None:
+        with open(folder / f"{name}.log", "wb") as log:
+            self.process = subprocess.Popen(
+                [str(Path(pyspark.__path__[0]) / "bin" / "spark-class"), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+                env=environment()
+                | {
+                    "SPARK_LOCAL_DIRS": str(folder),
+                    "SPARK_DAEMON_MEMORY": "256m",
+                    "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                },
+                start_new_session=True,
+            )
+
+    def kill(self) -> None:
+        for pid in members(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[list[Daemon]]:
+    """A master and its workers; each worker is another host to Spark."""
+    started: list[Daemon] = []
+    try:
+        web = ("--webui-port", "0")
+        place = ("--host", MASTER, "--port", str(PORT))
+        started.append(Daemon(tmp_path, "master", f"{_DEPLOY}.master.Master", *place, *web))
+        for host in WORKERS:
+            size = ("--host", host, "--cores", "2", "--memory", "1g", "--work-dir", str(tmp_path))
+            address = f"spark://{MASTER}:{PORT}"
+            started.append(Daemon(tmp_path, host, f"{_DEPLOY}.worker.Worker", *size, *web, address))
+        yield started
+    finally:
+        for daemon in started:
+            daemon.kill()
+
+
+def settings() -> dict[str, str]:
+    speculation = {
+        "interval": "100ms",
+        "multiplier": "1.1",
+        "quantile": "0.3",
+        "minTaskRuntime": "200ms",
+        "task.duration.threshold": "500ms",
+    }
+    return {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.memory": "512m",
+        "spark.task.maxFailures": "4",
+        "spark.speculation": "true",
+        **{f"spark.speculation.{name}": value for name, value in speculation.items()},
+    }
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17")
+@pytest.mark.xdist_group("spark")
+def test_the_job_is_exactly_once_on_a_cluster_that_loses_a_worker(
+    cluster: list[Daemon], tmp_path: Path
+) -> None:
+    scene = Scene(tmp_path, "127.0.90.2", 1)
+    scene.job = msgspec.structs.replace(
+        scene.job, master=f"spark://{MASTER}:{PORT}", slow_s=8.0, settings=settings()
+    )
+    try:
+        scene.senders.start(PLAIN, scene.job.sources)
+        with scene.start_driver() as job:
+            for _ in range(3):
+                scene.wait_for(SINK_COMMITS)
+            cluster[-1].kill()
+            scene.wait_for(SINK_COMMITS)
+            scene.senders.stop()
+            figures = scene.check(job.drain())
+    finally:
+        with contextlib.suppress(BaseException):
+            scene.senders.stop()
+        scene.manager.kill()
+    slow = [line for line in scene.notes(STUMBLES) if line.startswith("sink")]
+    figures["overtaken by a second attempt"] = len(slow) - len(scene.notes(SLEPT))
+    figures["executors"] = len({line.partition("\t")[2] for line in scene.notes(STUMBLES)})
+    print(json.dumps(figures, indent=2))
+    assert figures["executors"] == 2, "one worker had nothing to do"
+    assert figures["overtaken by a second attempt"], "there was no speculation"
