@@ -246,7 +246,9 @@ def test_names_limits_and_whether_messages_were_taken_can_be_told(spark: SparkSe
 
 
 def test_a_table_that_is_none_of_messages_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(QueueProblem, match="has no column queue_manager, queue, arrived_time and 15 more"):
+    with pytest.raises(
+        QueueProblem, match="has no column queue_manager, queue, arrived_time and 15 more"
+    ):
         delivery(spark.createDataFrame([], "message_id string"))
 
 

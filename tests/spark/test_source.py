@@ -415,7 +415,7 @@ def test_an_older_copy_of_the_store_is_refused_or_read_as_asked(
 
 def test_an_address_where_nobody_answers_is_named_at_once(qm: mq.QueueManager) -> None:
     with pytest.raises(QueueProblem, match=rf"option qm, {NOBODY}: no queue manager answers"):
-        Stream(qm, r"private$\a", qm=NOBODY)
+        Stream(qm, r"private$\a", qm=NOBODY, reconnectWithin="0")
     reader = BatchReader(read_source_options({"qm": NOBODY, "queue": "*"}))
     with pytest.raises(QueueProblem, match=f"option qm, {NOBODY}: "):
         reader.partitions()

@@ -31,7 +31,7 @@ def connected(
     """Connect for as long as a block runs; what goes wrong in it names the address and queue.
 
     A queue manager that does not answer is tried again for the time of the option
-    `reconnectWithin`, because it may be starting; at the `first` contact of a query it is not,
+    `reconnectWithin`, because it may be starting; at the `first` contact of a batch it is not,
     because its address may be wrong.
     """
     with (

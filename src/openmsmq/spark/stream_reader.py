@@ -50,7 +50,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> Offset:
         """Give where a new query begins."""
         spots: list[Spot] = []
-        for address, manager, status in self._all_queues(first=True, needed=True):
+        for address, manager, status in self._all_queues(needed=True):
             with explained(address, status.path_name):
                 begin = self._beginning(manager, status)
                 spots.append(spot_of(address, status, begin, begin))
@@ -89,7 +89,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         """Note how far the queues have come: the query ends there."""
         # Whether the query is new is not known here, so a queue that is missing was not lost.
-        queues = self._all_queues(first=True, needed=self._options.fail_on_data_loss)
+        queues = self._all_queues(needed=self._options.fail_on_data_loss)
         self._targets = {
             spot_of(address, status, 0).key: status.last_arrival_number + 1
             for address, _, status in queues
@@ -218,11 +218,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # The queues.
 
     def _all_queues(
-        self, *, first: bool = False, needed: bool = False
+        self, *, needed: bool = False
     ) -> Iterator[tuple[str, QueueManager, QueueStatus]]:
-        """Give the queues as they are now, with a connection to each queue manager."""
+        """Give the queues as they are now, with a connection to each queue manager.
+
+        Where a stream begins is asked again when its first batch is repeated, so no call here is
+        surely the first contact: a queue manager that restarts is always waited for.
+        """
         for address in self._options.place.addresses:
-            with connected(self._options.place, address, first=first) as manager:
+            with connected(self._options.place, address) as manager:
                 for name in self._options.queues:
                     for status in self._named(manager, address, name, needed):
                         yield address, manager, status

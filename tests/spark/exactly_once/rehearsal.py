@@ -38,6 +38,7 @@ DANGEROUS = {"written": 0.15, "noted": 0.1}
 """Steps between two notes that must agree: there it dies more often."""
 FAILURE_SHARE = 0.15
 BATCH_MESSAGES = 120
+HAUNT_SHARE = 0.1
 BATCHES_MAX_COUNT = 8
 """In one life of a driver."""
 
@@ -211,15 +212,27 @@ class Rehearsal:
         self.table = ToTable(self.rng, {"qm": address, "queue": PLAIN})
         self.queue = ToQueue(self.rng, {"qm": address, "queue": TRANSACTED}, OUT)
         self.haunted = 0
-        self.manager_kills = 0
+        self.manager_kills: Counter[str] = Counter()
 
     def run(self, lives: int, manager_kills: int) -> dict[str, object]:
-        """Let drivers live and die; then process the rest, compare, and give the figures."""
+        """Let drivers live and die; then process the rest, compare, and give the figures.
+
+        So often the queue manager is killed under a living driver, and as often when a driver has
+        died that had written a batch and not yet noted it.
+        """
         try:
+            # What a new query cannot reach it does not wait for, so both begin in peace.
+            for query in (self.table, self.queue):
+                query.safe = True
+                query.live(1)
+                query.safe = False
             self.senders.start(PLAIN, (TRANSACTED,))
+            strikes = set(self.rng.sample(range(lives), manager_kills))
             for number in range(lives):
-                # Enough lives are left for the others.
-                self._life(manager_kills - self.manager_kills > self.rng.randrange(lives - number))
+                with self._manager_killed() if number in strikes else contextlib.nullcontext():
+                    died = self._life()
+                if died == "written" and self.manager_kills["between drivers"] < manager_kills:
+                    self._restart_manager("between drivers")
             self.senders.stop()
             self._drain()
             return self._check()
@@ -228,25 +241,29 @@ class Rehearsal:
                 self.senders.stop()
             self.manager.kill()
 
-    def _life(self, strike: bool) -> None:
-        query = self.rng.choice((self.table, self.queue))
-        # Half of the strikes come while the driver lives, the others when it has just died.
-        killer = threading.Timer(self.rng.uniform(0, 0.3), self._restart_manager)
-        at_once = strike and self.rng.random() < 0.5
-        if at_once:
-            killer.start()
+    def _life(self) -> str:
+        """Let a driver live; gives where it died."""
+        died = ""
         try:
+            query = self.rng.choice((self.table, self.queue))
             query.live(self.rng.randint(1, BATCHES_MAX_COUNT))
         except Crashed as death:
-            if strike and not at_once and str(death) == "written":
-                self._restart_manager()
-        if at_once:
-            killer.join()
-        if self.rng.random() < 0.3:
+            died = f"{death}"
+        if self.rng.random() < HAUNT_SHARE:
             self.haunted += self.queue.haunt()
+        return died
 
-    def _restart_manager(self) -> None:
-        self.manager_kills += 1
+    @contextlib.contextmanager
+    def _manager_killed(self) -> Iterator[None]:
+        """Kill the queue manager at some moment of a block."""
+        delay_s = self.rng.uniform(0, 0.3)
+        killer = threading.Timer(delay_s, self._restart_manager, ("under a driver",))
+        killer.start()
+        yield
+        killer.join()
+
+    def _restart_manager(self, when: str) -> None:
+        self.manager_kills[when] += 1
         self.manager.kill()
         self.manager.start_later()
 
@@ -268,7 +285,7 @@ class Rehearsal:
             "messages in the queue": len(found),
             "batches": len(self.table.commits) + len(self.queue.commits),
             "drivers killed": self.table.crashes.total() + self.queue.crashes.total(),
-            "queue manager kills": self.manager_kills,
+            "queue manager kills": dict(self.manager_kills),
             "parts of dead drivers": self.haunted,
             "where drivers died": dict(sorted((self.table.crashes + self.queue.crashes).items())),
         }

@@ -180,7 +180,7 @@ def collect(
         undelivered=_examples(deliveries.where(undelivered), F.desc("sent_time")),
         queue_count=by_queue.count(),
         link_count=by_link.count(),
-        hour_count=by_hour.count(),
+        hour_count=latest.count(),
     )
 
 

@@ -73,6 +73,7 @@ th, td {
 th { color: var(--muted); font-weight: 600; font-size: .8rem; }
 tbody tr:last-child td { border-bottom: 0; }
 .number { text-align: right; }
+.why { white-space: normal; min-width: 11rem; }
 .name { white-space: normal; overflow-wrap: anywhere; min-width: 15rem; }
 .code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: .8rem; }
 .bar {

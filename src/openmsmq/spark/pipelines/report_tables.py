@@ -86,7 +86,7 @@ def _reasons(group: Group) -> str:
     most_first = sorted(group.reasons.items(), key=lambda item: (-item[1], item[0]))
     shown = [f"{count_text(count)} {reason_text(name)}" for name, count in most_first]
     text = ", ".join(shown[:REASONS_MAX_COUNT]) + (", …" if shown[REASONS_MAX_COUNT:] else "")
-    return f'<td class="name">{text_of(text)}</td>'
+    return f'<td class="why">{text_of(text)}</td>'
 
 
 def link_table(data: ReportData) -> str:
