@@ -77,7 +77,10 @@ def forget(
     context: typer.Context,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="As `transaction list` shows it.")],
 ) -> None:
-    """Abort all parts of a query that will not come again, and forget its last batch."""
+    """Abort all parts of a query that will not come again, and forget its last batch.
+
+    If it does come again, what it wrote last may be written a second time.
+    """
     with connected(context) as manager:
         manager.forget_query(query)
     typer.echo(f"forgot {query}")
