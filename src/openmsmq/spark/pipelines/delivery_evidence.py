@@ -127,8 +127,8 @@ def require_columns(columns: Sequence[str]) -> None:
     if missing:
         more = f" and {len(missing) - _SHOWN_COUNT} more" if len(missing) > _SHOWN_COUNT else ""
         raise QueueProblem(
-            f"the input has no column {', '.join(missing[:_SHOWN_COUNT])}{more}: give tables of messages, as openmsmq "
-            "pipeline ingest writes them and the data source msmq reads them"
+            f"the input has no column {', '.join(missing[:_SHOWN_COUNT])}{more}: give tables of "
+            "messages, as openmsmq pipeline ingest writes them and the data source msmq reads them"
         )
 
 

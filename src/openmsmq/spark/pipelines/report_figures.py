@@ -245,6 +245,8 @@ def failure_figure(failures: Sequence[Failure]) -> str:
                 fontsize=_SMALL,
             )
         axes.set_yticks(places, names)
+        # A single bar is not to fill the plot.
+        axes.set_ylim(len(shown) - 0.5 - max(len(shown), 3), len(shown) - 0.5)
         axes.tick_params(axis="y", colors=COLOURS["ink"])
         axes.grid(visible=False, axis="y")
         axes.grid(visible=True, axis="x")

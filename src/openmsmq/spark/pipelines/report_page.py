@@ -147,16 +147,19 @@ def _sentence(totals: Totals) -> str:
         f"their queue; {_failed_text(totals.undelivered_count)}."
     )
     if totals.reach_s:
-        text += (
-            f" Half of those whose way is known took {duration_text(totals.reach_s[0])} or less, "
-            f"95 % {duration_text(totals.reach_s[1])} or less."
-        )
+        half, most = map(_within_text, totals.reach_s[:2])
+        text += f" Half of those whose way is known took {half}, 95 % {most}."
     if totals.in_doubt_count:
         text += (
             f" Of {count_text(totals.in_doubt_count)} there is a failure as well as an arrival: "
             "senders could not know."
         )
     return text
+
+
+def _within_text(seconds: float) -> str:
+    # Times are whole seconds, so zero is anything below one.
+    return "less than a second" if seconds == 0 else f"{duration_text(seconds)} or less"
 
 
 def _failed_text(count: int) -> str:
