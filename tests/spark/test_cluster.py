@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,6 @@ from tests.spark.exactly_once.driver import PLAIN, SLEPT, STUMBLES
 from tests.spark.exactly_once.harness import SINK_COMMITS, Scene, environment, members
 
 MASTER, WORKERS = "127.0.90.10", ("127.0.90.11", "127.0.90.12")
-PORT = 17077
-_DEPLOY = "org.apache.spark.deploy"
 
 
 class Daemon:
@@ -50,22 +49,38 @@ class Daemon:
         self.process.wait()
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[list[Daemon]]:
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((MASTER, 0))
+        return int(probe.getsockname()[1])
+
+
+class Cluster:
     """A master and its workers; each worker is another host to Spark."""
-    started: list[Daemon] = []
-    try:
-        web = ("--webui-port", "0")
-        place = ("--host", MASTER, "--port", str(PORT))
-        started.append(Daemon(tmp_path, "master", f"{_DEPLOY}.master.Master", *place, *web))
+
+    def __init__(self, folder: Path) -> None:
+        port = free_port()
+        self.address = f"spark://{MASTER}:{port}"
+        self.daemons: list[Daemon] = []
+        self._start(folder, "master.Master", MASTER, "--port", str(port))
         for host in WORKERS:
-            size = ("--host", host, "--cores", "2", "--memory", "1g", "--work-dir", str(tmp_path))
-            address = f"spark://{MASTER}:{PORT}"
-            started.append(Daemon(tmp_path, host, f"{_DEPLOY}.worker.Worker", *size, *web, address))
-        yield started
-    finally:
-        for daemon in started:
+            size = ("--cores", "2", "--memory", "1g", "--work-dir", str(folder))
+            self._start(folder, "worker.Worker", host, *size, self.address)
+
+    def _start(self, folder: Path, role: str, host: str, *arguments: str) -> None:
+        place = (f"org.apache.spark.deploy.{role}", "--host", host, "--webui-port", "0")
+        self.daemons.append(Daemon(folder, host, *place, *arguments))
+
+    def kill(self) -> None:
+        for daemon in self.daemons:
             daemon.kill()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    found = Cluster(tmp_path)
+    yield found
+    found.kill()
 
 
 def settings() -> dict[str, str]:
@@ -92,18 +107,18 @@ def settings() -> dict[str, str]:
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17")
 @pytest.mark.xdist_group("spark")
 def test_the_job_is_exactly_once_on_a_cluster_that_loses_a_worker(
-    cluster: list[Daemon], tmp_path: Path
+    cluster: Cluster, tmp_path: Path
 ) -> None:
-    scene = Scene(tmp_path, "127.0.90.2", 1)
+    scene = Scene(tmp_path, 1)
     scene.job = msgspec.structs.replace(
-        scene.job, master=f"spark://{MASTER}:{PORT}", slow_s=8.0, settings=settings()
+        scene.job, master=cluster.address, slow_s=8.0, settings=settings()
     )
     try:
         scene.senders.start(PLAIN, scene.job.sources)
         with scene.start_driver() as job:
-            for _ in range(3):
+            for _ in range(2):
                 scene.wait_for(SINK_COMMITS)
-            cluster[-1].kill()
+            cluster.daemons[-1].kill()
             scene.wait_for(SINK_COMMITS)
             scene.senders.stop()
             figures = scene.check(job.drain())

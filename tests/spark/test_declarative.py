@@ -189,7 +189,7 @@ def test_each_run_adds_what_is_new_and_tells_what_became_of_it(tmp_path):
     with running(alpha):
         done = subprocess.run(
             [sys.executable, "-m", "tests.spark.declarative_runs", project, alpha.qm],
-            cwd=ROOT,
+            cwd=tmp_path,
             env={
                 **os.environ,
                 "PYSPARK_PYTHON": sys.executable,

@@ -24,7 +24,7 @@ def test_streams_are_exactly_once_wherever_a_driver_dies(
 ) -> None:
     # Short ranges, so that batches have several partitions.
     monkeypatch.setattr("openmsmq.spark.reading.RANGE_MIN_SPAN", 40)
-    figures = Rehearsal(tmp_path, "127.0.90.3", SEED).run(LIVES, MANAGER_KILLS)
+    figures = Rehearsal(tmp_path, SEED).run(LIVES, MANAGER_KILLS)
     print(json.dumps(figures, indent=2))
     assert figures["drivers killed"]
 
@@ -39,7 +39,6 @@ def test_streams_are_exactly_once_while_the_driver_and_the_queue_manager_are_kil
 ) -> None:
     figures = kill_often(
         tmp_path,
-        "127.0.90.1",
         driver_kills=DRIVER_KILLS,
         manager_kills=MANAGER_KILLS,
         seed=SEED,

@@ -23,9 +23,8 @@ OUT = r"private$\out"
 
 
 @pytest.fixture(scope="module")
-def manager(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Manager]:
-    number = int(worker_id.removeprefix("gw")) if worker_id.startswith("gw") else 0
-    found = Manager(tmp_path_factory.mktemp("sink"), f"127.0.90.{60 + number}")
+def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Manager]:
+    found = Manager(tmp_path_factory.mktemp("sink"))
     yield found
     found.kill()
 

@@ -34,9 +34,8 @@ NOBODY = "127.0.90.9"
 
 
 @pytest.fixture(scope="module")
-def manager(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Manager]:
-    number = int(worker_id.removeprefix("gw")) if worker_id.startswith("gw") else 0
-    found = Manager(tmp_path_factory.mktemp("source"), f"127.0.90.{20 + number}")
+def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Manager]:
+    found = Manager(tmp_path_factory.mktemp("source"))
     yield found
     found.kill()
 
@@ -289,7 +288,7 @@ def test_several_queues_share_a_limit_and_a_new_one_is_read_from_its_beginning(
 
 
 def test_several_queue_managers_are_read_as_one_stream(qm: mq.QueueManager, tmp_path: Path) -> None:
-    other = Manager(tmp_path, "127.0.90.19")
+    other = Manager(tmp_path)
     try:
         with mq.connect(other.address) as second:
             for connection, label in ((qm, "here"), (second, "there")):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+
+_LOGGING: Final = Path(__file__).with_name("log4j2.properties")
 
 LOCAL: Final = "local[*]"
 """Spark on the cores of this computer."""
@@ -28,7 +31,8 @@ def make_session(
         "spark.sql.python.filterPushdown.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
+        # Also for what Spark says before it has read its own settings.
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
     }
     if master.startswith("local"):
         # Its tasks need the packages of this Python, which need not be the first on the path.

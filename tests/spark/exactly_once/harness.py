@@ -9,6 +9,7 @@ import os
 import random
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 import openmsmq as mq
+from openmsmq.client.settings import API_PORT
 from openmsmq.model.errors import ReceiveTimeout
 from tests.spark.exactly_once import driver
 from tests.spark.exactly_once.checker import Arrived, Outcome
@@ -71,12 +73,23 @@ def line_within(output: IO[bytes], seconds: float) -> str:
     return output.readline().decode() if readable else ""
 
 
+def free_address() -> str:
+    """Give a loopback address where no queue manager listens; others may run these tests too."""
+    first = os.getpid() % 150
+    for number in range(first, first + 150):
+        address = f"127.0.90.{100 + number % 150}"
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((address, API_PORT))
+            return address
+    raise AssertionError("queue managers listen on all addresses of these tests")
+
+
 class Manager:
     """A queue manager in a process of its own; it keeps its data when it is killed."""
 
-    def __init__(self, folder: Path, address: str) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.address = address
+        self.address = free_address()
         self.start()
 
     def start(self) -> None:
@@ -211,10 +224,11 @@ class Checkpoint:
 class Scene:
     """A run: a queue manager, a job, senders, and what happened to them."""
 
-    def __init__(self, folder: Path, address: str, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int) -> None:
         self.rng = random.Random(seed)
         self.folder = folder
-        self.manager = Manager(folder, address)
+        self.manager = Manager(folder)
+        address = self.manager.address
         self.senders = Senders(address, seed)
         self.job = Job(address, str(folder / "job"))
         Path(self.job.folder).mkdir()
@@ -394,10 +408,10 @@ def committed_files(table: Path) -> list[Path]:
 
 
 def kill_often(
-    folder: Path, address: str, *, driver_kills: int, manager_kills: int, seed: int
+    folder: Path, *, driver_kills: int, manager_kills: int, seed: int
 ) -> dict[str, object]:
     """Kill the job and its queue manager again and again; gives the figures of what was checked."""
-    scene = Scene(folder, address, seed)
+    scene = Scene(folder, seed)
     try:
         scene.senders.start(PLAIN, scene.job.sources)
         moments = _shuffled(MOMENTS, driver_kills, scene.rng)

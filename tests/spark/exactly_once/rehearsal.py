@@ -201,9 +201,10 @@ class ToQueue(Query):
 class Rehearsal:
     """A run: a queue manager, senders, and two streams whose drivers die all the time."""
 
-    def __init__(self, folder: Path, address: str, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int) -> None:
         self.rng = random.Random(seed)
-        self.manager = Manager(folder, address)
+        self.manager = Manager(folder)
+        address = self.manager.address
         self.senders = Senders(address, seed, pause_s=0.01)
         with mq.connect(address) as manager:
             manager.create_queue(PLAIN)

@@ -48,12 +48,17 @@ def spark_session(name: str, master: str, conf: Sequence[str] | None) -> Iterato
     try:
         yield session
     except SparkSideError as error:
-        fail(f"{error}.")
+        fail(_sentence(str(error)))
     except SPARK_ERRORS as error:
         text = str(error)
-        fail(f"Spark: {sentence_in(text) or text.strip().splitlines()[0]}.")
+        fail(_sentence(f"Spark: {sentence_in(text) or text.strip().splitlines()[0]}"))
     finally:
         session.stop()
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -98,7 +98,6 @@ def with_hops(messages: DataFrame, hops: DataFrame) -> DataFrame:
         )
         .join(hops, "short", "left")
         .withColumn("hops", F.array_sort(chosen))
-        .drop("alike", "alike_there")
     )
 
 
