@@ -4,6 +4,9 @@ Parts are prepared transactions of the queue manager, named by query and batch. 
 the parts of the tasks that counted, all at once, and the queue manager notes the number of the
 batch with them. So nothing of a failed or doubled task appears, and a batch that Spark writes
 again after a restart is recognised.
+
+Batches follow each other; in a batch, messages have the order of its partitions and of the rows in
+them. A stream of one queue that is not shuffled on its way therefore keeps the order of arrival.
 """
 
 from __future__ import annotations

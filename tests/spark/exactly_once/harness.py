@@ -44,7 +44,7 @@ ROOT = Path(__file__).parents[3]
 STARTS_WITHIN_S = 180.0
 DRAINS_WITHIN_S = 900.0
 POLL_S = 0.002
-POLLS_MAX_COUNT = 10_000
+POLLS_MAX_COUNT = 60_000
 """How often a kill looks whether its moment has come; then any moment is right."""
 
 BUSY_MAX_COUNT = 20
@@ -264,7 +264,10 @@ class Scene:
     def wait_for(self, moment: str) -> None:
         """Wait until it is time to kill something: a moment ago something was written."""
         if moment == ANY_MOMENT:
-            time.sleep(self.rng.uniform(0, 5))
+            # At the start of a driver, or when it has come to work.
+            if self.rng.random() < 0.7:
+                self.wait_for(self.rng.choice(MOMENTS[1:]))
+            time.sleep(self.rng.uniform(0, 3))
             return
         with mq.connect(self.manager.address) as manager:
             before = self._written(moment, manager)

@@ -222,11 +222,6 @@ class Rehearsal:
         died that had written a batch and not yet noted it.
         """
         try:
-            # What a new query cannot reach it does not wait for, so both begin in peace.
-            for query in (self.table, self.queue):
-                query.safe = True
-                query.live(1)
-                query.safe = False
             self.senders.start(PLAIN, (TRANSACTED,))
             strikes = set(self.rng.sample(range(lives), manager_kills))
             for number in range(lives):
