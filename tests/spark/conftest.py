@@ -11,8 +11,12 @@ import pytest
 HERE = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Starting Spark takes seconds, so one worker does it for all."""
+    """Starting Spark takes seconds, so one worker does it for all.
+
+    First of all: the plugin that sends tests to workers looks at the marks in this hook, too.
+    """
     for item in items:
         if HERE in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))
