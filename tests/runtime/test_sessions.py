@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import struct
 
 import pytest
 
@@ -42,6 +43,17 @@ async def test_a_peer_that_connects_gets_an_even_number_and_is_known_by_its_addr
         assert await desk.engine.until("lost") == [2]
         desk.engine.give(SendBytes(2, b"too late"), SendBytes(4, b"answer"))
         desk.engine.give(Disconnect(2))
+
+
+@in_loop
+async def test_a_peer_that_has_gone_before_anybody_looked_is_a_session_that_is_lost():
+    async with office() as desk:
+        with socket.socket() as peer:
+            # Closed so, it is reset; and all that before the loop has a turn to accept it.
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            peer.connect((desk.config.address, desk.port))
+        number, _ = await desk.engine.until("accepted")
+        assert await desk.engine.until("lost") == [number]
 
 
 @in_loop

@@ -57,7 +57,7 @@ class SessionConnection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is there."""
         self.transport = cast(asyncio.Transport, transport)
-        self.peer = str(transport.get_extra_info("peername", ("?",))[0])
+        self.peer = str(_peer_name(transport)[0])
         self._number = self._sessions.admit(self, self._number)
         if self._number is None:
             self.transport.abort()
@@ -134,7 +134,7 @@ class SessionConnection(asyncio.BufferedProtocol):
         if capture is None:
             return
         here = endpoint(*self.transport.get_extra_info("sockname")[:2])
-        there = endpoint(*self.transport.get_extra_info("peername")[:2])
+        there = endpoint(*_peer_name(self.transport)[:2])
         self._endpoints = (here, there)
         self._recorded = True
         capture.opened(*((there, here) if self.accepted else (here, there)))
@@ -382,3 +382,9 @@ def _bound_socket(where: Target, source: str | None) -> socket.socket:
                 ConnectionStatus.SOCKET_BIND_FAILURE, f"{source}: {os_reason(error)}"
             ) from None
     return made
+
+
+def _peer_name(transport: asyncio.BaseTransport) -> tuple[str, int]:
+    """Give who is at the other end; nobody, if he has gone again before we looked."""
+    found: tuple[str, int] | None = transport.get_extra_info("peername")
+    return found or ("0.0.0.0", 0)
