@@ -41,6 +41,7 @@ VIOLATIONS: Final = {
     "typer": [("wire/planted.py", "import typer"), ("model/planted.py", "from typer import echo")],
     "rich": [("wire/planted.py", "from rich.table import Table")],
     "pyspark": [("client/planted.py", "import pyspark"), ("cli/planted.py", "import pyarrow")],
+    "scipy": [("model/planted.py", "import scipy")],
     "lmdb": [("storage/planted.py", "import lmdb")],
     "records": [("storage/memory.py", "import os"), ("storage/records.py", "import pathlib")],
     "applications": [("client/planted.py", "import openmsmq.storage.records")],
