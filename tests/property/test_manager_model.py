@@ -37,7 +37,7 @@ from tests.strategies.messages import Draft
 
 T = TypeVar("T")
 
-EXAMPLES = int(os.environ.get("OPENMSMQ_MODEL_EXAMPLES", "100"))
+EXAMPLES = int(os.environ.get("OPENMSMQ_MODEL_EXAMPLES", "50"))
 STEPS = 40
 START_S = 1_000_000
 EVERYTHING = 1 << 56

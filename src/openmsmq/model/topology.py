@@ -116,6 +116,8 @@ class QueueManagerInfo(msgspec.Struct, frozen=True, kw_only=True):
     identifier: Guid
     computer_name: str
     qualified_computer_name: str = ""
+    addresses: tuple[str, ...] = ()
+    """Where it listens, by its own word; without one a name server is asked. [MQMQ 2.3.2.5]"""
     version: str = ""
     operating_system: OperatingSystem = OperatingSystem.FOREIGN
     operating_system_version: str = ""
@@ -147,6 +149,16 @@ class QueueManagerInfo(msgspec.Struct, frozen=True, kw_only=True):
     multicast_transfer: bool = False
     hardened: bool = False
     initialization_retry_s: int = INITIALIZATION_RETRY_S
+
+
+class DistributionList(msgspec.Struct, frozen=True, kw_only=True):
+    """Queues, aliases and other lists under one name; an alias is a list of one. [MQMQ 2.1.5]"""
+
+    identifier: Guid
+    name: str = ""
+    members: tuple[str, ...] = ()
+    """Format names; those of lists begin with `DL=`."""
+    directory_name: str = ""
 
 
 class UserInfo(msgspec.Struct, frozen=True, kw_only=True):
