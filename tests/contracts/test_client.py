@@ -1014,6 +1014,15 @@ def test_threads_share_a_connection(address: str) -> None:
         assert sorted(found) == list(range(200))  # type: ignore[type-var]
 
 
+@pytest.fixture
+def obeys_interrupts() -> Iterator[None]:
+    """What runs in the background may have been told to ignore the keyboard."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("obeys_interrupts")
 def test_an_interrupt_from_the_keyboard_loses_no_message(address: str) -> None:
     me = threading.get_ident()
     with mq.connect(address) as manager, mq.connect(address) as other:
