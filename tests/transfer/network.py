@@ -13,9 +13,12 @@ from typing import Any
 import msgspec
 
 from openmsmq.api import messages as api
-from openmsmq.manager.config import ManagerConfig
+from openmsmq.directory.rows import changes_in, row_of
+from openmsmq.manager.config import DirectoryConfig, ManagerConfig
 from openmsmq.manager.manager import QueueManager
 from openmsmq.manager.outputs import (
+    AskDirectory,
+    ChangeDirectory,
     Connect,
     Disconnect,
     Output,
@@ -26,10 +29,10 @@ from openmsmq.manager.outputs import (
     SendDatagram,
 )
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import InsufficientResources
+from openmsmq.model.errors import InsufficientResources, MsmqError, NoDirectory
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import PING_PORT
-from openmsmq.model.names import PrivateFormatName, parse_format_name
+from openmsmq.model.names import PrivateFormatName, PublicFormatName, parse_format_name
 from openmsmq.model.queue import AccessMode, ConnectionStatus
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.storage.memory import MemoryStore
@@ -37,7 +40,12 @@ from openmsmq.storage.port import StoreFull
 from openmsmq.wire.framing import FrameBuffer
 from openmsmq.wire.headers.establish import EstablishHeader
 from openmsmq.wire.headers.parameters import ParametersHeader
-from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
+from openmsmq.wire.headers.queue_names import (
+    DirectName,
+    PrivateOnDestination,
+    PublicName,
+    QueueName,
+)
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.packets import (
     ConnectionParameters,
@@ -53,6 +61,8 @@ from tests.strategies.messages import Draft
 START_S = 1_700_000_000
 STEPS_MAX_COUNT = 100_000
 
+NO_DIRECTORY = DirectoryConfig()
+
 ALPHA, BETA, GAMMA, PEER = "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.9"
 
 
@@ -63,8 +73,13 @@ class Network:
         self.now = Instant(0, START_S)
         self.hosts: dict[str, tuple[str, ...]] = {}
         self.computers: dict[str, Computer | Peer] = {}
+        self.directory: Computer | None = None
+        """Who has the original of the directory; None while it cannot be reached."""
+        self.directory_questions = 0
         self.down: set[str] = set()
         """Addresses nobody can connect to."""
+        self.may_connect: Callable[[str, str], bool] = lambda _source, _target: True
+        """Says who can connect to whom."""
         self.datagrams: list[tuple[str, str, bytes]] = []
         """Who sent a datagram to whom, and what."""
         self._ends: dict[tuple[str, int], tuple[str, int]] = {}
@@ -73,9 +88,11 @@ class Network:
         """Ends to which the last bytes, and the news that they are the last, are on their way."""
         self._last_session = 0
 
-    def manager(self, name: str, address: str, **transfer: Any) -> Computer:
+    def manager(
+        self, name: str, address: str, directory: DirectoryConfig = NO_DIRECTORY, **transfer: Any
+    ) -> Computer:
         """Start a queue manager."""
-        computer = Computer(self, name, address, TransferConfig(**transfer))
+        computer = Computer(self, name, address, TransferConfig(**transfer), directory)
         self.computers[address] = computer
         return computer
 
@@ -119,7 +136,7 @@ class Network:
     def connect(self, source: str, session: int, address: str) -> None:
         """Open a connection, or tell that it cannot be."""
         target = self.computers.get(address)
-        if target is None or address in self.down:
+        if target is None or address in self.down or not self.may_connect(source, address):
             self._fail_later(source, session)
             return
         self._last_session += 2
@@ -205,6 +222,45 @@ class Network:
 
         self._events.append(answer)
 
+    def ask_directory(self, computer: Computer, output: AskDirectory) -> None:
+        """Carry a question to the directory, and the answer back."""
+        manager = computer.manager
+        self.directory_questions += 1
+
+        def answer() -> None:
+            original = self.directory
+            if computer.manager is not manager:
+                return
+            if original is None:
+                manager.directory_failed(NoDirectory("nobody answers"), self.now)
+            else:
+                told = original.manager.directory.copy.since(output.position)
+                manager.directory_told(told, self.now)
+            computer.pump()
+
+        self._events.append(answer)
+
+    def change_directory(self, computer: Computer, output: ChangeDirectory) -> None:
+        """Have the directory changed."""
+        manager, ticket = computer.manager, output.ticket
+
+        def answer() -> None:
+            original = self.directory
+            if computer.manager is not manager:
+                return
+            rows = [row_of(change) for change in output.changes]
+            reply = None if original is None else original.ask(api.ChangeDirectory(rows))
+            if isinstance(reply, api.DirectoryChanged):
+                manager.directory_changed(ticket, changes_in(reply.rows), self.now)
+            else:
+                error: MsmqError = NoDirectory("nobody answers")
+                if isinstance(reply, api.Failed):
+                    error = MsmqError.from_code(reply.code, reply.detail)
+                manager.directory_refused(ticket, error, self.now)
+            computer.pump()
+
+        self._events.append(answer)
+
     def _fail_later(self, source: str, session: int) -> None:
         computer = self.computers[source]
         assert isinstance(computer, Computer)
@@ -221,12 +277,21 @@ class Network:
 class Computer:
     """A queue manager, its store and one application."""
 
-    def __init__(self, network: Network, name: str, address: str, transfer: TransferConfig) -> None:
+    def __init__(
+        self,
+        network: Network,
+        name: str,
+        address: str,
+        transfer: TransferConfig,
+        directory: DirectoryConfig,
+    ) -> None:
         self.network = network
         self.name = name
         self.address = address
         self.store = MemoryStore()
-        self.config = ManagerConfig(name=name, addresses=(address,), transfer=transfer)
+        self.config = ManagerConfig(
+            name=name, addresses=(address,), transfer=transfer, directory=directory
+        )
         self.fail_commits = 0
         """So many commits from now on find the disk full."""
         self.sent: list[bytes] = []
@@ -302,6 +367,10 @@ class Computer:
                 network.disconnect(self.address, session)
             case SendDatagram():
                 network.datagram(self.address, output)
+            case AskDirectory():
+                network.ask_directory(self, output)
+            case ChangeDirectory():
+                network.change_directory(self, output)
 
     def _commit(self, persist: Persist) -> None:
         if self.fail_commits:
@@ -329,6 +398,20 @@ class Computer:
         reply = self.ask(request)
         assert reply is not None
         assert not isinstance(reply, api.Failed), f"{reply.code:#x} {reply.detail}"
+        return reply
+
+    def soon(self, request: api.AnyRequest) -> api.AnyReply | None:
+        """Make a call whose answer may need the network, but no time."""
+        self.ask(request)
+        call = self._calls
+        self.network.run()
+        return self.answers.get(call)
+
+    def ok_soon(self, request: api.AnyRequest) -> Any:
+        """Make such a call, which must succeed."""
+        reply = self.soon(request)
+        assert reply is not None
+        assert not isinstance(reply, api.Failed), reply
         return reply
 
     def create(self, name: str, **properties: Any) -> None:
@@ -388,17 +471,20 @@ def addressed(packet: bytes, opened: api.Opened) -> bytes:
     message = decode(packet)
     assert isinstance(message, UserMessage)
     header = message.user
-    if "," in opened.format_name:
+    if "," in opened.format_name or opened.format_name.startswith("DL="):
         return packet
     if opened.direct_name:
         header = msgspec.structs.replace(header, destination=DirectName(opened.direct_name))
     else:
         name = parse_format_name(opened.format_name)
-        assert isinstance(name, PrivateFormatName)
+        destination: QueueName
+        if isinstance(name, PublicFormatName):
+            destination, manager = PublicName(name.queue), Guid(opened.owner)
+        else:
+            assert isinstance(name, PrivateFormatName)
+            destination, manager = PrivateOnDestination(name.number), name.queue_manager
         header = msgspec.structs.replace(
-            header,
-            destination=PrivateOnDestination(name.number),
-            destination_manager=name.queue_manager,
+            header, destination=destination, destination_manager=manager
         )
     return encode(msgspec.structs.replace(message, user=header))
 

@@ -26,6 +26,14 @@ from openmsmq.api.bulk_messages import Removed as Removed
 from openmsmq.api.bulk_messages import RemoveRange as RemoveRange
 from openmsmq.api.bulk_messages import Reserve as Reserve
 from openmsmq.api.bulk_messages import Reserved as Reserved
+from openmsmq.api.directory_messages import ChangeDirectory as ChangeDirectory
+from openmsmq.api.directory_messages import DirectoryChanged as DirectoryChanged
+from openmsmq.api.directory_messages import DirectoryPart as DirectoryPart
+from openmsmq.api.directory_messages import FindQueues as FindQueues
+from openmsmq.api.directory_messages import FoundQueues as FoundQueues
+from openmsmq.api.directory_messages import ObjectRow as ObjectRow
+from openmsmq.api.directory_messages import ReadDirectory as ReadDirectory
+from openmsmq.api.directory_messages import RefreshDirectory as RefreshDirectory
 from openmsmq.api.queue_messages import ChangeQueue as ChangeQueue
 from openmsmq.api.queue_messages import CloseQueue as CloseQueue
 from openmsmq.api.queue_messages import CreateQueue as CreateQueue
@@ -323,6 +331,12 @@ class Status(Reply, frozen=True, tag="status"):
     online: bool = True
     outgoing_count: int = 0
     """Outgoing queues that have messages."""
+    directory: str = "none"
+    """The value of a `DirectoryRole`."""
+    directory_problem: str = ""
+    """Why the directory could not be asked the last time; empty while all is well."""
+    directory_number: int = 0
+    """The last change of the directory that is known here."""
 
 
 AnyRequest: TypeAlias = (
@@ -365,6 +379,10 @@ AnyRequest: TypeAlias = (
     | ListOutgoing
     | ControlOutgoing
     | SetOnline
+    | ReadDirectory
+    | ChangeDirectory
+    | RefreshDirectory
+    | FindQueues
     | GetStatus
 )
 AnyReply: TypeAlias = (
@@ -387,6 +405,9 @@ AnyReply: TypeAlias = (
     | LastBatch
     | BatchCommitted
     | OutgoingQueues
+    | DirectoryPart
+    | DirectoryChanged
+    | FoundQueues
     | Status
 )
 

@@ -8,7 +8,7 @@ from openmsmq.api.base import Reply, Request
 
 
 class CreateQueue(Request, frozen=True, tag="create-queue"):
-    """Create a queue; `path` is a path name such as `private$\\orders`."""
+    r"""Create a queue; `path` is a path name such as `private$\orders`, or `.\orders` if public."""
 
     path: str
     transactional: bool = False
@@ -18,6 +18,10 @@ class CreateQueue(Request, frozen=True, tag="create-queue"):
     label: str = ""
     authentication_required: bool = False
     privacy: int = 1
+    service_type: bytes = bytes(16)
+    """What kind of service the queue stands for, as others look for it. [MQMQ 2.3.1.2]"""
+    base_priority: int = 0
+    """Added to the priority of messages on their way; public queues only."""
 
 
 class ChangeQueue(Request, frozen=True, tag="change-queue"):
@@ -30,6 +34,8 @@ class ChangeQueue(Request, frozen=True, tag="change-queue"):
     journal_quota_kb: int | None = None
     authentication_required: bool | None = None
     privacy: int | None = None
+    service_type: bytes | None = None
+    base_priority: int | None = None
 
 
 class DeleteQueue(Request, frozen=True, tag="delete-queue"):
@@ -91,6 +97,9 @@ class QueueStatus(msgspec.Struct, frozen=True, array_like=True):
     """The reader for which messages are reserved, if any are."""
     reserved_start: int = 0
     reserved_stop: int = 0
+    service_type: bytes = bytes(16)
+    base_priority: int = 0
+    is_public: bool = False
 
 
 class Queues(Reply, frozen=True, tag="queues"):
@@ -116,6 +125,8 @@ class Opened(Reply, frozen=True, tag="opened"):
     direct_name: str
     """What a sender writes as the destination of its packets: a direct name without DIRECT=."""
     transactional: bool
+    owner: bytes = bytes(16)
+    """The queue manager to which packets for a public queue are addressed."""
 
 
 class CloseQueue(Request, frozen=True, tag="close-queue"):

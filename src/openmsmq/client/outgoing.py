@@ -40,6 +40,7 @@ from openmsmq.model.limits import (
 from openmsmq.model.message import NO_CORRELATION, EncryptionAlgorithm, HashAlgorithm
 from openmsmq.model.names import (
     DirectFormatName,
+    DistributionListFormatName,
     FormatName,
     MultipleFormatName,
     PathName,
@@ -154,11 +155,17 @@ class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
 class PacketBuilder:
     """Makes the packets for one destination."""
 
-    def __init__(self, direct_name: str, manager_name: str, format_name: str = "") -> None:
+    def __init__(
+        self,
+        direct_name: str,
+        manager_name: str,
+        format_name: str = "",
+        owner: Guid = NIL_GUID,
+    ) -> None:
         self._destination: QueueName = DirectName(direct_name) if direct_name else None
         self._destination_manager = NIL_GUID
         if format_name and not direct_name:
-            self._destination_manager, self._destination = _numbered(format_name)
+            self._destination_manager, self._destination = _numbered(format_name, owner)
         self._manager_name = manager_name
         self._frames: dict[object, tuple[bytes, bytes, bytes]] = {}
         # One value that is replaced as a whole: several threads may send at the same time.
@@ -314,12 +321,14 @@ class PacketBuilder:
         return found
 
 
-def _numbered(format_name: str) -> tuple[Guid, QueueName]:
+def _numbered(format_name: str, owner: Guid) -> tuple[Guid, QueueName]:
     """Give what packets to a queue say that is known by its number, not by the way to it."""
     name = parse_format_name(format_name)
     if isinstance(name, PrivateFormatName):
         return name.queue_manager, PrivateOnDestination(name.number)
-    if isinstance(name, MultipleFormatName):
+    if isinstance(name, PublicFormatName):
+        return owner, PublicName(name.queue)
+    if isinstance(name, MultipleFormatName | DistributionListFormatName):
         # The queue manager makes a copy for each queue and addresses it.
         return NIL_GUID, None
     raise UnsupportedFormatName(f"{name}: packets cannot be addressed to it")

@@ -30,6 +30,7 @@ from openmsmq.api.messages import (
     FetchPackets,
     FetchRange,
     Find,
+    FindQueues,
     ForgetQuery,
     GetBatch,
     GetNames,
@@ -43,7 +44,9 @@ from openmsmq.api.messages import (
     Move,
     OpenQueue,
     Purge,
+    ReadDirectory,
     Receive,
+    RefreshDirectory,
     Release,
     RemoveRange,
     Reply,
@@ -110,6 +113,9 @@ _REPEATABLE: Final = frozenset(
         ListOutgoing,
         ControlOutgoing,
         SetOnline,
+        ReadDirectory,
+        RefreshDirectory,
+        FindQueues,
         GetStatus,
     }
 )

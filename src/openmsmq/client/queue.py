@@ -17,6 +17,7 @@ from openmsmq.client.formatters.base import Formatter
 from openmsmq.client.outgoing import PacketBuilder, format_name_of
 from openmsmq.client.plans import Plan, ask
 from openmsmq.model.errors import StaleHandle, TransactionSequence
+from openmsmq.model.identity import Guid
 from openmsmq.model.queue import AccessMode, ShareMode
 
 LOCKED: Final = -2
@@ -94,7 +95,10 @@ class QueueHandle(Keeper):
         self._handles[access] = opened.handle
         if access is AccessMode.SEND and self._builder is None:
             self._builder = PacketBuilder(
-                opened.direct_name, self._context.manager_name, opened.format_name
+                opened.direct_name,
+                self._context.manager_name,
+                opened.format_name,
+                Guid(opened.owner),
             )
         return opened.handle
 

@@ -11,6 +11,7 @@ from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection, OpenQueue
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.published import is_public
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.model.clock import Instant
@@ -26,7 +27,7 @@ from openmsmq.model.errors import (
     UnsupportedAccessMode,
     UnsupportedFormatName,
 )
-from openmsmq.model.identity import Guid
+from openmsmq.model.identity import GUID_BYTES, NIL_GUID, Guid
 from openmsmq.model.limits import JOURNAL_QUOTA_DEFAULT_KB, QUEUE_QUOTA_DEFAULT_KB
 from openmsmq.model.names import (
     DirectFormatName,
@@ -40,13 +41,21 @@ from openmsmq.model.names import (
     parse_format_name,
 )
 from openmsmq.model.names.parts import fold
-from openmsmq.model.queue import AccessMode, QueuePrivacy, QueueProperties, ShareMode
+from openmsmq.model.queue import AccessMode, QueueKind, QueuePrivacy, QueueProperties, ShareMode
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
 _SENDABLE: Final = frozenset({"queue", "outgoing", "list", "foreign"})
+_CHANGEABLE: Final = (
+    "label",
+    "journaling",
+    "quota_kb",
+    "journal_quota_kb",
+    "authentication_required",
+    "base_priority",
+)
 _OWN_QUEUES: Final = frozenset({"order_queue$", "notify_queue$"})
 """Private queues over which queue managers talk to each other; applications have none such."""
 
@@ -70,18 +79,29 @@ class Administration:
         self._ledger = ledger
         self._rng = rng
         self._started_time_s = started_time_s
+        self.directory_status: Callable[[], tuple[str, str, int]] = lambda: ("none", "", 0)
+        """Role, problem and last change of the directory."""
         self.is_online: Callable[[], bool] = lambda: True
         """Whether the queue manager takes part in the transfer to others."""
 
     def create(self, request: api.CreateQueue, now: Instant) -> LocalQueue:
         """Create a private queue."""
         path = self._table.local_path(request.path)
+        return self._table.create(path, self.new_properties(path, request, now))
+
+    def new_properties(
+        self, path: LocalQueueName, request: api.CreateQueue, now: Instant
+    ) -> QueueProperties:
+        """Give the properties of a queue that is to be created."""
         if fold(path.name) in _OWN_QUEUES:
             raise AccessDenied(f"{path.path_text} belongs to the queue managers")
-        properties = QueueProperties(
+        return QueueProperties(
             identifier=Guid(self._rng.randbytes(16)),
             path_name=path.path_text,
+            kind=QueueKind.PRIVATE if path.private else QueueKind.PUBLIC,
+            manager=self._counters.identifier,
             label=request.label,
+            service_type=_guid(request.service_type),
             created_time_s=now.unix_s,
             modified_time_s=now.unix_s,
             transactional=request.transactional,
@@ -90,37 +110,35 @@ class Administration:
             journal_quota_kb=_quota(request.journal_quota_kb, JOURNAL_QUOTA_DEFAULT_KB),
             authentication_required=request.authentication_required,
             privacy=_privacy(request.privacy),
+            base_priority=request.base_priority,
         )
-        return self._table.create(path, properties)
 
-    def change(self, queue: LocalQueue, request: api.ChangeQueue, now: Instant) -> None:
-        """Change what may change: everything but path, number and `transactional`."""
+    def changed_properties(
+        self, queue: LocalQueue, request: api.ChangeQueue, now: Instant
+    ) -> QueueProperties:
+        """Give the properties that a queue is to have: all may change but those of its nature."""
         if queue.role != "queue":
             raise PropertyNotAllowed(f"{queue.name} has the properties of its queue")
         if request.journaling and queue.journal is None:
             raise PropertyNotAllowed(f"{queue.name} has no journal: its connector keeps its own")
         changes = {
-            name: value
-            for name in (
-                "label",
-                "journaling",
-                "quota_kb",
-                "journal_quota_kb",
-                "authentication_required",
-            )
-            if (value := getattr(request, name)) is not None
+            name: value for name in _CHANGEABLE if (value := getattr(request, name)) is not None
         }
         if request.privacy is not None:
             changes["privacy"] = _privacy(request.privacy)
-        self._table.change(
-            queue,
-            msgspec.structs.replace(queue.properties, **changes, modified_time_s=now.unix_s),
-        )
+        if request.service_type is not None:
+            changes["service_type"] = _guid(request.service_type)
+        return msgspec.structs.replace(queue.properties, **changes, modified_time_s=now.unix_s)
+
+    def change(self, queue: LocalQueue, properties: QueueProperties) -> None:
+        """Give a queue other properties, and its journal another quota with them."""
+        before = queue.properties
+        self._table.change(queue, properties)
         journal = queue.journal
-        if request.journal_quota_kb is not None and journal is not None:
+        if properties.journal_quota_kb != before.journal_quota_kb and journal is not None:
             self._table.change(
                 journal,
-                msgspec.structs.replace(journal.properties, quota_kb=request.journal_quota_kb),
+                msgspec.structs.replace(journal.properties, quota_kb=properties.journal_quota_kb),
             )
 
     def open(self, state: Connection, queue: LocalQueue, request: api.OpenQueue) -> OpenQueue:
@@ -170,24 +188,56 @@ class Administration:
             str(name),
             name.wire_text if isinstance(name, DirectFormatName) else "",
             queue.properties.transactional,
+            self._owner_of(queue, name),
         )
+
+    def _owner_of(self, queue: LocalQueue, name: FormatName) -> bytes:
+        if queue.is_public:
+            return bytes(self._counters.identifier)
+        if isinstance(name, PublicFormatName):
+            return bytes(self._table.published.owner_of(name))
+        return bytes(NIL_GUID)
 
     def names(self, name: str) -> api.Names:
         """Tell the names of a queue; of one elsewhere, those that need no directory."""
         try:
             queue = self._table.find(name)
         except RemoteMachineNotAvailable:
-            return _remote_names(name)
+            return self._remote_names(name)
         except QueueNotFound:
-            _require_no_directory(name)
+            self._require_directory(name)
             raise
         if queue.is_connector:
             return api.Names(queue.name, queue.name, "")
         return api.Names(
             f"{self._config.name}\\{queue.name}",
-            str(self._direct_name(queue)),
+            str(self._format_name(queue)),
             self._private_name(queue),
         )
+
+    def _remote_names(self, name: str) -> api.Names:
+        published = self._table.published
+        if "=" in name:
+            found = parse_format_name(name)
+            if isinstance(found, PublicFormatName):
+                queue = published.queue_of(found)
+                path_name = "" if queue is None else queue.path_name
+                return api.Names(path_name, str(found), "")
+        else:
+            path = PathName.parse(name)
+            if is_public(path.queue):
+                return api.Names(str(path), str(published.name_of(path)), "")
+        return _remote_names(name)
+
+    def _require_directory(self, name: str) -> None:
+        """Refuse a name under which there is nothing here, and perhaps something in a directory."""
+        if "=" in name:
+            public = isinstance(parse_format_name(name), PublicFormatName)
+        else:
+            public = is_public(PathName.parse(name).queue)
+        if public:
+            detail = f"{name}: public queues are found in a directory, and there is none"
+            self._table.published.require_directory(detail)
 
     def foreign_name(self, name: str) -> str:
         """Give the format name of a queue of a foreign computer."""
@@ -230,10 +280,14 @@ class Administration:
             reserved_for=queue.reserved_for,
             reserved_start=queue.reserved_start,
             reserved_stop=queue.reserved_stop,
+            service_type=bytes(properties.service_type),
+            base_priority=properties.base_priority,
+            is_public=queue.is_public,
         )
 
     def status(self, connections: int, transactions: int, now: Instant) -> api.Status:
         """Show the queue manager."""
+        role, problem, number = self.directory_status()
         return api.Status(
             manager_name=self._config.name,
             manager=bytes(self._counters.identifier),
@@ -249,11 +303,16 @@ class Administration:
             outgoing_count=sum(
                 queue.role == "outgoing" and queue.count > 0 for queue in self._table
             ),
+            directory=role,
+            directory_problem=problem,
+            directory_number=number,
         )
 
     def _format_name(self, queue: LocalQueue) -> FormatName:
         if queue.is_connector or queue.role in ("outgoing", "list", "foreign"):
             return parse_format_name(queue.name)
+        if queue.is_public:
+            return PublicFormatName(queue.properties.identifier)
         return self._direct_name(queue)
 
     def _direct_name(self, queue: LocalQueue) -> DirectFormatName:
@@ -263,6 +322,12 @@ class Administration:
 
 def _quota(given: int | None, default: int) -> int:
     return default if given is None else given
+
+
+def _guid(data: bytes) -> Guid:
+    if len(data) != GUID_BYTES:
+        raise IllegalPropertyValue(f"service_type of {len(data)} bytes; a GUID has {GUID_BYTES}")
+    return Guid(data)
 
 
 def _privacy(value: int) -> QueuePrivacy:
@@ -282,19 +347,5 @@ def _remote_names(name: str) -> api.Names:
         if found.protocol.is_http:
             raise UnsupportedFormatName(f"{name}: a URL has no path name")
     else:
-        path = PathName.parse(name)
-        if isinstance(path.queue, LocalQueueName) and not path.queue.private:
-            raise NoDirectory(f"{name}: public queues are found in a directory")
-        found = DirectFormatName.from_path(path)
+        found = DirectFormatName.from_path(PathName.parse(name))
     return api.Names(str(PathName(found.host, found.queue)), str(found), "")
-
-
-def _require_no_directory(name: str) -> None:
-    """Refuse a name under which there is nothing here, and perhaps something in a directory."""
-    if "=" in name:
-        public = isinstance(parse_format_name(name), PublicFormatName)
-    else:
-        queue = PathName.parse(name).queue
-        public = isinstance(queue, LocalQueueName) and not queue.private
-    if public:
-        raise NoDirectory(f"{name}: public queues are found in a directory")

@@ -25,7 +25,7 @@ from openmsmq.manager.staging import Staging
 from openmsmq.manager.traces import arrival_report, is_traced
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
-from openmsmq.model.identity import SequenceId
+from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.limits import HOP_MAX_COUNT, INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import FormatName
@@ -89,8 +89,12 @@ class Arrivals:
         self._history = history
         self._acks = acks
         self._places = Places(table, counters)
-        self.has_way: Callable[[FormatName], bool] = lambda _name: True
-        """Says whether it is known how to reach the queue manager of a queue."""
+        self.has_way: Callable[[FormatName, Guid], bool] = lambda _name, _manager: True
+        """Says whether it is known how to reach a queue of a queue manager."""
+        self.note_hops: Callable[[LocalQueue, int], None] = lambda _queue, _hop_count: None
+        """Hears how many hops a message has made that is put into an outgoing queue."""
+        self.notified: Callable[[bytes, Instant], None] = lambda _packet, _now: None
+        """Hears of packets to the queue of change notifications."""
         self._run_queue: LocalQueue | None = None
         self._run: list[bytes] = []
         self._staged: list[StagedSend] = []
@@ -120,6 +124,8 @@ class Arrivals:
             place = self._places.find(packet, found)
             if place.is_order_queue:
                 self._acks.take(packet, now)
+            elif place.is_notify_queue:
+                self.notified(packet, now)
             elif not place.local:
                 self._forward(packet, found, place, now)
             elif not self._is_plain(packet, found, place):
@@ -372,6 +378,7 @@ class Arrivals:
             self._reject(packet, found, reason or MessageClass.NACK_BAD_DESTINATION_QUEUE, now)
             return
         counted = count_hop(packet)
+        self.note_hops(queue, counted[60] & user.HOP_COUNT)
         self._add_staged(queue, self._staging.stage(queue, counted, found), now)
         self._trace(counted, now)
 
@@ -384,7 +391,7 @@ class Arrivals:
 
     def _onward(self, place: Place) -> LocalQueue | None:
         if place.queue is None and place.route is not None:
-            if not self.has_way(place.route):
+            if not self.has_way(place.route, place.manager):
                 # Strangers may name queue managers without end.
                 return None
             try:

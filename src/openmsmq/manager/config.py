@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from openmsmq.model.directory import DirectoryRole
+from openmsmq.model.identity import Guid
 from openmsmq.model.limits import (
+    DIRECTORY_POLL_S,
+    DIRECTORY_PROBE_S,
     JOURNAL_QUOTA_DEFAULT_KB,
     MANAGER_QUOTA_DEFAULT_KB,
     OPEN_QUEUES_MAX_COUNT,
@@ -17,6 +21,26 @@ from openmsmq.model.limits import (
     WAITING_READS_MAX_COUNT,
 )
 from openmsmq.protocol.config import TransferConfig
+
+
+class DirectoryConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How a queue manager works with a directory."""
+
+    role: DirectoryRole = DirectoryRole.NONE
+    serves_others: bool = False
+    """Whether others may ask it for the directory, be it the original or a copy."""
+    poll_ms: int = DIRECTORY_POLL_S * 1000
+    """How often a copy is brought up to date."""
+    probe_ms: int = DIRECTORY_PROBE_S * 1000
+    """Pause after the directory could not be reached. [MQDMPR 3.1.2.5]"""
+    enterprise: str = "Enterprise"
+    """What a new directory calls its enterprise."""
+    site: str = ""
+    """The site in which a queue manager registers itself; empty for the first there is."""
+    routing_server: bool = False
+    """Whether it registers itself as one that takes messages for others."""
+    qualified_name: str = ""
+    """The full name of its computer, which others may ask a name server for."""
 
 
 class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,5 +61,9 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     transaction_bytes_max: int = TRANSACTION_MAX_BYTES
     queries_max: int = QUERIES_MAX_COUNT
     staged_bytes_max: int = STAGED_MAX_BYTES
+    directory: DirectoryConfig = DirectoryConfig()
+    identifier: Guid | None = None
+    """Who a new queue manager is, if its directory has chosen that; one with a store stays who it
+    is."""
     transfer: TransferConfig = TransferConfig()
     """How it behaves towards other queue managers."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import msgspec
 
 from openmsmq.manager.queue_table import QueueTable
@@ -10,6 +12,7 @@ from openmsmq.model.errors import InvalidParameter, UnsupportedFormatName
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.names import (
     DirectFormatName,
+    DistributionListFormatName,
     FormatName,
     MultipleFormatName,
     PrivateFormatName,
@@ -22,6 +25,7 @@ from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers.multi_queue import (
     AddressList,
     DirectElement,
+    DistributionListElement,
     Element,
     MultiQueueFormatHeader,
     PrivateElement,
@@ -35,22 +39,27 @@ from openmsmq.wire.headers.queue_names import (
 )
 from openmsmq.wire.packets import UserMessage, decode, encode
 
+ListName: TypeAlias = MultipleFormatName | DistributionListFormatName
+
 
 class QueueList(LocalQueue):
     """Several queues that were opened together for sending; it holds no messages itself."""
 
-    __slots__ = ("header", "targets")
+    __slots__ = ("_published", "header", "targets")
 
-    def __init__(self, name: MultipleFormatName, table: QueueTable, reader: StoreReader) -> None:
+    def __init__(self, name: ListName, table: QueueTable, reader: StoreReader) -> None:
         properties = QueueProperties(identifier=NIL_GUID, path_name=str(name))
         super().__init__(0, str(name), properties, reader, Totals(), role="list")
-        queues = [_destination(element, table) for element in name.elements]
+        given = name.elements if isinstance(name, MultipleFormatName) else (name,)
+        elements = table.published.expanded(given)
+        queues = [_destination(element, table) for element in elements]
+        self._published = table.published
         # Messages to one queue name it alike: a sequence is known by the name of its destination.
         self.targets: list[tuple[FormatName, LocalQueue]] = [
             (parse_format_name(queue.name) if queue.role == "outgoing" else element, queue)
-            for element, queue in zip(name.elements, queues, strict=True)
+            for element, queue in zip(elements, queues, strict=True)
         ]
-        self.header = MultiQueueFormatHeader(AddressList(tuple(map(_element, name.elements))))
+        self.header = MultiQueueFormatHeader(AddressList(tuple(map(_element, given))))
 
     def count_handles(self, change: int) -> None:
         """Keep the queues of the list while the list is open."""
@@ -67,19 +76,30 @@ class QueueList(LocalQueue):
         ]
 
     def _addressed(self, draft: UserMessage, name: FormatName) -> bytes:
-        manager, destination = _address(name)
+        manager, destination = self._address(name)
         header = msgspec.structs.replace(
             draft.user, destination=destination, destination_manager=manager
         )
         return encode(msgspec.structs.replace(draft, user=header, multi_queue=self.header))
 
+    def _address(self, name: FormatName) -> tuple[Guid, QueueName]:
+        match name:
+            case DirectFormatName():
+                return NIL_GUID, DirectName(name.wire_text)
+            case PrivateFormatName():
+                return name.queue_manager, PrivateOnDestination(name.number)
+            case PublicFormatName():
+                return self._published.owner_of(name), PublicName(name.queue)
+            case _:
+                raise UnsupportedFormatName(f"{name} cannot be one of several destinations")
 
-def parse_list(name: str) -> MultipleFormatName | None:
+
+def parse_list(name: str) -> ListName | None:
     """Read a name that stands for several queues; None if it stands for one."""
-    if "," not in name or "=" not in name:
+    if "=" not in name:
         return None
     parsed = parse_format_name(name)
-    return parsed if isinstance(parsed, MultipleFormatName) else None
+    return parsed if isinstance(parsed, MultipleFormatName | DistributionListFormatName) else None
 
 
 def _destination(name: FormatName, table: QueueTable) -> LocalQueue:
@@ -99,18 +119,6 @@ def _draft(packet: bytes) -> UserMessage:
     return message
 
 
-def _address(name: FormatName) -> tuple[Guid, QueueName]:
-    match name:
-        case DirectFormatName():
-            return NIL_GUID, DirectName(name.wire_text)
-        case PrivateFormatName():
-            return name.queue_manager, PrivateOnDestination(name.number)
-        case PublicFormatName():
-            return NIL_GUID, PublicName(name.queue)
-        case _:
-            raise UnsupportedFormatName(f"{name} cannot be one of several destinations")
-
-
 def _element(name: FormatName) -> Element:
     match name:
         case DirectFormatName():
@@ -119,5 +127,7 @@ def _element(name: FormatName) -> Element:
             return PrivateElement(name.queue_manager, name.number)
         case PublicFormatName():
             return PublicElement(name.queue)
+        case DistributionListFormatName():
+            return DistributionListElement(name.distribution_list)
         case _:
             raise UnsupportedFormatName(f"{name} cannot be one of several destinations")

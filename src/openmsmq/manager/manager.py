@@ -18,15 +18,20 @@ from openmsmq.manager.connections import Connection
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.deadlines import Deadlines
 from openmsmq.manager.delivery import Delivery
+from openmsmq.manager.directory_copy import DirectoryCopy
+from openmsmq.manager.directory_requests import DirectoryRequests
+from openmsmq.manager.directory_service import DirectoryService
 from openmsmq.manager.history import History
 from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.notifications import Notifications
 from openmsmq.manager.order_acks import OrderAcks
 from openmsmq.manager.outgoing import OutgoingQueues
 from openmsmq.manager.outgoing_requests import OutgoingRequests
 from openmsmq.manager.outputs import Output
 from openmsmq.manager.plain_delivery import PlainDelivery
+from openmsmq.manager.public_queues import PublicQueues
 from openmsmq.manager.queue_requests import QueueRequests
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.read_requests import ReadRequests
@@ -40,7 +45,9 @@ from openmsmq.manager.timers import earliest
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.manager.transactions import TransactionWork
 from openmsmq.manager.transfer import Transfer
+from openmsmq.manager.ways import Ways
 from openmsmq.model.clock import Instant
+from openmsmq.model.directory import Change, DirectoryChanges
 from openmsmq.model.errors import InvalidParameter, MsmqError
 from openmsmq.model.identity import Guid
 from openmsmq.model.queue import ConnectionStatus
@@ -48,7 +55,7 @@ from openmsmq.storage.port import StoreReader
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 class QueueManager:
@@ -63,7 +70,9 @@ class QueueManager:
         replies = self._replies = Replies(ledger)
         counters = self._counters = Counters(open_machine(config, rng, reader), ledger)
         counters.open()
-        table = QueueTable(config, counters, ledger, reader, rng)
+        copy = DirectoryCopy(ledger, reader)
+        self.directory = DirectoryService(config, copy, counters, rng, now)
+        table = QueueTable(config, counters, ledger, reader, rng, copy)
         self._deadlines = Deadlines(reader)
         staging = Staging(counters, config.transfer.clock_skew_max_s)
         delivery = Delivery(table, counters, ledger, self._deadlines, staging)
@@ -75,6 +84,7 @@ class QueueManager:
             table, delivery, self._deadlines, counters, ledger, reader
         )
         plain = PlainDelivery(delivery, counters, ledger, self._deadlines)
+        self._ways = Ways(config.transfer, copy, counters)
         self.transfer = self._build_transfer(table, delivery, plain, staging, reader, now)
         sending = Sending(config, table, delivery, plain, staging, counters)
         self._reads = ReadRequests(
@@ -112,7 +122,19 @@ class QueueManager:
             self._transactions,
             replies,
         )
-        self._operators = OutgoingRequests(table, self._outgoing, self.transfer, replies)
+        self._operators = OutgoingRequests(
+            table, self._outgoing, self.transfer, replies, hardened=config.transfer.hardened
+        )
+        self._lookups = DirectoryRequests(self.directory, replies)
+        self._public = self._queues.public = PublicQueues(
+            config, table, counters, admin, self.directory, replies, self._queues.delete
+        )
+        self._notifications = Notifications(counters, delivery, self.directory, config.name)
+        self._arrivals.notified = self._notifications.take
+        admin.directory_status = self._directory_status
+        self.directory.changed = self._directory_changed
+        self.directory.open(now)
+        self._public.take(copy.image.queues_of(counters.identifier), now)
         self._handlers = self._all_handlers()
 
     def _build_transfer(
@@ -130,7 +152,7 @@ class QueueManager:
         streams = IncomingStreams(config.transfer, ledger, reader)
         history = History(config.transfer, ledger, reader, now)
         acks = OrderAcks(counters, delivery, outgoing, streams)
-        arrivals = Arrivals(
+        arrivals = self._arrivals = Arrivals(
             config, table, delivery, plain, staging, counters, acks, streams, history
         )
         return Transfer(
@@ -145,6 +167,7 @@ class QueueManager:
             acks,
             self._housekeeping,
             self._transactions,
+            self._ways,
             now,
         )
 
@@ -181,6 +204,10 @@ class QueueManager:
             api.ListOutgoing: self._operators.list_outgoing,
             api.ControlOutgoing: self._operators.control,
             api.SetOnline: self._operators.set_online,
+            api.ReadDirectory: self._lookups.read,
+            api.ChangeDirectory: self._lookups.change,
+            api.RefreshDirectory: self._lookups.refresh,
+            api.FindQueues: self._lookups.find_queues,
             api.Begin: transactions.begin,
             api.Prepare: transactions.prepare,
             api.Commit: transactions.commit,
@@ -192,6 +219,15 @@ class QueueManager:
             api.AbortBatch: batches.abort_batch,
             api.ForgetQuery: batches.forget_query,
         }
+
+    def _directory_status(self) -> tuple[str, str, int]:
+        directory = self.directory
+        return directory.role.value, directory.problem, directory.copy.position.number
+
+    def _directory_changed(self, changes: list[Change], now: Instant) -> None:
+        """Do what follows from changes of the directory."""
+        self._public.take(changes, now)
+        self.transfer.ways_changed(now)
 
     @property
     def identifier(self) -> Guid:
@@ -268,6 +304,28 @@ class QueueManager:
         self._now = now
         self.transfer.datagram(address, port, data, now, is_answer=is_answer)
 
+    def directory_told(self, told: DirectoryChanges, now: Instant) -> None:
+        """The directory has answered `AskDirectory`."""
+        self._now = now
+        self.directory.told(told, now)
+        self._reads.serve_waiting(now)
+
+    def directory_failed(self, error: MsmqError, now: Instant) -> None:
+        """The directory could not be asked."""
+        self._now = now
+        self.directory.failed(error, now)
+
+    def directory_changed(self, ticket: int, changes: Sequence[Change], now: Instant) -> None:
+        """The directory has the changes of `ChangeDirectory`, and has them so."""
+        self._now = now
+        self.directory.written(ticket, changes, now)
+        self._reads.serve_waiting(now)
+
+    def directory_refused(self, ticket: int, error: MsmqError, now: Instant) -> None:
+        """The directory refuses the changes, or cannot be reached."""
+        self._now = now
+        self.directory.refused(ticket, error, now)
+
     def persisted(self, ticket: int, now: Instant) -> None:
         """A batch is durable."""
         self._now = now
@@ -287,6 +345,7 @@ class QueueManager:
         self._reads.end_timeouts(now)
         self._housekeeping.run(now)
         self.transfer.wake(now)
+        self.directory.wake(now)
         self._reads.serve_waiting(now)
 
     # Outputs.
@@ -299,6 +358,9 @@ class QueueManager:
         if self.transfer.outputs:
             outputs += self.transfer.outputs
             self.transfer.outputs = []
+        if self.directory.outputs:
+            outputs += self.directory.outputs
+            self.directory.outputs = []
         if persist is not None:
             outputs.append(persist)
         return outputs
@@ -309,4 +371,5 @@ class QueueManager:
             self._housekeeping.next_run_ms(now),
             self._reads.next_timeout_ms(),
             self.transfer.next_wake_ms(now),
+            self.directory.next_wake_ms,
         )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TypeVar
 
 from openmsmq.manager.outgoing import OutgoingQueue
+from openmsmq.manager.ways import Ways
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import LINKS_MAX_COUNT
-from openmsmq.model.names import DirectFormatName, FormatName, PrivateFormatName
+from openmsmq.model.names import DirectFormatName, FormatName
 from openmsmq.model.names.parts import canonical_ip_address, fold
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.link import Hop, Link, LinkState
@@ -44,6 +45,12 @@ class Neighbour:
         self.queues: dict[OutgoingQueue, None] = {}
 
     @property
+    def first_manager(self) -> Guid:
+        """The queue manager that is tried first; nil where it is not known who answers."""
+        hops = self.engine.hops
+        return hops[0].manager if hops else NIL_GUID
+
+    @property
     def is_unneeded(self) -> bool:
         """Whether it leads nowhere that anybody wants to go."""
         return not self.queues and self.engine.state is LinkState.IDLE
@@ -52,8 +59,9 @@ class Neighbour:
 class Neighbours:
     """All links, and all open sessions by who is at their other end."""
 
-    def __init__(self, config: TransferConfig) -> None:
+    def __init__(self, config: TransferConfig, ways: Ways) -> None:
         self._config = config
+        self._ways = ways
         self._by_key: dict[str, Neighbour] = {}
         self._open_by_address: dict[str, dict[int, Peer]] = {}
         self._open_by_manager: dict[Guid, dict[int, Peer]] = {}
@@ -74,37 +82,53 @@ class Neighbours:
 
     def behind(self, peer: Peer) -> list[Neighbour]:
         """Give the neighbours that a session leads to: who opened one can be reached through it."""
-        found = (
-            peer.link,
-            self._by_key.get(fold(peer.engine.address)),
-            self._by_key.get(str(peer.engine.remote)),
-        )
+        remote = peer.engine.remote
+        found = [peer.link, self._by_key.get(fold(peer.engine.address))]
+        if remote != NIL_GUID:
+            found.append(self._by_key.get(str(remote)))
+            found += [each for each in self._by_key.values() if each.first_manager == remote]
         return list(dict.fromkeys(neighbour for neighbour in found if neighbour is not None))
 
-    def open_to(self, name: FormatName) -> Peer | None:
-        """Find any open session to the computer of a name: it may be one that it opened."""
-        found: dict[int, Peer] = {}
-        if isinstance(name, PrivateFormatName):
-            return self._open_to_manager(name.queue_manager)
-        elif isinstance(name, DirectFormatName):
+    def open_to(self, outgoing: OutgoingQueue) -> Peer | None:
+        """Find any open session that leads to a queue: it may be one that others opened."""
+        name = outgoing.name
+        if isinstance(name, DirectFormatName):
             address = canonical_ip_address(name.host)
-            if address is not None:
-                found = self._open_by_address.get(address, {})
-        return next(iter(found.values()), None)
+            found = {} if address is None else self._open_by_address.get(address, {})
+            return next(iter(found.values()), None)
+        owner = self._owner_of(outgoing)
+        return None if owner is None else self._open_towards(owner)
 
-    def _open_to_manager(self, manager: Guid) -> Peer | None:
-        """Find a session with a queue manager.
+    def _owner_of(self, outgoing: OutgoingQueue) -> Guid | None:
+        """Give the queue manager of a queue, by the directory or else by its messages."""
+        return self._ways.owner_of(outgoing.name) or outgoing.owner_by_messages
 
-        Who connects says himself who he is. If it is known where the queue manager is, only a
-        session with one of these computers is believed.
+    def _open_towards(self, manager: Guid) -> Peer | None:
+        """Find a session with a queue manager, or with the first that takes messages for it.
+
+        Others that would take them are used only if a link has tried the first in vain: the way
+        over them is a dearer one. Who connects says himself who he is. If it is known where a
+        queue manager is, only a session with one of these computers is believed.
         """
-        found = self._open_by_manager.get(manager, {}).values()
-        hosts = self._hosts_towards(manager)
-        if not hosts:
-            return next(iter(found), None)
-        known = {address for host in hosts for address in self._addresses_of(host)}
+        hops = self._ways.hops_towards(manager)
+        if not hops:
+            return next(iter(self._open_by_manager.get(manager, {}).values()), None)
+        first = hops[0].manager
+        known = {
+            address
+            for hop in hops
+            if hop.manager == first
+            for address in self._addresses_of(hop.host)
+        }
+        # Hops of the configuration are hosts, whoever answers there.
+        sessions = self._open_by_manager.get(manager if first == NIL_GUID else first, {})
         return next(
-            (peer for peer in found if peer.link is not None or peer.engine.address in known), None
+            (
+                peer
+                for peer in sessions.values()
+                if peer.link is not None or peer.engine.address in known
+            ),
+            None,
         )
 
     def _addresses_of(self, host: str) -> tuple[str, ...]:
@@ -115,47 +139,50 @@ class Neighbours:
         named = self._config.hosts.items()
         return next((addresses for name, addresses in named if fold(name) == wanted), ())
 
-    def has_way(self, name: FormatName) -> bool:
-        """Whether it is known how to reach the queue manager of a queue."""
-        if not isinstance(name, PrivateFormatName):
+    def has_way(self, name: FormatName, manager: Guid) -> bool:
+        """Whether it is known how to reach a queue of a queue manager."""
+        if isinstance(name, DirectFormatName):
             return True
-        return bool(self._hosts_towards(name.queue_manager)) or self.open_to(name) is not None
+        owner = self._ways.owner_of(name) or manager
+        return bool(self._ways.hops_towards(owner)) or self._open_towards(owner) is not None
 
     def of(self, outgoing: OutgoingQueue, *, create: bool) -> Neighbour | None:
-        """Find the neighbour for a queue."""
-        name = outgoing.name
-        direct = isinstance(name, DirectFormatName)
-        hops: tuple[Hop, ...] = ()
-        if isinstance(name, DirectFormatName):
-            key = fold(name.host)
-            hops = (Hop(name.host),)
-        elif isinstance(name, PrivateFormatName):
-            key = str(name.queue_manager)
-            hops = tuple(Hop(host) for host in self._hosts_towards(name.queue_manager))
-        else:
-            key = fold(str(name))
+        """Find the neighbour for a queue. The way to it may be another than the last time."""
+        key, shown, hops = self._way_of(outgoing)
+        if outgoing.neighbour not in ("", key):
+            self.forget(outgoing)
         neighbour = self._by_key.get(key)
         if neighbour is None and create and len(self._by_key) >= LINKS_MAX_COUNT:
             self._prune()
         if neighbour is None and create and len(self._by_key) < LINKS_MAX_COUNT:
-            shown = name.host if isinstance(name, DirectFormatName) else f"queue manager {key}"
+            direct = isinstance(outgoing.name, DirectFormatName)
             neighbour = Neighbour(key, Link(shown, hops, self._config, direct=direct))
             self._by_key[key] = neighbour
+        if neighbour is not None:
+            outgoing.neighbour = key
+            neighbour.engine.hops = hops
         return neighbour
 
-    def _hosts_towards(self, manager: Guid) -> tuple[str, ...]:
-        return next(
-            (
-                hosts
-                for name, hosts in self._config.next_hops.items()
-                if fold(name.strip("{}")) == fold(str(manager).strip("{}"))
-            ),
-            (),
-        )
+    def _way_of(self, outgoing: OutgoingQueue) -> tuple[str, str, tuple[Hop, ...]]:
+        """Give the key of a neighbour, what people call it, and the hosts that lead there.
+
+        Queues with the same hops share one neighbour, wherever they are behind it.
+        """
+        name = outgoing.name
+        if isinstance(name, DirectFormatName):
+            return fold(name.host), name.host, (Hop(name.host),)
+        owner = self._owner_of(outgoing)
+        if owner is None:
+            return fold(str(name)), str(name), ()
+        hops = self._ways.hops_towards(owner, outgoing.hop_count_max)
+        if not hops or hops[0].manager in (NIL_GUID, owner):
+            return str(owner), f"queue manager {owner}", hops
+        return " ".join(f"{hop.manager}@{hop.host}" for hop in hops), hops[0].host, hops
 
     def forget(self, outgoing: OutgoingQueue) -> None:
-        """A queue is gone, and with the last one its neighbour."""
-        neighbour = self.of(outgoing, create=False)
+        """A queue is gone, or goes another way, and with the last one its neighbour."""
+        neighbour = self._by_key.get(outgoing.neighbour)
+        outgoing.neighbour = ""
         if neighbour is not None:
             neighbour.queues.pop(outgoing, None)
             if neighbour.is_unneeded:

@@ -19,7 +19,7 @@ from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
-from openmsmq.model.identity import MessageId, SequenceId
+from openmsmq.model.identity import NIL_GUID, Guid, MessageId, SequenceId
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass, is_negative
 from openmsmq.model.names import FormatName, parse_format_name
@@ -54,7 +54,17 @@ def is_transactional(packet: bytes) -> bool:
 class OutgoingQueue:
     """How far the messages for one queue of another computer have come."""
 
-    __slots__ = ("in_flight", "leaving_count", "name", "paused", "queue", "sequence", "session")
+    __slots__ = (
+        "hop_count_max",
+        "in_flight",
+        "leaving_count",
+        "name",
+        "neighbour",
+        "paused",
+        "queue",
+        "sequence",
+        "session",
+    )
 
     def __init__(
         self, queue: LocalQueue, name: FormatName, sequence: OutgoingSequence, *, paused: bool
@@ -63,6 +73,10 @@ class OutgoingQueue:
         self.name = name
         self.sequence = sequence
         self.paused = paused
+        self.hop_count_max = 0
+        """The most hops that a message here has made: it decides which detours are open to all."""
+        self.neighbour = ""
+        """The key of the neighbour it was last seen behind."""
         self.session: int | None = None
         """The session its messages go through; kept while that is open, so that they stay in
         order."""
@@ -76,6 +90,15 @@ class OutgoingQueue:
     def awaiting(self) -> LocalQueue | None:
         """Messages that arrived and whose final acknowledgment is awaited."""
         return self.queue.subqueues.get("")
+
+    @property
+    def owner_by_messages(self) -> Guid | None:
+        """The queue manager to which the messages themselves are addressed."""
+        first = next(self.queue.rows(-1), None)
+        if first is None:
+            return None
+        owner = Guid(first[1][FACTS_BYTES + 32 : FACTS_BYTES + 48])
+        return None if owner == NIL_GUID else owner
 
     @property
     def has_work(self) -> bool:
@@ -144,6 +167,7 @@ class OutgoingQueues:
             sequence = OutgoingSequence(self._config, identifier, record.last_number)
             name = parse_format_name(queue.name)
             outgoing = OutgoingQueue(queue, name, sequence, paused=record.paused)
+            outgoing.hop_count_max = record.hop_count_max
             self._by_queue[queue] = outgoing
             self._note_sequence(outgoing)
         return outgoing
@@ -155,6 +179,20 @@ class OutgoingQueues:
             self._by_sequence.pop(int(outgoing.sequence.id), None)
         if outgoing.queue in self._table:
             self._table.drop_outgoing(outgoing.queue)
+
+    def note_hops(self, queue: LocalQueue, hop_count: int) -> None:
+        """A message that has made so many hops is put into a queue."""
+        outgoing = self.of(queue)
+        before = outgoing.hop_count_max
+        if hop_count > before or not queue.count:
+            outgoing.hop_count_max = hop_count
+        if outgoing.hop_count_max != before:
+
+            def restore(_: MsmqError) -> None:
+                outgoing.hop_count_max = before
+
+            self._write(outgoing)
+            self._ledger.when_done(lambda: None, restore)
 
     def pause(self, outgoing: OutgoingQueue, *, paused: bool) -> None:
         """Let the messages of a queue wait, or go on. [MQDMPR 3.1.7.2.3]"""
@@ -240,7 +278,10 @@ class OutgoingQueues:
     def _write(self, outgoing: OutgoingQueue) -> None:
         sequence = outgoing.sequence
         record = OutgoingRecord(
-            0 if sequence.id is None else int(sequence.id), sequence.last_number, outgoing.paused
+            0 if sequence.id is None else int(sequence.id),
+            sequence.last_number,
+            outgoing.paused,
+            outgoing.hop_count_max,
         )
         self._ledger.put(records.outgoing_key(outgoing.queue.id), records.encode_record(record))
 

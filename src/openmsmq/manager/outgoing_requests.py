@@ -24,8 +24,15 @@ class OutgoingRequests:
     """Shows outgoing queues, and lets operators hold and release them."""
 
     def __init__(
-        self, table: QueueTable, outgoing: OutgoingQueues, transfer: Transfer, replies: Replies
+        self,
+        table: QueueTable,
+        outgoing: OutgoingQueues,
+        transfer: Transfer,
+        replies: Replies,
+        *,
+        hardened: bool,
     ) -> None:
+        self._hardened = hardened
         self._table = table
         self._outgoing = outgoing
         self._transfer = transfer
@@ -105,7 +112,7 @@ class OutgoingRequests:
         )
 
     def _state_of(self, outgoing: OutgoingQueue) -> OutgoingQueueState:
-        if self._transfer.is_hardened:
+        if self._hardened:
             return OutgoingQueueState.LOCKED
         if outgoing.paused:
             return OutgoingQueueState.ON_HOLD
@@ -132,7 +139,7 @@ class OutgoingRequests:
             neighbour=outgoing.queue.name if link is None else link.name,
             message_count=count,
             offline=not self._transfer.online,
-            hardened=self._transfer.is_hardened,
+            hardened=self._hardened,
             paused=outgoing.paused,
             stage=self._stage_of(outgoing),
             link=LinkState.OPEN if session is not None else state,

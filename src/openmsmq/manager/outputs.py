@@ -7,6 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from openmsmq.api.messages import AnyReply
+from openmsmq.model.directory import Change, Position
 from openmsmq.storage.port import Batch
 
 
@@ -62,4 +63,27 @@ class SendDatagram(msgspec.Struct, frozen=True):
     port: int | None = None
 
 
-Output: TypeAlias = Persist | Respond | Resolve | Connect | SendBytes | Disconnect | SendDatagram
+class AskDirectory(msgspec.Struct, frozen=True):
+    """Ask the directory for its changes, then call `directory_told` or `directory_failed`."""
+
+    position: Position
+
+
+class ChangeDirectory(msgspec.Struct, frozen=True):
+    """Change the directory, then call `directory_changed` or `directory_refused`."""
+
+    ticket: int
+    changes: tuple[Change, ...]
+
+
+Output: TypeAlias = (
+    Persist
+    | Respond
+    | Resolve
+    | Connect
+    | SendBytes
+    | Disconnect
+    | SendDatagram
+    | AskDirectory
+    | ChangeDirectory
+)

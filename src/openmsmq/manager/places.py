@@ -22,6 +22,7 @@ from openmsmq.model.names import (
 from openmsmq.wire.acknowledgments import ORDER_QUEUE_NUMBER
 from openmsmq.wire.headers import message_properties, transaction, user
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
+from openmsmq.wire.notifications import NOTIFY_QUEUE_NUMBER
 from openmsmq.wire.order_packets import ORDER_QUEUE_PATH
 from openmsmq.wire.outline import Outline, transaction_offset
 
@@ -31,11 +32,21 @@ _UNUSUAL_IN_SEQUENCE: Final = transaction.FINAL_ACK | transaction.CONNECTOR
 class Place:
     """Where packets with the same destination go: found once for each group of packets."""
 
-    __slots__ = ("is_order_queue", "local", "queue", "route", "stream")
+    __slots__ = (
+        "is_notify_queue",
+        "is_order_queue",
+        "local",
+        "manager",
+        "queue",
+        "route",
+        "stream",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, manager: Guid) -> None:
+        self.manager = manager
         self.local = True
         self.is_order_queue = False
+        self.is_notify_queue = False
         self.queue: LocalQueue | None = None
         self.route: FormatName | None = None
         self.stream: Stream | None = None
@@ -101,8 +112,8 @@ class Places:
         return place
 
     def _find(self, packet: bytes, found: Outline) -> Place:
-        place = Place()
         manager = Guid(packet[32:48])
+        place = Place(manager)
         place.local = manager in (NIL_GUID, self._counters.identifier)
         match found.destination_name:
             case DirectName(text):
@@ -113,6 +124,8 @@ class Places:
                     place.route = PrivateFormatName(manager, number)
                 elif number == ORDER_QUEUE_NUMBER:
                     place.is_order_queue = True
+                elif number == NOTIFY_QUEUE_NUMBER:
+                    place.is_notify_queue = True
                 else:
                     place.queue = self._or_none(
                         lambda: self._table.find_format_name(

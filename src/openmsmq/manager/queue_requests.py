@@ -12,6 +12,7 @@ from openmsmq.manager.fan_out import QueueList, parse_list
 from openmsmq.manager.foreign import ForeignQueue
 from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.public_queues import PublicQueues
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.read_requests import ReadRequests
@@ -55,6 +56,8 @@ class QueueRequests:
         self._reads = reads
         self._transactions = transactions
         self._replies = replies
+        self.public: PublicQueues
+        """Must be there before the first request."""
 
     def open(self, state: Connection, call: int, request: api.OpenQueue, _: Instant) -> None:
         """Open a queue; a subqueue comes into being when a reader opens it."""
@@ -132,7 +135,11 @@ class QueueRequests:
     def create_queue(
         self, state: Connection, call: int, request: api.CreateQueue, now: Instant
     ) -> None:
-        """Create a queue."""
+        """Create a queue; a public one in the directory first."""
+        path = self._table.local_path(request.path)
+        if not path.private:
+            self.public.create(state, call, path, request, now)
+            return
         queue = self._admin.create(request, now)
         self._replies.answer_when_done(state.id, call, api.Queues([self._admin.status_of(queue)]))
 
@@ -141,23 +148,34 @@ class QueueRequests:
     ) -> None:
         """Change the properties of a queue."""
         queue = self._table.find(request.name)
-        self._admin.change(queue, request, now)
+        if queue.is_public:
+            self.public.change(state, call, queue, request, now)
+            return
+        self._admin.change(queue, self._admin.changed_properties(queue, request, now))
         self._replies.answer_when_done(state.id, call, api.Queues([self._admin.status_of(queue)]))
 
     def delete_queue(
         self, state: Connection, call: int, request: api.DeleteQueue, now: Instant
     ) -> None:
         """Delete a queue and what is in it."""
-        family = self._table.delete(self._table.find(request.name))
+        queue = self._table.find(request.name)
+        if queue.is_public and queue.role == "queue":
+            self.public.delete(state, call, queue, now)
+            return
+        self.delete(queue, now)
+        self._replies.answer_when_done(state.id, call, api.Done())
+
+    def delete(self, queue: LocalQueue, now: Instant) -> None:
+        """Take a queue away, with its journal and subqueues; who waits there is told."""
+        family = self._table.delete(queue)
 
         def deleted() -> None:
-            for queue in family:
-                for read in list(queue.waiting):
-                    self._reads.end_read(read, QueueDeleted(queue.name))
-                self._housekeeping.delete(queue)
-            self._replies.answer(state.id, call, api.Done())
+            for member in family:
+                for read in list(member.waiting):
+                    self._reads.end_read(read, QueueDeleted(member.name))
+                self._housekeeping.delete(member)
 
-        self._ledger.when_done(deleted, lambda error: self._replies.fail(state.id, call, error))
+        self._ledger.when_done(deleted, lambda _: None)
         self._housekeeping.run(now)
 
     def get_queue(self, state: Connection, call: int, request: api.GetQueue, _: Instant) -> None:

@@ -9,14 +9,15 @@ import msgspec
 
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
+from openmsmq.manager.directory_copy import DirectoryCopy
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.published import Published, is_public
 from openmsmq.manager.queues import LocalQueue, Totals
 from openmsmq.model.errors import (
     AccessDenied,
     IllegalPathName,
     InsufficientResources,
     MsmqError,
-    NoDirectory,
     QueueExists,
     QueueNotActive,
     QueueNotFound,
@@ -65,16 +66,19 @@ class QueueTable:
         ledger: Ledger,
         reader: StoreReader,
         rng: random.Random,
+        copy: DirectoryCopy,
     ) -> None:
         self._config = config
         self._counters = counters
         self._ledger = ledger
+        self.published = Published(config.directory, copy, counters)
         self.reader = reader
         self._rng = rng
         self.totals = Totals()
         self.outgoing_count = 0
         self._by_id: dict[int, LocalQueue] = {}
         self._by_name: dict[str, LocalQueue] = {}
+        self._by_identifier: dict[Guid, LocalQueue] = {}
         self._hosts = {fold(host) for host in (".", config.name, *config.addresses)}
         self._connectors = {
             fold(host): Guid.parse(connector)
@@ -123,7 +127,7 @@ class QueueTable:
                 self._require_me(name.queue_manager, name)
                 return self._numbered(name.number, name, journal=name.journal)
             case PublicFormatName():
-                return self._identified(name.queue, name, journal=name.journal)
+                return self._identified(name.queue, name)
             case MachineFormatName():
                 self._require_me(name.queue_manager, name)
                 return self.system(name.queue)
@@ -131,6 +135,11 @@ class QueueTable:
                 return self._connector_queue(name)
             case _:
                 raise UnsupportedFormatName(f"{name} names no single queue of this computer")
+
+    def public(self, identifier: Guid) -> LocalQueue | None:
+        """Find a public queue of this computer."""
+        queue = self._by_identifier.get(identifier)
+        return queue if queue is not None and queue.is_public else None
 
     def find_here(self, name: LocalQueueName) -> LocalQueue:
         """Find a queue of this computer by the part of a name that says nothing else."""
@@ -142,6 +151,8 @@ class QueueTable:
             path = PathName.parse(name)
             if fold(path.computer) in self._hosts:
                 return self._named(path.queue, name, create=False)
+            if is_public(path.queue):
+                return self.destination(self.published.name_of(path))
             return self.destination(DirectFormatName.from_path(path))
         return self.destination(parse_format_name(name))
 
@@ -157,6 +168,8 @@ class QueueTable:
                 local = fold(name.host) in self._hosts
             case PrivateFormatName():
                 local = name.queue_manager == self._counters.identifier
+            case PublicFormatName():
+                local = name.queue in self._by_identifier or not self.published.is_elsewhere(name)
             case _:
                 local = True
         return self.find_format_name(name) if local else self.outgoing(name)
@@ -267,7 +280,7 @@ class QueueTable:
         if path.queue.journal or path.queue.subqueue is not None:
             raise IllegalPathName(f"{name}: journals and subqueues come with their queue")
         if not path.queue.private:
-            raise NoDirectory(
+            self.published.require_directory(
                 rf"{name}: public queues need a directory; private$\{path.queue.name} does not"
             )
         return path.queue
@@ -276,13 +289,14 @@ class QueueTable:
 
     def create(self, path: LocalQueueName, properties: QueueProperties) -> LocalQueue:
         """Create a queue and its journal."""
-        if path.key in self._by_name:
-            raise QueueExists(path.path_text)
+        self.require_new(path)
         if len(self._by_id) + 2 > self._config.queues_max:
             raise InsufficientResources(f"{self._config.queues_max} queues are allowed")
         number = self._counters.take_queue()
         properties = msgspec.structs.replace(
-            properties, private_number=number, manager=self._counters.identifier
+            properties,
+            private_number=number if path.private else None,
+            manager=self._counters.identifier,
         )
         queue = LocalQueue(number, path.path_text, properties, self.reader, self.totals)
         journal = self._child(queue, "journal", f"{path.path_text};journal")
@@ -290,6 +304,11 @@ class QueueTable:
         self._write_new(queue)
         self._write_new(journal)
         return queue
+
+    def require_new(self, path: LocalQueueName) -> None:
+        """Refuse a name that is taken."""
+        if path.key in self._by_name:
+            raise QueueExists(path.path_text)
 
     def subqueue(self, parent: LocalQueue, name: str) -> LocalQueue:
         """Find a subqueue, or create it: they come into being when they are first opened."""
@@ -397,11 +416,13 @@ class QueueTable:
             raise QueueNotFound(str(name))
         return self._journal_if(queue, journal, name)
 
-    def _identified(self, identifier: Guid, name: FormatName, *, journal: bool) -> LocalQueue:
-        for queue in self._by_id.values():
-            if queue.properties.identifier == identifier and queue.role == "queue":
-                return self._journal_if(queue, journal, name)
-        raise QueueNotFound(str(name))
+    def _identified(self, identifier: Guid, name: PublicFormatName) -> LocalQueue:
+        queue = self._by_identifier.get(identifier)
+        if queue is not None:
+            return self._journal_if(queue, name.journal, name)
+        if self.published.is_elsewhere(name):
+            raise RemoteMachineNotAvailable(f"{name} is not on this computer")
+        raise QueueNotFound(f"{name}: no public queue is known under it")
 
     def _journal_if(self, queue: LocalQueue, journal: bool, name: FormatName) -> LocalQueue:
         if not journal:
@@ -437,6 +458,8 @@ class QueueTable:
             parent.properties,
             identifier=Guid(self._rng.randbytes(16)),
             path_name=name,
+            kind=QueueKind.PRIVATE,
+            base_priority=0,
             private_number=None,
             journaling=False,
             quota_kb=parent.properties.journal_quota_kb
@@ -465,8 +488,12 @@ class QueueTable:
             self.outgoing_count += 1
         self._by_id[queue.id] = queue
         self._by_name[fold(queue.name)] = queue
+        if queue.role == "queue":
+            self._by_identifier[queue.properties.identifier] = queue
 
     def _remove(self, queue: LocalQueue) -> None:
         if self._by_id.pop(queue.id, None) is not None and queue.role == "outgoing":
             self.outgoing_count -= 1
         self._by_name.pop(fold(queue.name), None)
+        if queue.role == "queue":
+            self._by_identifier.pop(queue.properties.identifier, None)

@@ -133,6 +133,11 @@ class LocalQueue:
         return self.stored_bytes + self.express_bytes
 
     @property
+    def is_public(self) -> bool:
+        """Whether the directory knows it."""
+        return self.properties.kind is QueueKind.PUBLIC
+
+    @property
     def is_connector(self) -> bool:
         """Whether a connector takes messages from here on: then it tells senders of them."""
         return self.properties.kind is QueueKind.CONNECTOR

@@ -23,7 +23,7 @@ def open_machine(config: ManagerConfig, rng: random.Random, reader: StoreReader)
     """Read who this queue manager is, or make it up for a new one."""
     value = reader.get(records.MACHINE_KEY)
     if value is None:
-        return MachineRecord(Guid(rng.randbytes(16)), config.name)
+        return MachineRecord(config.identifier or Guid(rng.randbytes(16)), config.name)
     machine = records.decode_machine(value)
     if machine.schema > records.SCHEMA_VERSION:
         raise StoreTooNew(

@@ -18,15 +18,15 @@ from openmsmq.model.errors import (
     MessageNotAuthenticated,
     TransactionUsage,
 )
-from openmsmq.model.identity import Guid
+from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import PACKET_MAX_BYTES
-from openmsmq.model.names import PrivateFormatName
+from openmsmq.model.names import PrivateFormatName, PublicFormatName
 from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import QueuePrivacy
 from openmsmq.storage.records import StagedSend
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers import base, message_properties, user
-from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
+from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
 from openmsmq.wire.outline import Outline, outline
 
 
@@ -197,5 +197,9 @@ def _leads_to(name: str, packet: bytes, found: Outline) -> bool:
             return fold(f"DIRECT={text}") == fold(name)
         case PrivateOnDestination(number):
             return fold(str(PrivateFormatName(Guid(packet[32:48]), number))) == fold(name)
+        case PublicName(queue):
+            # The next queue managers go by its owner, and may not know the queue yet.
+            addressed = packet[32:48] != NIL_GUID
+            return addressed and fold(str(PublicFormatName(queue))) == fold(name)
         case _:
             return False

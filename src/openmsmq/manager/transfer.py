@@ -26,9 +26,11 @@ from openmsmq.manager.outgoing_sweep import OutgoingSweep
 from openmsmq.manager.outputs import Connect, Disconnect, Output, Resolve, SendBytes, SendDatagram
 from openmsmq.manager.timers import Timers, earliest
 from openmsmq.manager.transaction_requests import TransactionRequests
+from openmsmq.manager.ways import Ways
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import Guid
+from openmsmq.model.names import DirectFormatName
 from openmsmq.model.names.parts import canonical_ip_address
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.protocol import ping
@@ -65,6 +67,7 @@ class Transfer:
         acks: OrderAcks,
         housekeeping: Housekeeping,
         transactions: TransactionRequests,
+        ways: Ways,
         now: Instant,
     ) -> None:
         self._config = config.transfer
@@ -84,8 +87,9 @@ class Transfer:
         self.online = True
         self.outputs: list[Output] = []
         self._peers: dict[int, Peer] = {}
-        self._neighbours = Neighbours(self._config)
+        self._neighbours = Neighbours(self._config, ways)
         arrivals.has_way = self._neighbours.has_way
+        arrivals.note_hops = outgoing.note_hops
         self._resolving: dict[str, dict[Neighbour, None]] = {}
         self._pings = ping.PingTable(counters.identifier)
         self._last_session = -1
@@ -219,6 +223,19 @@ class Transfer:
             self._delivery.ready[outgoing.queue] = None
             self._rest_if_idle(outgoing, now)
 
+    def ways_changed(self, now: Instant) -> None:
+        """The directory has changed: what waits may have a better way, or one at all."""
+        for outgoing in self._outgoing.all():
+            if not isinstance(outgoing.name, DirectFormatName) and outgoing.session is None:
+                self._retry(outgoing, now)
+
+    def _retry(self, outgoing: OutgoingQueue, now: Instant) -> None:
+        self._delivery.ready[outgoing.queue] = None
+        neighbour = self._neighbours.of(outgoing, create=False)
+        if neighbour is not None:
+            neighbour.engine.retry_now(now)
+            self._drain_link(neighbour, now)
+
     def pause(self, outgoing: OutgoingQueue, now: Instant) -> None:
         """Let the messages of a queue wait (C-39). [MQDMPR 3.1.7.2.3, MQQB 3.1.7.13]"""
 
@@ -257,23 +274,14 @@ class Transfer:
     def resume(self, outgoing: OutgoingQueue, now: Instant) -> None:
         """Send the messages of a queue again, and try to connect at once. [MQDMPR 3.1.7.2.4]"""
         self._outgoing.pause(outgoing, paused=False)
-        self._delivery.ready[outgoing.queue] = None
         self._widen(outgoing, now)
-        neighbour = self._neighbours.of(outgoing, create=False)
-        if neighbour is not None:
-            neighbour.engine.retry_now(now)
-            self._drain_link(neighbour, now)
+        self._retry(outgoing, now)
 
     def resend(self, outgoing: OutgoingQueue, now: Instant) -> None:
         """Send again what the destination has not acknowledged. [MQDMPR 3.1.4.14]"""
         self._departures.send_again(outgoing, now)
 
     # What operators may see.
-
-    @property
-    def is_hardened(self) -> bool:
-        """Whether nothing leaves or enters by the binary protocol."""
-        return self._config.hardened
 
     @property
     def link_count(self) -> int:
@@ -335,7 +343,7 @@ class Transfer:
         neighbour.queues[outgoing] = None
         peer = neighbour.peer
         if peer is None or peer.engine.state is not SessionState.OPEN:
-            peer = self._neighbours.open_to(outgoing.name)
+            peer = self._neighbours.open_to(outgoing)
         if peer is None:
             # Also while a session is being opened: the link must know if that comes to nothing.
             neighbour.engine.wanted(now)

@@ -38,6 +38,17 @@ class ObjectKind(Enum):
     LIST = "list"
 
 
+class DirectoryRole(Enum):
+    """What a queue manager has of a directory. [MQOD 2.1.3.3]"""
+
+    NONE = "none"
+    """Nothing: it works in workgroup mode."""
+    ORIGINAL = "original"
+    """All of it: changes are made here."""
+    COPY = "copy"
+    """A copy of one that is elsewhere."""
+
+
 DirectoryObject: TypeAlias = (
     EnterpriseInfo
     | Site
@@ -101,5 +112,3 @@ class DirectoryChanges(msgspec.Struct, frozen=True):
     changes: tuple[Change, ...] = ()
     is_complete: bool = False
     """Whether these are all objects: what a copy has beside them is gone."""
-    has_more: bool = False
-    """Whether the directory has more to tell from this position on."""

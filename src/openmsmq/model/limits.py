@@ -252,6 +252,32 @@ CERTIFICATE_DIGEST_BYTES: Final = 16
 INITIALIZATION_RETRY_S: Final = 120
 """Pause before a queue manager that could not start tries again. [MQDMPR 3.1.1.1]"""
 
+# The directory.
+
+DIRECTORY_POLL_S: Final = 30
+"""A copy of the directory is brought up to date once in it. [ours]"""
+
+DIRECTORY_OBJECTS_MAX_COUNT: Final = 200_000
+"""Objects in a directory. [ours]"""
+
+DIRECTORY_OBJECT_MAX_BYTES: Final = 256 * 1024
+"""One object of a directory, as it is stored. [ours]"""
+
+DIRECTORY_REMOVED_MAX_COUNT: Final = 10_000
+"""Removals that a directory remembers; who has missed more reads everything again. [ours]"""
+
+DIRECTORY_CHANGES_MAX_COUNT: Final = 10_000
+"""Objects changed in one call. [ours]"""
+
+DIRECTORY_PART_MAX_BYTES: Final = 1024 * 1024
+"""Objects in one part of an answer; one object more may be in it. [ours]"""
+
+DIRECTORY_CALLS_MAX_COUNT: Final = 1_000
+"""Calls that wait for the directory at a time. [ours]"""
+
+LIST_MEMBERS_MAX_COUNT: Final = 1_000
+"""Queues that a distribution list stands for, those of lists in it included. [ours]"""
+
 # Change notifications.
 
 NOTIFICATION_CYCLE_S: Final = 900

@@ -54,10 +54,15 @@ class TransferConfig(msgspec.Struct, frozen=True, kw_only=True):
     final_ack_grace_s: Annotated[int, _registry("FinalAckGrace")] = limits.FINAL_ACK_GRACE_S
     hardened: Annotated[bool, _registry("Hardened_MSMQ")] = False
     """Whether nothing leaves or enters by the binary protocol."""
+    route_on_direct_failure: Annotated[bool, _registry("RouteOnDirectFailure")] = True
+    """Whether a routing server of the own site helps out for a neighbour in it (C-109)."""
+    route_around: Annotated[bool, _registry("RouteAroundFailedLinks")] = True
+    """Whether a site gate tries dearer ways when the cheapest cannot be used."""
     hosts: dict[str, tuple[str, ...]] = {}
     """Addresses of host names that are known without asking anybody; names without case."""
     next_hops: dict[str, tuple[str, ...]] = {}
-    """Where messages go for a queue manager, by its identifier: hosts to try in turn."""
+    """Where messages go for a queue manager, by its identifier as `str` writes it: hosts to try in
+    turn."""
     connectors: dict[str, str] = {}
     """Foreign computers, and the identifier of the connector that takes their messages here."""
 

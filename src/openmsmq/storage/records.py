@@ -19,6 +19,8 @@ kind    rest of the key             value
 ``F``   message number u32          where the message is whose final acknowledgment is awaited
 ``R``   queue u32                   `ReservationRecord`: messages that one reader has for itself
 ``B``   name of a query             `BatchRecord`: the last batch that the query committed
+``G``   kind u8, identifier         an object of the directory: its last change u64, its bytes
+``P``                               `PositionRecord`: how far the copy of the directory has come
 ======  ==========================  ==================================================
 """
 
@@ -36,6 +38,7 @@ from openmsmq.model.queue import QueueProperties
 SCHEMA_VERSION: Final = 1
 
 MACHINE_KEY: Final = b"M"
+POSITION_KEY: Final = b"P"
 LOOKUP_MAX: Final = (1 << 64) - 1
 ARRIVAL_MASK: Final = (1 << 56) - 1
 """The part of a lookup identifier below the priority: the arrival number."""
@@ -43,6 +46,7 @@ ARRIVAL_MASK: Final = (1 << 56) - 1
 _QUEUE: Final = struct.Struct(">cI")
 _ENTRY: Final = struct.Struct(">cIQ")
 _DEADLINE: Final = struct.Struct(">cIIQ")
+_NUMBER: Final = struct.Struct("<Q")
 _HISTORY: Final = struct.Struct(">cQ")
 _PLACE_OF_ENTRY: Final = struct.Struct("<IQ")
 _COUNTS: Final = struct.Struct("<QQ")
@@ -136,6 +140,15 @@ class BatchRecord(msgspec.Struct, frozen=True):
     committed_time_s: int
 
 
+class PositionRecord(msgspec.Struct, frozen=True):
+    """How far the copy of the directory has come."""
+
+    incarnation: Guid
+    number: int
+    floor: int = 0
+    """Removals up to this change are not remembered any more."""
+
+
 class OutgoingRecord(msgspec.Struct, frozen=True):
     """How far the numbering of transactional messages to a queue has come. [MQQB 3.1.1.5]"""
 
@@ -143,6 +156,8 @@ class OutgoingRecord(msgspec.Struct, frozen=True):
     """The 64-bit form of its identifier; 0 before the first transactional message."""
     last_number: int = 0
     paused: bool = False
+    hop_count_max: int = 0
+    """The most hops that one of its messages has made."""
 
 
 class IncomingRecord(msgspec.Struct, frozen=True):
@@ -184,6 +199,7 @@ _QUEUE_DECODER: Final = msgspec.msgpack.Decoder(QueueRecord, dec_hook=decode_hoo
 _TRANSACTION_DECODER: Final = msgspec.msgpack.Decoder(TransactionRecord, dec_hook=decode_hook)
 _RESERVATION_DECODER: Final = msgspec.msgpack.Decoder(ReservationRecord)
 _BATCH_DECODER: Final = msgspec.msgpack.Decoder(BatchRecord)
+_POSITION_DECODER: Final = msgspec.msgpack.Decoder(PositionRecord, dec_hook=decode_hook)
 _OUTGOING_DECODER: Final = msgspec.msgpack.Decoder(OutgoingRecord)
 _INCOMING_DECODER: Final = msgspec.msgpack.Decoder(IncomingRecord)
 
@@ -193,6 +209,7 @@ AnyRecord: TypeAlias = (
     | TransactionRecord
     | ReservationRecord
     | BatchRecord
+    | PositionRecord
     | OutgoingRecord
     | IncomingRecord
 )
@@ -226,6 +243,26 @@ def decode_reservation(value: bytes) -> ReservationRecord:
 def decode_batch(value: bytes) -> BatchRecord:
     """Read the last batch of a query."""
     return _BATCH_DECODER.decode(value)
+
+
+def decode_position(value: bytes) -> PositionRecord:
+    """Read how far the copy of the directory has come."""
+    return _POSITION_DECODER.decode(value)
+
+
+def object_key(kind: int, identifier: bytes) -> bytes:
+    """Where an object of the directory is; kinds are numbered."""
+    return bytes((0x47, kind)) + identifier
+
+
+def encode_object_row(number: int, data: bytes) -> bytes:
+    """Give an object and the number of its last change; no bytes for one that was removed."""
+    return _NUMBER.pack(number) + data
+
+
+def decode_object_row(value: bytes) -> tuple[int, bytes]:
+    """Read the number of an object's last change, and the object's bytes."""
+    return _NUMBER.unpack_from(value)[0], value[_NUMBER.size :]
 
 
 def decode_outgoing(value: bytes) -> OutgoingRecord:

@@ -43,6 +43,7 @@ EFFECTIVE = [
     api.CreateQueue("q"),
     api.ChangeQueue("q"),
     api.DeleteQueue("q"),
+    api.ChangeDirectory([]),
     api.Commit(1),
     api.Abort(1),
     api.Prepare(1),
@@ -82,6 +83,9 @@ HARMLESS = [
     api.ListOutgoing(),
     api.ControlOutgoing("q", "pause"),
     api.SetOnline(True),
+    api.ReadDirectory(),
+    api.RefreshDirectory(),
+    api.FindQueues(),
     api.Hello(),
 ]
 

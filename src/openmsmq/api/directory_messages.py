@@ -1,0 +1,69 @@
+"""Requests and replies of the application interface that are about the directory."""
+
+from __future__ import annotations
+
+import msgspec
+
+from openmsmq.api.base import Reply, Request
+
+
+class ObjectRow(msgspec.Struct, frozen=True, array_like=True):
+    """An object of the directory, as `directory.codec` writes it; empty bytes if it is gone."""
+
+    kind: str
+    """The value of an `ObjectKind`."""
+    identifier: bytes
+    data: bytes
+
+
+class ReadDirectory(Request, frozen=True, tag="read-directory"):
+    """Ask what has changed since a copy was at a position; the whole directory from number 0 on.
+
+    A long answer comes in parts: `skip` is how many rows of it the caller has.
+    """
+
+    incarnation: bytes = bytes(16)
+    number: int = 0
+    skip: int = 0
+
+
+class DirectoryPart(Reply, frozen=True, tag="directory-part"):
+    """A part of the changes. If the position differs from that of the part before, begin again."""
+
+    incarnation: bytes
+    number: int
+    rows: list[ObjectRow]
+    is_complete: bool
+    """Whether all parts together are all objects, so that others are gone."""
+    has_more: bool
+
+
+class ChangeDirectory(Request, frozen=True, tag="change-directory"):
+    """Change objects, all or none. A queue manager with a copy asks the directory itself."""
+
+    rows: list[ObjectRow]
+
+
+class DirectoryChanged(Reply, frozen=True, tag="directory-changed"):
+    """The objects as the directory has them now."""
+
+    rows: list[ObjectRow]
+
+
+class RefreshDirectory(Request, frozen=True, tag="refresh-directory"):
+    """Bring the copy of the directory up to date; answered when it is."""
+
+
+class FindQueues(Request, frozen=True, tag="find-queues"):
+    """Look for public queues by what their owners say of them; what is None does not matter."""
+
+    label: str | None = None
+    service_type: bytes | None = None
+
+
+class FoundQueues(Reply, frozen=True, tag="found-queues"):
+    """Public queues in the order of their path names."""
+
+    rows: list[ObjectRow]
+    has_more: bool = False
+    """Whether there are more than one answer holds."""

@@ -1,0 +1,97 @@
+"""What applications, and other queue managers, ask about the directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openmsmq.api import messages as api
+from openmsmq.directory.rows import changes_in, row_of
+from openmsmq.manager.connections import Connection
+from openmsmq.manager.directory_service import DirectoryService
+from openmsmq.manager.replies import Replies
+from openmsmq.model.clock import Instant
+from openmsmq.model.directory import Change, DirectoryRole, Position
+from openmsmq.model.errors import InvalidParameter, MsmqError, NoDirectory
+from openmsmq.model.identity import GUID_BYTES, Guid
+from openmsmq.model.limits import DIRECTORY_PART_MAX_BYTES
+
+
+class DirectoryRequests:
+    """Reads and changes the directory for others."""
+
+    def __init__(self, service: DirectoryService, replies: Replies) -> None:
+        self._service = service
+        self._replies = replies
+
+    def read(self, state: Connection, call: int, request: api.ReadDirectory, _: Instant) -> None:
+        """Tell what has changed since a position."""
+        self._require_directory()
+        position = Position(_guid(request.incarnation), request.number)
+        told = self._service.copy.since(position)
+        rows, has_more = _cut([row_of(change) for change in told.changes[request.skip :]])
+        reply = api.DirectoryPart(
+            bytes(told.position.incarnation),
+            told.position.number,
+            rows,
+            told.is_complete,
+            has_more,
+        )
+        self._replies.answer_when_done(state.id, call, reply)
+
+    def change(
+        self, state: Connection, call: int, request: api.ChangeDirectory, now: Instant
+    ) -> None:
+        """Change the directory, or have it changed."""
+
+        def done(changes: Sequence[Change], _: Instant) -> None:
+            rows = [row_of(change) for change in changes]
+            self._replies.answer_when_done(state.id, call, api.DirectoryChanged(rows))
+
+        self._service.write(
+            changes_in(request.rows),
+            done,
+            lambda error, _: self._replies.fail(state.id, call, error),
+            now,
+        )
+
+    def refresh(self, state: Connection, call: int, _: api.RefreshDirectory, now: Instant) -> None:
+        """Bring the copy up to date."""
+
+        def refused(error: MsmqError, _: Instant) -> None:
+            self._replies.fail(state.id, call, error)
+
+        self._service.refresh(
+            lambda _changes, _now: self._replies.answer_when_done(state.id, call, api.Done()),
+            refused,
+            now,
+        )
+
+    def find_queues(
+        self, state: Connection, call: int, request: api.FindQueues, _: Instant
+    ) -> None:
+        """Look for public queues."""
+        self._require_directory()
+        wanted = None if request.service_type is None else _guid(request.service_type)
+        found = self._service.copy.image.find_queues(label=request.label, service_type=wanted)
+        rows, has_more = _cut([row_of(queue) for queue in found])
+        self._replies.answer_when_done(state.id, call, api.FoundQueues(rows, has_more))
+
+    def _require_directory(self) -> None:
+        if self._service.role is DirectoryRole.NONE:
+            raise NoDirectory("this queue manager has no directory: it works in workgroup mode")
+
+
+def _cut(rows: list[api.ObjectRow]) -> tuple[list[api.ObjectRow], bool]:
+    """Give as many rows as fit into one answer, and whether there are more."""
+    size = 0
+    for place, row in enumerate(rows):
+        size += len(row.data)
+        if size > DIRECTORY_PART_MAX_BYTES and place:
+            return rows[:place], True
+    return rows, False
+
+
+def _guid(data: bytes) -> Guid:
+    if len(data) != GUID_BYTES:
+        raise InvalidParameter(f"an identifier has {GUID_BYTES} bytes, not {len(data)}")
+    return Guid(data)

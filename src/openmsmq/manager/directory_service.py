@@ -1,0 +1,305 @@
+"""The directory in a queue manager: kept up to date, served to others, changed. [MQDMPR 3.1.7.1.18]
+
+A queue manager that has the original changes it itself. One that has a copy asks for changes at
+intervals, and hands changes of its own to the directory; both are outputs that the driver carries
+out. While the directory cannot be reached everything that the copy knows works on, what would
+change the directory fails, and it is tried again at intervals. [MQOD 2.7.4]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+
+from openmsmq.directory.image import DirectoryImage
+from openmsmq.directory.rules import check
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.directory_copy import DirectoryCopy
+from openmsmq.manager.outputs import AskDirectory, ChangeDirectory, Output
+from openmsmq.model.clock import Instant
+from openmsmq.model.directory import (
+    NOWHERE,
+    Change,
+    DirectoryChanges,
+    DirectoryObject,
+    DirectoryRole,
+)
+from openmsmq.model.errors import InsufficientResources, MsmqError, NoDirectory
+from openmsmq.model.identity import Guid
+from openmsmq.model.limits import DIRECTORY_CALLS_MAX_COUNT, DIRECTORY_CHANGES_MAX_COUNT
+from openmsmq.model.names.parts import canonical_ip_address
+from openmsmq.model.topology import (
+    DirectoryServerKind,
+    EnterpriseInfo,
+    QueueManagerInfo,
+    Site,
+)
+
+if TYPE_CHECKING:
+    import random
+
+Done: TypeAlias = Callable[[Sequence[Change], Instant], None]
+Refused: TypeAlias = Callable[[MsmqError, Instant], None]
+TellOwners: TypeAlias = Callable[[Sequence[Change], DirectoryImage, Instant], None]
+
+HINT_PAUSE_MS: Final = 1_000
+"""Pause between questions to the directory that strangers bring about. [ours]"""
+
+DEFAULT_SITE: Final = "Default-Site"
+_REGISTERED: Final = ("addresses", "qualified_computer_name")
+"""What a queue manager says of itself; the rest of its object is the administrator's."""
+
+
+class DirectoryService:
+    """Knows the directory, asks it, and changes it."""
+
+    def __init__(
+        self,
+        config: ManagerConfig,
+        copy: DirectoryCopy,
+        counters: Counters,
+        rng: random.Random,
+        now: Instant,
+    ) -> None:
+        self._config = config
+        self._role = config.directory.role
+        self.copy = copy
+        self._counters = counters
+        self._rng = rng
+        self.outputs: list[Output] = []
+        self.problem = ""
+        """Why the directory could not be asked, or does not know us; empty while all is well."""
+        self.changed: Callable[[list[Change], Instant], None] = lambda _changes, _now: None
+        """Hears of every real change."""
+        self.tell_owners: TellOwners = lambda _changes, _before, _now: None
+        """Tells the queue managers whose objects were changed from here."""
+        self._calls: dict[int, tuple[Done, Refused]] = {}
+        self._last_ticket = 0
+        self._is_asking = False
+        self._ask_again = False
+        self._is_registering = False
+        self._hinted_ms = now.ticks_ms - HINT_PAUSE_MS
+        self._ask_at_ms: int | None = None
+        self._waiting: list[tuple[Done, Refused]] = []
+        if self._role is DirectoryRole.COPY:
+            self._ask_at_ms = now.ticks_ms
+
+    @property
+    def role(self) -> DirectoryRole:
+        """What this queue manager has of a directory."""
+        return self._role
+
+    def open(self, now: Instant) -> None:
+        """Make a new directory if this queue manager is to have one and has none yet."""
+        if self._role is DirectoryRole.ORIGINAL and self.copy.position == NOWHERE:
+            self.copy.found(Guid(self._rng.randbytes(16)), self._first_objects())
+            self.changed(list(self.copy.image), now)
+
+    def _first_objects(self) -> list[DirectoryObject]:
+        site = Site(
+            identifier=Guid(self._rng.randbytes(16)),
+            name=self._config.directory.site or DEFAULT_SITE,
+        )
+        return [
+            EnterpriseInfo(
+                identifier=Guid(self._rng.randbytes(16)), name=self._config.directory.enterprise
+            ),
+            site,
+            msgspec.structs.replace(
+                self._own_info(site),
+                directory_server=DirectoryServerKind.PRIMARY_ENTERPRISE_CONTROLLER,
+            ),
+        ]
+
+    def _own_info(self, site: Site | None) -> QueueManagerInfo:
+        literal = (canonical_ip_address(host) for host in self._config.addresses)
+        return QueueManagerInfo(
+            identifier=self._counters.identifier,
+            computer_name=self._config.name,
+            qualified_computer_name=self._config.directory.qualified_name,
+            addresses=tuple(address for address in literal if address is not None),
+            version=self._config.software,
+            sites=() if site is None else (site.identifier,),
+            routing_server=self._config.directory.routing_server,
+        )
+
+    # Asking.
+
+    def refresh(self, done: Done, refused: Refused, now: Instant) -> None:
+        """Bring the copy up to date now."""
+        self._require_directory()
+        if self._role is DirectoryRole.ORIGINAL:
+            done((), now)
+            return
+        if len(self._waiting) >= DIRECTORY_CALLS_MAX_COUNT:
+            raise InsufficientResources(
+                f"{DIRECTORY_CALLS_MAX_COUNT} calls wait for the directory already"
+            )
+        self._waiting.append((done, refused))
+        self.ask_soon()
+
+    def ask_soon(self) -> None:
+        """Something may have changed: ask as soon as no answer is awaited."""
+        if self._is_asking:
+            self._ask_again = True
+        elif self._role is DirectoryRole.COPY:
+            self._ask()
+
+    def hint(self, now: Instant) -> None:
+        """Somebody says that something has changed: ask, but not as often as anybody may say so."""
+        due_ms = max(self._hinted_ms + HINT_PAUSE_MS, now.ticks_ms)
+        self._hinted_ms = due_ms
+        if self._ask_at_ms is not None and self._role is DirectoryRole.COPY:
+            self._ask_at_ms = min(self._ask_at_ms, due_ms)
+        else:
+            self._ask_again = self._is_asking
+
+    def _ask(self) -> None:
+        self._is_asking = True
+        self._ask_again = False
+        self._ask_at_ms = None
+        self.outputs.append(AskDirectory(self.copy.position))
+
+    def told(self, told: DirectoryChanges, now: Instant) -> None:
+        """The directory has answered. What is waited for may come after this answer."""
+        again = self._ask_again
+        self._is_asking = False
+        self._ask_at_ms = now.ticks_ms + self._config.directory.poll_ms
+        real = self.copy.take(told)
+        self.problem = self._identity_problem()
+        if real:
+            self.changed(real, now)
+        if again:
+            self._ask()
+        else:
+            waiting, self._waiting = self._waiting, []
+            for done, _ in waiting:
+                done(real, now)
+        self._register()
+
+    def failed(self, error: MsmqError, now: Instant) -> None:
+        """The directory could not be asked. [MQDMPR 3.1.4.16]"""
+        self._is_asking = self._ask_again = False
+        self._ask_at_ms = now.ticks_ms + self._config.directory.probe_ms
+        self.problem = error.detail or str(error)
+        waiting, self._waiting = self._waiting, []
+        for _, refused in waiting:
+            refused(error, now)
+
+    # Who we are to the directory.
+
+    def _identity_problem(self) -> str:
+        """Say if the directory means another queue manager by our name. [MQOD 2.7.6]"""
+        known = self.copy.image.manager_named(self._config.name)
+        own = self._counters.identifier
+        if known is None or known.identifier == own:
+            return ""
+        return (
+            f"the directory knows {self._config.name} as {known.identifier}, and this queue "
+            f"manager is {own}: remove that object, or start with an empty data directory"
+        )
+
+    def _register(self) -> None:
+        """Publish ourselves, if the directory does not know us as we are."""
+        image = self.copy.image
+        if self.problem or self._is_registering or self._is_asking:
+            return
+        known = image.managers.get(self._counters.identifier)
+        if known is None:
+            wanted = self._own_info(self._own_site())
+        else:
+            own = self._own_info(None)
+            said = {name: getattr(own, name) for name in _REGISTERED}
+            wanted = msgspec.structs.replace(known, **{k: v for k, v in said.items() if v})
+            if wanted == known:
+                return
+        self._is_registering = True
+
+        def done(_changes: Sequence[Change], _now: Instant) -> None:
+            self._is_registering = False
+            self.ask_soon()
+
+        def refused(error: MsmqError, _: Instant) -> None:
+            self._is_registering = False
+            self.problem = f"this queue manager could not register itself: {error.detail}"
+
+        self._hand_on((wanted,), done, refused)
+
+    def _own_site(self) -> Site | None:
+        sites = sorted(self.copy.image.sites.values(), key=lambda site: site.name)
+        wanted = self._config.directory.site.casefold()
+        named = (site for site in sites if site.name.casefold() == wanted)
+        return next(named, None) if wanted else next(iter(sites), None)
+
+    # Changing.
+
+    def write(
+        self, changes: tuple[Change, ...], done: Done, refused: Refused, now: Instant
+    ) -> None:
+        """Change the directory; `done` hears of it when the directory has the changes."""
+        self._require_directory()
+        if len(changes) > DIRECTORY_CHANGES_MAX_COUNT:
+            raise InsufficientResources(
+                f"{len(changes)} changes at once; at most {DIRECTORY_CHANGES_MAX_COUNT}"
+            )
+        before = self.copy.image
+        if self._role is not DirectoryRole.ORIGINAL:
+
+            def told(changes: Sequence[Change], now: Instant) -> None:
+                self.tell_owners(changes, before, now)
+                done(changes, now)
+
+            self._hand_on(changes, told, refused)
+            return
+        check(before, changes)
+        real = self.copy.write(changes)
+        if real:
+            self.changed(real, now)
+            self.tell_owners(real, before, now)
+        done(changes, now)
+
+    def _hand_on(self, changes: tuple[Change, ...], done: Done, refused: Refused) -> None:
+        if self.problem:
+            raise NoDirectory(self.problem)
+        if len(self._calls) >= DIRECTORY_CALLS_MAX_COUNT:
+            raise InsufficientResources(
+                f"{DIRECTORY_CALLS_MAX_COUNT} changes wait for the directory already"
+            )
+        self._last_ticket += 1
+        self._calls[self._last_ticket] = done, refused
+        self.outputs.append(ChangeDirectory(self._last_ticket, changes))
+
+    def written(self, ticket: int, changes: Sequence[Change], now: Instant) -> None:
+        """The directory has changes of ours."""
+        done, _ = self._calls.pop(ticket)
+        done(changes, now)
+        # Others hear of them by asking; so do we.
+        self.ask_soon()
+
+    def refused(self, ticket: int, error: MsmqError, now: Instant) -> None:
+        """The directory has refused changes of ours, or could not be reached."""
+        _, refused = self._calls.pop(ticket)
+        refused(error, now)
+
+    def _require_directory(self) -> None:
+        if self._role is DirectoryRole.NONE:
+            raise NoDirectory(
+                "this queue manager has no directory: start it with --directory-server, or with "
+                "--directory and the address of one"
+            )
+
+    # Time.
+
+    def wake(self, now: Instant) -> None:
+        """Time has passed."""
+        due_ms = self._ask_at_ms
+        if due_ms is not None and due_ms <= now.ticks_ms:
+            self._ask()
+
+    @property
+    def next_wake_ms(self) -> int | None:
+        """When `wake` has something to do."""
+        return self._ask_at_ms

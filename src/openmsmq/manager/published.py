@@ -1,0 +1,100 @@
+"""Public queues and distribution lists by name, as the directory knows them. [MQDMPR 3.1.7.1.26]"""
+
+from __future__ import annotations
+
+from openmsmq.manager.config import DirectoryConfig
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.directory_copy import DirectoryCopy
+from openmsmq.model.directory import DirectoryRole
+from openmsmq.model.errors import InsufficientResources, NoDirectory, QueueNotFound
+from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.limits import LIST_MEMBERS_MAX_COUNT
+from openmsmq.model.names import (
+    DistributionListFormatName,
+    FormatName,
+    LocalQueueName,
+    MultipleFormatName,
+    PathName,
+    PublicFormatName,
+    QueueOnComputer,
+    SingleFormatName,
+    parse_format_name,
+)
+from openmsmq.model.queue import QueueProperties
+
+
+class Published:
+    """Looks names up in the directory."""
+
+    def __init__(self, config: DirectoryConfig, copy: DirectoryCopy, counters: Counters) -> None:
+        self._role = config.role
+        self._copy = copy
+        self._counters = counters
+
+    def require_directory(self, detail: str) -> None:
+        """Refuse what only a directory can tell if there is none."""
+        if self._role is DirectoryRole.NONE:
+            raise NoDirectory(detail)
+
+    def is_elsewhere(self, name: PublicFormatName) -> bool:
+        """Whether the directory knows a queue of another computer by this name."""
+        queue = self._copy.image.queues.get(name.queue)
+        return queue is not None and queue.manager != self._counters.identifier
+
+    def owner_of(self, name: PublicFormatName) -> Guid:
+        """Give the queue manager of a public queue; nil if it is not known."""
+        queue = self._copy.image.queues.get(name.queue)
+        return NIL_GUID if queue is None else queue.manager
+
+    def queue_of(self, name: PublicFormatName) -> QueueProperties | None:
+        """Give what the directory says of a queue."""
+        return self._copy.image.queues.get(name.queue)
+
+    def name_of(self, path: PathName) -> PublicFormatName:
+        """Find the public queue of a path name."""
+        self.require_directory(f"{path}: public queues are found in a directory, and there is none")
+        assert isinstance(path.queue, LocalQueueName)
+        found = self._copy.image.queue_at(path.computer, path.queue.name)
+        if found is None:
+            raise QueueNotFound(f"{path}: the directory has no such public queue")
+        return PublicFormatName(found.identifier, path.queue.journal)
+
+    def expanded(self, names: tuple[SingleFormatName, ...]) -> list[FormatName]:
+        """Give the queues that names stand for, with those of lists in place of the lists.
+
+        A queue that is in several lists is given once, and a list that contains itself ends there.
+        [MQDMPR 3.1.7.3.8]
+        """
+        found: dict[str, FormatName] = {}
+        seen: set[Guid] = set()
+        waiting: list[FormatName] = list(reversed(names))
+        while waiting:
+            name = waiting.pop()
+            if not isinstance(name, DistributionListFormatName):
+                found.setdefault(str(name), name)
+                if len(found) > LIST_MEMBERS_MAX_COUNT:
+                    raise InsufficientResources(
+                        f"the list stands for more than {LIST_MEMBERS_MAX_COUNT} queues"
+                    )
+            elif name.distribution_list not in seen:
+                seen.add(name.distribution_list)
+                waiting += reversed(self._members(name))
+        if not found:
+            raise QueueNotFound("the distribution list has no members")
+        return list(found.values())
+
+    def _members(self, name: DistributionListFormatName) -> list[FormatName]:
+        self.require_directory(f"{name}: lists are found in a directory, and there is none")
+        listed = self._copy.image.lists.get(name.distribution_list)
+        if listed is None:
+            raise QueueNotFound(f"{name}: the directory has no such distribution list")
+        members: list[FormatName] = []
+        for text in listed.members:
+            member = parse_format_name(text)
+            members += member.elements if isinstance(member, MultipleFormatName) else [member]
+        return members
+
+
+def is_public(name: QueueOnComputer) -> bool:
+    """Whether a name is that of a public queue."""
+    return isinstance(name, LocalQueueName) and not name.private

@@ -1,0 +1,79 @@
+"""Ways to other queue managers: over whom their messages go, and where those are. [MQBR]
+
+What the configuration says comes first; what the directory says comes after it.
+"""
+
+from __future__ import annotations
+
+from openmsmq.directory.image import DirectoryImage
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.directory_copy import DirectoryCopy
+from openmsmq.model.identity import Guid
+from openmsmq.model.names import FormatName, PrivateFormatName, PublicFormatName
+from openmsmq.model.topology import QueueManagerInfo
+from openmsmq.protocol.config import TransferConfig
+from openmsmq.protocol.link import Hop
+from openmsmq.routing.next_hops import Routes
+
+
+class Ways:
+    """Finds the next hops towards queues that are known by number or identifier."""
+
+    def __init__(self, config: TransferConfig, copy: DirectoryCopy, counters: Counters) -> None:
+        self._config = config
+        self._copy = copy
+        self._counters = counters
+        self._routes: Routes | None = None
+        self._routes_of: DirectoryImage | None = None
+
+    @property
+    def image(self) -> DirectoryImage:
+        """The directory as it is known here."""
+        return self._copy.image
+
+    @property
+    def routes(self) -> Routes:
+        """The routes by the present state of the directory."""
+        image = self._copy.image
+        if self._routes is None or self._routes_of is not image:
+            self._routes_of = image
+            self._routes = Routes(
+                self._counters.identifier,
+                image.sites.values(),
+                image.links.values(),
+                image.managers.values(),
+                route_on_direct_failure=self._config.route_on_direct_failure,
+                route_around=self._config.route_around,
+            )
+        return self._routes
+
+    def owner_of(self, name: FormatName) -> Guid | None:
+        """Give the queue manager of a queue; None if that is not known or does not matter."""
+        if isinstance(name, PrivateFormatName):
+            return name.queue_manager
+        if isinstance(name, PublicFormatName):
+            queue = self._copy.image.queues.get(name.queue)
+            return None if queue is None else queue.manager
+        return None
+
+    def hops_towards(self, manager: Guid, spent: int = 0) -> tuple[Hop, ...]:
+        """Give the computers to try in turn for the messages of a queue manager.
+
+        `spent` is how many hops these have made already.
+        """
+        fixed = self._config.next_hops.get(str(manager))
+        if fixed is not None:
+            return tuple(map(Hop, fixed))
+        managers = self._copy.image.managers
+        if manager not in managers:
+            return ()
+        return tuple(
+            Hop(host, hop)
+            for hop in self.routes.next_hops(manager, spent)
+            for host in _hosts_of(managers[hop])
+        )
+
+
+def _hosts_of(manager: QueueManagerInfo) -> tuple[str, ...]:
+    """Give where a queue manager is, by its addresses or by its name."""
+    return manager.addresses or (manager.qualified_computer_name or manager.computer_name,)

@@ -1,0 +1,299 @@
+"""Queue managers with a directory: public queues, lists, copies, and life without the server."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from openmsmq.api import messages as api
+from openmsmq.directory.image import DirectoryImage
+from openmsmq.directory.rows import changes_in, row_of
+from openmsmq.manager.config import DirectoryConfig
+from openmsmq.model.directory import Change, DirectoryRole, ObjectKind, Removal
+from openmsmq.model.errors import (
+    IllegalFormatName,
+    MsmqError,
+    NoDirectory,
+    QueueExists,
+    QueueNotFound,
+)
+from openmsmq.model.identity import Guid
+from openmsmq.model.limits import DIRECTORY_POLL_S, DIRECTORY_PROBE_S
+from openmsmq.model.names import PublicFormatName
+from openmsmq.model.topology import DistributionList
+from openmsmq.wire.notifications import NOTIFY_QUEUE_NUMBER, Event, ManagerNotification
+from tests.transfer.network import ALPHA, BETA, GAMMA, Computer, Network
+
+ORIGINAL = DirectoryConfig(role=DirectoryRole.ORIGINAL)
+COPY = DirectoryConfig(role=DirectoryRole.COPY)
+POLL_MS = DIRECTORY_POLL_S * 1000
+
+
+@pytest.fixture
+def office(network: Network) -> Computer:
+    """Who has the original."""
+    network.directory = network.manager("OFFICE", ALPHA, ORIGINAL)
+    return network.directory
+
+
+@pytest.fixture
+def shop(network: Network, office: Computer) -> Computer:
+    """Who has a copy, and is registered."""
+    del office
+    return joined(network, "SHOP", BETA)
+
+
+def joined(network: Network, name: str, address: str) -> Computer:
+    computer = network.manager(name, address, COPY)
+    network.run(POLL_MS)
+    return computer
+
+
+def image(computer: Computer) -> DirectoryImage:
+    return computer.manager.directory.copy.image
+
+
+def change(computer: Computer, *changes: Change) -> tuple[Change, ...]:
+    """Change the directory from a queue manager, whichever."""
+    reply = computer.ok_soon(api.ChangeDirectory([row_of(each) for each in changes]))
+    return changes_in(reply.rows)
+
+
+def public_name(computer: Computer, path: str) -> str:
+    name: str = computer.ok(api.GetNames(path)).format_name
+    return name
+
+
+def test_a_new_directory_knows_who_has_it(office: Computer) -> None:
+    (manager,) = image(office).managers.values()
+    assert manager.identifier == office.identifier
+    assert manager.computer_name == "OFFICE"
+    assert manager.addresses == (ALPHA,)
+    assert len(image(office).sites) == 1
+    assert image(office).enterprise is not None
+
+
+def test_who_joins_registers_itself_and_all_learn_of_it(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    del network
+    assert image(office) == image(shop)
+    assert image(office).managers[shop.identifier].computer_name == "SHOP"
+    status = shop.ok(api.GetStatus())
+    assert (status.directory, status.directory_problem) == ("copy", "")
+
+
+def test_a_public_queue_takes_messages_by_either_name(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    shop.ok_soon(api.CreateQueue(r".\orders", label="What we sell"))
+    network.run(POLL_MS)
+    name = public_name(office, r"SHOP\orders")
+    assert name == public_name(shop, r"SHOP\orders")
+    assert name.startswith("PUBLIC=")
+    office.send(r"SHOP\orders", b"by path")
+    office.send(name, b"by identifier")
+    network.run(1_000)
+    assert shop.bodies(r"SHOP\orders") == shop.bodies(name) == [b"by path", b"by identifier"]
+
+
+def test_transactional_messages_reach_a_public_queue_in_order(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    shop.ok_soon(api.CreateQueue(r".\ledger", transactional=True))
+    network.run(POLL_MS)
+    bodies = [b"%d" % number for number in range(30)]
+    office.send(r"SHOP\ledger", *bodies, transactional=True)
+    network.run(60_000)
+    assert shop.bodies(r".\ledger") == bodies
+    assert office.outgoing() == [] or not office.outgoing()[0].message_count
+
+
+def test_two_queues_cannot_have_one_path(network: Network, shop: Computer) -> None:
+    shop.ok_soon(api.CreateQueue(r".\orders"))
+    network.run(POLL_MS)
+    assert failure(shop, api.CreateQueue(r"SHOP\Orders")) == QueueExists.code
+
+
+def test_a_change_reaches_the_queue_whoever_makes_it(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    shop.ok_soon(api.CreateQueue(r".\orders"))
+    network.run(POLL_MS)
+    (published,) = image(office).queues.values()
+    change(office, msgspec.structs.replace(published, label="Other", journaling=True, quota_kb=7))
+    # The owner is told, and does not wait until it would have asked anyway.
+    network.run(2_000)
+    (queue,) = shop.ok(api.GetQueue(r".\orders")).queues
+    assert (queue.label, queue.journaling, queue.quota_kb) == ("Other", True, 7)
+
+
+def test_an_owner_changes_and_deletes_its_queue_in_the_directory_too(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    shop.ok_soon(api.CreateQueue(r".\orders", service_type=b"s" * 16))
+    shop.ok_soon(api.ChangeQueue(r".\orders", label="New", base_priority=3))
+    (published,) = image(office).queues.values()
+    assert (published.label, published.base_priority) == ("New", 3)
+    assert published.path_name == r"SHOP\orders"
+    network.run(POLL_MS)
+    found = office.ok(api.FindQueues(label="new", service_type=b"s" * 16))
+    assert changes_in(found.rows) == (published,)
+    assert office.ok(api.FindQueues(label="old")).rows == []
+    shop.ok_soon(api.DeleteQueue(r".\orders"))
+    network.run(POLL_MS)
+    assert not image(office).queues
+    assert not image(shop).queues
+    assert failure(shop, api.GetQueue(r".\orders")) == QueueNotFound.code
+
+
+def test_a_queue_that_is_removed_from_the_directory_goes(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    shop.ok_soon(api.CreateQueue(r".\orders"))
+    network.run(POLL_MS)
+    (published,) = image(office).queues
+    change(office, Removal(ObjectKind.QUEUE, published))
+    network.run(2_000)
+    assert failure(shop, api.GetQueue(r".\orders")) == QueueNotFound.code
+
+
+def test_a_queue_published_before_a_crash_is_there_after_it(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    shop.ok_soon(api.CreateQueue(r".\first"))
+    network.run(POLL_MS)
+    (first,) = image(office).queues.values()
+    lost = msgspec.structs.replace(
+        first, identifier=Guid(b"a second queue!!"), path_name=r"SHOP\second"
+    )
+    network.down.add(BETA)
+    change(office, lost)
+    shop.crash()
+    network.down.clear()
+    network.run(POLL_MS)
+    assert shop.ok(api.GetQueue(r".\second")).queues
+    shop.crash()
+    assert shop.ok(api.GetQueue(r".\second")).queues
+    assert shop.ok(api.GetQueue(str(PublicFormatName(lost.identifier)))).queues
+
+
+@pytest.mark.spec("MQDMPR-3.1.2.5-01")
+def test_without_the_directory_what_is_known_works_and_the_rest_says_why(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    office.ok_soon(api.CreateQueue(r".\orders"))
+    network.run(POLL_MS)
+    network.directory = None
+    network.run(POLL_MS)
+    assert "nobody answers" in shop.ok(api.GetStatus()).directory_problem
+    assert failure(shop, api.CreateQueue(r".\new")) == NoDirectory.code
+    assert failure(shop, api.RefreshDirectory()) == NoDirectory.code
+    shop.send(r"OFFICE\orders", b"all the same")
+    shop.crash()
+    shop.send(r"OFFICE\orders", b"and after a crash")
+    network.run(5_000)
+    assert sorted(office.bodies(r".\orders")) == [b"all the same", b"and after a crash"]
+    network.directory = office
+    network.run(DIRECTORY_PROBE_S * 1000)
+    assert shop.ok(api.GetStatus()).directory_problem == ""
+    shop.ok_soon(api.CreateQueue(r".\new"))
+
+
+def test_somebody_elses_name_is_not_taken(network: Network, office: Computer) -> None:
+    impostor = joined(network, "Office", GAMMA)
+    status = impostor.ok(api.GetStatus())
+    assert str(office.identifier) in status.directory_problem
+    assert len(image(office).managers) == 1
+    assert failure(impostor, api.CreateQueue(r".\orders")) == NoDirectory.code
+
+
+def test_a_list_reaches_all_its_queues_once(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    shop.ok_soon(api.CreateQueue(r".\orders"))
+    office.ok_soon(api.CreateQueue(r".\orders"))
+    network.run(POLL_MS)
+    names = [public_name(office, path) for path in (r"SHOP\orders", r"OFFICE\orders")]
+    inner = DistributionList(identifier=Guid(b"the inner list!!"), name="in", members=(names[1],))
+    outer_id = Guid(b"the outer list!!")
+    outer = DistributionList(
+        identifier=outer_id,
+        name="out",
+        members=(*names, f"DL={inner.identifier}", f"DL={outer_id}"),
+    )
+    # No rule lets a list contain itself, but Active Directory does.
+    office.manager.directory.copy.write((inner, outer))
+    office.pump()
+    office.send(f"DL={outer_id}", b"to all")
+    network.run(5_000)
+    assert shop.bodies(r".\orders") == office.bodies(r".\orders") == [b"to all"]
+    unknown = api.OpenQueue(f"DL={Guid(b'a list unknown!!')}", 2)
+    assert failure(office, unknown) == QueueNotFound.code
+
+
+def test_without_a_directory_public_names_and_lists_are_refused(alpha: Computer) -> None:
+    assert failure(alpha, api.CreateQueue(r".\orders")) == NoDirectory.code
+    assert failure(alpha, api.OpenQueue(r"OTHER\orders", 2)) == NoDirectory.code
+    assert failure(alpha, api.OpenQueue(f"DL={Guid(b'a list unknown!!')}", 2)) == NoDirectory.code
+    assert failure(alpha, api.ReadDirectory()) == NoDirectory.code
+    assert failure(alpha, api.FindQueues()) == NoDirectory.code
+
+
+def test_strangers_cannot_make_a_queue_manager_ask_all_the_time(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    body = ManagerNotification(Event.QUEUE_DELETED, shop.identifier, "ANY").encode()
+    name = f"PRIVATE={shop.identifier}\\{NOTIFY_QUEUE_NUMBER}"
+    before = network.directory_questions
+    office.send(name, *[body] * 500)
+    network.run(10_000)
+    assert 1 <= network.directory_questions - before <= 12
+    office.send(name, b"not a notification", b"")
+    network.run(1_000)
+
+
+def test_a_copy_that_missed_many_removals_reads_everything_again(
+    network: Network, office: Computer, shop: Computer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openmsmq.manager.directory_copy.DIRECTORY_REMOVED_MAX_COUNT", 3)
+    network.directory = None
+    lists = [
+        DistributionList(identifier=Guid(bytes([number]) * 16), name=f"list {number}")
+        for number in range(1, 9)
+    ]
+    change(office, *lists)
+    network.directory = office
+    network.run(DIRECTORY_PROBE_S * 1000)
+    assert image(shop) == image(office)
+    network.directory = None
+    for each in lists[:6]:
+        change(office, Removal(ObjectKind.LIST, each.identifier))
+    network.directory = office
+    network.run(DIRECTORY_PROBE_S * 1000)
+    assert image(shop) == image(office)
+    assert len(image(shop).lists) == 2
+
+
+def test_a_refused_disk_leaves_copy_and_queues_as_they_were(office: Computer) -> None:
+    before = image(office)
+    office.fail_commits = 1
+    reply = office.ask(api.CreateQueue(r".\orders"))
+    assert isinstance(reply, api.Failed)
+    assert image(office) == before
+    assert failure(office, api.GetQueue(r".\orders")) == QueueNotFound.code
+    office.ok_soon(api.CreateQueue(r".\orders"))
+
+
+def test_nonsense_is_refused(office: Computer) -> None:
+    row = api.ObjectRow("queue", b"short", b"x")
+    for rows in ([row], [api.ObjectRow("planet", bytes(16), b"")]):
+        assert isinstance(office.ask(api.ChangeDirectory(rows)), api.Failed)
+    assert isinstance(office.ask(api.ReadDirectory(b"short")), api.Failed)
+
+
+def failure(computer: Computer, request: api.AnyRequest) -> int:
+    reply = computer.soon(request)
+    assert isinstance(reply, api.Failed), reply
+    assert MsmqError.from_code(reply.code).code != IllegalFormatName.code
+    return reply.code
