@@ -49,6 +49,8 @@ class Computer:
         self.api_port = free_port(address)
         self.data = folder / name
         self.options = options
+        self.prefix: tuple[str, ...] = ()
+        """What to put before the command, such as a place to run it in."""
         self._parameters = parameters
         self._file = folder / f"{name}.toml"
         self._log = folder / f"{name}.log"
@@ -66,7 +68,7 @@ class Computer:
 
     def launch(self) -> None:
         """Start the process; `ready` waits for it."""
-        command = [*PROGRAM, "serve", "--name", self.name, "--data", str(self.data)]
+        command = [*self.prefix, *PROGRAM, "serve", "--name", self.name, "--data", str(self.data)]
         command += ["--address", self.address, "--api-port", str(self.api_port)]
         command += ["--config", str(self._file), "--api-socket", "none", *self.options]
         with self._log.open("ab") as log:

@@ -385,7 +385,7 @@ async def test_a_server_that_gets_no_socket_any_more_stops_and_says_so():
         resource.setrlimit(resource.RLIMIT_NOFILE, usual)
         listener.close()
     (line,) = lines
-    assert f"stopped door=discovery address=127.0.0.2 port={port}" in line
+    assert f"discovery-stopped door=discovery address=127.0.0.2 port={port}" in line
     assert "too many open files, after an answer could not be sent (message too long)" in line
 
 
@@ -619,7 +619,7 @@ def test_a_server_that_cannot_open_its_port_again_stops_and_says_so(two_networks
     assert search(pc, client(SHORT_MS)) is None
     assert not server.is_listening
     (line,) = [line for line in server.lines if " error " in line]
-    assert "stopped door=discovery address=10.97.1.1 port=1801" in line
+    assert "discovery-stopped door=discovery address=10.97.1.1 port=1801" in line
     assert "after an answer could not be sent" in line
     server.close()
 

@@ -9,6 +9,7 @@ import pytest
 from openmsmq.api import messages as api
 from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
 from openmsmq.model.message import MessageClass
+from openmsmq.model.names import PrivateFormatName
 from openmsmq.model.queue import AccessMode, ConnectionStatus
 from openmsmq.wire.headers.message_properties import NEGATIVE_ARRIVAL, POSITIVE_ARRIVAL
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
@@ -116,19 +117,26 @@ def test_without_a_route_messages_wait_and_the_history_says_why(
 
 
 @pytest.mark.spec("MQQB-3.1.5.2.1-07")
-def test_a_name_that_nobody_can_tell_the_computer_of_is_tried_again_and_again(
+def test_a_computer_that_nobody_can_tell_the_way_to_is_tried_again_and_again(
+    network: Network, alpha: Computer
+) -> None:
+    name = str(PrivateFormatName(Guid(b"somewhere else!!"), 17))
+    alpha.send(name, b"to pass on")
+    (queue,) = alpha.outgoing()
+    assert (queue.state, queue.message_count) == ("NEED VALIDATION", 1)
+    for count in (1, 2, 3):
+        assert len(alpha.outgoing()[0].history) == count
+        network.run(5_000)
+
+
+def test_what_only_passes_through_and_has_no_way_is_refused(
     network: Network, alpha: Computer
 ) -> None:
     peer = Neighbour(network, PEER)
     peer.open(ALPHA)
     public = PublicName(Guid(b"a public queue!!"))
     peer.say(peer.message(public, b"to pass on", manager=Guid(b"somewhere else!!")))
-    (queue,) = alpha.outgoing()
-    assert queue.format_name.startswith("PUBLIC=")
-    assert (queue.state, queue.message_count) == ("NEED VALIDATION", 1)
-    for count in (1, 2, 3):
-        assert len(alpha.outgoing()[0].history) == count
-        network.run(5_000)
+    assert alpha.outgoing() == []
     assert peer.is_open
 
 

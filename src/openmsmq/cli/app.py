@@ -10,11 +10,13 @@ import typer
 
 from openmsmq import __version__
 from openmsmq.cli import (
+    directory,
     journal,
     outgoing,
     packet,
     queue,
     receive,
+    route,
     send,
     serve,
     sim,
@@ -48,6 +50,8 @@ app.add_typer(outgoing.app, name="outgoing")
 app.command("online")(outgoing.online)
 app.command("offline")(outgoing.offline)
 app.add_typer(transaction.app, name="transaction")
+app.add_typer(directory.app, name="directory")
+app.add_typer(route.app, name="route")
 app.add_typer(store.app, name="store")
 app.add_typer(packet.app, name="packet")
 app.add_typer(pipeline.app, name="pipeline")

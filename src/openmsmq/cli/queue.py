@@ -25,7 +25,7 @@ from openmsmq.cli.output import (
 )
 from openmsmq.cli.reading import CountOption, IdOption, JsonOption, LookupOption, choose, look
 from openmsmq.cli.receive import QueueArgument
-from openmsmq.model.identity import Guid
+from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import UNLIMITED_KB
 from openmsmq.model.queue import QueuePrivacy
 
@@ -75,11 +75,42 @@ JournalQuotaOption: TypeAlias = Annotated[
 ]
 
 
+def read_guid(text: str) -> Guid:
+    """Read an identifier as people write it."""
+    try:
+        return Guid.parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+ServiceTypeOption: TypeAlias = Annotated[
+    Guid | None,
+    typer.Option(
+        "--service-type",
+        metavar="GUID",
+        parser=read_guid,
+        help="What kind of service the queue stands for; others look for it by this.",
+    ),
+]
+BasePriorityOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--base-priority",
+        metavar="N",
+        help="Added to the priority of messages on their way to it; public queues only.",
+    ),
+]
+
+
 @app.command()
 def create(
     context: typer.Context,
     path: Annotated[
-        str, typer.Argument(metavar="PATH", help=r"Path name, such as 'private$\orders'.")
+        str,
+        typer.Argument(
+            metavar="PATH",
+            help=r"Path name, such as 'private$\orders'; '.\orders' is a public queue.",
+        ),
     ],
     transactional: Annotated[
         bool, typer.Option("--transactional", help="Takes messages in transactions only.")
@@ -100,6 +131,8 @@ def create(
             help="Whether it takes encrypted messages: none, optional, or body (only those).",
         ),
     ] = Privacy.OPTIONAL,
+    service_type: ServiceTypeOption = None,
+    base_priority: BasePriorityOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Create a queue."""
@@ -113,6 +146,8 @@ def create(
             label=label,
             authenticate=authenticate,
             privacy=QueuePrivacy[privacy.name],
+            service_type=service_type or NIL_GUID,
+            base_priority=base_priority or 0,
         )
         created = queue.properties()
     if json:
@@ -205,12 +240,13 @@ def change(
         Privacy | None,
         typer.Option("--privacy", help="Encrypted messages: none, optional or body."),
     ] = None,
+    service_type: ServiceTypeOption = None,
+    base_priority: BasePriorityOption = None,
     json: JsonOption = False,
 ) -> None:
     """Change properties of a queue, and show it."""
-    if all(
-        value is None for value in (label, journal, quota, journal_quota, authenticate, privacy)
-    ):
+    changes = (label, journal, quota, journal_quota, authenticate, privacy, service_type)
+    if all(value is None for value in (*changes, base_priority)):
         fail("what is to be changed? Give at least one of the options of `queue change --help`.")
     with connected(context) as manager:
         found = manager.queue(queue).change(
@@ -220,6 +256,8 @@ def change(
             journal_quota_kb=journal_quota,
             authenticate=authenticate,
             privacy=None if privacy is None else QueuePrivacy[privacy.name],
+            service_type=service_type,
+            base_priority=base_priority,
         )
     _show(found, json=json)
 
@@ -357,6 +395,9 @@ def queue_object(found: QueueStatus) -> JsonObject:
         "journal_quota_kb": _quota(found.journal_quota_kb),
         "authenticate": found.authentication_required,
         "privacy": QueuePrivacy(found.privacy).name.lower(),
+        "public": found.is_public,
+        "service_type": str(Guid(found.service_type)),
+        "base_priority": found.base_priority,
         "message_count": found.message_count,
         "message_bytes": found.message_bytes,
         "journal_message_count": found.journal_message_count,
@@ -385,6 +426,12 @@ def _show(found: QueueStatus, *, json: bool) -> None:
     reserved = []
     if found.reserved_stop:
         reserved = [("reserved", f"for {found.reserved_for}, {_numbers(found)}")]
+    public = []
+    if found.is_public:
+        public = [
+            ("service type", str(Guid(found.service_type))),
+            ("base priority", str(found.base_priority)),
+        ]
     print_facts(
         found.path_name,
         [
@@ -394,6 +441,7 @@ def _show(found: QueueStatus, *, json: bool) -> None:
             ("transactional", "yes" if found.transactional else "no"),
             ("messages", f"{found.message_count} ({size_text(found.message_bytes)})"),
             *reserved,
+            *public,
             ("quota", quotas[0]),
             ("journal", "kept" if found.journaling else "not kept"),
             (

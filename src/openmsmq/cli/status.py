@@ -6,10 +6,12 @@ from datetime import timedelta
 
 import typer
 
+from openmsmq.api.messages import Status
 from openmsmq.cli.connecting import connected
 from openmsmq.cli.outgoing import online_text
 from openmsmq.cli.output import print_facts, print_json, size_text, time_text
 from openmsmq.cli.reading import JsonOption
+from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import Guid
 
 
@@ -35,6 +37,9 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
                 "transaction_count": found.transaction_count,
                 "online": found.online,
                 "outgoing_count": found.outgoing_count,
+                "directory": found.directory,
+                "directory_problem": found.directory_problem,
+                "directory_number": found.directory_number,
             }
         )
         return
@@ -50,5 +55,14 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
             ("transactions", str(found.transaction_count)),
             ("transfer", online_text(found.online)),
             ("outgoing queues", f"{found.outgoing_count} with messages"),
+            ("directory", _directory_text(found)),
         ],
     )
+
+
+def _directory_text(found: Status) -> str:
+    if found.directory == DirectoryRole.NONE.value:
+        return "none: it works in workgroup mode"
+    if found.directory_problem:
+        return f"{found.directory}, not up to date: {found.directory_problem}"
+    return f"{found.directory}, up to change {found.directory_number}"

@@ -19,7 +19,14 @@ from time import monotonic, sleep  # noqa: TID251 -- the client is no part of th
 from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
 
-from openmsmq.client import manager_verbs, outgoing_verbs, queue_verbs, read_verbs, transactions
+from openmsmq.client import (
+    directory_verbs,
+    manager_verbs,
+    outgoing_verbs,
+    queue_verbs,
+    read_verbs,
+    transactions,
+)
 from openmsmq.client.engine import Keeper
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.client.formatters import Formatter, find_formatter
@@ -285,6 +292,11 @@ class QueueManager(ManagerHandle):
     resume_outgoing = _verb(outgoing_verbs.resume_outgoing)
     resend_outgoing = _verb(outgoing_verbs.resend_outgoing)
     set_online = _verb(outgoing_verbs.set_online)
+    directory_changes = _verb(directory_verbs.directory_changes)
+    read_directory = _verb(directory_verbs.read_directory)
+    write_directory = _verb(directory_verbs.write_directory)
+    refresh_directory = _verb(directory_verbs.refresh_directory)
+    find_queues = _verb(directory_verbs.find_queues)
     _create = _verb(manager_verbs.create)
 
     def create_queue(

@@ -9,6 +9,7 @@ from openmsmq.client.context import ClientContext
 from openmsmq.client.engine import Keeper
 from openmsmq.client.plans import Plan, ask, failure
 from openmsmq.model.errors import QueueNotFound
+from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.queue import QueuePrivacy
 
 
@@ -39,6 +40,8 @@ class QueueOptions(TypedDict, total=False):
     label: str
     authenticate: bool
     privacy: QueuePrivacy | int
+    service_type: Guid
+    base_priority: int
 
 
 def create(
@@ -56,6 +59,8 @@ def create(
         label=options.get("label", ""),
         authentication_required=options.get("authenticate", False),
         privacy=options.get("privacy", QueuePrivacy.OPTIONAL),
+        service_type=bytes(options.get("service_type", NIL_GUID)),
+        base_priority=options.get("base_priority", 0),
     )
     return (yield from ask(request, api.Queues)).queues[0]
 

@@ -15,7 +15,7 @@ from openmsmq.client.plans import Ahead, Collect, Plan, ask, failure
 from openmsmq.client.queue import QueueHandle
 from openmsmq.client.received import ReceivedMessage
 from openmsmq.client.transactions import TransactionHandle, TransactionLike, number_of
-from openmsmq.model.identity import MessageId
+from openmsmq.model.identity import Guid, MessageId
 from openmsmq.model.queue import AccessMode, QueuePrivacy
 
 SEND_MAX_COUNT: Final = 256
@@ -242,10 +242,20 @@ def change(
     journal_quota_kb: int | None = None,
     authenticate: bool | None = None,
     privacy: QueuePrivacy | int | None = None,
+    service_type: Guid | None = None,
+    base_priority: int | None = None,
 ) -> Plan[api.QueueStatus]:
     """Change properties of the queue; what is left out stays as it is."""
     request = api.ChangeQueue(
-        queue.name, label, journaling, quota_kb, journal_quota_kb, authenticate, privacy
+        queue.name,
+        label,
+        journaling,
+        quota_kb,
+        journal_quota_kb,
+        authenticate,
+        privacy,
+        None if service_type is None else bytes(service_type),
+        base_priority,
     )
     return (yield from ask(request, api.Queues)).queues[0]
 

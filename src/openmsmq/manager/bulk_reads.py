@@ -7,6 +7,7 @@ a range, in the store as two numbers, so a million reserved messages cost no mor
 
 from __future__ import annotations
 
+import sys
 from array import array
 from typing import Final
 
@@ -82,7 +83,7 @@ class BulkReads:
         rows, next_start = self._rows(state, request)
         values = [value for _, value in rows]
         reply = api.Packets(
-            b"".join([lookup_id.to_bytes(8, "big") for lookup_id, _ in rows]),
+            _big_endian(array("Q", [lookup_id for lookup_id, _ in rows])),
             _little_endian(array(_U32_CODE, map(len, values))),
             b"".join(values),
             next_start,
@@ -305,7 +306,13 @@ def _arrival(row: Row) -> int:
 
 
 def _little_endian(numbers: array[int]) -> bytes:
-    if array("H", [1]).tobytes()[0] == 0:
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+def _big_endian(numbers: array[int]) -> bytes:
+    if sys.byteorder == "little":
         numbers.byteswap()
     return numbers.tobytes()
 

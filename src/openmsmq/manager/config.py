@@ -39,6 +39,8 @@ class DirectoryConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The site in which a queue manager registers itself; empty for the first there is."""
     routing_server: bool = False
     """Whether it registers itself as one that takes messages for others."""
+    publishes_addresses: bool = True
+    """Whether the directory has a place for the addresses of queue managers."""
     qualified_name: str = ""
     """The full name of its computer, which others may ask a name server for."""
 

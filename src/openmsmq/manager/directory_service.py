@@ -49,7 +49,7 @@ HINT_PAUSE_MS: Final = 1_000
 """Pause between questions to the directory that strangers bring about. [ours]"""
 
 DEFAULT_SITE: Final = "Default-Site"
-_REGISTERED: Final = ("addresses", "qualified_computer_name")
+_REGISTERED: Final = ("addresses", "qualified_computer_name", "directory_server")
 """What a queue manager says of itself; the rest of its object is the administrator's."""
 
 
@@ -115,15 +115,20 @@ class DirectoryService:
         ]
 
     def _own_info(self, site: Site | None) -> QueueManagerInfo:
-        literal = (canonical_ip_address(host) for host in self._config.addresses)
+        config = self._config.directory
+        hosts = self._config.addresses if config.publishes_addresses else ()
+        literal = (canonical_ip_address(host) for host in hosts)
         return QueueManagerInfo(
             identifier=self._counters.identifier,
             computer_name=self._config.name,
-            qualified_computer_name=self._config.directory.qualified_name,
+            qualified_computer_name=config.qualified_name,
             addresses=tuple(address for address in literal if address is not None),
             version=self._config.software,
             sites=() if site is None else (site.identifier,),
-            routing_server=self._config.directory.routing_server,
+            routing_server=config.routing_server,
+            directory_server=(
+                DirectoryServerKind.BACKUP_SITE_CONTROLLER if config.serves_others else None
+            ),
         )
 
     # Asking.

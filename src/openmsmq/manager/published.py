@@ -10,6 +10,7 @@ from openmsmq.model.errors import InsufficientResources, NoDirectory, QueueNotFo
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import LIST_MEMBERS_MAX_COUNT
 from openmsmq.model.names import (
+    DirectFormatName,
     DistributionListFormatName,
     FormatName,
     LocalQueueName,
@@ -58,6 +59,10 @@ class Published:
         if found is None:
             raise QueueNotFound(f"{path}: the directory has no such public queue")
         return PublicFormatName(found.identifier, path.queue.journal)
+
+    def remote_name(self, path: PathName) -> FormatName:
+        """Give the format name of a queue of another computer."""
+        return self.name_of(path) if is_public(path.queue) else DirectFormatName.from_path(path)
 
     def expanded(self, names: tuple[SingleFormatName, ...]) -> list[FormatName]:
         """Give the queues that names stand for, with those of lists in place of the lists.

@@ -11,7 +11,7 @@ from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.directory_copy import DirectoryCopy
 from openmsmq.manager.ledger import Ledger
-from openmsmq.manager.published import Published, is_public
+from openmsmq.manager.published import Published
 from openmsmq.manager.queues import LocalQueue, Totals
 from openmsmq.model.errors import (
     AccessDenied,
@@ -138,8 +138,8 @@ class QueueTable:
 
     def public(self, identifier: Guid) -> LocalQueue | None:
         """Find a public queue of this computer."""
-        queue = self._by_identifier.get(identifier)
-        return queue if queue is not None and queue.is_public else None
+        found = self._by_identifier.get(identifier)
+        return found if found is not None and found.is_public else None
 
     def find_here(self, name: LocalQueueName) -> LocalQueue:
         """Find a queue of this computer by the part of a name that says nothing else."""
@@ -151,9 +151,7 @@ class QueueTable:
             path = PathName.parse(name)
             if fold(path.computer) in self._hosts:
                 return self._named(path.queue, name, create=False)
-            if is_public(path.queue):
-                return self.destination(self.published.name_of(path))
-            return self.destination(DirectFormatName.from_path(path))
+            return self.destination(self.published.remote_name(path))
         return self.destination(parse_format_name(name))
 
     def destination(self, name: FormatName) -> LocalQueue:
@@ -241,7 +239,7 @@ class QueueTable:
         if found is not None:
             return found
         if "=" not in name:
-            return self.outgoing(DirectFormatName.from_path(PathName.parse(name)), create=False)
+            return self.outgoing(self.published.remote_name(PathName.parse(name)), create=False)
         return self.outgoing(parse_format_name(name), create=False)
 
     def awaiting(self, outgoing: LocalQueue) -> LocalQueue:

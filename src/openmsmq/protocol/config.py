@@ -58,6 +58,8 @@ class TransferConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a routing server of the own site helps out for a neighbour in it (C-109)."""
     route_around: Annotated[bool, _registry("RouteAroundFailedLinks")] = True
     """Whether a site gate tries dearer ways when the cheapest cannot be used."""
+    strict_enterprise: Annotated[bool, _registry("MqsdStrictEnterprise")] = False
+    """Whether directory servers answer only those who look for their enterprise (C-116)."""
     hosts: dict[str, tuple[str, ...]] = {}
     """Addresses of host names that are known without asking anybody; names without case."""
     next_hops: dict[str, tuple[str, ...]] = {}

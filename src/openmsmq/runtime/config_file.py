@@ -19,7 +19,9 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Meta
 
+from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.limits import (
+    DIRECTORY_POLL_S,
     JOURNAL_QUOTA_DEFAULT_KB,
     MANAGER_QUOTA_DEFAULT_KB,
     MSMQ_PORT,
@@ -112,6 +114,50 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     capture_max_bytes: Annotated[
         int, Meta(ge=4096, description="A recording ends when it is this long.")
     ] = limits.CAPTURE_MAX_BYTES
+    directory_server: Annotated[
+        bool,
+        Meta(
+            description="Whether it keeps the directory of the enterprise, for itself and others; "
+            "a read copy if `directory` says where the original is."
+        ),
+    ] = False
+    directory: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Directory servers, as `host` or `host:port` of their port for "
+            "applications; the first that answers is asked."
+        ),
+    ] = ()
+    directory_discovery: Annotated[
+        bool,
+        Meta(description="Whether to look for directory servers by broadcast; none is named then."),
+    ] = False
+    directory_token_file: Annotated[
+        str, Meta(description="File with the token that directory servers want to see.")
+    ] = ""
+    directory_tls: Annotated[
+        str,
+        Meta(
+            description="TLS to directory servers: `system` trusts the authorities of the system, "
+            "a path names a file of certificates to trust. Empty: no TLS."
+        ),
+    ] = ""
+    directory_poll_s: Annotated[
+        int, Meta(ge=1, le=86_400, description="How often the copy of the directory is renewed.")
+    ] = DIRECTORY_POLL_S
+    enterprise: Annotated[str, Meta(description="What a new directory calls the enterprise.")] = (
+        "Enterprise"
+    )
+    site: Annotated[
+        str,
+        Meta(description="Site in which it registers itself. Empty: the first by name."),
+    ] = ""
+    routing_server: Annotated[
+        bool, Meta(description="Whether it registers itself as a routing server.")
+    ] = False
+    qualified_name: Annotated[
+        str, Meta(description="Full name of the computer, which others ask a name server for.")
+    ] = ""
     quota_kb: Annotated[
         int, Meta(ge=1, le=UNLIMITED_KB, description="Room for the messages of all queues.")
     ] = MANAGER_QUOTA_DEFAULT_KB
@@ -167,6 +213,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         int, Meta(ge=1, le=PORT_MAX_NUMBER, extra={"registry": "MsmqIpPingPort"})
     ] = PING_PORT
     parameters: TransferConfig = TransferConfig()
+    active_directory: dict[str, Any] = {}
+    """Where Active Directory is; its own package reads it."""
 
     def __post_init__(self) -> None:
         if not self.data:
@@ -186,10 +234,29 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 "api_tcp is false and api_socket is none: nobody could connect; allow one of them"
             )
 
+        sources = (bool(self.directory), self.directory_discovery, bool(self.active_directory))
+        if sum(sources) > 1:
+            raise ConfigError(
+                "directory, directory_discovery and [active_directory] say where the directory "
+                "is: use one of them"
+            )
+        if self.directory_server and self.active_directory:
+            raise ConfigError(
+                "with [active_directory] the domain controllers are the directory servers: leave "
+                "directory_server out"
+            )
+
         own = {text.lower() for text in (self.manager_name, self.address, *self.also_known_as)}
         for host in self.parameters.connectors:
             if host in own:
                 raise ConfigError(f"[connectors] {host} is this computer, not a foreign one")
+
+    @property
+    def directory_role(self) -> DirectoryRole:
+        """What it has of a directory."""
+        if self.directory or self.directory_discovery or self.active_directory:
+            return DirectoryRole.COPY
+        return DirectoryRole.ORIGINAL if self.directory_server else DirectoryRole.NONE
 
     @property
     def manager_name(self) -> str:
@@ -240,7 +307,11 @@ PARAMETERS: Final[dict[str, Parameter]] = {
     **parameters_of(TransferConfig),
 }
 """Those that have a registry name, by it."""
-_IN_TABLES: Final = {"parameters", *(each.field for each in PARAMETERS.values())}
+_IN_TABLES: Final = {
+    "parameters",
+    "active_directory",
+    *(each.field for each in PARAMETERS.values()),
+}
 DEFAULTS: Final[dict[str, Any]] = {
     field.name: field.default
     for field in msgspec.structs.fields(ServerConfig)
@@ -291,6 +362,9 @@ def _from_file(file: str) -> dict[str, Any]:
         raise ConfigError(f"cannot read the configuration file {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is not valid TOML: {error}") from None
+    active_directory = table.pop("active_directory", {})
+    if not isinstance(active_directory, dict):
+        raise ConfigError(f"{file}: active_directory is a table; begin it with [active_directory]")
     tables: dict[str, object] = {key: table.pop(key) for key in TABLES if key in table}
     for key in table:
         if key not in DEFAULTS:
@@ -302,7 +376,8 @@ def _from_file(file: str) -> dict[str, Any]:
     }
     changed = read_tables(tables, PARAMETERS, file)
     ports = {key: changed.pop(key) for key in ("session_port", "ping_port") if key in changed}
-    return options | ports | {"parameters": TransferConfig(**changed)}
+    tables = {"parameters": TransferConfig(**changed), "active_directory": active_directory}
+    return options | ports | tables
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -241,7 +241,7 @@ class DiscoveryListener:
             self._open(door)
         except OSError as error:
             self._log.error(
-                Event.STOPPED,
+                Event.DISCOVERY_STOPPED,
                 door="discovery",
                 address=door.address,
                 port=door.port,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from openmsmq.api.messages import Answer, AnyRequest
 from openmsmq.manager.outputs import Output
 from openmsmq.model.clock import Instant
+from openmsmq.model.directory import Change, DirectoryChanges, Position
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.queue import ConnectionStatus
 
@@ -68,6 +70,22 @@ class Engine(Protocol):
         """A datagram has come to the ping port, or to the port from which we asked."""
         ...
 
+    def directory_told(self, told: DirectoryChanges, now: Instant) -> None:
+        """The directory has answered."""
+        ...
+
+    def directory_failed(self, error: MsmqError, now: Instant) -> None:
+        """The directory could not be asked."""
+        ...
+
+    def directory_changed(self, ticket: int, changes: Sequence[Change], now: Instant) -> None:
+        """The directory has changes that were asked for."""
+        ...
+
+    def directory_refused(self, ticket: int, error: MsmqError, now: Instant) -> None:
+        """The directory has refused changes that were asked for."""
+        ...
+
     def persisted(self, ticket: int, now: Instant) -> None:
         """A batch is durable."""
         ...
@@ -86,6 +104,18 @@ class Engine(Protocol):
 
     def next_wake_ms(self, now: Instant) -> int | None:
         """When to call `wake`."""
+        ...
+
+
+class Directory(Protocol):
+    """The way to a directory, as the pump uses it."""
+
+    def ask(self, position: Position) -> None:
+        """Ask for changes."""
+        ...
+
+    def change(self, ticket: int, changes: tuple[Change, ...]) -> None:
+        """Make changes."""
         ...
 
 

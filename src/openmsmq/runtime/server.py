@@ -19,6 +19,8 @@ from typing import Final, TypeVarTuple, Unpack, assert_never
 
 from openmsmq.api.messages import Answer, AnyRequest
 from openmsmq.manager.outputs import (
+    AskDirectory,
+    ChangeDirectory,
     Connect,
     Disconnect,
     Persist,
@@ -32,7 +34,7 @@ from openmsmq.model.errors import InsufficientResources, MessageStorageFailed, M
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.limits import PERSISTS_PER_TURN_MAX_COUNT
 from openmsmq.runtime.logs import Event, EventLog
-from openmsmq.runtime.ports import Engine, Network, Outlet
+from openmsmq.runtime.ports import Directory, Engine, Network, Outlet
 from openmsmq.storage.port import Store, StoreError, StoreFull
 
 _OUTCOME_UNKNOWN: Final = (
@@ -67,6 +69,8 @@ class Pump:
         self.engine: Final = manager
         self.network: Network
         """Must be there before the first turn."""
+        self.directory: Directory
+        """Must be there before the first turn of a queue manager with a copy of a directory."""
         self._manager = manager
         self._store = store
         self._log = log
@@ -182,7 +186,10 @@ class Pump:
                 return
         self.schedule()
 
-    def _reach_out(self, output: Resolve | Connect | Disconnect | SendDatagram) -> None:
+    def _reach_out(
+        self,
+        output: Resolve | Connect | Disconnect | SendDatagram | AskDirectory | ChangeDirectory,
+    ) -> None:
         match output:
             case Resolve(host):
                 self.network.resolve(host)
@@ -192,6 +199,10 @@ class Pump:
                 self.network.disconnect(session)
             case SendDatagram(address, data, port):
                 self.network.send_datagram(address, port, data)
+            case AskDirectory(position):
+                self.directory.ask(position)
+            case ChangeDirectory(ticket, changes):
+                self.directory.change(ticket, changes)
             case _:
                 assert_never(output)
 

@@ -19,11 +19,15 @@ from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.manager import QueueManager
 from openmsmq.model.errors import ServiceNotAvailable
 from openmsmq.model.identity import Guid
+from openmsmq.protocol.discovery_server import DiscoveryServer
 from openmsmq.runtime.api_connection import SOFTWARE
 from openmsmq.runtime.api_server import ApiServer
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config_errors import ConfigError
 from openmsmq.runtime.config_file import ServerConfig, is_loopback
+from openmsmq.runtime.directory_link import DirectoryLink
+from openmsmq.runtime.discovery import DiscoveryListener
+from openmsmq.runtime.joining import Membership, directory_config
 from openmsmq.runtime.limits import GARBAGE_MIN_COUNT
 from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler
 from openmsmq.runtime.network import TransferNetwork
@@ -43,17 +47,36 @@ _SIGNAL_STATUS: Final = 128
 class Server:
     """A running queue manager. Made by `start`, over when `finished` returns."""
 
-    def __init__(self, config: ServerConfig, store: Store, log: EventLog) -> None:
+    def __init__(
+        self,
+        config: ServerConfig,
+        store: Store,
+        log: EventLog,
+        membership: Membership,
+        identifier: Guid | None,
+    ) -> None:
         self.config = config
         self._store = store
         self._log = log
         self._ending: asyncio.Future[ExitCode] = asyncio.get_running_loop().create_future()
         # The constructor recovers, so this is where a store that cannot be used is noticed.
-        manager = QueueManager(manager_config(config), random.SystemRandom(), store, read_clocks())
+        manager = QueueManager(
+            manager_config(config, identifier), random.SystemRandom(), store, read_clocks()
+        )
         self.manager_name: Final = config.manager_name
         self.manager_id: Final[Guid] = manager.identifier
         self._pump = Pump(manager, store, log, self._end)
         self._network = self._pump.network = TransferNetwork(config, self._pump, log)
+        self._directory: DirectoryLink | None = None
+        if membership.port is not None:
+            self._directory = DirectoryLink(membership.port, self._pump, log)
+            self._pump.directory = self._directory
+        self._discovery: DiscoveryListener | None = None
+        self._answers = DiscoveryServer(
+            manager.identifier,
+            lambda: manager.directory.copy.image,
+            strict_enterprise=config.parameters.strict_enterprise,
+        )
         self._api = ApiServer(config, self._pump, log, manager_id=manager.identifier)
 
     @classmethod
@@ -72,7 +95,11 @@ class Server:
             store = open_store(config.store_path, checkpoint_bytes=config.checkpoint_bytes)
         with contextlib.ExitStack() as started:
             started.callback(store.close)
-            server = cls(config, store, log)
+            membership = Membership(config)
+            identifier = None
+            if store.get(MACHINE_KEY) is None:
+                identifier = await membership.identifier()
+            server = cls(config, store, log, membership, identifier)
             # Who this queue manager is must be durable before anybody hears of it.
             server._pump.turn()
             if store.get(MACHINE_KEY) is None:
@@ -81,8 +108,20 @@ class Server:
             started.callback(server._api.stop_listening)
             await server._api.listen()
             await server._network.listen()
+            server._answer_discovery()
             started.pop_all()
         return server
+
+    def _answer_discovery(self) -> None:
+        """Let those who look for a directory find this one."""
+        if self.config.directory_server and self.config.transfer:
+            self._discovery = DiscoveryListener(
+                [host for host, _ in self.session_endpoints],
+                self._answers.answer,
+                self._log,
+                port=self.config.session_port,
+            )
+            self._discovery.open()
 
     @property
     def tcp_endpoints(self) -> list[tuple[str, int]]:
@@ -113,12 +152,16 @@ class Server:
         self._log.info(Event.STOPPING, status=int(code))
         self._api.stop_listening()
         self._network.stop_listening()
+        if self._discovery is not None:
+            self._discovery.close()
         if code is not ExitCode.STOPPED:
             await asyncio.sleep(self.config.failure_grace_ms / 1000)
         self._pump.turn()
         if self._pump.refusal is None:
             self._pump.refusal = ServiceNotAvailable("the queue manager is stopping")
         await asyncio.gather(self._api.close_connections(), self._network.close())
+        if self._directory is not None:
+            await self._directory.close()
         self._pump.close()
         self._store.close()
         self._log.info(Event.STOPPED, status=int(code))
@@ -187,7 +230,7 @@ def loop_factory(kind: str) -> Callable[[], asyncio.AbstractEventLoop]:
     return asyncio.new_event_loop
 
 
-def manager_config(config: ServerConfig) -> ManagerConfig:
+def manager_config(config: ServerConfig, identifier: Guid | None = None) -> ManagerConfig:
     """Tell the queue manager who it is and what it may use."""
     return ManagerConfig(
         name=config.manager_name,
@@ -195,6 +238,8 @@ def manager_config(config: ServerConfig) -> ManagerConfig:
         software=SOFTWARE,
         quota_kb=config.quota_kb,
         journal_quota_kb=config.journal_quota_kb,
+        directory=directory_config(config),
+        identifier=identifier,
         transfer=config.parameters,
     )
 

@@ -1,0 +1,68 @@
+"""Carries the questions and changes of a queue manager to its directory, and the answers back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from openmsmq.model.directory import Change, Position
+from openmsmq.model.errors import MsmqError
+from openmsmq.runtime.directory_port import DirectoryPort
+from openmsmq.runtime.logs import Event, EventLog
+from openmsmq.runtime.server import Pump
+
+
+class DirectoryLink:
+    """One directory as the pump drives it; the queue manager asks one thing at a time."""
+
+    def __init__(self, port: DirectoryPort, pump: Pump, log: EventLog) -> None:
+        self._port = port
+        self._pump = pump
+        self._log = log
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_reached = True
+
+    def ask(self, position: Position) -> None:
+        """Ask for changes."""
+        self._start(self._ask(position))
+
+    def change(self, ticket: int, changes: tuple[Change, ...]) -> None:
+        """Make changes."""
+        self._start(self._change(ticket, changes))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _ask(self, position: Position) -> None:
+        engine = self._pump.engine
+        try:
+            told = await self._port.changes(position)
+        except MsmqError as error:
+            if self._is_reached:
+                self._log.warning(Event.DIRECTORY_LOST, reason=error.detail)
+            self._is_reached = False
+            self._pump.put_in(engine.directory_failed, error)
+        else:
+            if not self._is_reached:
+                self._log.info(Event.DIRECTORY_FOUND)
+            self._is_reached = True
+            self._pump.put_in(engine.directory_told, told)
+
+    async def _change(self, ticket: int, changes: tuple[Change, ...]) -> None:
+        engine = self._pump.engine
+        try:
+            made = await self._port.write(changes)
+        except MsmqError as error:
+            self._pump.put_in(engine.directory_refused, ticket, error)
+        else:
+            self._pump.put_in(engine.directory_changed, ticket, made)
+
+    async def close(self) -> None:
+        """Break off what is under way."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._port.close()

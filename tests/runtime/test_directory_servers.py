@@ -1,0 +1,202 @@
+"""A directory that queue managers have, over real connections: joining, copies, absent servers."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import openmsmq
+from openmsmq.client.blocking import QueueManager
+from openmsmq.model.errors import NoDirectory
+from openmsmq.model.identity import Guid
+from openmsmq.model.topology import DirectoryServerKind, QueueManagerInfo
+from openmsmq.runtime.config_errors import ConfigError
+from openmsmq.runtime.config_file import ServerConfig, load_config
+from openmsmq.runtime.start_errors import StartError
+from openmsmq.runtime.threaded import ServerThread
+from tests.runtime.computers import PROGRAM, environment, wait_for
+from tests.runtime.namespaces import required_laboratory
+from tests.runtime.scripted_engine import free_port
+
+
+def config(folder: Path, name: str, **options: object) -> ServerConfig:
+    return ServerConfig(
+        **{  # type: ignore[arg-type]
+            "name": name,
+            "data": str(folder / name),
+            "api_port": 0,
+            "api_socket": "none",
+            "transfer": False,
+            "directory_poll_s": 1,
+            **options,
+        }
+    )
+
+
+@contextlib.contextmanager
+def server(folder: Path, name: str, **options: object) -> Iterator[ServerThread]:
+    with ServerThread(config(folder, name, **options)) as running:
+        yield running
+
+
+def address(running: ServerThread) -> str:
+    return f"{running.host}:{running.port}"
+
+
+def connected(running: ServerThread) -> QueueManager:
+    return openmsmq.connect(address(running))
+
+
+def test_a_queue_manager_that_the_directory_knows_is_who_the_directory_says(
+    tmp_path: Path,
+) -> None:
+    with server(tmp_path, "OFFICE", directory_server=True) as office:
+        with connected(office) as manager:
+            image = manager.read_directory()
+            (site,) = image.sites
+            known = QueueManagerInfo(
+                identifier=Guid(b"the known shop!!"), computer_name="SHOP", sites=(site,)
+            )
+            manager.write_directory([known])
+        with (
+            server(tmp_path, "SHOP", directory=(address(office),)) as shop,
+            connected(shop) as manager,
+        ):
+            manager.refresh_directory()
+            status = manager.status()
+            assert status.manager == known.identifier
+            assert (status.directory, status.directory_problem) == ("copy", "")
+            seen = manager.read_directory().managers[known.identifier]
+            wait_for(lambda: manager.read_directory().managers[known.identifier].addresses)
+            assert seen.sites == (site,)
+
+
+def test_a_new_queue_manager_does_not_start_without_its_directory(tmp_path: Path) -> None:
+    nobody = f"127.0.0.1:{free_port('127.0.0.1')}"
+    with (
+        pytest.raises(StartError, match="start it when the directory can be reached"),
+        server(tmp_path, "SHOP", directory=(nobody,)),
+    ):
+        pass
+
+
+def test_one_that_has_a_copy_starts_without_its_directory(tmp_path: Path) -> None:
+    with (
+        server(tmp_path, "OFFICE", directory_server=True) as office,
+        server(tmp_path, "SHOP", directory=(address(office),)) as shop,
+        connected(shop) as manager,
+    ):
+        manager.refresh_directory()
+        where = address(office)
+    with server(tmp_path, "SHOP", directory=(where,)) as shop, connected(shop) as manager:
+        with pytest.raises(NoDirectory):
+            manager.refresh_directory()
+        assert manager.status().directory_problem
+        assert manager.read_directory().manager_named("OFFICE") is not None
+
+
+def test_a_read_copy_serves_others_while_the_original_is_away(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        office = server(tmp_path, "OFFICE", directory_server=True)
+        original = office.__enter__()
+        first = address(original)
+        backup = stack.enter_context(
+            server(tmp_path, "BACKUP", directory_server=True, directory=(first,))
+        )
+        with connected(backup) as manager:
+            manager.refresh_directory()
+            own = Guid(manager.status().manager)
+            wait_for(
+                lambda: (
+                    manager.read_directory().managers[own].directory_server
+                    is DirectoryServerKind.BACKUP_SITE_CONTROLLER
+                )
+            )
+        servers = (first, address(backup))
+        shop = stack.enter_context(server(tmp_path, "SHOP", directory=servers))
+        with connected(shop) as manager:
+            # A change that reaches a copy goes on to the original.
+            manager.create_queue(r".\orders")
+            with connected(backup) as other:
+                other.refresh_directory()
+            office.__exit__(None, None, None)
+            manager.refresh_directory()
+            assert manager.status().directory_problem == ""
+            with pytest.raises(NoDirectory):
+                manager.create_queue(r".\more")
+        late = stack.enter_context(server(tmp_path, "LATE", directory=servers))
+        with connected(late) as manager:
+            wait_for(manager.find_queues)
+            assert [queue.path_name for queue in manager.find_queues()] == [r"SHOP\orders"]
+
+
+def test_a_long_directory_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openmsmq.manager.directory_requests.DIRECTORY_PART_MAX_BYTES", 400)
+    with server(tmp_path, "OFFICE", directory_server=True) as office, connected(office) as manager:
+        image = manager.read_directory()
+        (site,) = image.sites
+        manager.write_directory(
+            [
+                QueueManagerInfo(
+                    identifier=Guid(bytes([number]) * 16),
+                    computer_name=f"QM{number}",
+                    sites=(site,),
+                )
+                for number in range(1, 60)
+            ]
+        )
+        assert len(manager.read_directory().managers) == 60
+
+
+def test_one_directory_is_enough(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="use one of them"):
+        config(tmp_path, "A", directory=("127.0.0.1",), directory_discovery=True)
+    with pytest.raises(ConfigError, match="domain controllers"):
+        config(tmp_path, "A", directory_server=True, active_directory={"servers": ["dc"]})
+
+
+def test_the_table_of_active_directory_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text('data = "x"\n[active_directory]\nservers = ["dc.example"]\n', encoding="utf-8")
+    read = load_config({}, {}, str(file))
+    assert read.active_directory == {"servers": ["dc.example"]}
+    file.write_text('data = "x"\nactive_directory = 3\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match="active_directory is a table"):
+        load_config({}, {}, str(file))
+    wrong = msgspec.structs.replace(read, active_directory={"servers": []}, data=str(tmp_path))
+    with pytest.raises(ConfigError, match=r"\[active_directory\] is wrong"), ServerThread(wrong):
+        pass
+
+
+def test_a_directory_is_found_by_broadcast(tmp_path: Path) -> None:
+    with required_laboratory("lan") as lab:
+        office = lab.host("office", lan="10.97.0.1")
+        shop = lab.host("shop", lan="10.97.0.2")
+        common = ["--api-socket", "api.sock", "--allow-remote-without-token"]
+        with (
+            process(tmp_path, office.name, "OFFICE", "10.97.0.1", "--directory-server", *common),
+            process(tmp_path, shop.name, "SHOP", "10.97.0.2", "--directory-discovery", *common),
+            openmsmq.connect(str(tmp_path / "SHOP" / "api.sock")) as manager,
+        ):
+            manager.refresh_directory()
+            wait_for(lambda: manager.read_directory().manager_named("SHOP"))
+            assert manager.read_directory().manager_named("OFFICE") is not None
+
+
+@contextlib.contextmanager
+def process(folder: Path, namespace: str, name: str, address: str, *options: str) -> Iterator[None]:
+    command = ["ip", "netns", "exec", namespace, *PROGRAM, "serve", "--name", name]
+    command += ["--data", str(folder / name), "--address", address, *options]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+    try:
+        assert running.stdout is not None
+        assert running.stdout.readline().startswith("ready ")
+        yield
+    finally:
+        running.terminate()
+        running.communicate(timeout=30)
