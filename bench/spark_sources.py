@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import cycle, pairwise
+from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -13,13 +15,30 @@ from openmsmq.spark.connecting import connected
 from openmsmq.spark.options import SourceOptions, read_source_options
 from openmsmq.spark.reading import FETCH_MAX_BYTES, FETCH_MAX_COUNT, QueueRange, read_range, split
 from openmsmq.spark.rows import entries_in, row_of
-from openmsmq.spark.schema import NAMES, spark_schema
+from openmsmq.spark.schema import NAMES, arrow_schema, spark_schema
+
+READY_COUNT: Final = 32_768
+"""Different rows that the ceiling yields, again and again."""
+
+
+def make_ready(path: Path, address: str, queue: str) -> None:
+    """Write the first rows of a queue to a file, as the record batches that `msmq` yields."""
+    options = read_source_options({"qm": address, "queue": queue})
+    first = QueueRange(address, queue, 0, READY_COUNT)
+    with pa.ipc.new_file(path, arrow_schema(NAMES)) as file:
+        for batch in read_range(options, first):
+            file.write_batch(batch)
+
+
+class Share(InputPartition):
+    """How many rows one task yields."""
 
 
 class ReadyRows(DataSource):
     """The ceiling: tasks that yield record batches which are ready before they begin.
 
-    They are the rows of the queue itself, read once; so Spark has the same work with them.
+    They are rows of the queue itself, from a file that is only mapped into memory; so Spark has
+    the same work with them, and nobody else has any.
     """
 
     @classmethod
@@ -30,23 +49,16 @@ class ReadyRows(DataSource):
         return spark_schema(NAMES)
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
-        return ReadyReader(*self.wishes())
-
-    def wishes(self) -> tuple[SourceOptions, int, int]:
-        like = {name: self.options[name] for name in ("qm", "queue")}
-        count, tasks = int(self.options["count"]), int(self.options["tasks"])
-        return read_source_options(like), count, tasks
-
-
-class Share(InputPartition):
-    """How many rows one task yields."""
+        return ReadyReader(
+            self.options["path"], int(self.options["count"]), int(self.options["tasks"])
+        )
 
 
 class ReadyReader(DataSourceReader):
-    """Yields the first batches of a queue again and again."""
+    """Yields the record batches of a file again and again."""
 
-    def __init__(self, options: SourceOptions, count: int, tasks: int) -> None:
-        self._options = options
+    def __init__(self, path: str, count: int, tasks: int) -> None:
+        self._path = path
         self._count = count
         self._tasks = tasks
 
@@ -55,27 +67,30 @@ class ReadyReader(DataSourceReader):
         return [Share(high - low) for low, high in pairwise(bounds)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        address, queue = self._options.place.addresses[0], self._options.queues[0]
-        first = QueueRange(address, queue, 0, 4 * FETCH_MAX_COUNT)
-        batches = list(read_range(self._options, first))
-        left = partition.value
-        while left > 0:
-            for batch in batches:
+        with pa.memory_map(self._path) as content, pa.ipc.open_file(content) as file:
+            batches = [file.get_batch(place) for place in range(file.num_record_batches)]
+            left = partition.value
+            for batch in cycle(batches):
                 if left <= 0:
                     break
                 yield batch.slice(0, left)
                 left -= min(left, batch.num_rows)
 
 
-class RowByRow(ReadyRows):
+class RowByRow(DataSource):
     """The same queue, decoded message by message with the scalar codec, as rows of Python."""
 
     @classmethod
     def name(cls) -> str:
         return "row-by-row"
 
+    def schema(self) -> StructType:
+        return spark_schema(NAMES)
+
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
-        return RowReader(*self.wishes())
+        like = {name: self.options[name] for name in ("qm", "queue")}
+        count, tasks = int(self.options["count"]), int(self.options["tasks"])
+        return RowReader(read_source_options(like), count, tasks)
 
 
 class RowReader(DataSourceReader):

@@ -91,6 +91,9 @@ _STREAMS = Options(
 )
 """Streams and batches, and others who want the same messages."""
 
+_ENTERPRISE = Options(enterprise=True, managers=14)
+"""Sites, links and gates, of which some fail."""
+
 MUTANTS = (
     # One queue manager: disk, locks, transactions.
     Mutant(
@@ -455,5 +458,70 @@ MUTANTS = (
         "manager.outgoing:OutgoingQueues.arrived",
         "for row in waiting:",
         "for row in waiting:\n        self._delivery.journal_sent(row[1][FACTS_BYTES:], now)",
+    ),
+    # Routing.
+    Mutant(
+        "all sites count as nearer to the destination",
+        "routing.next_hops:Routes._next_sites",
+        "if (costs[site], site) < min(ranks)}",
+        "}",
+        options=_ENTERPRISE,
+    ),
+    Mutant(
+        "messages go to the gates of the own site instead of the next one",
+        "routing.next_hops:Routes._to_next_sites",
+        "self.enterprise.gates[site]",
+        "self.enterprise.gates[own[0]]",
+        options=_ENTERPRISE,
+    ),
+    Mutant(
+        "only the first next hop is tried",
+        "routing.next_hops:Routes.next_hops",
+        "self.hops(destination, spent, came_from))",
+        "self.hops(destination, spent, came_from)[:1])",
+        options=_ENTERPRISE,
+    ),
+    Mutant(
+        "a routing server that is no gate passes messages to others like itself",
+        "routing.next_hops:Routes._from_routing_server",
+        "self.enterprise.gates_of(me.sites)",
+        "self.enterprise.routing_servers(me.sites)",
+        options=_ENTERPRISE,
+    ),
+    Mutant(
+        "in-routing servers are passed by",
+        "routing.next_hops:Routes._within_site",
+        "if servers:",
+        "if False:",
+        options=_ENTERPRISE,
+    ),
+    Mutant(
+        "out-routing servers are passed by",
+        "routing.next_hops:Routes._from_others",
+        "enterprise.serving(me.out_routing_servers)",
+        "()",
+        options=_ENTERPRISE,
+    ),
+    Mutant(
+        "a message forgets how many hops it has made",
+        "manager.arrivals:Arrivals._forward",
+        "counted = count_hop(packet)",
+        "counted = packet",
+        options=_ENTERPRISE,
+    ),
+    Mutant(
+        "the hops of the messages in a queue are not counted",
+        "manager.outgoing:OutgoingQueues.note_hops",
+        "if hop_count > before or not queue.count:",
+        "if False:",
+        options=_ENTERPRISE,
+        seeds=200,
+    ),
+    Mutant(
+        "messages to public queues go to any queue manager",
+        "manager.ways:Ways.owner_of",
+        "else queue.manager",
+        "else min(self._copy.image.managers)",
+        options=_ENTERPRISE,
     ),
 )

@@ -109,6 +109,15 @@ def test_transactional_messages_reach_a_public_queue_in_order(
     assert office.outgoing() == [] or not office.outgoing()[0].message_count
 
 
+def test_who_has_just_begun_may_publish_at_once(network: Network, office: Computer) -> None:
+    shop = network.manager("SHOP", BETA, COPY)
+    shop.ok_soon(api.CreateQueue(r".\orders"))
+    assert [queue.path_name for queue in image(office).queues.values()] == [r"SHOP\orders"]
+    network.directory = None
+    other = network.manager("OTHER", GAMMA, COPY)
+    assert failure(other, api.CreateQueue(r".\orders")) == NoDirectory.code
+
+
 def test_two_queues_cannot_have_one_path(network: Network, shop: Computer) -> None:
     shop.ok_soon(api.CreateQueue(r".\orders"))
     network.run(POLL_MS)

@@ -35,8 +35,12 @@ def run(
     ] = 0,
     managers: Annotated[
         int | None,
-        typer.Option("--managers", min=1, max=8, help="Queue managers; else the seed decides."),
+        typer.Option("--managers", min=1, max=50, help="Queue managers; else the seed decides."),
     ] = None,
+    enterprise: Annotated[
+        bool,
+        typer.Option("--enterprise", help="With sites, links and a directory, so they route."),
+    ] = False,
     operations: Annotated[
         int | None,
         typer.Option("--operations", min=1, help="What each application does; else the seed."),
@@ -70,16 +74,32 @@ def run(
     happened around it. Exit code 1 says that a seed failed.
     """
     # Other commands do not pay for loading the simulator.
-    from openmsmq.sim.plan import DESTINATIONS, FAULTS, OPERATIONS, STREAMS, Options
+    from openmsmq.sim.plan import (
+        DESTINATIONS,
+        ENTERPRISE_DESTINATIONS,
+        ENTERPRISE_OPERATIONS,
+        FAULTS,
+        MANAGERS_MAX_COUNT,
+        OPERATIONS,
+        STREAMS,
+        Options,
+    )
 
+    if not enterprise and managers is not None and managers > MANAGERS_MAX_COUNT:
+        fail(f"more than {MANAGERS_MAX_COUNT} queue managers are for --enterprise.")
+    if enterprise and managers == 1:
+        fail("an enterprise has at least 2 queue managers.")
+    known_operations = ENTERPRISE_OPERATIONS if enterprise else OPERATIONS + STREAMS
+    known_names = ENTERPRISE_DESTINATIONS if enterprise else DESTINATIONS
     options = Options(
         managers=managers,
         operations=operations,
         faults=faults,
         transfer=transfer,
         only=_chosen(only, FAULTS, "fault"),
-        doing=_chosen(doing, OPERATIONS + STREAMS, "operation"),
-        names=_chosen(names, DESTINATIONS, "kind of destination"),
+        doing=_chosen(doing, known_operations, "operation"),
+        names=_chosen(names, known_names, "kind of destination"),
+        enterprise=enterprise,
     )
     if trace or trace_html:
         if seeds != 1:
@@ -166,7 +186,8 @@ def _show_one(seed: int, options: Options, trace: bool, trace_html: str) -> None
 
 
 def _arguments(options: Options) -> str:
-    text = "" if options.managers is None else f" --managers {options.managers}"
+    text = " --enterprise" if options.enterprise else ""
+    text += "" if options.managers is None else f" --managers {options.managers}"
     if options.operations is not None:
         text += f" --operations {options.operations}"
     for name, values in (

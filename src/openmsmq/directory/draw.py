@@ -15,8 +15,9 @@ from xml.sax.saxutils import escape
 
 import msgspec
 
+from openmsmq.directory.curves import Line, route
 from openmsmq.directory.image import DirectoryImage
-from openmsmq.directory.layout import Box, Line, arrange, route
+from openmsmq.directory.layout import Box, arrange
 from openmsmq.directory.naming import name_of, reference_name, sorted_by_name
 from openmsmq.model.directory import ObjectKind
 from openmsmq.model.identity import Guid
@@ -29,7 +30,7 @@ ROWS_MAX_COUNT: Final = 8
 _MARGIN: Final = 32
 _TITLE: Final = 62
 _LEGEND: Final = 40
-_LEGEND_MIN: Final = 420
+_LEGEND_MIN: Final = 520
 _HEAD: Final = 30
 _ROW: Final = 20
 _PAD: Final = 12

@@ -1,8 +1,7 @@
-"""Where boxes stand in a drawing, and how the lines between them run. No randomness, no fonts.
+"""Where boxes stand in a drawing. No randomness, no fonts.
 
 Boxes that are joined come close to each other: distances in the drawing follow distances in the
-graph (stress majorization). Then boxes are pushed apart until none overlaps another, and lines are
-bent where they would run behind a box that they do not lead to.
+graph (stress majorization). Then boxes are pushed apart until none overlaps another.
 """
 
 from __future__ import annotations
@@ -21,14 +20,11 @@ GRAPH_MAX_BOXES: Final = 150
 
 _GAP_X: Final = 96.0
 _GAP_Y: Final = 72.0
-_CLEAR: Final = 30.0
+_CLEAR: Final = 36.0
 _STRESS_ROUNDS: Final = 80
 _PUSH_ROUNDS: Final = 160
 _ALIGN: Final = 24.0
 _GROWTH: Final = 1.08
-_BENDS: Final = (0, 45, -45, 90, -90, 150, -150, 220, -220, 320, -320)
-_SAMPLES: Final = 40
-_PLACES: Final = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
 
 
 class Box(msgspec.Struct):
@@ -52,15 +48,6 @@ class Box(msgspec.Struct):
             abs(other.x - self.x) < (self.width + other.width) / 2 + margin
             and abs(other.y - self.y) < (self.height + other.height) / 2 + margin
         )
-
-
-class Line(msgspec.Struct, frozen=True):
-    """A curve between two boxes: its ends, its control point, and where its label stands."""
-
-    start: Point
-    control: Point
-    end: Point
-    label: Box
 
 
 def arrange(boxes: Sequence[Box], pairs: Iterable[Pair]) -> None:
@@ -140,18 +127,24 @@ def _arrange_group(boxes: Sequence[Box], group: list[int], neighbours: list[set[
 
 
 def _align(boxes: list[Box]) -> None:
-    """Let boxes that stand almost in one line stand in one; the gaps between them are wider."""
+    """Let boxes that stand almost in one line stand in one, where the gaps allow it."""
     for axis in ("x", "y"):
         line: list[Box] = []
-        for box in [*sorted(boxes, key=lambda box: float(getattr(box, axis))), None]:
-            place = math.inf if box is None else getattr(box, axis)
-            if line and place - getattr(line[0], axis) >= _ALIGN:
-                middle = round((getattr(line[0], axis) + getattr(line[-1], axis)) / 2)
-                for one in line:
-                    setattr(one, axis, float(middle))
+        for box in sorted(boxes, key=lambda box: float(getattr(box, axis))):
+            if line and getattr(box, axis) - getattr(line[0], axis) >= _ALIGN:
+                _put_in_line(line, axis, boxes)
                 line = []
-            if box is not None:
-                line.append(box)
+            line.append(box)
+        _put_in_line(line, axis, boxes)
+
+
+def _put_in_line(line: list[Box], axis: str, boxes: list[Box]) -> None:
+    before: list[float] = [getattr(box, axis) for box in line]
+    for box in line:
+        setattr(box, axis, float(round((before[0] + before[-1]) / 2)))
+    if any(one.overlaps(other, _CLEAR) for one in line for other in boxes if other is not one):
+        for box, place in zip(line, before, strict=True):
+            setattr(box, axis, place)
 
 
 def _distances(start: int, neighbours: list[list[int]]) -> list[int]:
@@ -309,88 +302,3 @@ def _push_off_lines(boxes: list[Box], pairs: list[Pair]) -> bool:
                 box.y += normal[1] * push
                 moved = True
     return moved
-
-
-# Lines.
-
-
-def route(boxes: Sequence[Box], pairs: Sequence[Pair], labels: Sequence[Box]) -> list[Line]:
-    """Find the curve of each pair, clear of other boxes if there is one, and a place for its label.
-
-    The labels come with their sizes. With very many boxes all lines are straight.
-    """
-    bends = _BENDS if len(boxes) <= GRAPH_MAX_BOXES else (0,)
-    curves = [_curve(boxes, pair, bends) for pair in pairs]
-    tracks = [_points(start, control, end) for start, control, end in curves]
-    placed: list[Box] = []
-    for number, (one, other) in enumerate(pairs):
-        label = labels[number]
-        visible = [
-            point
-            for point in tracks[number]
-            if not boxes[one].holds(point, 6) and not boxes[other].holds(point, 6)
-        ] or tracks[number]
-        _place_label(label, visible, boxes, placed, tracks, number)
-        placed.append(label)
-    return [Line(*curve, label) for curve, label in zip(curves, placed, strict=True)]
-
-
-def _curve(boxes: Sequence[Box], pair: Pair, bends: Sequence[int]) -> tuple[Point, Point, Point]:
-    start, end = ((boxes[index].x, boxes[index].y) for index in pair)
-    length = math.hypot(end[0] - start[0], end[1] - start[1]) or 1.0
-    normal = (-(end[1] - start[1]) / length, (end[0] - start[0]) / length)
-    others = [box for index, box in enumerate(boxes) if index not in pair]
-    best: tuple[int, Point] | None = None
-    for bend in bends:
-        # A curve comes half as far as its control point.
-        control = (
-            (start[0] + end[0]) / 2 + 2 * bend * normal[0],
-            (start[1] + end[1]) / 2 + 2 * bend * normal[1],
-        )
-        if len(bends) == 1:
-            return start, control, end
-        points = _points(start, control, end)
-        hits = sum(any(box.holds(point, 10) for point in points) for box in others)
-        if best is None or hits < best[0]:
-            best = (hits, control)
-        if not hits:
-            break
-    assert best is not None, "there is at least the straight line"
-    return start, best[1], end
-
-
-def _points(start: Point, control: Point, end: Point) -> list[Point]:
-    found = []
-    for step in range(_SAMPLES + 1):
-        t = step / _SAMPLES
-        a, b, c = (1 - t) * (1 - t), 2 * t * (1 - t), t * t
-        found.append(
-            (a * start[0] + b * control[0] + c * end[0], a * start[1] + b * control[1] + c * end[1])
-        )
-    return found
-
-
-def _place_label(
-    label: Box,
-    visible: list[Point],
-    boxes: Sequence[Box],
-    placed: list[Box],
-    tracks: list[list[Point]],
-    own: int,
-) -> None:
-    best: tuple[int, Point] | None = None
-    for place in _PLACES if len(boxes) <= GRAPH_MAX_BOXES else _PLACES[:1]:
-        label.x, label.y = visible[round(place * (len(visible) - 1))]
-        flaws = 100 * sum(label.overlaps(box, 2) for box in boxes)
-        flaws += 100 * sum(label.overlaps(other, 2) for other in placed)
-        flaws += sum(
-            any(label.holds(point, 3) for point in track)
-            for number, track in enumerate(tracks)
-            if number != own
-        )
-        if best is None or flaws < best[0]:
-            best = (flaws, (label.x, label.y))
-        if not flaws:
-            break
-    assert best is not None, "there is at least one place"
-    label.x, label.y = best[1]

@@ -21,7 +21,7 @@ from openmsmq.model.limits import (
     LINK_COST_MIN_UNITS,
     UNLIMITED_KB,
 )
-from openmsmq.model.queue import QueuePrivacy, QueueScope
+from openmsmq.model.queue import QueuePrivacy
 from openmsmq.model.topology import DirectoryServerKind
 
 UNLIMITED: Final = "unlimited"
@@ -143,8 +143,6 @@ FIELDS: Final[dict[ObjectKind, tuple[Field, ...]]] = {
         Field("name", "name", TEXT),
         _IDENTIFIER,
         Field("reach_queue_default_s", "reach_queue_default_s", SECONDS),
-        Field("weakened_security", "weakened_security", SWITCH),
-        Field("notify_old_managers", "notify_old_managers", SWITCH),
     ),
     ObjectKind.NETWORK: (_IDENTIFIER,),
     ObjectKind.SITE: (_IDENTIFIER, Field("foreign", "foreign", SWITCH)),
@@ -156,7 +154,6 @@ FIELDS: Final[dict[ObjectKind, tuple[Field, ...]]] = {
         Field("networks", "connected_networks", _names(ObjectKind.NETWORK)),
         Field("routing_server", "routing_server", SWITCH),
         Field("directory_server", "directory_server", _word(DirectoryServerKind, optional=True)),
-        Field("supporting_server", "supporting_server", SWITCH),
         Field("foreign", "foreign", SWITCH),
         Field("in_routing_servers", "in_routing_servers", _names(ObjectKind.MANAGER)),
         Field("out_routing_servers", "out_routing_servers", _names(ObjectKind.MANAGER)),
@@ -183,7 +180,6 @@ FIELDS: Final[dict[ObjectKind, tuple[Field, ...]]] = {
             _number(BASE_PRIORITY_MIN_LEVEL, BASE_PRIORITY_MAX_LEVEL),
         ),
         Field("multicast_address", "multicast_address", OPTIONAL_TEXT),
-        Field("scope", "scope", _word(QueueScope)),
     ),
     ObjectKind.LIST: (
         _IDENTIFIER,

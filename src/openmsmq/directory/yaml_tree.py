@@ -176,7 +176,11 @@ def _line(event: yaml.Event) -> int:
 
 Tree: TypeAlias = "str | int | bool | Sequence[Tree] | Mapping[str, Tree]"
 
-_PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.$/\\-]*(?: [A-Za-z0-9_.$/\\-]+)*|\d+(\.\d+){3}")
+_PLAIN: Final = re.compile(
+    r"[A-Za-z][A-Za-z0-9_.$/\\-]*(?: [A-Za-z0-9_.$/\\-]+)*"
+    r"|\d+(\.\d+){3}"
+    r"|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+)
 _NOT_PLAIN: Final = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 

@@ -77,6 +77,8 @@ class DirectoryService:
         self.tell_owners: TellOwners = lambda _changes, _before, _now: None
         """Tells the queue managers whose objects were changed from here."""
         self._calls: dict[int, tuple[Done, Refused]] = {}
+        self._held: list[tuple[tuple[Change, ...], Done, Refused]] = []
+        """Changes that wait until the directory knows this queue manager."""
         self._last_ticket = 0
         self._is_asking = False
         self._ask_again = False
@@ -184,6 +186,7 @@ class DirectoryService:
             for done, _ in waiting:
                 done(real, now)
         self._register()
+        self._release_held(now)
 
     def failed(self, error: MsmqError, now: Instant) -> None:
         """The directory could not be asked. [MQDMPR 3.1.4.16]"""
@@ -193,6 +196,7 @@ class DirectoryService:
         waiting, self._waiting = self._waiting, []
         for _, refused in waiting:
             refused(error, now)
+        self._release_held(now)
 
     # Who we are to the directory.
 
@@ -227,9 +231,10 @@ class DirectoryService:
             self._is_registering = False
             self.ask_soon()
 
-        def refused(error: MsmqError, _: Instant) -> None:
+        def refused(error: MsmqError, now: Instant) -> None:
             self._is_registering = False
             self.problem = f"this queue manager could not register itself: {error.detail}"
+            self._release_held(now)
 
         self._hand_on((wanted,), done, refused)
 
@@ -257,7 +262,7 @@ class DirectoryService:
                 self.tell_owners(changes, before, now)
                 done(changes, now)
 
-            self._hand_on(changes, told, refused)
+            self._hand_on_when_known(changes, told, refused)
             return
         check(before, changes)
         real = self.copy.write(changes)
@@ -266,13 +271,31 @@ class DirectoryService:
             self.tell_owners(real, before, now)
         done(changes, now)
 
-    def _hand_on(self, changes: tuple[Change, ...], done: Done, refused: Refused) -> None:
+    def _hand_on_when_known(
+        self, changes: tuple[Change, ...], done: Done, refused: Refused
+    ) -> None:
+        """Hand changes on, but not before the directory knows who makes them."""
         if self.problem:
             raise NoDirectory(self.problem)
-        if len(self._calls) >= DIRECTORY_CALLS_MAX_COUNT:
+        if len(self._calls) + len(self._held) >= DIRECTORY_CALLS_MAX_COUNT:
             raise InsufficientResources(
                 f"{DIRECTORY_CALLS_MAX_COUNT} changes wait for the directory already"
             )
+        if self._counters.identifier in self.copy.image.managers:
+            self._hand_on(changes, done, refused)
+        else:
+            self._held.append((changes, done, refused))
+
+    def _release_held(self, now: Instant) -> None:
+        if self.problem or self._counters.identifier in self.copy.image.managers:
+            held, self._held = self._held, []
+            for changes, done, refused in held:
+                if self.problem:
+                    refused(NoDirectory(self.problem), now)
+                else:
+                    self._hand_on(changes, done, refused)
+
+    def _hand_on(self, changes: tuple[Change, ...], done: Done, refused: Refused) -> None:
         self._last_ticket += 1
         self._calls[self._last_ticket] = done, refused
         self.outputs.append(ChangeDirectory(self._last_ticket, changes))

@@ -17,7 +17,7 @@ the gates of a site, but for one sender it is always the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import Enum
 from hashlib import blake2b
 from typing import Final
@@ -113,15 +113,20 @@ class Routes:
             self._table = self.enterprise.table(self._known_sites(self._me()))
         return self._table
 
-    def next_hops(self, destination: Guid, spent: int = 0) -> tuple[Guid, ...]:
+    def next_hops(
+        self, destination: Guid, spent: int = 0, came_from: Collection[Guid] = ()
+    ) -> tuple[Guid, ...]:
         """Give the next queue managers, in the order to try them; none is a routing failure.
 
         Nobody routes to oneself: there is no next queue manager then either. `spent` is how many
-        hops a message has made. [MQBR 3.1.5.1]
+        hops a message has made, `came_from` who has passed it here. Their sites are tried last:
+        who sends a message on a detour has found no other way. [MQBR 3.1.5.1]
         """
-        return tuple(hop.manager for hop in self.hops(destination, spent))
+        return tuple(hop.manager for hop in self.hops(destination, spent, came_from))
 
-    def hops(self, destination: Guid, spent: int = 0) -> tuple[Hop, ...]:
+    def hops(
+        self, destination: Guid, spent: int = 0, came_from: Collection[Guid] = ()
+    ) -> tuple[Hop, ...]:
         """Give the next queue managers, and why it is they."""
         managers = self.enterprise.managers
         if self.own not in managers or destination not in managers or destination == self.own:
@@ -130,9 +135,13 @@ class Routes:
         if found is None:
             found = self._found(self._me(), managers[destination])
             self._hops[destination] = found
-        if all(hop.spent_max is None for hop in found):
-            return found
-        return tuple(hop for hop in found if hop.spent_max is None or spent <= hop.spent_max)
+        behind = {site for key in came_from if key in managers for site in managers[key].sites}
+        first_of_each: dict[Guid, Hop] = {}
+        for hop in sorted(found, key=lambda hop: hop.site in behind) if behind else found:
+            if hop.spent_max is None or spent <= hop.spent_max:
+                # A gate of several sites is tried once.
+                first_of_each.setdefault(hop.manager, hop)
+        return tuple(first_of_each.values())
 
     def _me(self) -> QueueManagerInfo:
         return self.enterprise.managers[self.own]
@@ -142,11 +151,7 @@ class Routes:
             hops = self._from_routing_server(me, destination)
         else:
             hops = self._from_others(me, destination)
-        first_of_each: dict[Guid, Hop] = {}
-        for hop in hops:
-            if hop.manager != self.own:
-                first_of_each.setdefault(hop.manager, hop)
-        return tuple(first_of_each.values())
+        return tuple(hop for hop in hops if hop.manager != self.own)
 
     def _from_others(self, me: QueueManagerInfo, destination: QueueManagerInfo) -> Iterable[Hop]:
         """The rule of a queue manager that does not route for others. [MQBR 3.1.5.1]"""

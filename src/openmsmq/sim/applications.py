@@ -16,6 +16,7 @@ from openmsmq.api import messages as api
 from openmsmq.model.errors import MessageStorageFailed, error_for
 from openmsmq.model.queue import AccessMode
 from openmsmq.sim.books import READING, Errand
+from openmsmq.sim.enterprise import PUBLIC_QUEUES
 from openmsmq.sim.facts import Fate, Group, numbers_in
 from openmsmq.sim.plan import (
     ADMIN,
@@ -247,7 +248,8 @@ class Drain(Application):
 
     def script(self) -> Script:
         """Receive until nothing comes."""
-        for queue in (PLAIN, TRANSACTIONAL, SMALL):
+        public = () if self.world.enterprise is None else PUBLIC_QUEUES
+        for queue in (PLAIN, TRANSACTIONAL, SMALL, *public):
             while (yield from self.receive(queue, _DRAIN_COUNT, 0)):
                 pass
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from openmsmq.model.message import AckRequest, MessageClass
 from openmsmq.sim.books import PURGING, Books
 from openmsmq.sim.facts import Fate, Kind, SimMessage
 from openmsmq.sim.plan import ADMIN, SMALL
+from openmsmq.sim.stranded import stranded_of
 from openmsmq.sim.violation import Violation
 
 if TYPE_CHECKING:
@@ -19,9 +21,12 @@ if TYPE_CHECKING:
 def check(world: World) -> None:
     """Look at every message once everything is over."""
     books = world.books
+    stranded = stranded_of(world)
     for node in world.nodes:
         for entry in books.watches[node.index].entries.values():
             if entry.shelf.role == "queue" and entry.shelf.path != ADMIN and entry.message:
+                if stranded and stranded.may_be_late(books.messages[entry.message]):
+                    continue
                 raise Violation(
                     f"{node.name} has m{entry.message} in {entry.shelf.path} and gives it to "
                     "nobody",
@@ -29,24 +34,45 @@ def check(world: World) -> None:
                 )
     for message in books.messages.values():
         if message.group.fate is Fate.ACKNOWLEDGED:
+            if stranded and not message.consumed and stranded.excuses_message(message):
+                world.stranded_count += 1
+                continue
             _check_found(world, message)
         _check_copies(world, message)
         _check_acknowledgments(message)
 
 
+def is_under_way(world: World, *, received: bool) -> bool:
+    """Whether anything is on its way; with `received` also whether senders wait for the end."""
+    watches = world.books.watches
+    if not any(
+        watch.outgoing_count or (received and watch.awaiting_count) for watch in watches.values()
+    ):
+        return False
+    roles = ("outgoing", "awaiting") if received else ("outgoing",)
+    return next(_left(world, roles), None) is not None
+
+
+def _left(world: World, roles: tuple[str, ...]) -> Iterator[tuple[Node, Lying]]:
+    """Find what still has to move."""
+    stranded = stranded_of(world)
+    for role in roles:
+        for node in world.nodes:
+            for entry in world.books.watches[node.index].entries.values():
+                if entry.shelf.role == role and not (stranded and stranded.excuses(node, entry)):
+                    yield node, entry
+
+
 def why_not_done(world: World) -> Violation:
     """Say what a run still waits for when its time is up."""
-    for node in world.nodes:
+    for node in world.lasting:
         if not node.up:
             return Violation(f"{node.name} never came back")
     for application in world.applications:
         if not application.done:
             return Violation(f"{application.name} still waits for its answer")
-    for role in ("outgoing", "awaiting"):
-        for node in world.nodes:
-            for entry in world.books.watches[node.index].entries.values():
-                if entry.shelf.role == role:
-                    return _stuck(node, entry)
+    for node, entry in _left(world, ("outgoing", "awaiting")):
+        return _stuck(node, entry)
     return Violation("the run does not end")
 
 

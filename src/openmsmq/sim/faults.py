@@ -6,7 +6,10 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from openmsmq.sim.books import FOREVER_MS
+
 if TYPE_CHECKING:
+    from openmsmq.sim.enterprise_plan import Outage
     from openmsmq.sim.node import Node
     from openmsmq.sim.world import World
 
@@ -22,6 +25,8 @@ class Faults:
         self._world = world
         self._rng = rng
         self.count = 0
+        self._begun_ms = 0
+        self._off_until_ms: dict[int, int] = {}
         self._kinds: dict[str, Callable[[], None]] = {
             "crash": self._crash,
             "cut": self._cut,
@@ -39,9 +44,13 @@ class Faults:
     def schedule(self) -> None:
         """Spread the faults over the first phase."""
         plan = self._world.plan
+        self._begun_ms = self._world.timeline.now_ms
         for name in plan.faults:
             delay_ms = self._rng.randrange(plan.duration_ms)
             self._world.timeline.after(delay_ms, self._happen, name)
+        if plan.enterprise is not None:
+            for outage in plan.enterprise.outages:
+                self._world.timeline.after(outage.begins_ms, self._fail, outage)
 
     def _happen(self, name: str) -> None:
         if not self._world.calm:
@@ -53,6 +62,52 @@ class Faults:
         node.crash(reached=self._rng.random() < 0.5)
         delay_ms = self._rng.choice((1, 100, 5_000, 30_000))
         self._world.timeline.after(delay_ms, self._world.power_returns, node)
+
+    # Links and gates.
+
+    def _fail(self, outage: Outage) -> None:
+        self.count += 1
+        if outage.is_link:
+            self._link_fails(outage)
+        else:
+            self._gate_fails(outage)
+
+    def _link_fails(self, outage: Outage) -> None:
+        world, enterprise = self._world, self._world.enterprise
+        assert enterprise is not None
+        link = enterprise.plan.links[outage.number]
+        world.trace.note(-1, "fault", f"the link of sites {link.site1} and {link.site2} is dead")
+        enterprise.dead_links.add(outage.number)
+        world.network.links_died()
+        if outage.ends_ms is not None:
+            delay_ms = outage.ends_ms - outage.begins_ms
+            world.timeline.after(delay_ms, self._link_returns, outage.number)
+
+    def _link_returns(self, number: int) -> None:
+        enterprise = self._world.enterprise
+        assert enterprise is not None
+        # Another outage of the same link may last on.
+        enterprise.dead_links.discard(number)
+        now_ms = self._world.timeline.now_ms - self._begun_ms
+        if any(
+            outage.is_link and outage.number == number and outage.lasts_at(now_ms)
+            for outage in enterprise.plan.outages
+        ):
+            enterprise.dead_links.add(number)
+
+    def _gate_fails(self, outage: Outage) -> None:
+        world, node = self._world, self._world.nodes[outage.number]
+        until_ms = FOREVER_MS
+        if outage.ends_ms is not None:
+            delay_ms = outage.ends_ms - outage.begins_ms
+            until_ms = world.timeline.now_ms + delay_ms
+            world.timeline.after(delay_ms, world.power_returns, node)
+        self._off_until_ms[node.index] = max(self._off_until_ms.get(node.index, 0), until_ms)
+        node.crash(reached=self._rng.random() < 0.5)
+
+    def is_off(self, node: Node) -> bool:
+        """Say whether a gate has to stay away."""
+        return self._off_until_ms.get(node.index, 0) > self._world.timeline.now_ms
 
     # Kinds.
 

@@ -106,7 +106,7 @@ class Network:
         address = self._names.get(host.casefold(), host if host in self._nodes else "")
         found = () if fails or not address else (address,)
         self._world.trace.note(node.index, "name", f"{host}: {', '.join(found) or 'not found'}")
-        node.later(self._delay_ms(), self._resolved, node, host, found)
+        node.later(self.delay_ms(), self._resolved, node, host, found)
 
     def _resolved(self, node: Node, host: str, found: tuple[str, ...]) -> None:
         node.input("host_resolved", host, found, node.clock.now())
@@ -119,11 +119,15 @@ class Network:
         target = self._nodes.get(address)
         now_ms = self._world.timeline.now_ms
         if target is None or not target.up or self._refusing.get(target.index, 0) > now_ms:
-            node.later(self._delay_ms() * 2, self._fails_to_connect, connection, "refused")
+            node.later(self.delay_ms() * 2, self._fails_to_connect, connection, "refused")
+        elif not self._joined(node, target):
+            quick = self._rng.random() < 0.5
+            delay_ms = self.delay_ms() * 2 if quick else _CONNECT_TIMEOUT_MS
+            node.later(delay_ms, self._fails_to_connect, connection, "no way")
         elif self._parted_until(node, target) > now_ms:
             node.later(_CONNECT_TIMEOUT_MS, self._fails_to_connect, connection, "no answer")
         else:
-            node.later(self._delay_ms() * 2, self._connects, connection, target)
+            node.later(self.delay_ms() * 2, self._connects, connection, target)
 
     def _fails_to_connect(self, connection: Connection, why: str) -> None:
         end = connection.ends[0]
@@ -137,7 +141,7 @@ class Network:
         first = connection.ends[0]
         if not first.listens:
             return
-        if not target.up:
+        if not target.up or not self._joined(first.node, target):
             self._fails_to_connect(connection, "refused")
             return
         self.connection_count += 1
@@ -165,7 +169,7 @@ class Network:
             self._world.trace.lost(node.index, other.node.index, connection.number, packets)
             self._maybe_reset(connection, side)
             return
-        at_ms = max(now_ms + self._delay_ms(), end.arrival_ms)
+        at_ms = max(now_ms + self.delay_ms(), end.arrival_ms)
         at_ms = max(at_ms, self._parted_until(node, other.node))
         for piece in self._pieces(data):
             end.under_way.append(piece)
@@ -208,7 +212,7 @@ class Network:
         if len(connection.ends) == 2 and not connection.broken:
             connection.broken = True
             end = connection.ends[side]
-            delay_ms = max(self._delay_ms(), end.arrival_ms - self._world.timeline.now_ms)
+            delay_ms = max(self.delay_ms(), end.arrival_ms - self._world.timeline.now_ms)
             self._world.timeline.after(delay_ms, self._hears_loss, connection, 1 - side)
 
     def send_datagram(self, node: Node, address: str, data: bytes, port: int | None) -> None:
@@ -220,9 +224,11 @@ class Network:
             return
         if self._parted_until(node, target) > self._world.timeline.now_ms:
             return
+        if not self._joined(node, target):
+            return
         for _ in range(2 if chance > 1 - self._habits.datagram_loss else 1):
             self._world.timeline.after(
-                self._delay_ms(), self._datagram_arrives, target, node.address, port, data
+                self.delay_ms(), self._datagram_arrives, target, node.address, port, data
             )
 
     def _datagram_arrives(self, target: Node, address: str, port: int | None, data: bytes) -> None:
@@ -240,6 +246,15 @@ class Network:
         for connection in self.open_connections:
             if {end.node.index for end in connection.ends} == pair:
                 connection.late_until_ms = until_ms
+
+    def links_died(self) -> None:
+        """Break the connections between nodes that can talk no more."""
+        for connection in self.open_connections:
+            if not self._joined(connection.ends[0].node, connection.ends[1].node):
+                if self._rng.random() < 0.5:
+                    self.cut(connection)
+                else:
+                    self.half_open(connection)
 
     def refuse(self, node: Node, until_ms: int) -> None:
         """Let a node refuse connections for a while."""
@@ -304,8 +319,14 @@ class Network:
 
     # Internals.
 
-    def _delay_ms(self) -> int:
+    def delay_ms(self) -> int:
+        """Draw how long something is on its way."""
         return self._rng.randrange(self._habits.delay_min_ms, self._habits.delay_max_ms + 1)
+
+    def _joined(self, one: Node, other: Node) -> bool:
+        """Say whether there is a way between two nodes, if there are sites at all."""
+        enterprise = self._world.enterprise
+        return enterprise is None or enterprise.joined(one.index, other.index)
 
     def _parted_until(self, one: Node, other: Node) -> int:
         return self._parted.get(frozenset((one.index, other.index)), 0) if self._parted else 0

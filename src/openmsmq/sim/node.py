@@ -15,6 +15,8 @@ from openmsmq.api.messages import AnyReply, AnyRequest
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.manager import QueueManager
 from openmsmq.manager.outputs import (
+    AskDirectory,
+    ChangeDirectory,
     Connect,
     Disconnect,
     Output,
@@ -24,7 +26,8 @@ from openmsmq.manager.outputs import (
     SendBytes,
     SendDatagram,
 )
-from openmsmq.model.errors import InsufficientResources, MessageStorageFailed
+from openmsmq.model.directory import NOWHERE, Position
+from openmsmq.model.errors import InsufficientResources, MessageStorageFailed, NoDirectory
 from openmsmq.model.identity import Guid
 from openmsmq.sim.clock import Clock
 from openmsmq.sim.disk import Disk
@@ -87,6 +90,8 @@ class Node:
         self.manager: QueueManager | None = None
         self.power_left: int | None = None
         """After so many outputs the power fails."""
+        self.knows_directory = False
+        """Whether it has ever been told what is in the directory."""
         self._rng = random.Random(world.rng.getrandbits(64))
         self._callers: dict[int, Caller] = {}
         self._last_connection = 0
@@ -245,8 +250,23 @@ class Node:
                 network.resolve(self, host)
             case SendDatagram(address, data, port):
                 network.send_datagram(self, address, data, port)
+            case AskDirectory(position):
+                self.later(self.world.network.delay_ms(), self._directory_answers, position)
+            case ChangeDirectory():
+                raise Violation(f"{self.name} changes the directory: {output}")
             case _:
                 assert_never(output)
+
+    def _directory_answers(self, position: Position) -> None:
+        """Tell what the directory has; it may be away, but not when a copy has nothing yet."""
+        enterprise, now = self.world.enterprise, self.clock.now()
+        assert enterprise is not None, "there is no directory"
+        away = position != NOWHERE and not self.world.calm and self._rng.random() < 0.3
+        if away:
+            self.input("directory_failed", NoDirectory("the simulated directory is away"), now)
+        else:
+            self.knows_directory = True
+            self.input("directory_told", enterprise.told(position), now)
 
     def _respond(self, connection: int, call: int, reply: AnyReply) -> None:
         caller = self._callers.get(connection)

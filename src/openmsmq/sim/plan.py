@@ -12,6 +12,11 @@ from typing import Final
 import msgspec
 
 from openmsmq.protocol.config import TransferConfig
+from openmsmq.sim.enterprise_plan import (
+    ENTERPRISE_MANAGERS_MAX_COUNT,
+    EnterprisePlan,
+    draw_enterprise,
+)
 
 NAMES: Final = ("ALPHA", "BRAVO", "CHARLIE", "DELTA", "ECHO", "FOXTROT", "GOLF", "HOTEL")
 MANAGERS_MAX_COUNT: Final = len(NAMES)
@@ -48,6 +53,16 @@ OPERATIONS: Final = (
     "purge",
     "small",
 )
+ENTERPRISE_OPERATIONS: Final = (
+    "recoverable",
+    "own transaction",
+    "transaction",
+    "prepared",
+    "receive",
+)
+"""What applications do in an enterprise: nothing after which a message may be missing."""
+ENTERPRISE_DESTINATIONS: Final = ("identifier", "public")
+
 STREAMS: Final = ("stream", "batches")
 """What applications of their own do, beside the workers."""
 
@@ -66,6 +81,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """If given, the only things that applications do."""
     names: tuple[str, ...] = ()
     """If given, the only ways to write a destination."""
+    enterprise: bool = False
+    """Whether the nodes have sites, links and a directory, and must route."""
 
 
 class NodeHabits(msgspec.Struct, frozen=True):
@@ -120,14 +137,22 @@ class Plan(msgspec.Struct, frozen=True):
     """How senders write the destination: by address, by name, or by identifier and number."""
     routers: tuple[int, ...]
     """The nodes through which messages to identifiers go, in turn; none when they go straight."""
+    enterprise: EnterprisePlan | None = None
 
     def may_refuse(self, queue: str) -> bool:
         """Whether messages to a queue may be refused though nothing is wrong."""
         return queue == SMALL
 
 
+def name_of(index: int) -> str:
+    """Give the name of a node."""
+    return NAMES[index] if index < len(NAMES) else f"NODE{index + 1}"
+
+
 def draw(seed: int, options: Options, rng: random.Random) -> Plan:
     """Let a seed decide."""
+    if options.enterprise:
+        return _draw_enterprise(seed, options, rng)
     count = options.managers or rng.choices((1, 2, 3, 4), (2, 5, 3, 1))[0]
     duration_ms = rng.choice((5_000, 30_000, 120_000))
     faults: tuple[str, ...] = ()
@@ -166,6 +191,35 @@ def draw(seed: int, options: Options, rng: random.Random) -> Plan:
         options.names
         or rng.choice((DESTINATIONS, DESTINATIONS[:1], DESTINATIONS[1:2], DESTINATIONS[2:])),
         _routers(count, rng),
+    )
+
+
+def _draw_enterprise(seed: int, options: Options, rng: random.Random) -> Plan:
+    """Let a seed decide about an enterprise: most runs are small, some are as large as can be."""
+    largest = ENTERPRISE_MANAGERS_MAX_COUNT
+    count = options.managers or min(rng.randrange(4, 16), largest) * rng.choice((1, 1, 2, 4))
+    count = min(count, largest)
+    duration_ms = rng.choice((5_000, 30_000, 120_000))
+    faults: tuple[str, ...] = ()
+    classes = options.only or tuple(name for name in FAULTS if rng.random() < 0.3)
+    if options.faults and classes:
+        faults = tuple(rng.choices(classes, k=rng.randrange(1, 10)))
+    operations = options.doing or [name for name in ENTERPRISE_OPERATIONS if rng.random() < 0.6]
+    return Plan(
+        seed,
+        tuple(_habits(rng) for _ in range(count)),
+        NetworkHabits(rng.choice((0, 1, 10)), rng.choice((10, 40, 400)), 0.0, 0.0),
+        msgspec.structs.replace(_transfer(rng), retry_connect_ms=rng.choice((1_000, 5_000))),
+        Wishes(0.0, 0.0, 0.0, 0.0, journaling=False),
+        frozenset(operations or ("own transaction", "recoverable")),
+        faults,
+        duration_ms,
+        1,
+        options.operations or rng.randrange(4, 13),
+        0.95,
+        options.names or ENTERPRISE_DESTINATIONS,
+        (),
+        draw_enterprise(rng, count, duration_ms, faults=options.faults),
     )
 
 

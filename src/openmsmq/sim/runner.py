@@ -33,6 +33,8 @@ class Result(msgspec.Struct, frozen=True):
     crash_count: int = 0
     fault_count: int = 0
     virtual_ms: int = 0
+    stranded_count: int = 0
+    hop_count_max: int = 0
 
     @property
     def good(self) -> bool:
@@ -98,4 +100,6 @@ def _run(world: World, seed: int) -> Result:
         sum(map(len, books.crash_times_ms.values())),
         world.faults.count,
         world.timeline.now_ms,
+        world.stranded_count,
+        books.wire.hop_count_max,
     )

@@ -24,12 +24,15 @@ from openmsmq.wire.summaries import name, summary
 
 if TYPE_CHECKING:
     from openmsmq.sim.books import Books
+    from openmsmq.sim.enterprise import Enterprise
     from openmsmq.sim.node import Node
     from openmsmq.sim.world import World
 
 _SEQUENCE: Final = struct.Struct("<4xIIII")
 _ORDER_LABEL: Final = "QM Ordering Ack".encode("utf-16-le")
 _BITS_COUNT: Final = 32
+_DESTINATION: Final = slice(32, 48)
+"""Where the queue manager stands for which a packet is."""
 
 
 class WirePacket(msgspec.Struct, frozen=True):
@@ -62,6 +65,8 @@ class WireWatch:
         self._numbered: dict[tuple[int, int, int], dict[int, SimMessage]] = {}
         """By source, sequence and destination: the message under each number."""
         self.packet_count = 0
+        self.hop_count_max = 0
+        """The largest hop count of a packet in an enterprise."""
 
     def leaves(self, flow: Flow, data: bytes) -> list[WirePacket]:
         """Look at bytes that a node writes; give the packets that are whole with them."""
@@ -96,6 +101,8 @@ class WireWatch:
 
     def _user_message(self, flow: Flow, packet: bytes) -> SimMessage | None:
         found = outline(packet)
+        if self._world.enterprise is not None:
+            self.check_hop(flow, packet, found.flags, self._world.enterprise)
         offset = found.properties_offset
         message_class = int.from_bytes(packet[offset + 2 : offset + 4], "little")
         number = number_in(packet[found.body_start : found.body_end])
@@ -110,6 +117,31 @@ class WireWatch:
         if found.flags & user.RECOVERABLE:
             flow.recoverables.append(message)
         return message
+
+    def check_hop(self, flow: Flow, packet: bytes, flags: int, enterprise: Enterprise) -> None:
+        """A packet goes to whom the rules allow, and makes few hops."""
+        spent = flags & user.HOP_COUNT
+        self.hop_count_max = max(self.hop_count_max, spent)
+        goal = enterprise.index_of.get(Guid(packet[_DESTINATION]))
+        if flow.other is None or goal is None:
+            return
+        number = number_in(packet)
+        here, there = flow.node, flow.other.node
+        # Who knows no way uses the session that the destination has opened, if there is one.
+        allowed = enterprise.next_hops(here.index, goal) or {goal}
+        goal_name = self._world.nodes[goal].name
+        if spent > enterprise.hop_count_max:
+            raise Violation(
+                f"a packet for {goal_name} goes from {here.name} to {there.name} with hop count "
+                f"{spent}, in an enterprise of {enterprise.plan.site_count} sites",
+                messages=() if number is None else (number,),
+            )
+        if there.index not in allowed | enterprise.detours(here.index, goal, spent):
+            raise Violation(
+                f"{here.name} passed a packet for {goal_name} to {there.name}, which is no next "
+                "hop",
+                messages=() if number is None else (number,),
+            )
 
     def _sent(self, flow: Flow, message: SimMessage, packet: bytes, flags: int) -> None:
         if message.certain and flow.node.index not in message.durable_at:

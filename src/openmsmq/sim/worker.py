@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 from openmsmq.api import messages as api
 from openmsmq.client.formatters.plain import BytesFormatter
 from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder
+from openmsmq.model.identity import Guid
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import AckRequest
 from openmsmq.model.queue import AccessMode
 from openmsmq.sim.applications import Application, Ask, Script, outcome_unknown
 from openmsmq.sim.books import PURGING
+from openmsmq.sim.enterprise import PUBLIC_PLAIN, PUBLIC_QUEUES, PUBLIC_TRANSACTIONAL
 from openmsmq.sim.facts import Fate, Group, Kind, SimMessage
 from openmsmq.sim.plan import ADMIN, PLAIN, SMALL, STREAMS, TRANSACTIONAL
 from openmsmq.sim.violation import Violation
@@ -59,12 +61,13 @@ class Worker(Application):
             case "express":
                 yield from self._send(Kind.EXPRESS, PLAIN)
             case "recoverable":
-                yield from self._send(Kind.RECOVERABLE, PLAIN)
+                yield from self._send(Kind.RECOVERABLE, self._one_of(PLAIN, PUBLIC_PLAIN))
             case "small":
                 kind = self.rng.choice((Kind.EXPRESS, Kind.RECOVERABLE))
                 yield from self._send(kind, SMALL)
             case "own transaction":
-                yield from self._send(Kind.TRANSACTIONAL, TRANSACTIONAL)
+                queue = self._one_of(TRANSACTIONAL, PUBLIC_TRANSACTIONAL)
+                yield from self._send(Kind.TRANSACTIONAL, queue)
             case "transaction":
                 yield from self._transaction(prepare=False)
             case "prepared":
@@ -115,7 +118,9 @@ class Worker(Application):
         group.messages.append(message)
         builder = self._builders.get(opened.format_name)
         if builder is None:
-            builder = PacketBuilder(opened.direct_name, self.node.name, opened.format_name)
+            builder = PacketBuilder(
+                opened.direct_name, self.node.name, opened.format_name, Guid(opened.owner)
+            )
             self._builders[opened.format_name] = builder
         admin = f"DIRECT=TCP:{self.node.address}\\{ADMIN}" if message.acknowledge else None
         return builder.build(
@@ -145,14 +150,22 @@ class Worker(Application):
             message.acknowledge = int(rng.choice(_ACKS))
 
     def _target(self) -> Node:
-        nodes = self.world.nodes
+        nodes = self.world.lasting
         if len(nodes) == 1 or self.rng.random() >= self.world.remote_share:
             return self.node
         return self.rng.choice([node for node in nodes if node is not self.node])
 
+    def _one_of(self, private: str, public: str) -> str:
+        """Choose a queue; those that are public have a name of their own."""
+        if self.world.enterprise is None or self.rng.choice(self.world.plan.names) != "public":
+            return private
+        return public
+
     def _name_of(self, target: Node, queue: str) -> str:
         if target is self.node:
             return queue
+        if self.world.enterprise is not None and queue in PUBLIC_QUEUES:
+            return f"PUBLIC={self.world.enterprise.public[target.index, queue]}"
         match self.rng.choice(self.world.plan.names):
             case "address":
                 return f"DIRECT=TCP:{target.address}\\{queue}"
@@ -196,13 +209,14 @@ class Worker(Application):
 
     def _stage(self, group: Group, number: int) -> Script:
         target = self._target()
-        name = self._name_of(target, TRANSACTIONAL)
+        queue = self._one_of(TRANSACTIONAL, PUBLIC_TRANSACTIONAL)
+        name = self._name_of(target, queue)
         opened = yield from self.opened(name, AccessMode.SEND)
         if opened is None:
             return
         before = len(group.messages)
         packets = [
-            self._packet(group, Kind.TRANSACTIONAL, target, TRANSACTIONAL, opened)
+            self._packet(group, Kind.TRANSACTIONAL, target, queue, opened)
             for _ in range(self.rng.randrange(1, 3))
         ]
         reply = yield Ask(api.Send(opened.handle, packets, number))

@@ -8,16 +8,18 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.config import DirectoryConfig, ManagerConfig
+from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import Guid
 from openmsmq.sim import endings
 from openmsmq.sim.applications import Application, Drain, Founder
 from openmsmq.sim.books import Books
 from openmsmq.sim.clock import Timeline
+from openmsmq.sim.enterprise import Enterprise, Place
 from openmsmq.sim.faults import Faults
 from openmsmq.sim.network import Network
 from openmsmq.sim.node import Node
-from openmsmq.sim.plan import NAMES, PLAIN, TRANSACTIONAL, Plan
+from openmsmq.sim.plan import PLAIN, TRANSACTIONAL, Plan, name_of
 from openmsmq.sim.streams import Batches, Stream
 from openmsmq.sim.trace import Trace
 from openmsmq.sim.violation import Violation
@@ -25,6 +27,9 @@ from openmsmq.sim.worker import Worker
 
 STEPS_MAX_COUNT: Final = 400_000
 """More steps than any run needs."""
+
+ENTERPRISE_STEPS_MAX_COUNT: Final = 4_000_000
+"""More steps than any run of an enterprise needs, where many wait for links that are dead."""
 
 CALM_MAX_MS: Final = 3_600_000
 """By then everything has arrived that can: no pause of a plan is longer than a few minutes."""
@@ -47,20 +52,33 @@ class World:
         self.calm = True
         """Whether nothing goes wrong just now."""
         self.calm_from_ms = 0
+        self.stranded_count = 0
+        """How many messages could not arrive, because links or gates have failed for ever."""
         self.remote_share = plan.remote_share
+        self._steps_max = STEPS_MAX_COUNT if plan.enterprise is None else ENTERPRISE_STEPS_MAX_COUNT
         self.applications: list[Application] = []
         self.nodes: list[Node] = []
-        self._add_nodes()
+        identifiers = [Guid(rng.randbytes(16)) for _ in plan.nodes]
+        self.enterprise: Enterprise | None = None
+        if plan.enterprise is not None:
+            places = [
+                Place(identifier, name_of(index), _address(index))
+                for index, identifier in enumerate(identifiers)
+            ]
+            self.enterprise = Enterprise(plan.enterprise, places, rng)
+        self._add_nodes(identifiers)
 
-    def _add_nodes(self) -> None:
-        identifiers = [Guid(self.rng.randbytes(16)) for _ in self.plan.nodes]
+    def _add_nodes(self, identifiers: list[Guid]) -> None:
+        role = DirectoryRole.NONE if self.enterprise is None else DirectoryRole.COPY
         for index, habits in enumerate(self.plan.nodes):
             address = _address(index)
-            config = ManagerConfig(name=NAMES[index], addresses=(address,))
+            config = ManagerConfig(
+                name=name_of(index), addresses=(address,), directory=DirectoryConfig(role=role)
+            )
             hops = {
                 str(identifier): tuple(map(_address, self._next_hops(index, other)))
                 for other, identifier in enumerate(identifiers)
-                if other != index
+                if other != index and self.enterprise is None
             }
             config = msgspec.structs.replace(
                 config, transfer=msgspec.structs.replace(self.plan.transfer, next_hops=hops)
@@ -80,7 +98,10 @@ class World:
         """Let it all happen; raises `Violation` when a promise is broken."""
         for node in self.nodes:
             node.start()
-        self._let([Founder(self, node) for node in self.nodes], self.timeline.now_ms + 60_000)
+        limit_ms = self.timeline.now_ms + 60_000
+        self._let([Founder(self, node) for node in self.nodes], limit_ms)
+        if self.enterprise is not None:
+            self.run_while(lambda: not all(node.knows_directory for node in self.nodes), limit_ms)
         self._first_phase()
         self._second_phase()
         endings.check(self)
@@ -90,7 +111,7 @@ class World:
         self.calm_from_ms = self.timeline.now_ms + self.plan.duration_ms
         self.trace.note(-1, "phase", "faults begin")
         self.faults.schedule()
-        for node in self.nodes:
+        for node in self._working():
             for number in range(self.plan.applications):
                 worker = Worker(self, node, number, self.plan.operation_count)
                 self.applications.append(worker)
@@ -99,6 +120,18 @@ class World:
             self.applications.append(beside)
             beside.begin()
         self.run_while(lambda: self.timeline.now_ms < self.calm_from_ms, self.calm_from_ms)
+
+    def _working(self) -> list[Node]:
+        """Give the nodes with applications."""
+        if self.plan.enterprise is None:
+            return self.nodes
+        return [self.nodes[index] for index in self.plan.enterprise.senders]
+
+    @property
+    def lasting(self) -> list[Node]:
+        """The nodes that do not fail for ever: messages are sent to them."""
+        gone = self.plan.enterprise.gone if self.plan.enterprise is not None else ()
+        return [node for node in self.nodes if node.index not in gone]
 
     def _streams(self) -> list[Application]:
         count, found = self.plan.operation_count, list[Application]()
@@ -124,7 +157,7 @@ class World:
         self.run_while(lambda: not self._all_done(), limit_ms)
         self._settle(limit_ms, received=False)
         self.trace.note(-1, "phase", "all that is left is received")
-        self._let([Drain(self, node) for node in self.nodes], limit_ms)
+        self._let([Drain(self, node) for node in self.lasting], limit_ms)
         self._settle(limit_ms, received=True)
         self._rest()
 
@@ -141,19 +174,13 @@ class World:
         self.run_while(lambda: not self._all_done(), limit_ms)
 
     def _all_done(self) -> bool:
-        return all(node.up for node in self.nodes) and all(
+        return all(node.up for node in self.lasting) and all(
             application.done for application in self.applications
         )
 
     def _settle(self, limit_ms: int, *, received: bool) -> None:
         """Wait until nothing is on its way, and with `received` until all senders know the end."""
-        self.run_while(
-            lambda: any(
-                watch.outgoing_count or (received and watch.awaiting_count)
-                for watch in self.books.watches.values()
-            ),
-            limit_ms,
-        )
+        self.run_while(lambda: endings.is_under_way(self, received=received), limit_ms)
 
     def run_while(self, condition: Callable[[], bool], limit_ms: int) -> None:
         """Let things happen until a condition ends; it has to end in time."""
@@ -169,8 +196,8 @@ class World:
                     return
                 look_ms = timeline.now_ms + _LOOK_MS
             timeline.step()
-            if timeline.step_count > STEPS_MAX_COUNT:
-                raise Violation(f"the run goes on and on: {STEPS_MAX_COUNT} steps")
+            if timeline.step_count > self._steps_max:
+                raise Violation(f"the run goes on and on: {self._steps_max} steps")
 
     def _out_of_time(self, limit_ms: int) -> None:
         if not self.calm:
@@ -186,7 +213,7 @@ class World:
 
     def power_returns(self, node: Node) -> None:
         """A node starts again."""
-        if not node.up:
+        if not node.up and not self.faults.is_off(node):
             node.start()
             for application in self.applications:
                 if application.node is node:

@@ -13,7 +13,7 @@ from openmsmq.api.messages import Entry
 from openmsmq.client.formatters import DEFAULT_FORMATTER
 from openmsmq.client.received import ReceivedMessage
 from openmsmq.model.identity import Guid
-from openmsmq.spark.layouts import Layout
+from openmsmq.spark.layouts import Layout, Part
 from openmsmq.spark.packed import Flags, Packed
 from openmsmq.spark.rows import queue_texts
 from openmsmq.wire import packets
@@ -31,8 +31,8 @@ KEPT_MAX_COUNT: Final = 2048
 KEPT_MAX_BYTES: Final = 1024
 _MANAGERS_BYTES: Final = 32
 _FLAGS_PLACE: Final = base.SIZE + user.FIXED_SIZE - 4
-_RELATIVE_FORMS: Final = (2, 3)
-"""Private queues of the source and of the destination's queue manager, given by number only."""
+_RELATIVE_FORMS: Final = 2
+"""Private queues of the source and, one more, of the destination's queue manager: numbers only."""
 _SHIFTS: Final = (user.DESTINATION_SHIFT, user.ADMIN_SHIFT, user.RESPONSE_SHIFT)
 _NO_MANAGERS: Final = bytes(_MANAGERS_BYTES)
 
@@ -64,17 +64,32 @@ def read_queue_texts(packed: Packed, layout: Layout) -> QueueTexts:
         managers = layout.packets + base.SIZE
         parts.insert(0, (managers, managers + _MANAGERS_BYTES))
         managers_count = _MANAGERS_BYTES
-    encoded = packed.gather_joined(parts).dictionary_encode()
-    different = [
-        _texts(key[:managers_count] or _NO_MANAGERS, key[managers_count:])
-        for key in encoded.dictionary.to_pylist()
-    ]
-    return QueueTexts(different, encoded.indices.to_numpy())
+    common = [_common(packed, part) for part in parts]
+    if None not in common:
+        keys, numbers = [b"".join(filter(None, common))], np.zeros(len(layout.packets), np.int32)
+    else:
+        encoded = packed.gather_joined(parts).dictionary_encode()
+        keys, numbers = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+    different = [_texts(key[:managers_count] or _NO_MANAGERS, key[managers_count:]) for key in keys]
+    return QueueTexts(different, numbers)
+
+
+def _common(packed: Packed, part: Part) -> bytes | None:
+    """Give the bytes of a part that are the same in all messages; None if they are not."""
+    starts, ends = part
+    sizes = ends - starts
+    if len(sizes) == 0 or (sizes != sizes[0]).any():
+        return None
+    if not sizes[0]:
+        return b""
+    octets = packed.records(np.dtype([("octets", "u1", (int(sizes[0]),))]), starts)["octets"]
+    return bytes(octets[0]) if (octets == octets[0]).all() else None
 
 
 def _any_relative(layout: Layout) -> bool:
     flags = layout.start["flags"]
-    return any(np.isin(flags >> shift & 7, _RELATIVE_FORMS).any() for shift in _SHIFTS)
+    # Both relative forms are the number 2, whatever its lowest bit.
+    return any((flags >> shift & 6 == _RELATIVE_FORMS).any() for shift in _SHIFTS)
 
 
 def _texts(managers: bytes, names: bytes) -> Texts | None:

@@ -29,6 +29,9 @@ def make_session(
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.python.filterPushdown.enabled": "true",
+        # A task that writes into few directories keeps a file open in each. Without this it would
+        # collect and sort all its rows before it writes the first.
+        "spark.sql.maxConcurrentOutputFileWriters": "4",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # Also for what Spark says before it has read its own settings.

@@ -21,7 +21,7 @@ from openmsmq.wire.cursor import utf16_text
 _HEX: Final = np.frombuffer("".join(f"{octet:02x}" for octet in range(256)).encode(), "<u2")
 _GUID_ORDER: Final = np.array([3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15])
 _GUID_DIGITS: Final = np.array([place for place in range(1, 37) if place not in (9, 14, 19, 24)])
-_BACKSLASH: Final = pa.scalar("\\")
+_BACKSLASH: Final = "\\"
 
 _TAB, _LINE_FEED, _RETURN, _SPACE, _DELETE = 0x09, 0x0A, 0x0D, 0x20, 0x7F
 _FOREIGN: Final = 0x80
@@ -37,9 +37,23 @@ def identifiers(sources: Octets, numbers: NDArray[Any]) -> pa.Array:
     r"""Give identifiers of messages or transactions as text: `{guid}\number`."""
     digits = pa.array(np.ascontiguousarray(numbers)).cast(pa.string())
     if _all_equal(sources):
-        source = _guids(sources[:1], braces=True)[0]
-        return pc.binary_join_element_wise(source, digits, _BACKSLASH)
+        source = _guids(sources[:1], braces=True)[0].as_py()
+        return _prefixed(source + _BACKSLASH, digits)
     return pc.binary_join_element_wise(_guids(sources, braces=True), digits, _BACKSLASH)
+
+
+def _prefixed(prefix: str, texts: pa.Array) -> pa.Array:
+    """Put the same text before others."""
+    edges, octets = _content(texts)
+    sizes = np.diff(edges)
+    if (sizes != sizes[0]).any():
+        return pc.binary_join_element_wise(prefix, texts, "")
+    # Neighbours have numbers of the same length, so they make a table.
+    start = np.frombuffer(prefix.encode(), np.uint8)
+    table = np.empty((len(texts), len(start) + int(sizes[0])), np.uint8)
+    table[:, : len(start)] = start
+    table[:, len(start) :] = octets.reshape(len(texts), -1)
+    return _strings(np.arange(0, table.size + 1, table.shape[1]), table)
 
 
 def repeated_guid_texts(octets: Octets) -> pa.Array:
@@ -111,8 +125,12 @@ def narrow_texts(raw: pa.Array) -> pa.Array:
     edges, octets = _content(raw)
     filled = np.flatnonzero(np.diff(edges))
     readable = np.ones(len(raw), bool)
-    if len(filled):
-        starts = edges[filled]
+    starts = edges[filled]
+    if not _may_begin_text(octets[starts]).any():
+        # The first bytes say it already, as they do of most bodies that are not text. To look at
+        # all bytes takes long.
+        readable[filled] = False
+    else:
         lowest, highest = np.minimum.reduceat(octets, starts), np.maximum.reduceat(octets, starts)
         # If the lowest byte is no control character, none is. If it is one of the three that texts
         # have, others may stand above it.
@@ -128,6 +146,11 @@ def narrow_texts(raw: pa.Array) -> pa.Array:
     if readable.all():
         return texts
     return texts.take(pa.array(np.arange(len(raw), dtype=np.int32), mask=~readable))
+
+
+def _may_begin_text(first: Octets) -> Flags:
+    possible: Flags = (first >= _SPACE) | np.isin(first, (_TAB, _LINE_FEED, _RETURN))
+    return possible
 
 
 def _sizes_in_utf8(units: NDArray[np.uint16], edges: Numbers) -> Octets | None:

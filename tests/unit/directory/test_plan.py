@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.directory import yaml_tree
+from openmsmq.directory import rules, yaml_tree
 from openmsmq.directory.diff import Sign, describe
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.directory.plan import read_plan
@@ -19,6 +20,7 @@ from openmsmq.directory.plan_fields import FIELDS
 from openmsmq.directory.plan_writing import write_plan
 from openmsmq.directory.rules import check
 from openmsmq.directory.yaml_tree import PlanError, read_tree, write_tree
+from openmsmq.model import limits
 from openmsmq.model.directory import ObjectKind, Removal, kind_of
 from openmsmq.model.identity import Guid
 from openmsmq.model.queue import QueueKind, QueuePrivacy
@@ -213,16 +215,16 @@ def test_queues_follow_the_qualified_name_of_their_computer():
 
 def test_every_property_can_be_said():
     text = r"""
-enterprise: {name: E, reach_queue_default_s: 7, weakened_security: true, notify_old_managers: true}
+enterprise: {name: E, reach_queue_default_s: 7}
 networks: {LAN: {identifier: 00000000-0000-0000-0000-00000000000a}}
 sites: {S: {foreign: true}}
 queue_managers:
-  R: {routing_server: true, supporting_server: true}
+  R: {routing_server: true}
   "007":
     {networks: [lan], foreign: true, in_routing_servers: [R], directory_server: none}
   Q:
     queues:
-      "No": {privacy: body, base_priority: -3, scope: site, authenticate: true,
+      "No": {privacy: body, base_priority: -3, authenticate: true,
              multicast_address: "234.1.1.1:8001", label: "null"}
 lists: {L: {members: ['DIRECT=OS:far\private$\q', Q\no, M]}, M: }
 """
@@ -434,3 +436,51 @@ def test_all_keys_of_a_plan_are_properties_that_exist(example):
     for kind, fields in FIELDS.items():
         for value in example.of_kind(kind).values():
             assert all(hasattr(value, field.attribute) for field in fields)
+
+
+# The guide.
+
+
+def guide() -> str:
+    return (EXAMPLE.parents[1] / "docs/guides/describe-an-enterprise.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("section", "kind", "others"),
+    [
+        ("enterprise", ObjectKind.ENTERPRISE, []),
+        ("sites", ObjectKind.SITE, ["queue_managers"]),
+        ("queue_managers", ObjectKind.MANAGER, ["queues"]),
+        ("queues", ObjectKind.QUEUE, []),
+        ("links", ObjectKind.LINK, ["between"]),
+        ("lists", ObjectKind.LIST, []),
+    ],
+)
+def test_the_guide_names_every_key(section, kind, others):
+    part = guide().partition(f"\n### `{section}`\n")[2].partition("\n#")[0]
+    cells = re.findall(r"^\| (`[^|]*) \|", part, re.MULTILINE)
+    named = {key for cell in cells for key in re.findall(r"`(\w+)`", cell)}
+    assert named | {"identifier"} == {field.key for field in FIELDS[kind]} | set(others)
+
+
+def test_the_plan_of_the_guide_can_be_applied():
+    (text,) = re.findall(r"^```yaml\n(.*?)^```", guide(), re.DOTALL | re.MULTILINE)
+    image = applied(text)
+    assert (len(image.sites), len(image.managers), len(image.queues)) == (2, 4, 1)
+
+
+def test_the_limits_of_the_guide_are_those_of_the_code():
+    part = guide().partition("\n## Limits\n")[2]
+    numbers = [int(one.replace(",", "")) for one in re.findall(r"\b[\d,]*\d\b", part)]
+    assert numbers == [
+        yaml_tree.PLAN_MAX_BYTES >> 20,
+        yaml_tree.PLAN_MAX_LEVELS,
+        rules.GATES_MAX_COUNT,
+        rules.MANAGER_SITES_MAX_COUNT,
+        limits.CONNECTED_NETWORKS_MAX_COUNT,
+        rules.ROUTING_SERVERS_MAX_COUNT,
+        rules.ADDRESSES_MAX_COUNT,
+        limits.LIST_MEMBERS_MAX_COUNT,
+        limits.DIRECTORY_OBJECTS_MAX_COUNT,
+        limits.DIRECTORY_OBJECT_MAX_BYTES >> 10,
+    ]

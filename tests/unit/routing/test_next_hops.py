@@ -182,6 +182,22 @@ def test_the_order_of_the_directory_does_not_matter(directory: Directory) -> Non
             ).next_hops(goal.identifier)
 
 
+def test_who_sends_a_message_on_a_detour_is_not_tried_again_before_all_others() -> None:
+    """Between B and C the link is dead: what B sends back to A goes on over D."""
+    gates = dict(zip((A, B, C, D), (G1, G2, G3, G4), strict=True))
+    ends = {(A, B): 1, (B, C): 1, (A, D): 5, (C, D): 5}
+    directory = Directory(
+        tuple(map(site, gates)),
+        tuple(link(x, y, gates[x], gates[y], cost=cost) for (x, y), cost in ends.items()),
+        tuple(manager(gate, at, routing=True) for at, gate in gates.items()),
+    )
+    assert directory.routes(G1).next_hops(G3) == (G2, G4)
+    assert directory.routes(G2).next_hops(G3, 1, {G1}) == (G3, G1)
+    assert directory.routes(G1).next_hops(G3, 2, {G2}) == (G4, G2)
+    assert directory.routes(G1).next_hops(G3, 2, {UNKNOWN}) == (G2, G4)
+    assert directory.routes(G4).next_hops(G3, 3, {G1}) == (G3, G1)
+
+
 # The example of the specification, with a gate in each site.
 
 
