@@ -42,6 +42,7 @@ VIOLATIONS: Final = {
     "rich": [("wire/planted.py", "from rich.table import Table")],
     "pyspark": [("client/planted.py", "import pyspark"), ("cli/planted.py", "import pyarrow")],
     "scipy": [("model/planted.py", "import scipy")],
+    "bonsai": [("runtime/planted.py", "import bonsai")],
     "lmdb": [("storage/planted.py", "import lmdb")],
     "records": [("storage/memory.py", "import os"), ("storage/records.py", "import pathlib")],
     "applications": [("client/planted.py", "import openmsmq.storage.records")],
