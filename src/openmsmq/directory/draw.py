@@ -7,11 +7,9 @@ with the light or dark colours of whoever looks at it.
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Final
-from xml.sax.saxutils import escape
 
 import msgspec
 
@@ -19,6 +17,7 @@ from openmsmq.directory.curves import Line, route
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.directory.layout import Box, arrange
 from openmsmq.directory.naming import name_of, reference_name, sorted_by_name
+from openmsmq.directory.text_size import cut, mono_width, safe, text_width
 from openmsmq.model.directory import ObjectKind
 from openmsmq.model.identity import Guid
 from openmsmq.model.names.parts import fold
@@ -36,7 +35,6 @@ _ROW: Final = 20
 _PAD: Final = 12
 _CARD_MIN: Final = 128
 _NAME_MAX: Final = 190
-_LETTER: Final = 7.3
 _MARK: Final = 18
 
 _STYLE: Final = """
@@ -147,8 +145,8 @@ class _Drawing:
         more_count = len(rows) - len(shown)
         is_foreign = site is not None and self._image.sites[site].foreign
         note = "foreign" if is_foreign else ""
-        title = _text_width(name, 14) + (_text_width(note, 12) + 10 if note else 0)
-        widths = [_MARK + _mono_width(row.name) + _MARK * row.is_directory for row in shown]
+        title = text_width(name, 14) + (text_width(note, 12) + 10 if note else 0)
+        widths = [_MARK + mono_width(row.name) + _MARK * row.is_directory for row in shown]
         width = max(
             [_CARD_MIN, min(title, _NAME_MAX + 40) + 2 * _PAD, *(w + 2 * _PAD for w in widths)]
         )
@@ -167,7 +165,7 @@ class _Drawing:
         else:
             role = Role.FOREIGN if manager.foreign else Role.PLAIN
         return _Row(
-            _cut(manager.computer_name, _NAME_MAX, mono=True),
+            cut(manager.computer_name, _NAME_MAX, mono=True),
             self._tip(manager, role),
             role,
             manager.directory_server is not None,
@@ -205,13 +203,13 @@ class _Drawing:
     def document(self) -> str:
         boxes = [card.box for card in self._cards]
         pairs = [(self._numbers[link.site1], self._numbers[link.site2]) for link in self._links]
-        labels = [Box(_text_width(f"{link.cost:,}", 12) + 16, 20.0) for link in self._links]
+        labels = [Box(text_width(f"{link.cost:,}", 12) + 16, 20.0) for link in self._links]
         arrange(boxes, pairs)
         lines = route(boxes, pairs, labels)
         body = [*self._drawn_links(lines), *self._drawn_cards(), *self._drawn_costs(lines)]
         left, top, right, bottom = _frame(boxes, lines)
-        title = _cut(self._title(), 900)
-        inner = max(right - left, _text_width(title, 19), _text_width(self._summary(), 12))
+        title = cut(self._title(), 900)
+        inner = max(right - left, text_width(title, 19), text_width(self._summary(), 12))
         legend, legend_width, legend_height = _drawn_legend(self._legend(), inner)
         width = round(max(inner, legend_width) + 2 * _MARGIN)
         height = round(bottom - top + 2 * _MARGIN + _TITLE + legend_height)
@@ -222,10 +220,10 @@ class _Drawing:
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" '
                 f'height="{height}" viewBox="0 0 {width} {height}">',
-                f"<title>{_safe(self._title())}</title>",
+                f"<title>{safe(self._title())}</title>",
                 f"<style>{_STYLE}</style>",
                 f'<rect class="paper" width="{width}" height="{height}"/>',
-                f'<text class="title" x="{_MARGIN}" y="{_MARGIN + 16}">{_safe(title)}</text>',
+                f'<text class="title" x="{_MARGIN}" y="{_MARGIN + 16}">{safe(title)}</text>',
                 f'<text class="note" x="{_MARGIN}" y="{_MARGIN + 38}">{self._summary()}</text>',
                 f'<g transform="translate({shift_x} {shift_y})">',
                 *body,
@@ -265,7 +263,7 @@ class _Drawing:
             if link.description:
                 tip += f"; {link.description}"
             yield (
-                f'<g><title>{_safe(tip)}</title><rect class="cost" x="{x - round(box.width / 2)}" '
+                f'<g><title>{safe(tip)}</title><rect class="cost" x="{x - round(box.width / 2)}" '
                 f'y="{y - 10}" width="{2 * round(box.width / 2)}" height="20" rx="10"/>'
                 f'<text class="number" x="{x}" y="{y + 4}">{link.cost:,}</text></g>'
             )
@@ -276,15 +274,15 @@ class _Drawing:
             left, top = round(box.x - box.width / 2), round(box.y - box.height / 2)
             width, height = round(box.width), round(box.height)
             dashed = " foreign" if card.is_dashed else ""
-            room = width - 2 * _PAD - (_text_width(card.note, 12) + 10 if card.note else 0)
-            yield f"<g><title>{_safe(card.name)}</title>"
+            room = width - 2 * _PAD - (text_width(card.note, 12) + 10 if card.note else 0)
+            yield f"<g><title>{safe(card.name)}</title>"
             yield (
                 f'<rect class="card{dashed}" x="{left}" y="{top}" width="{width}" '
                 f'height="{height}" rx="9"/>'
             )
             yield (
                 f'<text class="site" x="{left + _PAD}" y="{top + 21}">'
-                f"{_safe(_cut(card.name, room))}</text>"
+                f"{safe(cut(card.name, room))}</text>"
             )
             if card.note:
                 yield (
@@ -313,9 +311,9 @@ def _drawn_rows(card: _Card, left: int, top: int, width: int) -> Iterator[str]:
         yield f'<path class="rule" d="M{left + 1} {y}H{left + width - 1}"/>'
     for number, row in enumerate(card.rows):
         y = top + _HEAD + number * _ROW + 15
-        yield f"<g><title>{_safe(row.tip)}</title>"
+        yield f"<g><title>{safe(row.tip)}</title>"
         yield _mark(row.role, left + _PAD + 5, y)
-        yield f'<text class="name" x="{left + _PAD + _MARK}" y="{y + 4}">{_safe(row.name)}</text>'
+        yield f'<text class="name" x="{left + _PAD + _MARK}" y="{y + 4}">{safe(row.name)}</text>'
         if row.is_directory:
             yield _mark(Role.DIRECTORY, left + width - _PAD - 5, y)
         yield "</g>"
@@ -333,7 +331,7 @@ def _drawn_legend(
     room = max(room, _LEGEND_MIN)
     x = y = width = 0
     for sign, text in entries:
-        step = round(_text_width(text, 12)) + 38
+        step = round(text_width(text, 12)) + 38
         if x and x + step > room:
             x, y = 0, y + 22
         if isinstance(sign, Role):
@@ -370,45 +368,3 @@ def _rank(row: _Row) -> tuple[int, bool, str]:
 
 def _mark(role: Role, x: int, y: int) -> str:
     return _MARKS[role].format(x=x, y=y, l=x - 5, r=x + 5, t=y - 5, b=y + 5)
-
-
-# Text. Nobody knows the fonts of the reader, so widths are estimated, rather too wide.
-
-
-def _text_width(text: str, size: int) -> float:
-    return sum(map(_share, text)) * size
-
-
-def _mono_width(text: str) -> float:
-    return sum(2 if _is_wide(letter) else 1 for letter in text) * _LETTER
-
-
-def _share(letter: str) -> float:
-    if _is_wide(letter):
-        return 1.1
-    if letter in "iljtfrI.,:;'|!-()[] ":
-        return 0.44
-    return 1.0 if letter in "mwMW@%" else 0.78 if letter.isupper() else 0.68
-
-
-def _is_wide(letter: str) -> bool:
-    return unicodedata.east_asian_width(letter) in "WF"
-
-
-def _cut(text: str, room: float, *, mono: bool = False) -> str:
-    """Shorten a text that does not fit."""
-
-    def width(part: str) -> float:
-        return _mono_width(part) if mono else _text_width(part, 14)
-
-    if width(text) <= room:
-        return text
-    kept = text
-    while kept and width(kept) + 12 > room:
-        kept = kept[:-1]
-    return f"{kept.rstrip()}…"
-
-
-def _safe(text: str) -> str:
-    """Write a text into the document; what XML cannot have becomes a question mark in a diamond."""
-    return escape("".join(letter if letter.isprintable() else "\ufffd" for letter in text))

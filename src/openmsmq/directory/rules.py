@@ -215,7 +215,11 @@ class _Rules:
         return MsmqError(f"there would be a second {what} ({identifiers}); choose another name")
 
     def _who(self, value: DirectoryObject) -> str:
-        return f"{WORDS[kind_of(value)]} {name_of(value, self._after)}"
+        image = self._after
+        if isinstance(value, RoutingLink) and not {value.site1, value.site2} <= image.sites.keys():
+            # It is called by its sites, of which one is about to go.
+            image = self._before
+        return f"{WORDS[kind_of(value)]} {name_of(value, image)}"
 
     def _missing(self, who: str, kind: ObjectKind, identifier: Guid) -> str:
         if self._before.get(kind, identifier) is None:

@@ -261,7 +261,7 @@ _ERROR_ROWS: Final[tuple[tuple[int, str, str] | tuple[int, str, str, str], ...]]
     ),
     (0x40, "MQ_ERROR_MACHINE_EXISTS", "The directory has an object for this computer already"),
     (0x41, "MQ_ERROR_ILLEGAL_MQQMPROPS", "No queue manager properties were given"),
-    (0x42, "MQ_ERROR_DS_IS_FULL", "The directory has no room left", _OLD),
+    (0x42, "MQ_ERROR_DS_IS_FULL", "The directory has no room left", "Remove what nobody needs."),
     (
         0x43,
         "MQ_ERROR_DS_ERROR",

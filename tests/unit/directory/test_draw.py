@@ -155,6 +155,16 @@ def test_lines_run_past_sites_that_they_do_not_lead_to():
     assert len(texts(draw(image), "site")) == 40
 
 
+def test_a_line_bends_past_a_site_in_its_way():
+    boxes = [Box(100, 50, x, 0) for x in (0, 200, 400)]
+    (line,) = route(boxes, [(0, 2)], [Box(30, 20)])
+    assert line.control != (200, 0)
+    assert not any(boxes[1].holds(point) for point in points_of(line.start, line.control, line.end))
+    assert not any(line.label.overlaps(box) for box in boxes)
+    (straight,) = route(boxes, [(0, 1)], [Box(30, 20)])
+    assert straight.control == (100, 0)
+
+
 @given(images())
 def test_everything_is_in_the_picture(image):
     svg = draw(image)

@@ -205,7 +205,10 @@ def other(value, **fields):
         (UserInfo(identifier=guid("U"), security_identifier=b""), "has no security identifier"),
         (but(NORTH, identifier=Guid(16), name="Nil"), "not nil"),
         (other(NORTH, name="\ud800"), "cannot be stored|printable"),
-        (Removal(ObjectKind.SITE, guid("N")), "site North cannot be removed, because link|queue"),
+        (
+            Removal(ObjectKind.SITE, guid("N")),
+            "site North cannot be removed, because link North:South refers",
+        ),
         (Removal(ObjectKind.MANAGER, guid("GS")), "GATE-S cannot be removed, because link North:"),
         (Removal(ObjectKind.MANAGER, guid("C")), "CLIENT cannot be removed, because public queue"),
         (Removal(ObjectKind.QUEUE, guid("Q")), "because distribution list all refers to it"),
