@@ -15,7 +15,7 @@ SEEDS ?= 2000
 FIRST_SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tour spark-crash test check lint types contracts format conformance compiled wheel test-compiled bench bench-peers fuzz crash model mutants sim coverage setup java clean
+.PHONY: samba help demo tour spark-crash test check lint types contracts format conformance compiled wheel test-compiled bench bench-peers fuzz crash model mutants sim coverage setup java clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ demo: setup ## An enterprise of queue managers, a fault, and what Spark makes of
 tour: .venv/.installed ## Show what one queue manager can do, and two, step by step
 	$(BIN)/python -m scripts.tour $(ARGS)
 
-test: setup ## Run all tests (ARGS="-k name" narrows them)
+test: setup samba ## Run all tests (ARGS="-k name" narrows them)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-compiled: compiled ## Run the tests of the core and of servers with the compiled core
@@ -95,6 +95,9 @@ coverage: .venv/.installed ## Measure branch coverage: all of the core, most of 
 	$(BIN)/coverage report --fail-under=100 --include='src/openmsmq/model/*,src/openmsmq/wire/*'
 
 setup: .venv/.installed java ## Prepare the virtual environment and Java
+
+samba:
+	@scripts/ensure-samba
 
 java:
 	@scripts/ensure-java
