@@ -8,6 +8,7 @@ and must be authenticated; as long as nothing can be verified here they are drop
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -16,11 +17,11 @@ from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.directory_service import DirectoryService
 from openmsmq.model.clock import Instant
-from openmsmq.model.directory import Change, ObjectKind, Removal
+from openmsmq.model.directory import Change, DirectoryRole, ObjectKind, Removal
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.names import PrivateFormatName
 from openmsmq.model.queue import QueueProperties
-from openmsmq.model.topology import QueueManagerInfo
+from openmsmq.model.topology import DirectoryServerKind, QueueManagerInfo
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.message_properties import MessageProperties
@@ -40,17 +41,20 @@ NOTIFICATION_REACH_S: Final = 300
 NOTIFICATIONS_WAITING_MAX_COUNT: Final = 100
 """Notifications that wait for one queue manager; who misses one asks the directory anyway."""
 
+_SERVER: Final = re.compile("[!-;=?-~]{1,256}")
+"""What a notification can name as a server. [MQCN 2.2.5]"""
+
 
 class Notifications:
     """Heeds change notifications, and sends them."""
 
     def __init__(
-        self, counters: Counters, delivery: Delivery, directory: DirectoryService, server: str
+        self, counters: Counters, delivery: Delivery, directory: DirectoryService, name: str
     ) -> None:
         self._counters = counters
         self._delivery = delivery
         self._directory = directory
-        self._server = server
+        self._name = name
         directory.tell_owners = self.tell_owners
 
     def take(self, packet: bytes, now: Instant) -> None:
@@ -66,16 +70,31 @@ class Notifications:
 
     def tell_owners(self, changes: Iterable[Change], before: DirectoryImage, now: Instant) -> None:
         """Tell the owners of changed objects. [MQCN 3.3.4.1]"""
+        server = self._server(before)
         for change in changes:
             owner, event = _event_of(change, before)
             if owner not in (NIL_GUID, self._counters.identifier):
-                body = ManagerNotification(event, change.identifier, self._server).encode()
+                body = ManagerNotification(event, change.identifier, server).encode()
                 self._delivery.post(
                     PrivateFormatName(owner, NOTIFY_QUEUE_NUMBER),
                     self._packet(owner, body),
                     now,
                     express_max_count=NOTIFICATIONS_WAITING_MAX_COUNT,
                 )
+
+    def _server(self, before: DirectoryImage) -> str:
+        """Name the server where the directory was changed. [MQCN 3.3.5.1]
+
+        A notification has ASCII letters only, and names of computers need not; then it is the
+        identifier.
+        """
+        name, identifier = self._name, self._counters.identifier
+        if self._directory.role is DirectoryRole.COPY:
+            for manager in before.managers.values():
+                if manager.directory_server is DirectoryServerKind.PRIMARY_ENTERPRISE_CONTROLLER:
+                    name, identifier = manager.computer_name, manager.identifier
+                    break
+        return name if _SERVER.fullmatch(name) else str(identifier)
 
     def _packet(self, owner: Guid, body: bytes) -> bytes:
         return encode(
@@ -85,7 +104,7 @@ class Notifications:
                     owner,
                     destination=PrivateOnDestination(NOTIFY_QUEUE_NUMBER),
                 ),
-                MessageProperties(body=body, body_size=len(body), allocated_size=len(body)),
+                MessageProperties.of(body),
                 BaseHeader(reach_queue_within_s=NOTIFICATION_REACH_S),
             )
         )
@@ -97,7 +116,7 @@ def _event_of(change: Change, before: DirectoryImage) -> tuple[Guid, Event]:
         case QueueProperties():
             known = change.identifier in before.queues
             return change.manager, Event.QUEUE_CHANGED if known else Event.QUEUE_CREATED
-        case QueueManagerInfo():
+        case QueueManagerInfo() if change.identifier in before.managers:
             return change.identifier, Event.MANAGER_CHANGED
         case Removal(ObjectKind.QUEUE, identifier):
             queue = before.queues.get(identifier)

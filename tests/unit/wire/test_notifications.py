@@ -80,7 +80,9 @@ def test_a_truncated_notification_is_refused(
     assert_no_prefix_decodes(notifications.decode, raw[: len(raw) - len(notification.tail)])
 
 
-@pytest.mark.spec("MQCN-2.2.4-01", "MQCN-2.2.4-02", "MQCN-2.2.6-09", "MQCN-2.2.6-10")
+@pytest.mark.spec(
+    "MQCN-2.2.4-01", "MQCN-2.2.4-02", "MQCN-2.2.6-09", "MQCN-2.2.6-10", "MQCN-3.2.5-03"
+)
 def test_an_update_has_its_identifiers_first_and_then_its_values() -> None:
     notification = DirectoryNotification((UPDATE, UPDATE))
     raw = b"\1\2" + 2 * UPDATE_BYTES + b"\0"
@@ -124,6 +126,7 @@ def test_an_update_that_names_its_object_in_no_known_way_is_refused() -> None:
         notifications.decode(b"\1\1\1\2" + UPDATE_BYTES[2:])
 
 
+@pytest.mark.spec("MQCN-2.2.2-01")
 def test_an_unknown_property_is_refused_where_it_stands_and_not_written() -> None:
     raw = bytearray(b"\1\1" + UPDATE_BYTES)
     struct.pack_into("<I", raw, 65, 9999)
@@ -163,7 +166,7 @@ def test_reserved_bytes_are_24_or_none() -> None:
         Update(Command.CHANGE, OBJECT, reserved=b"short").encode()
 
 
-@pytest.mark.spec("MQCN-2.2.4-01")
+@pytest.mark.spec("MQCN-2.2.4-01", "MQCN-2.2.5-04")
 def test_a_queue_manager_says_which_object_to_read_again() -> None:
     notification = ManagerNotification(Event.QUEUE_CHANGED, OBJECT, "dc.example")
     assert notification.encode() == body_of(TEXT)

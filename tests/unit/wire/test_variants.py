@@ -79,7 +79,12 @@ def test_a_truncated_value_is_refused(kind: VariantType, data: st.DataObject) ->
             (VariantType.I1, -2, "fe", ["MQCN-2.2.3.4-01"]),
             (VariantType.UI1, 254, "fe", ["MQCN-2.2.3.5-01"]),
             (VariantType.UI2, 0x1234, "3412", ["MQCN-2.2.3.6-01", "MQCN-2.2.3.6-02"]),
-            (VariantType.UI4, 0x12345678, "78563412", ["MQCN-2.2.3.7-01", "MQCN-2.2.3.7-02"]),
+            (
+                VariantType.UI4,
+                0x12345678,
+                "78563412",
+                ["MQCN-2.2.3-01", "MQCN-2.2.3.7-01", "MQCN-2.2.3.7-02"],
+            ),
             (VariantType.I8, -2, "fe" + "ff" * 7, ["MQCN-2.2.3.8-01", "MQCN-2.2.3.8-02"]),
             (VariantType.UI8, 1 << 63, "00" * 7 + "80", ["MQCN-2.2.3.9-01", "MQCN-2.2.3.9-02"]),
             (

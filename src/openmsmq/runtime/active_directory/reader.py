@@ -1,0 +1,121 @@
+"""Reads all entries of an enterprise, or those that have changed since it was last read.
+
+What was deleted is found by comparing identifiers with those that were there: the entries of
+deleted objects are shown to administrators only, on request, and not for ever, and objects also
+go when a right to see them is taken away. Linked attributes, such as the members of a group,
+change without a trace when what they lead to is deleted; so all objects are made anew from the
+entries, and compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from openmsmq.model.identity import Guid
+from openmsmq.model.names.parts import fold
+from openmsmq.runtime.active_directory.entries import Entry, parent_name
+from openmsmq.runtime.active_directory.image import Entries
+from openmsmq.runtime.active_directory.lists import ALIAS_CLASS, GROUP_CLASS, lists_among
+from openmsmq.runtime.active_directory.managers import COMPUTER_CLASS, MANAGER_CLASS
+from openmsmq.runtime.active_directory.queues import QUEUE_CLASS
+from openmsmq.runtime.active_directory.session import Session
+from openmsmq.runtime.active_directory.topology import ENTERPRISE_CLASS, LINK_CLASS, SITE_CLASS
+
+LISTS_MAX_DEPTH: Final = 32
+"""How deep lists may be members of lists. [ours]"""
+
+_CONFIGURATION: Final = (
+    f"(|(objectClass={ENTERPRISE_CLASS})(objectClass={SITE_CLASS})(objectClass={LINK_CLASS}))"
+)
+_DOMAIN: Final = (
+    f"(|(objectClass={MANAGER_CLASS})(objectClass={QUEUE_CLASS})(objectClass={ALIAS_CLASS})"
+    "(&(objectClass=user)(mSMQSignCertificates=*)))"
+)
+_BESIDE: Final = f"(|(objectClass={COMPUTER_CLASS})(objectClass={GROUP_CLASS}))"
+"""Entries that matter only because of others: computers of queue managers, and lists."""
+
+
+async def read_everything(session: Session) -> Entries:
+    """Read all entries.
+
+    MQDSSM 3.1.6.15 looks for queue managers, queues and users in the configuration, where a real
+    server has none of them; they are in the domain.
+    """
+    found = await session.search(session.configuration, _CONFIGURATION)
+    found += await session.search(session.base, _DOMAIN)
+    return await _completed(session, found)
+
+
+async def read_changes(session: Session, known: Entries, since: int) -> Entries:
+    """Read what has changed after the change `since`, and give all entries as they are now."""
+    changed = []
+    present: set[Guid] = set()
+    for base, condition in ((session.configuration, _CONFIGURATION), (session.base, _DOMAIN)):
+        changed += await session.search(base, _since(condition, since))
+        present |= await session.identifiers(base, condition)
+    beside = await session.search(session.domain, _since(_BESIDE, since))
+    computers = {
+        fold(parent_name(entry.name))
+        for identifier, entry in known.of_class(MANAGER_CLASS).items()
+        if identifier in present
+    }
+    entries = {
+        identifier: entry
+        for identifier, entry in known.by_identifier.items()
+        if identifier in present or fold(entry.name) in computers
+    }
+    # The members of a group go without a trace, so all that were lists are read again.
+    lists = await session.find_many(known.of_class(GROUP_CLASS))
+    entries |= {entry.identifier: entry for entry in (*lists, *beside, *changed)}
+    # What this user may see since then has not changed itself.
+    for entry in await session.find_many(present - entries.keys()):
+        entries[entry.identifier] = entry
+    return await _completed(session, entries.values())
+
+
+def _since(condition: str, number: int) -> str:
+    return f"(&{condition}(uSNChanged>={number + 1}))"
+
+
+async def _completed(session: Session, found: Iterable[Entry]) -> Entries:
+    """Add the computers of queue managers and the groups that queues are in; drop all others."""
+    entries = Entries(found)
+    computers = {
+        fold(name): name
+        for entry in entries.of_class(MANAGER_CLASS).values()
+        for name in (parent_name(entry.name),)
+    }
+    missing = [name for name in computers.values() if entries.named(name) is None]
+    added = await session.get_many(missing)
+    entries = Entries((*entries.by_identifier.values(), *added))
+    groups = await _groups(session, entries)
+    lists = lists_among(groups, entries.of_class(QUEUE_CLASS), entries.of_class(ALIAS_CLASS))
+    return Entries(
+        (
+            *(
+                entry
+                for entry in entries.by_identifier.values()
+                if not entry.is_a(GROUP_CLASS)
+                and (
+                    not entry.is_a(COMPUTER_CLASS)
+                    or fold(entry.name) in computers
+                    or entry.value("mSMQSignCertificates") is not None
+                )
+            ),
+            *lists.values(),
+        )
+    )
+
+
+async def _groups(session: Session, entries: Entries) -> dict[Guid, Entry]:
+    groups = entries.of_class(GROUP_CLASS)
+    members = [*entries.of_class(QUEUE_CLASS).values(), *entries.of_class(ALIAS_CLASS).values()]
+    members += groups.values()
+    for _ in range(LISTS_MAX_DEPTH):
+        above = {group for member in members for group in member.references("memberOf")}
+        members = await session.find_many(above - groups.keys())
+        groups |= {entry.identifier: entry for entry in members}
+        if not members:
+            break
+    return groups
