@@ -10,8 +10,8 @@ from typing import Final, Generic, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array  # type: ignore[import-untyped]
-from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
 
 from openmsmq.routing.graph import Graph, SiteNumber
 from openmsmq.routing.routes import (
