@@ -64,6 +64,7 @@ class Town:
     def __init__(self, seed=0, pieces=0.0, loss=0.0):
         self.timeline = Timeline()
         self.trace = Trace(self.timeline, wanted=False)
+        self.enterprise = None
         self.books = type("Books", (), {"wire": Wire()})()
         habits = NetworkHabits(1, 50, pieces, loss)
         self.network = Network(self, random.Random(seed), habits)

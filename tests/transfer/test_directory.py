@@ -9,9 +9,11 @@ from openmsmq.api import messages as api
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.directory.rows import changes_in, row_of
 from openmsmq.manager.config import DirectoryConfig
+from openmsmq.manager.outputs import Persist
 from openmsmq.model.directory import Change, DirectoryRole, ObjectKind, Removal
 from openmsmq.model.errors import (
     IllegalFormatName,
+    InsufficientResources,
     MsmqError,
     NoDirectory,
     QueueExists,
@@ -306,3 +308,185 @@ def failure(computer: Computer, request: api.AnyRequest) -> int:
     assert isinstance(reply, api.Failed), reply
     assert MsmqError.from_code(reply.code).code != IllegalFormatName.code
     return reply.code
+
+
+def test_queues_outlive_a_directory_that_was_made_anew(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    shop.ok_soon(api.CreateQueue(r".\orders"))
+    shop.send(r".\orders", b"kept", recoverable=True)
+    network.run(POLL_MS)
+    assert shop.ok(api.GetStatus()).directory_problem == ""
+    office.store = type(office.store)()
+    office.start()
+    network.run(POLL_MS)
+    assert image(shop) == image(office)
+    assert image(office).managers.keys() == {office.identifier, shop.identifier}
+    assert not image(office).queues
+    for _ in range(2):
+        assert shop.bodies(r".\orders") == [b"kept"]
+        assert "orders, are not in the directory" in shop.ok(api.GetStatus()).directory_problem
+        shop.crash()
+        network.run(POLL_MS)
+    # Its owner publishes it again.
+    shop.ok_soon(api.ChangeQueue(r".\orders", label="again"))
+    network.run(POLL_MS)
+    office.send(r"SHOP\orders", b"new", recoverable=True)
+    network.run(5_000)
+    assert shop.bodies(r".\orders") == [b"kept", b"new"]
+    assert shop.ok(api.GetStatus()).directory_problem == ""
+
+
+def test_queues_outlive_a_directory_that_was_restored_from_a_backup(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    backup = office.store.crash()
+    shop.ok_soon(api.CreateQueue(r".\orders"))
+    shop.send(r".\orders", b"kept", recoverable=True)
+    network.run(POLL_MS)
+    office.store = backup
+    office.start()
+    network.run(POLL_MS)
+    assert image(shop) == image(office)
+    assert not image(office).queues
+    assert shop.bodies(r".\orders") == [b"kept"]
+
+
+@pytest.mark.parametrize("new", [Guid(b"\x01" * 16), Guid(b"\xfe" * 16)])
+def test_a_queue_that_is_removed_and_published_anew_is_there(
+    network: Network, office: Computer, shop: Computer, new: Guid
+) -> None:
+    """Whichever of the two changes the owner hears of first."""
+    shop.ok_soon(api.CreateQueue(r".\orders"))
+    network.run(POLL_MS)
+    (old,) = image(office).queues.values()
+    change(
+        office,
+        Removal(ObjectKind.QUEUE, old.identifier),
+        msgspec.structs.replace(old, identifier=new, label="new"),
+    )
+    network.run(POLL_MS)
+    (found,) = shop.ok(api.GetQueue(r".\orders")).queues
+    assert (found.identifier, found.label) == (new, "new")
+
+
+def test_a_queue_for_which_there_is_no_room_is_not_published(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    del network
+    shop.config = msgspec.structs.replace(shop.config, queues_max=4)
+    shop.start()
+    assert failure(shop, api.CreateQueue(r".\orders")) != NoDirectory.code
+    assert not image(office).queues
+
+
+def test_a_queue_published_by_others_comes_when_there_is_room(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    shop.ok_soon(api.CreateQueue(r".\orders"))
+    network.run(POLL_MS)
+    (first,) = image(office).queues.values()
+    count = len(shop.ok(api.ListQueues(everything=True)).queues)
+    shop.config = msgspec.structs.replace(shop.config, queues_max=count)
+    shop.start()
+    second = msgspec.structs.replace(first, identifier=Guid(b"2" * 16), path_name=r"SHOP\second")
+    change(office, second)
+    network.run(POLL_MS)
+    assert "could not be created" in shop.ok(api.GetStatus()).directory_problem
+    shop.ok_soon(api.DeleteQueue(r".\orders"))
+    network.run(POLL_MS)
+    assert shop.ok(api.GetQueue(r".\second")).queues
+    assert shop.ok(api.GetStatus()).directory_problem == ""
+
+
+def test_who_has_read_nothing_yet_tells_nothing(network: Network, office: Computer) -> None:
+    """A new read copy must not make others forget what they know."""
+    shop = joined(network, "SHOP", BETA)
+    network.directory = None
+    empty = network.manager("EMPTY", GAMMA, COPY)
+    assert failure(empty, api.ReadDirectory()) == NoDirectory.code
+    network.directory = empty
+    before = image(shop)
+    shop.soon(api.RefreshDirectory())
+    assert image(shop) == before == image(office)
+
+
+def test_an_office_whose_disk_is_full_at_first_makes_its_directory_later(
+    network: Network,
+) -> None:
+    office = network.manager("OFFICE", ALPHA, ORIGINAL)
+    office.store = type(office.store)()
+    office.fail_commits = 1
+    office.start()
+    assert len(image(office)) == 0
+    office.ok(api.CreateQueue(r".\orders"))
+    assert office.identifier in image(office).managers
+    office.crash()
+    assert len(image(office).queues) == 1
+    assert office.manager.directory.copy.position.incarnation != Guid(bytes(16))
+
+
+def test_an_office_that_moves_says_so(office: Computer) -> None:
+    office.config = msgspec.structs.replace(office.config, addresses=(GAMMA,))
+    office.start()
+    assert image(office).managers[office.identifier].addresses == (GAMMA,)
+    before = office.manager.directory.copy.position
+    office.crash()
+    assert office.manager.directory.copy.position == before
+
+
+def test_a_copy_becomes_the_original(network: Network, office: Computer, shop: Computer) -> None:
+    """It may have missed the last changes, so others must not take its numbers for the old ones."""
+    depot = joined(network, "DEPOT", GAMMA)
+    network.run(POLL_MS)
+    change(office, DistributionList(identifier=Guid(b"1" * 16), name="seen by the depot only"))
+    depot.soon(api.RefreshDirectory())
+    shop.config = msgspec.structs.replace(shop.config, directory=ORIGINAL)
+    shop.start()
+    network.directory = shop
+    for number in range(5):
+        change(shop, DistributionList(identifier=Guid(bytes([50 + number]) * 16), name=f"{number}"))
+    office.config = msgspec.structs.replace(office.config, directory=COPY)
+    office.start()
+    network.run(DIRECTORY_PROBE_S * 1000)
+    assert len(image(shop).lists) == 5
+    assert image(office) == image(depot) == image(shop)
+
+
+def test_an_answer_that_no_longer_fits_is_not_taken(network: Network, shop: Computer) -> None:
+    """A question goes out before the disk has what it stands on, and the disk refuses that."""
+    office = network.directory
+    assert office is not None
+    change(office, DistributionList(identifier=Guid(b"1" * 16), name="first"))
+    asked = shop.manager
+    asked.request(1, 900, api.RefreshDirectory(), network.now)
+    asked.take_outputs()
+    copy = office.manager.directory.copy
+    first = copy.since(shop.manager.directory.copy.position)
+    asked.request(1, 901, api.RefreshDirectory(), network.now)
+    asked.directory_told(first, network.now)
+    (persist,) = (out for out in asked.take_outputs() if isinstance(out, Persist))
+    change(office, DistributionList(identifier=Guid(b"2" * 16), name="second"))
+    second = copy.since(first.position)
+    asked.persist_failed(persist.ticket, NoDirectory("no room"), network.now)
+    asked.directory_told(second, network.now)
+    shop.pump()
+    network.run(POLL_MS)
+    assert image(shop) == image(office)
+
+
+def test_lists_of_lists_end(office: Computer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openmsmq.manager.published.LIST_MEMBERS_MAX_COUNT", 4)
+    lists = [
+        DistributionList(
+            identifier=Guid(bytes([number]) * 16),
+            name=f"{number}",
+            members=(f"DL={Guid(bytes([number + 1]) * 16)}",),
+        )
+        for number in range(1, 9)
+    ]
+    office.manager.directory.copy.write(lists)
+    office.pump()
+    assert failure(office, api.OpenQueue(f"DL={lists[0].identifier}", 2)) == (
+        InsufficientResources.code
+    )

@@ -247,6 +247,19 @@ def test_nobody_is_told_of_own_objects_new_computers_and_what_has_no_owner(
     assert [queue for queue in office.outgoing() if queue.message_count] == []
 
 
+def test_where_the_directory_is_no_queue_manager_its_own_server_is_named(
+    network: Network, office: Computer, owner: Neighbour
+) -> None:
+    del office
+    directory = msgspec.structs.replace(COPY, server="dc1.example")
+    clerk = network.manager("CLERK", GAMMA, directory)
+    network.run(SOON_MS)
+    change(clerk, owner_queue(owner, label="new"))
+    network.run(SOON_MS)
+    assert [said(each).directory_server for each in notifications_of(clerk)] == ["dc1.example"]
+
+
+@pytest.mark.spec("MQCN-3.3.5.1-04")
 def test_a_copy_names_the_server_where_the_directory_was_changed(
     network: Network, office: Computer, owner: Neighbour
 ) -> None:

@@ -205,3 +205,109 @@ def test_a_queue_manager_without_a_way_waits_until_the_directory_knows_one(
     image = clerk.manager.directory.copy.image
     assert clerk_site in image.sites
     assert not clerk.outgoing(name)[0].message_count
+
+
+TRIANGLE = (
+    {"branch": ["CLERK", "BRANCH1"], "region": ["REGION1", "OTHER"], "hq": ["HQ", "HQ1"]},
+    [("branch", "hq", 1), ("branch", "region", 1), ("region", "hq", 5)],
+    ("BRANCH1", "REGION1", "HQ1"),
+)
+"""The region reaches headquarters over the branch: there is the detour that leads back."""
+
+
+@pytest.fixture
+def triangle(network: Network, monkeypatch: pytest.MonkeyPatch) -> Enterprise:
+    for name, value in zip(("SITES", "LINKS", "ROUTING_SERVERS"), TRIANGLE, strict=True):
+        monkeypatch.setattr(f"tests.transfer.test_routing.{name}", value)
+    return Enterprise(network)
+
+
+@pytest.mark.parametrize("is_used_before", [False, True])
+def test_a_detour_does_not_lead_back_to_where_it_began(
+    triangle: Enterprise, is_used_before: bool
+) -> None:
+    """The gate of the region has the same messages to pass on as the branch that asks it to."""
+    name = target(triangle)
+    clerk, other, hq = (triangle.computers[each] for each in ("CLERK", "OTHER", "HQ"))
+    if is_used_before:
+        # Over the branch, so the gate of the region has a session that leads there.
+        other.send(name, *bodies(1, 3), transactional=True)
+        triangle.network.run(60_000)
+        assert len(hq.bodies(r"private$\orders")) == 3
+    triangle.cut_link("branch", "hq")
+    clerk.send(name, *bodies(1, 5), transactional=True)
+    other.send(name, *bodies(6, 9), transactional=True)
+    triangle.network.run(600_000)
+    found = hq.messages(r"private$\orders", take=True)[3 if is_used_before else 0 :]
+    assert sorted(message.properties.body for message in found) == bodies(1, 9)
+    assert max(message.user.flags & user.HOP_COUNT for message in found) <= 6
+    # And back to the short way when it is there again.
+    triangle.cut.clear()
+    triangle.network.run(600_000)
+    clerk.send(name, *bodies(10, 12), transactional=True)
+    triangle.network.run(600_000)
+    assert hq.bodies(r"private$\orders") == bodies(10, 12)
+
+
+def test_a_gate_that_crashes_still_knows_who_asked_it_for_a_detour(triangle: Enterprise) -> None:
+    network, name = triangle.network, target(triangle)
+    clerk, hq = triangle.computers["CLERK"], triangle.computers["HQ"]
+    clerk.send(name, *bodies(1, 1), transactional=True)
+    network.run(60_000)
+    triangle.cut_link("branch", "hq")
+    network.down |= {triangle.computers[gate].address for gate in ("HQ1", "BRANCH1")}
+    clerk.send(name, *bodies(2, 5), transactional=True)
+    network.run(10_000)
+    gate = triangle.computers["REGION1"]
+    assert gate.outgoing(name)[0].message_count == 4
+    network.down.clear()
+    gate.crash()
+    network.run(600_000)
+    found = hq.messages(r"private$\orders")
+    assert [message.properties.body for message in found] == bodies(1, 5)
+    assert max(message.user.flags & user.HOP_COUNT for message in found) == 3
+
+
+def test_who_only_says_that_he_is_a_gate_gets_nothing(triangle: Enterprise) -> None:
+    """Neither who connects to us, nor who answers at an address that an application has named."""
+    network, clerk = triangle.network, triangle.computers["CLERK"]
+    gate = triangle.computers["BRANCH1"]
+    name = target(triangle)
+    impostor = network.peer()
+    triangle.site_of[impostor.address] = "branch"
+    impostor.identifier = gate.identifier
+    network.down.add(gate.address)
+    network.cut(gate.address)
+    impostor.open_session(clerk.address)
+    clerk.send(name, b"secret", recoverable=True)
+    network.run(1_000)
+    assert impostor.user_messages() == []
+    impostor.close()
+    clerk.send(f"DIRECT=TCP:{impostor.address}\\private$\\any", b"for him", recoverable=True)
+    network.run()
+    impostor.accept_session()
+    clerk.send(name, b"secret too", recoverable=True)
+    network.run(1_000)
+    assert [message.properties.body for message in impostor.user_messages()] == [b"for him"]
+
+
+def test_changes_that_move_nobody_do_not_make_links_try_again(triangle: Enterprise) -> None:
+    network, clerk = triangle.network, triangle.computers["CLERK"]
+    name = target(triangle)
+    network.down.add(triangle.computers["BRANCH1"].address)
+    network.cut(triangle.computers["BRANCH1"].address)
+    clerk.send(name, b"waits", recoverable=True)
+    network.run(1_000)
+    events = clerk.outgoing(name)[0].history
+    for number in range(5):
+        clerk.ok_soon(api.CreateQueue(rf".\queue{number}"))
+        network.run(100)
+    assert clerk.outgoing(name)[0].history == events
+    # But a change of the address does.
+    gate = network.directory
+    assert gate is not None
+    there = gate.manager.directory.copy.image.manager_named("BRANCH1")
+    assert there is not None
+    gate.ok(api.ChangeDirectory([row_of(msgspec.structs.replace(there, addresses=("127.0.9.9",)))]))
+    network.run(DIRECTORY_POLL_S * 1000)
+    assert clerk.outgoing(name)[0].history != events

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import cast
+from typing import Final, TypeVar, cast
 
 from openmsmq.model.directory import (
     Change,
@@ -31,6 +31,8 @@ from openmsmq.model.topology import (
 )
 
 _Objects = dict[Guid, DirectoryObject]
+_Name = TypeVar("_Name")
+_ROUTING: Final = (ObjectKind.SITE, ObjectKind.LINK, ObjectKind.MANAGER)
 
 
 class DirectoryImage:
@@ -38,36 +40,51 @@ class DirectoryImage:
 
     def __init__(self, objects: Iterable[DirectoryObject] = ()) -> None:
         self._objects: dict[ObjectKind, _Objects] = {kind: {} for kind in ObjectKind}
-        self._take(objects)
+        self._take(objects, own=set(ObjectKind))
 
     def changed(self, changes: Iterable[Change]) -> DirectoryImage:
-        """Make the image that these changes lead to; of two changes to one object the last wins."""
-        image = DirectoryImage(self)
-        image._take(changes)
+        """Make the image that these changes lead to; of two changes to one object the last wins.
+
+        The two share what does not change, so that a change costs little.
+        """
+        image = DirectoryImage()
+        image._objects = self._objects.copy()
+        image._take(changes, own=set())
         return image
 
-    def _take(self, changes: Iterable[Change]) -> None:
+    def _take(self, changes: Iterable[Change], *, own: set[ObjectKind]) -> None:
         for change in changes:
+            kind = change.kind if isinstance(change, Removal) else kind_of(change)
+            if kind not in own:
+                own.add(kind)
+                self._objects[kind] = self._objects[kind].copy()
             if isinstance(change, Removal):
-                self._objects[change.kind].pop(change.identifier, None)
+                self._objects[kind].pop(change.identifier, None)
             else:
-                self._objects[kind_of(change)][change.identifier] = change
+                self._objects[kind][change.identifier] = change
+
+    def routes_like(self, other: DirectoryImage) -> bool:
+        """Whether sites, links and queue managers are surely those of another image."""
+        return all(self._objects[kind] is other._objects[kind] for kind in _ROUTING)
 
     @cached_property
     def _manager_names(self) -> dict[str, Guid]:
+        # Of two with one name, which no rule allows but Active Directory does, all copies must
+        # find the same one, in whatever order they have heard of them.
         found: dict[str, Guid] = {}
         for manager in self.managers.values():
             for name in (manager.computer_name, manager.qualified_computer_name):
                 if name:
-                    found.setdefault(fold(name), manager.identifier)
+                    _keep_least(found, fold(name), manager.identifier)
         return found
 
     @cached_property
     def _queue_paths(self) -> dict[tuple[Guid, str], Guid]:
-        return {
-            (queue.manager, fold(queue_part(queue.path_name))): queue.identifier
-            for queue in self.queues.values()
-        }
+        found: dict[tuple[Guid, str], Guid] = {}
+        for queue in self.queues.values():
+            key = queue.manager, fold(queue_part(queue.path_name))
+            _keep_least(found, key, queue.identifier)
+        return found
 
     # All objects.
 
@@ -96,8 +113,8 @@ class DirectoryImage:
     @property
     def enterprise(self) -> EnterpriseInfo | None:
         """The enterprise, if the directory has one."""
-        found = next(iter(self._objects[ObjectKind.ENTERPRISE].values()), None)
-        return cast("EnterpriseInfo | None", found)
+        found = self._objects[ObjectKind.ENTERPRISE]
+        return cast("EnterpriseInfo", found[min(found)]) if found else None
 
     @property
     def sites(self) -> Mapping[Guid, Site]:
@@ -164,6 +181,12 @@ class DirectoryImage:
             and (service_type is None or queue.service_type == service_type)
         ]
         return sorted(found, key=lambda queue: (fold(queue.path_name), queue.identifier))
+
+
+def _keep_least(found: dict[_Name, Guid], name: _Name, identifier: Guid) -> None:
+    other = found.setdefault(name, identifier)
+    if other is not identifier and identifier < other:
+        found[name] = identifier
 
 
 def queue_part(path_name: str) -> str:

@@ -354,10 +354,13 @@ class Arrivals:
     # Messages that only pass through.
 
     def _forward(self, packet: bytes, found: Outline, place: Place, now: Instant) -> None:
-        """Send a message on towards its queue manager. [MQQB 3.1.5.8.2]"""
-        identifier = packet[16:32] + packet[56:60]
-        transactional = bool(found.flags & user.TRANSACTION)
-        if not transactional and self._history.saw(identifier, now):
+        """Send a message on towards its queue manager. [MQQB 3.1.5.8.2]
+
+        Only its destination looks whether it came before: on a detour it may rightly come here
+        again, and to forget it then would lose it.
+        """
+        if found.flags & user.TRANSACTION and packet[16:32] == self._counters.identifier:
+            # It is our own and has come back. We have it until its destination acknowledges it.
             return
         reason: MessageClass | None = None
         queue: LocalQueue | None = None
@@ -372,8 +375,6 @@ class Arrivals:
             elif self._quota_problem(queue, packet) is not None:
                 reason = MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
         self._require_room_for_dead_letter(packet, found, reason)
-        if not transactional:
-            self._history.note(identifier, recoverable=bool(packet[60] & user.RECOVERABLE))
         if reason is not None or queue is None:
             self._reject(packet, found, reason or MessageClass.NACK_BAD_DESTINATION_QUEUE, now)
             return

@@ -41,6 +41,8 @@ class DirectoryConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it registers itself as one that takes messages for others."""
     publishes_addresses: bool = True
     """Whether the directory has a place for the addresses of queue managers."""
+    server: str = ""
+    """The name of the server at which the directory is changed, if that is no queue manager."""
     qualified_name: str = ""
     """The full name of its computer, which others may ask a name server for."""
 

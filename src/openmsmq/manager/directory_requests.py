@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Final
 
 from openmsmq.api import messages as api
 from openmsmq.directory.rows import changes_in, row_of
@@ -10,10 +12,13 @@ from openmsmq.manager.connections import Connection
 from openmsmq.manager.directory_service import DirectoryService
 from openmsmq.manager.replies import Replies
 from openmsmq.model.clock import Instant
-from openmsmq.model.directory import Change, DirectoryRole, Position
+from openmsmq.model.directory import NOWHERE, Change, DirectoryRole, Position
 from openmsmq.model.errors import InvalidParameter, MsmqError, NoDirectory
 from openmsmq.model.identity import GUID_BYTES, Guid
 from openmsmq.model.limits import DIRECTORY_PART_MAX_BYTES
+
+ROW_OVERHEAD_BYTES: Final = 32
+"""What a row has beside its object: a removal is not for nothing."""
 
 
 class DirectoryRequests:
@@ -28,7 +33,10 @@ class DirectoryRequests:
         self._require_directory()
         position = Position(_guid(request.incarnation), request.number)
         told = self._service.copy.since(position)
-        rows, has_more = _cut([row_of(change) for change in told.changes[request.skip :]])
+        if told.position == NOWHERE:
+            # Who took this for an answer would forget all that he knows.
+            raise NoDirectory("this queue manager has not read the directory itself yet")
+        rows, has_more = _cut(islice(told.changes, max(request.skip, 0), None))
         reply = api.DirectoryPart(
             bytes(told.position.incarnation),
             told.position.number,
@@ -73,7 +81,7 @@ class DirectoryRequests:
         self._require_directory()
         wanted = None if request.service_type is None else _guid(request.service_type)
         found = self._service.copy.image.find_queues(label=request.label, service_type=wanted)
-        rows, has_more = _cut([row_of(queue) for queue in found])
+        rows, has_more = _cut(found)
         self._replies.answer_when_done(state.id, call, api.FoundQueues(rows, has_more))
 
     def _require_directory(self) -> None:
@@ -81,13 +89,16 @@ class DirectoryRequests:
             raise NoDirectory("this queue manager has no directory: it works in workgroup mode")
 
 
-def _cut(rows: list[api.ObjectRow]) -> tuple[list[api.ObjectRow], bool]:
-    """Give as many rows as fit into one answer, and whether there are more."""
+def _cut(changes: Iterable[Change]) -> tuple[list[api.ObjectRow], bool]:
+    """Give as many changes as fit into one answer, and whether there are more."""
+    rows: list[api.ObjectRow] = []
     size = 0
-    for place, row in enumerate(rows):
-        size += len(row.data)
-        if size > DIRECTORY_PART_MAX_BYTES and place:
-            return rows[:place], True
+    for change in changes:
+        row = row_of(change)
+        size += len(row.data) + ROW_OVERHEAD_BYTES
+        if size > DIRECTORY_PART_MAX_BYTES and rows:
+            return rows, True
+        rows.append(row)
     return rows, False
 
 

@@ -26,11 +26,14 @@ from openmsmq.model.directory import (
     DirectoryChanges,
     DirectoryObject,
     DirectoryRole,
+    ObjectKind,
+    Position,
+    Removal,
 )
 from openmsmq.model.errors import InsufficientResources, MsmqError, NoDirectory
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import DIRECTORY_CALLS_MAX_COUNT, DIRECTORY_CHANGES_MAX_COUNT
-from openmsmq.model.names.parts import canonical_ip_address
+from openmsmq.model.names.parts import canonical_ip_address, fold
 from openmsmq.model.topology import (
     DirectoryServerKind,
     EnterpriseInfo,
@@ -46,7 +49,7 @@ Refused: TypeAlias = Callable[[MsmqError, Instant], None]
 TellOwners: TypeAlias = Callable[[Sequence[Change], DirectoryImage, Instant], None]
 
 HINT_PAUSE_MS: Final = 1_000
-"""Pause between questions to the directory that strangers bring about. [ours]"""
+"""Pause between an answer and the next question, if strangers bring it about. [ours]"""
 
 DEFAULT_SITE: Final = "Default-Site"
 _REGISTERED: Final = ("addresses", "qualified_computer_name", "directory_server")
@@ -80,10 +83,13 @@ class DirectoryService:
         self._held: list[tuple[tuple[Change, ...], Done, Refused]] = []
         """Changes that wait until the directory knows this queue manager."""
         self._last_ticket = 0
-        self._is_asking = False
+        self._asked: Position | None = None
+        """Since when changes were asked for, while the answer is awaited."""
         self._ask_again = False
         self._is_registering = False
-        self._hinted_ms = now.ticks_ms - HINT_PAUSE_MS
+        self._is_hinted = False
+        """Whether somebody has said since the last question that something has changed."""
+        self._answered_ms = now.ticks_ms - HINT_PAUSE_MS
         self._ask_at_ms: int | None = None
         self._waiting: list[tuple[Done, Refused]] = []
         if self._role is DirectoryRole.COPY:
@@ -95,10 +101,20 @@ class DirectoryService:
         return self._role
 
     def open(self, now: Instant) -> None:
-        """Make a new directory if this queue manager is to have one and has none yet."""
-        if self._role is DirectoryRole.ORIGINAL and self.copy.position == NOWHERE:
-            self.copy.found(Guid(self._rng.randbytes(16)), self._first_objects())
+        """Make a new directory if this queue manager is to have one and has none yet.
+
+        One that had a copy until now goes on from there. Where we are is written again each time:
+        nobody else would.
+        """
+        if self._role is not DirectoryRole.ORIGINAL:
+            return
+        if not self.copy.is_original:
+            first = self._first_objects() if self.copy.position == NOWHERE else []
+            self.copy.found(Guid(self._rng.randbytes(16)), first)
             self.changed(list(self.copy.image), now)
+        wanted = self._wanted_info()
+        if wanted is not None and not self._identity_problem():
+            self.changed(self.copy.write((wanted,)), now)
 
     def _first_objects(self) -> list[DirectoryObject]:
         site = Site(
@@ -110,10 +126,7 @@ class DirectoryService:
                 identifier=Guid(self._rng.randbytes(16)), name=self._config.directory.enterprise
             ),
             site,
-            msgspec.structs.replace(
-                self._own_info(site),
-                directory_server=DirectoryServerKind.PRIMARY_ENTERPRISE_CONTROLLER,
-            ),
+            self._own_info(site),
         ]
 
     def _own_info(self, site: Site | None) -> QueueManagerInfo:
@@ -128,10 +141,14 @@ class DirectoryService:
             version=self._config.software,
             sites=() if site is None else (site.identifier,),
             routing_server=config.routing_server,
-            directory_server=(
-                DirectoryServerKind.BACKUP_SITE_CONTROLLER if config.serves_others else None
-            ),
+            directory_server=self._server_kind(),
         )
+
+    def _server_kind(self) -> DirectoryServerKind | None:
+        if self._role is DirectoryRole.ORIGINAL:
+            return DirectoryServerKind.PRIMARY_ENTERPRISE_CONTROLLER
+        serves = self._config.directory.serves_others
+        return DirectoryServerKind.BACKUP_SITE_CONTROLLER if serves else None
 
     # Asking.
 
@@ -150,35 +167,44 @@ class DirectoryService:
 
     def ask_soon(self) -> None:
         """Something may have changed: ask as soon as no answer is awaited."""
-        if self._is_asking:
+        if self._asked is not None:
             self._ask_again = True
         elif self._role is DirectoryRole.COPY:
             self._ask()
 
     def hint(self, now: Instant) -> None:
         """Somebody says that something has changed: ask, but not as often as anybody may say so."""
-        due_ms = max(self._hinted_ms + HINT_PAUSE_MS, now.ticks_ms)
-        self._hinted_ms = due_ms
-        if self._ask_at_ms is not None and self._role is DirectoryRole.COPY:
+        self._is_hinted = True
+        self._heed_hint(now)
+
+    def _heed_hint(self, now: Instant) -> None:
+        # What was said while an answer was awaited may not be in it.
+        if self._is_hinted and self._ask_at_ms is not None:
+            due_ms = max(self._answered_ms + HINT_PAUSE_MS, now.ticks_ms)
             self._ask_at_ms = min(self._ask_at_ms, due_ms)
-        else:
-            self._ask_again = self._is_asking
 
     def _ask(self) -> None:
-        self._is_asking = True
-        self._ask_again = False
+        self._asked = self.copy.position
+        self._ask_again = self._is_hinted = False
         self._ask_at_ms = None
         self.outputs.append(AskDirectory(self.copy.position))
 
     def told(self, told: DirectoryChanges, now: Instant) -> None:
         """The directory has answered. What is waited for may come after this answer."""
+        asked, self._asked = self._asked, None
+        if asked not in (None, self.copy.position) and not told.is_complete:
+            # The disk has refused what brought us to where we asked from.
+            self._ask()
+            return
         again = self._ask_again
-        self._is_asking = False
+        self._answered_ms = now.ticks_ms
         self._ask_at_ms = now.ticks_ms + self._config.directory.poll_ms
+        self._heed_hint(now)
+        before = self.copy.position
         real = self.copy.take(told)
         self.problem = self._identity_problem()
         if real:
-            self.changed(real, now)
+            self.changed(_without_losses(real, before, told.position), now)
         if again:
             self._ask()
         else:
@@ -190,13 +216,21 @@ class DirectoryService:
 
     def failed(self, error: MsmqError, now: Instant) -> None:
         """The directory could not be asked. [MQDMPR 3.1.4.16]"""
-        self._is_asking = self._ask_again = False
+        self._asked = None
+        self._ask_again = False
+        self._answered_ms = now.ticks_ms
         self._ask_at_ms = now.ticks_ms + self._config.directory.probe_ms
+        self._heed_hint(now)
         self.problem = error.detail or str(error)
         waiting, self._waiting = self._waiting, []
         for _, refused in waiting:
             refused(error, now)
         self._release_held(now)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no answer of the directory is awaited."""
+        return self._asked is None and not self._calls
 
     # Who we are to the directory.
 
@@ -213,18 +247,11 @@ class DirectoryService:
 
     def _register(self) -> None:
         """Publish ourselves, if the directory does not know us as we are."""
-        image = self.copy.image
-        if self.problem or self._is_registering or self._is_asking:
+        if self.problem or self._is_registering or self._asked is not None:
             return
-        known = image.managers.get(self._counters.identifier)
-        if known is None:
-            wanted = self._own_info(self._own_site())
-        else:
-            own = self._own_info(None)
-            said = {name: getattr(own, name) for name in _REGISTERED}
-            wanted = msgspec.structs.replace(known, **{k: v for k, v in said.items() if v})
-            if wanted == known:
-                return
+        wanted = self._wanted_info()
+        if wanted is None:
+            return
         self._is_registering = True
 
         def done(_changes: Sequence[Change], _now: Instant) -> None:
@@ -238,11 +265,16 @@ class DirectoryService:
 
         self._hand_on((wanted,), done, refused)
 
-    def _own_site(self) -> Site | None:
-        sites = sorted(self.copy.image.sites.values(), key=lambda site: site.name)
-        wanted = self._config.directory.site.casefold()
-        named = (site for site in sites if site.name.casefold() == wanted)
-        return next(named, None) if wanted else next(iter(sites), None)
+    def _wanted_info(self) -> QueueManagerInfo | None:
+        """Give what the directory should know of us; None if it does."""
+        image = self.copy.image
+        known = image.managers.get(self._counters.identifier)
+        if known is None:
+            return self._own_info(site_named(image, self._config.directory.site))
+        own = self._own_info(None)
+        said = {name: value for name in _REGISTERED if (value := getattr(own, name))}
+        wanted = msgspec.structs.replace(known, **said)
+        return None if wanted == known else wanted
 
     # Changing.
 
@@ -264,6 +296,10 @@ class DirectoryService:
 
             self._hand_on_when_known(changes, told, refused)
             return
+        if not self.copy.is_original:
+            # The disk had no room for it when we began.
+            self.open(now)
+            before = self.copy.image
         check(before, changes)
         real = self.copy.write(changes)
         if real:
@@ -331,3 +367,26 @@ class DirectoryService:
     def next_wake_ms(self) -> int | None:
         """When `wake` has something to do."""
         return self._ask_at_ms
+
+
+def _without_losses(changes: list[Change], before: Position, after: Position) -> list[Change]:
+    """Leave out the queues that are gone because the directory is another one.
+
+    Nobody has removed them: a directory that was made anew or restored from a backup, or a server
+    of Active Directory that is behind, does not know them. Their messages must not go with them.
+    """
+    if before.incarnation == after.incarnation and before.number <= after.number:
+        return changes
+    return [
+        change
+        for change in changes
+        if not (isinstance(change, Removal) and change.kind is ObjectKind.QUEUE)
+    ]
+
+
+def site_named(image: DirectoryImage, name: str) -> Site | None:
+    """Find the site in which a queue manager registers itself: by name, or else the first."""
+    sites = sorted(image.sites.values(), key=lambda site: site.name)
+    if not name:
+        return next(iter(sites), None)
+    return next((site for site in sites if fold(site.name) == fold(name)), None)

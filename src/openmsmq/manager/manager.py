@@ -129,7 +129,9 @@ class QueueManager:
         self._public = self._queues.public = PublicQueues(
             config, table, counters, admin, self.directory, replies, self._queues.delete
         )
-        self._notifications = Notifications(counters, delivery, self.directory, config.name)
+        self._notifications = Notifications(
+            counters, delivery, self.directory, config.name, config.directory.server
+        )
         self._arrivals.notified = self._notifications.take
         admin.directory_status = self._directory_status
         self.directory.changed = self._directory_changed
@@ -155,6 +157,7 @@ class QueueManager:
         arrivals = self._arrivals = Arrivals(
             config, table, delivery, plain, staging, counters, acks, streams, history
         )
+        arrivals.note_hops = outgoing.note_hops
         return Transfer(
             config,
             delivery,
@@ -222,7 +225,8 @@ class QueueManager:
 
     def _directory_status(self) -> tuple[str, str, int]:
         directory = self.directory
-        return directory.role.value, directory.problem, directory.copy.position.number
+        problem = directory.problem or self._public.problem
+        return directory.role.value, problem, directory.copy.position.number
 
     def _directory_changed(self, changes: list[Change], now: Instant) -> None:
         """Do what follows from changes of the directory."""
@@ -308,6 +312,7 @@ class QueueManager:
         """The directory has answered `AskDirectory`."""
         self._now = now
         self.directory.told(told, now)
+        self._public.retry()
         self._reads.serve_waiting(now)
 
     def directory_failed(self, error: MsmqError, now: Instant) -> None:

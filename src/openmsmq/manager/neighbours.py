@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeVar
 
 from openmsmq.manager.outgoing import OutgoingQueue
@@ -18,13 +19,24 @@ from openmsmq.protocol.session import Session
 class Peer:
     """A session and the outgoing queues that use it."""
 
-    __slots__ = ("engine", "is_counted", "link", "number", "queues", "served", "waiting")
+    __slots__ = (
+        "engine",
+        "expected",
+        "is_counted",
+        "link",
+        "number",
+        "queues",
+        "served",
+        "waiting",
+    )
 
     def __init__(self, number: int, engine: Session, link: Neighbour | None) -> None:
         self.is_counted = False
         """Whether it is one of the sessions that others opened and that were let in."""
         self.number = number
         self.engine = engine
+        self.expected = engine.remote
+        """Who was asked for at an address of his; nil for one who only says himself who he is."""
         self.link = link
         self.queues: dict[OutgoingQueue, None] = {}
         self.waiting: dict[OutgoingQueue, None] = {}
@@ -85,8 +97,12 @@ class Neighbours:
         remote = peer.engine.remote
         found = [peer.link, self._by_key.get(fold(peer.engine.address))]
         if remote != NIL_GUID:
-            found.append(self._by_key.get(str(remote)))
-            found += [each for each in self._by_key.values() if each.first_manager == remote]
+            found += [
+                each
+                for each in self._by_key.values()
+                if (each.key == str(remote) or each.first_manager == remote)
+                and self._is_believed(peer, each.engine.hops)
+            ]
         return list(dict.fromkeys(neighbour for neighbour in found if neighbour is not None))
 
     def open_to(self, outgoing: OutgoingQueue) -> Peer | None:
@@ -97,38 +113,67 @@ class Neighbours:
             found = {} if address is None else self._open_by_address.get(address, {})
             return next(iter(found.values()), None)
         owner = self._owner_of(outgoing)
-        return None if owner is None else self._open_towards(owner)
+        return None if owner is None else self._open_towards(owner, self._hops_of(outgoing, owner))
+
+    def kept(self, outgoing: OutgoingQueue, peers: Mapping[int, Peer]) -> Peer | None:
+        """Give the session that a queue uses; it leaves one that has become the wrong way.
+
+        What is under way there stays, and comes back if that session ends.
+        """
+        if outgoing.session is None:
+            return None
+        peer = peers[outgoing.session]
+        if outgoing.is_rerouted:
+            outgoing.is_rerouted = False
+            if not self._leads_on(outgoing, peer):
+                peer.queues.pop(outgoing, None)
+                peer.waiting.pop(outgoing, None)
+                outgoing.session = None
+                return None
+        return peer
+
+    def _leads_on(self, outgoing: OutgoingQueue, peer: Peer) -> bool:
+        """Whether a session leads to the owner of a queue, or to the first on the way to it."""
+        owner = self._owner_of(outgoing)
+        if isinstance(outgoing.name, DirectFormatName) or owner is None:
+            return True
+        hops = self._hops_of(outgoing, owner)
+        first = hops[0].manager if hops else owner
+        return first == NIL_GUID or peer.engine.remote in (first, owner)
+
+    def _hops_of(self, outgoing: OutgoingQueue, owner: Guid) -> tuple[Hop, ...]:
+        return self._ways.hops_towards(owner, outgoing.hop_count_max, outgoing.came_from)
 
     def _owner_of(self, outgoing: OutgoingQueue) -> Guid | None:
         """Give the queue manager of a queue, by the directory or else by its messages."""
         return self._ways.owner_of(outgoing.name) or outgoing.owner_by_messages
 
-    def _open_towards(self, manager: Guid) -> Peer | None:
+    def _open_towards(self, manager: Guid, hops: tuple[Hop, ...]) -> Peer | None:
         """Find a session with a queue manager, or with the first that takes messages for it.
 
         Others that would take them are used only if a link has tried the first in vain: the way
-        over them is a dearer one. Who connects says himself who he is. If it is known where a
-        queue manager is, only a session with one of these computers is believed.
+        over them is a dearer one.
         """
-        hops = self._ways.hops_towards(manager)
-        if not hops:
-            return next(iter(self._open_by_manager.get(manager, {}).values()), None)
-        first = hops[0].manager
-        known = {
-            address
-            for hop in hops
-            if hop.manager == first
-            for address in self._addresses_of(hop.host)
-        }
+        first = hops[0].manager if hops else NIL_GUID
         # Hops of the configuration are hosts, whoever answers there.
         sessions = self._open_by_manager.get(manager if first == NIL_GUID else first, {})
-        return next(
-            (
-                peer
-                for peer in sessions.values()
-                if peer.link is not None or peer.engine.address in known
-            ),
-            None,
+        believed = (peer for peer in sessions.values() if self._is_believed(peer, hops))
+        return next(believed, None)
+
+    def _is_believed(self, peer: Peer, hops: tuple[Hop, ...]) -> bool:
+        """Whether the other end of a session is who it says it is, the first of these hops.
+
+        Who connects says himself who he is, and so does who answers at an address that somebody
+        else has named. If it is known where a queue manager is, only a session with one of these
+        computers counts.
+        """
+        if not hops or (peer.expected == peer.engine.remote and peer.expected != NIL_GUID):
+            return True
+        first = hops[0].manager
+        return any(
+            peer.engine.address in self._addresses_of(hop.host)
+            for hop in hops
+            if hop.manager == first
         )
 
     def _addresses_of(self, host: str) -> tuple[str, ...]:
@@ -140,11 +185,24 @@ class Neighbours:
         return next((addresses for name, addresses in named if fold(name) == wanted), ())
 
     def has_way(self, name: FormatName, manager: Guid) -> bool:
-        """Whether it is known how to reach a queue of a queue manager."""
+        """Whether it is known how to reach a queue of a queue manager, now or later.
+
+        One that the directory knows is worth waiting for: links come and go.
+        """
         if isinstance(name, DirectFormatName):
             return True
         owner = self._ways.owner_of(name) or manager
-        return bool(self._ways.hops_towards(owner)) or self._open_towards(owner) is not None
+        return (
+            owner in self._ways.image.managers
+            or bool(self._ways.hops_towards(owner))
+            or self._open_towards(owner, ()) is not None
+        )
+
+    def has_other_way(self, outgoing: OutgoingQueue) -> bool:
+        """Whether the way to a queue is another than when it was last tried."""
+        key, _, hops = self._way_of(outgoing)
+        neighbour = self._by_key.get(outgoing.neighbour)
+        return neighbour is None or neighbour.key != key or neighbour.engine.hops != hops
 
     def of(self, outgoing: OutgoingQueue, *, create: bool) -> Neighbour | None:
         """Find the neighbour for a queue. The way to it may be another than the last time."""
@@ -174,10 +232,14 @@ class Neighbours:
         owner = self._owner_of(outgoing)
         if owner is None:
             return fold(str(name)), str(name), ()
-        hops = self._ways.hops_towards(owner, outgoing.hop_count_max)
-        if not hops or hops[0].manager in (NIL_GUID, owner):
-            return str(owner), f"queue manager {owner}", hops
-        return " ".join(f"{hop.manager}@{hop.host}" for hop in hops), hops[0].host, hops
+        hops = self._hops_of(outgoing, owner)
+        shown = f"queue manager {owner}"
+        if hops and hops[0].manager not in (NIL_GUID, owner):
+            shown = hops[0].host
+        elif all(hop.manager in (NIL_GUID, owner) for hop in hops):
+            return str(owner), shown, hops
+        # Not all queues of one owner may take the same detours, so all hops are in the key.
+        return " ".join(f"{hop.manager}@{hop.host}" for hop in hops), shown, hops
 
     def forget(self, outgoing: OutgoingQueue) -> None:
         """A queue is gone, or goes another way, and with the last one its neighbour."""

@@ -49,12 +49,18 @@ class Notifications:
     """Heeds change notifications, and sends them."""
 
     def __init__(
-        self, counters: Counters, delivery: Delivery, directory: DirectoryService, name: str
+        self,
+        counters: Counters,
+        delivery: Delivery,
+        directory: DirectoryService,
+        name: str,
+        server: str = "",
     ) -> None:
         self._counters = counters
         self._delivery = delivery
         self._directory = directory
         self._name = name
+        self._directory_server = server
         directory.tell_owners = self.tell_owners
 
     def take(self, packet: bytes, now: Instant) -> None:
@@ -88,6 +94,8 @@ class Notifications:
         A notification has ASCII letters only, and names of computers need not; then it is the
         identifier.
         """
+        if self._directory_server:
+            return self._directory_server
         name, identifier = self._name, self._counters.identifier
         if self._directory.role is DirectoryRole.COPY:
             for manager in before.managers.values():

@@ -23,7 +23,8 @@ from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.replies import Replies
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import Change, ObjectKind, Removal
-from openmsmq.model.errors import MsmqError
+from openmsmq.model.errors import MsmqError, QueueDeleted
+from openmsmq.model.identity import Guid
 from openmsmq.model.names import IllegalPathName, LocalQueueName
 from openmsmq.model.names.parts import check_queue_name
 from openmsmq.model.queue import QueueKind, QueueProperties
@@ -63,6 +64,8 @@ class PublicQueues:
         self._directory = directory
         self._replies = replies
         self._delete = delete
+        self._refused: dict[Guid, str] = {}
+        """Queues that the directory says are here and that could not be created, and why."""
 
     # What applications ask for.
 
@@ -99,6 +102,8 @@ class PublicQueues:
         wanted = self._published(self._admin.changed_properties(queue, request, now))
 
         def done(changes: Sequence[Change], now: Instant) -> None:
+            if queue not in self._table:
+                raise QueueDeleted(queue.name)
             self.take(changes, now)
             reply = api.Queues([self._admin.status_of(queue)])
             self._replies.answer_when_done(state.id, call, reply)
@@ -147,16 +152,61 @@ class PublicQueues:
     # What the directory says.
 
     def take(self, changes: Iterable[Change], now: Instant) -> None:
-        """Do what has become of our queues in the directory."""
+        """Do what has become of our queues in the directory.
+
+        What is gone goes first: another may have its name.
+        """
+        found: list[QueueProperties] = []
         for change in changes:
-            if isinstance(change, Removal):
+            if isinstance(change, QueueProperties):
+                found.append(change)
+            elif isinstance(change, Removal) and change.kind is ObjectKind.QUEUE:
+                self._refused.pop(change.identifier, None)
                 queue = self._table.public(change.identifier)
-                if change.kind is ObjectKind.QUEUE and queue is not None:
+                if queue is not None:
                     self._delete(queue, now)
-            elif isinstance(change, QueueProperties):
-                self._take_queue(change)
+        for published in found:
+            self._take_queue(published)
+
+    def retry(self) -> None:
+        """Create what could not be created before."""
+        queues = self._directory.copy.image.queues
+        for identifier in list(self._refused):
+            published = queues.get(identifier)
+            if published is None:
+                del self._refused[identifier]
+            else:
+                self._take_queue(published)
+
+    @property
+    def problem(self) -> str:
+        """Say where the directory and the queues here differ; empty if they do not."""
+        if self._refused:
+            reason = next(iter(self._refused.values()))
+            return f"{len(self._refused)} public queues could not be created here: {reason}"
+        if not self._directory.is_settled:
+            return ""
+        published = self._directory.copy.image.queues
+        own = self._counters.identifier
+        lost = [
+            queue.name
+            for queue in self._table
+            if queue.is_public
+            and queue.role == "queue"
+            and (
+                (known := published.get(queue.properties.identifier)) is None
+                or known.manager != own
+            )
+        ]
+        if not lost:
+            return ""
+        return (
+            f"{len(lost)} public queues of this computer, such as {lost[0]}, are not in the "
+            "directory: change a property of each to publish it again, or delete it"
+        )
 
     def _take_queue(self, published: QueueProperties) -> None:
+        self._refused.pop(published.identifier, None)
         if published.manager != self._counters.identifier:
             return
         queue = self._table.public(published.identifier)
@@ -175,6 +225,6 @@ class PublicQueues:
                 path,
                 msgspec.structs.replace(published, path_name=path.path_text, kind=QueueKind.PUBLIC),
             )
-        except MsmqError:
+        except MsmqError as error:
             # A name that is taken here, or no room: the directory says what it says.
-            return
+            self._refused[published.identifier] = f"{published.path_name}: {error}"

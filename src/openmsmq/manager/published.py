@@ -83,6 +83,10 @@ class Published:
                     )
             elif name.distribution_list not in seen:
                 seen.add(name.distribution_list)
+                if len(seen) > LIST_MEMBERS_MAX_COUNT:
+                    raise InsufficientResources(
+                        f"the list contains more than {LIST_MEMBERS_MAX_COUNT} lists"
+                    )
                 waiting += reversed(self._members(name))
         if not found:
             raise QueueNotFound("the distribution list has no members")

@@ -288,8 +288,6 @@ class QueueTable:
     def create(self, path: LocalQueueName, properties: QueueProperties) -> LocalQueue:
         """Create a queue and its journal."""
         self.require_new(path)
-        if len(self._by_id) + 2 > self._config.queues_max:
-            raise InsufficientResources(f"{self._config.queues_max} queues are allowed")
         number = self._counters.take_queue()
         properties = msgspec.structs.replace(
             properties,
@@ -304,9 +302,11 @@ class QueueTable:
         return queue
 
     def require_new(self, path: LocalQueueName) -> None:
-        """Refuse a name that is taken."""
+        """Refuse a name that is taken, and one queue too many."""
         if path.key in self._by_name:
             raise QueueExists(path.path_text)
+        if len(self._by_id) + 2 > self._config.queues_max:
+            raise InsufficientResources(f"{self._config.queues_max} queues are allowed")
 
     def subqueue(self, parent: LocalQueue, name: str) -> LocalQueue:
         """Find a subqueue, or create it: they come into being when they are first opened."""

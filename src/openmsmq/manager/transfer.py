@@ -30,7 +30,6 @@ from openmsmq.manager.ways import Ways
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import Guid
-from openmsmq.model.names import DirectFormatName
 from openmsmq.model.names.parts import canonical_ip_address
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.protocol import ping
@@ -89,7 +88,6 @@ class Transfer:
         self._peers: dict[int, Peer] = {}
         self._neighbours = Neighbours(self._config, ways)
         arrivals.has_way = self._neighbours.has_way
-        arrivals.note_hops = outgoing.note_hops
         self._resolving: dict[str, dict[Neighbour, None]] = {}
         self._pings = ping.PingTable(counters.identifier)
         self._last_session = -1
@@ -226,7 +224,7 @@ class Transfer:
     def ways_changed(self, now: Instant) -> None:
         """The directory has changed: what waits may have a better way, or one at all."""
         for outgoing in self._outgoing.all():
-            if not isinstance(outgoing.name, DirectFormatName) and outgoing.session is None:
+            if outgoing.session is None and self._neighbours.has_other_way(outgoing):
                 self._retry(outgoing, now)
 
     def _retry(self, outgoing: OutgoingQueue, now: Instant) -> None:
@@ -335,8 +333,9 @@ class Transfer:
 
     def _peer_for(self, outgoing: OutgoingQueue, now: Instant) -> Peer | None:
         """Find the open session for a queue, or see to it that one is opened."""
-        if outgoing.session is not None:
-            return self._peers[outgoing.session]
+        peer = self._neighbours.kept(outgoing, self._peers)
+        if peer is not None:
+            return peer
         neighbour = self._neighbours.of(outgoing, create=True)
         if neighbour is None:
             return None
@@ -466,6 +465,7 @@ class Transfer:
     def _take(self, peer: Peer, packets: list[bytes], now: Instant) -> None:
         """Decide about packets; the session acknowledges them when that is durable."""
         problem: CloseReason | None = None
+        self._outgoing.passing(peer.engine.remote)
         try:
             self._arrivals.take(packets, peer.engine.address, now)
         except DecodeError:

@@ -5,6 +5,8 @@ What the configuration says comes first; what the directory says comes after it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.directory_copy import DirectoryCopy
@@ -25,6 +27,7 @@ class Ways:
         self._counters = counters
         self._routes: Routes | None = None
         self._routes_of: DirectoryImage | None = None
+        """The state of the directory that the routes are known to be those of."""
 
     @property
     def image(self) -> DirectoryImage:
@@ -34,9 +37,11 @@ class Ways:
     @property
     def routes(self) -> Routes:
         """The routes by the present state of the directory."""
-        image = self._copy.image
-        if self._routes is None or self._routes_of is not image:
-            self._routes_of = image
+        image, before = self._copy.image, self._routes_of
+        if image is before and self._routes is not None:
+            return self._routes
+        self._routes_of = image
+        if self._routes is None or before is None or not image.routes_like(before):
             self._routes = Routes(
                 self._counters.identifier,
                 image.sites.values(),
@@ -56,10 +61,12 @@ class Ways:
             return None if queue is None else queue.manager
         return None
 
-    def hops_towards(self, manager: Guid, spent: int = 0) -> tuple[Hop, ...]:
+    def hops_towards(
+        self, manager: Guid, spent: int = 0, came_from: Collection[Guid] = ()
+    ) -> tuple[Hop, ...]:
         """Give the computers to try in turn for the messages of a queue manager.
 
-        `spent` is how many hops these have made already.
+        `spent` is how many hops these have made already, `came_from` who has passed them here.
         """
         fixed = self._config.next_hops.get(str(manager))
         if fixed is not None:
@@ -69,7 +76,7 @@ class Ways:
             return ()
         return tuple(
             Hop(host, hop)
-            for hop in self.routes.next_hops(manager, spent)
+            for hop in self.routes.next_hops(manager, spent, came_from)
             for host in _hosts_of(managers[hop])
         )
 

@@ -278,17 +278,6 @@ DIRECTORY_CALLS_MAX_COUNT: Final = 1_000
 LIST_MEMBERS_MAX_COUNT: Final = 1_000
 """Queues that a distribution list stands for, those of lists in it included. [ours]"""
 
-# Change notifications.
-
-NOTIFICATION_CYCLE_S: Final = 900
-"""Change notifications are worked off once in it. [MQCN 1.6 note]"""
-
-NOTIFICATION_COLLECT_S: Final = 60
-"""Change notifications are collected for it first. [MQCN 1.6 note]"""
-
-NOTIFICATION_FLOOD_COUNT: Final = 100
-"""From so many notifications on, everything is read again instead. [MQCN 1.6 note]"""
-
 # Applications.
 
 QUEUES_MAX_COUNT: Final = 100_000

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from openmsmq.model.directory import Change, Position
-from openmsmq.model.errors import MsmqError
+from openmsmq.model.errors import MsmqError, NoDirectory
 from openmsmq.runtime.directory_port import DirectoryPort
 from openmsmq.runtime.logs import Event, EventLog
 from openmsmq.runtime.server import Pump
@@ -40,7 +40,8 @@ class DirectoryLink:
         engine = self._pump.engine
         try:
             told = await self._port.changes(position)
-        except MsmqError as error:
+        except Exception as problem:
+            error = _failure(problem)
             if self._is_reached:
                 self._log.warning(Event.DIRECTORY_LOST, reason=error.detail)
             self._is_reached = False
@@ -55,8 +56,8 @@ class DirectoryLink:
         engine = self._pump.engine
         try:
             made = await self._port.write(changes)
-        except MsmqError as error:
-            self._pump.put_in(engine.directory_refused, ticket, error)
+        except Exception as problem:
+            self._pump.put_in(engine.directory_refused, ticket, _failure(problem))
         else:
             self._pump.put_in(engine.directory_changed, ticket, made)
 
@@ -66,3 +67,12 @@ class DirectoryLink:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._port.close()
+
+
+def _failure(problem: Exception) -> MsmqError:
+    """Give what the queue manager hears: it waits for an answer, and would never ask again."""
+    if isinstance(problem, MsmqError):
+        return problem
+    return NoDirectory(
+        f"the directory gave no answer to use: {str(problem) or type(problem).__name__}"
+    )

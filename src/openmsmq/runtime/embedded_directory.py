@@ -70,6 +70,7 @@ class EmbeddedDirectory:
                     return await ask(await self._connected(address))
                 except aio.OutcomeUnknown as error:
                     await self._drop()
+                    self._put_last(address)
                     raise NoDirectory(
                         f"{address} did not say whether it has made the change: {error}"
                     ) from None

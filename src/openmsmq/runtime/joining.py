@@ -13,6 +13,7 @@ import msgspec
 
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.manager.config import DirectoryConfig
+from openmsmq.manager.directory_service import site_named
 from openmsmq.model.directory import NOWHERE, DirectoryRole
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import NIL_GUID, Guid
@@ -43,8 +44,15 @@ def directory_config(config: ServerConfig) -> DirectoryConfig:
         site=config.site,
         routing_server=config.routing_server,
         publishes_addresses=not config.active_directory,
+        server=_server_name(config),
         qualified_name=config.qualified_name,
     )
+
+
+def _server_name(config: ServerConfig) -> str:
+    """Name the server at which the directory is changed, as others are told it. [MQCN 3.3.5.1]"""
+    servers = config.active_directory.get("servers") or [""]
+    return str(servers[0]).partition(":")[0]
 
 
 class Membership:
@@ -64,23 +72,29 @@ class Membership:
         if self.port is None:
             return None
         try:
-            if self._active is not None:
-                return await self._registered(self._active)
             told = await self.port.changes(NOWHERE)
+            image = DirectoryImage().changed(told.changes)
+            known = image.manager_named(self._config.manager_name)
+            if known is not None:
+                return known.identifier
+            if self._active is not None:
+                return await self._registered(self._active, image)
         except MsmqError as error:
             raise StartError(
                 f"a new queue manager asks its directory who it is, and {error.detail}; start it "
                 "when the directory can be reached"
             ) from None
-        known = DirectoryImage().changed(told.changes).manager_named(self._config.manager_name)
-        return None if known is None else known.identifier
+        return None
 
-    async def _registered(self, active: ActiveDirectory) -> Guid:
+    async def _registered(self, active: ActiveDirectory, image: DirectoryImage) -> Guid:
+        """Enter a new queue manager into Active Directory, which chooses its identifier."""
         config = self._config
+        site = site_named(image, config.site)
         info = QueueManagerInfo(
             identifier=NIL_GUID,
             computer_name=config.manager_name,
             qualified_computer_name=config.qualified_name,
+            sites=() if site is None else (site.identifier,),
             routing_server=config.routing_server,
         )
         return (await active.register(info)).identifier

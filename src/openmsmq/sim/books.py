@@ -402,12 +402,24 @@ class Books:
             node is not message.source and message.kind is Kind.TRANSACTIONAL
         ):
             return
-        safe = message.durable_at - {node.index, message.source.index}
+        if self._world.enterprise is None:
+            safe = bool(message.durable_at - {node.index, message.source.index})
+        else:
+            safe = message.arrivals > 0 or self._is_elsewhere(message, node)
         if not safe and not message.may_have_expired() and not self.may_be_refused(message):
             raise Violation(
                 f"{node.name} let go of {message} ({message.kind.value}), which no other disk has",
                 messages=(message.number,),
             )
+
+    def _is_elsewhere(self, message: SimMessage, node: Node) -> bool:
+        """Whether another disk has a message now: on a detour it may come back to its source."""
+        return any(
+            entry.message == message.number and entry.durable
+            for index, watch in self.watches.items()
+            if index != node.index
+            for entry in watch.entries.values()
+        )
 
     def _may_be_removed(self, message: SimMessage, node: Node, path: str) -> bool:
         if message.may_have_expired():

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _SEQUENCE: Final = struct.Struct("<4xIIII")
 _ORDER_LABEL: Final = "QM Ordering Ack".encode("utf-16-le")
 _BITS_COUNT: Final = 32
+_SOURCE: Final = slice(16, 32)
 _DESTINATION: Final = slice(32, 48)
 """Where the queue manager stands for which a packet is."""
 
@@ -134,6 +135,11 @@ class WireWatch:
             raise Violation(
                 f"a packet for {goal_name} goes from {here.name} to {there.name} with hop count "
                 f"{spent}, in an enterprise of {enterprise.plan.site_count} sites",
+                messages=() if number is None else (number,),
+            )
+        if not spent and packet[_SOURCE] != here.identifier:
+            raise Violation(
+                f"{here.name} passed on a packet for {goal_name} and did not count the hop",
                 messages=() if number is None else (number,),
             )
         if there.index not in allowed | enterprise.detours(here.index, goal, spent):

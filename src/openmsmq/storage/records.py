@@ -147,6 +147,8 @@ class PositionRecord(msgspec.Struct, frozen=True):
     number: int
     floor: int = 0
     """Removals up to this change are not remembered any more."""
+    is_original: bool = False
+    """Whether changes are made here; a copy that becomes the original begins a new count."""
 
 
 class OutgoingRecord(msgspec.Struct, frozen=True):
@@ -158,6 +160,8 @@ class OutgoingRecord(msgspec.Struct, frozen=True):
     paused: bool = False
     hop_count_max: int = 0
     """The most hops that one of its messages has made."""
+    came_from: tuple[Guid, ...] = ()
+    """The queue managers that have passed its messages here."""
 
 
 class IncomingRecord(msgspec.Struct, frozen=True):
@@ -200,7 +204,7 @@ _TRANSACTION_DECODER: Final = msgspec.msgpack.Decoder(TransactionRecord, dec_hoo
 _RESERVATION_DECODER: Final = msgspec.msgpack.Decoder(ReservationRecord)
 _BATCH_DECODER: Final = msgspec.msgpack.Decoder(BatchRecord)
 _POSITION_DECODER: Final = msgspec.msgpack.Decoder(PositionRecord, dec_hook=decode_hook)
-_OUTGOING_DECODER: Final = msgspec.msgpack.Decoder(OutgoingRecord)
+_OUTGOING_DECODER: Final = msgspec.msgpack.Decoder(OutgoingRecord, dec_hook=decode_hook)
 _INCOMING_DECODER: Final = msgspec.msgpack.Decoder(IncomingRecord)
 
 AnyRecord: TypeAlias = (

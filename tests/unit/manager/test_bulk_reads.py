@@ -210,13 +210,14 @@ def test_a_queue_that_is_not_open_for_it_is_neither_read_nor_reserved(office: Of
 
 
 class Shelf:
-    """A queue on a store that counts the bytes it is asked for."""
+    """A queue on a store that counts how often it is asked, and for how many bytes."""
 
     def __init__(self) -> None:
         self.store = MemoryStore()
         properties = QueueProperties(identifier=Guid(bytes(16)), path_name=ORDERS)
         self.queue = LocalQueue(7, ORDERS, properties, self, Totals())
         self.bytes = 0
+        self.looks = 0
 
     def add(self, lookup_id: int, value: bytes) -> None:
         self.store.commit(Batch([(records.entry_key(7, lookup_id), value)]))
@@ -230,6 +231,7 @@ class Shelf:
         self, start: bytes, stop: bytes, limit: int, *, reverse: bool = False
     ) -> list[tuple[bytes, bytes]]:
         rows = self.store.scan(start, stop, limit, reverse=reverse)
+        self.looks += 1
         self.bytes += sum(len(value) for _, value in rows)
         return rows
 
@@ -242,6 +244,38 @@ def test_a_few_large_messages_among_many_small_ones_do_not_fill_the_memory() -> 
     assert len(shelf.queue.by_arrival(2000, 3000, 10_000, 4 << 20)) == 4
     assert shelf.bytes <= ARRIVALS_FIRST_ROWS << 20
     assert len(shelf.queue.by_arrival(0, 3000, 10_000, 4 << 20)) == 2004
+
+
+def test_a_level_of_priority_without_messages_is_looked_at_once() -> None:
+    shelf = Shelf()
+    for number in range(1000):
+        shelf.add(3 << 56 | number, b"small")
+    assert len(shelf.queue.by_arrival(0, 1000, 1000)) == 1000
+    # One look at each level, and then, in steps of four times as many, at the one that has any.
+    assert shelf.looks == 8 + 3
+
+
+@given(
+    st.lists(st.sampled_from([0, 3, 7]), max_size=300),
+    st.integers(0, 320),
+    st.integers(0, 320),
+    st.integers(1, 320),
+    st.integers(1, 3000),
+)
+def test_messages_of_all_levels_come_in_the_order_of_their_arrival(
+    levels: list[int], start: int, stop: int, count: int, bytes_max: int
+) -> None:
+    shelf = Shelf()
+    everything = [(level << 56 | n, bytes(1 + n % 17)) for n, level in enumerate(levels)]
+    for lookup_id, value in everything:
+        shelf.add(lookup_id, value)
+    expected: list[tuple[int, bytes]] = []
+    for row in everything[start:stop][:count]:
+        if sum(len(value) for _, value in expected) < bytes_max:
+            expected.append(row)
+    assert shelf.queue.by_arrival(start, stop, count, bytes_max) == expected
+    stored = shelf.queue.stored_by_arrival(start, stop, count, bytes_max)
+    assert stored == [(records.entry_key(7, number), value) for number, value in expected]
 
 
 lookups = st.builds(
