@@ -19,7 +19,15 @@ from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.queue_table import QueueTable
-from openmsmq.manager.queues import ARRIVALS_MAX_BYTES, BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.queues import (
+    ARRIVALS_MAX_BYTES,
+    BEING_REMOVED,
+    LOOKUP_START,
+    LocalQueue,
+    Row,
+    Stored,
+    arrival_in,
+)
 from openmsmq.manager.read_requests import ReadRequests, entries_of
 from openmsmq.manager.replies import Replies
 from openmsmq.model.clock import Instant
@@ -74,42 +82,46 @@ class BulkReads:
         self, state: Connection, call: int, request: api.FetchRange, _: Instant
     ) -> None:
         """Peek messages by their arrival numbers."""
-        self._replies.answer(state.id, call, entries_of(self._rows(state, request)[0]))
+        found = self._found(state, request)[0]
+        rows = [(int.from_bytes(key[LOOKUP_START:], "big"), value) for key, value in found]
+        self._replies.answer(state.id, call, entries_of(rows))
 
     def fetch_packets(
         self, state: Connection, call: int, request: api.FetchPackets, _: Instant
     ) -> None:
         """Peek messages by their arrival numbers, for a reader of very many."""
-        rows, next_start = self._rows(state, request)
-        values = [value for _, value in rows]
+        found, next_start = self._found(state, request)
+        values = [value for _, value in found]
         reply = api.Packets(
-            _big_endian(array("Q", [lookup_id for lookup_id, _ in rows])),
-            _little_endian(array(_U32_CODE, map(len, values))),
+            # Keys end with the same eight bytes that the reply has.
+            b"".join([key[LOOKUP_START:] for key, _ in found]),
+            _little_endian(array(_U32_CODE, [len(value) for value in values])),
             b"".join(values),
             next_start,
         )
         self._replies.answer(state.id, call, reply)
 
-    def _rows(
+    def _found(
         self, state: Connection, request: api.FetchRange | api.FetchPackets
-    ) -> tuple[list[Row], int]:
+    ) -> tuple[list[Stored], int]:
         """Give the messages of a range that are not on their way out, and where it goes on."""
         opened = state.queue(request.handle)
         self._reads.require_readable(state, opened, peek=True, transaction=0)
         if request.count < 1:
             raise InvalidParameter("count must be 1 or more")
-        queue, start = opened.queue, request.start
+        queue, start, count = opened.queue, request.start, request.count
         left = max(1, min(request.bytes_max, ARRIVALS_MAX_BYTES))
-        rows: list[Row] = []
-        while len(rows) < request.count and left > 0:
-            found = queue.by_arrival(start, request.stop, request.count - len(rows), left)
+        rows: list[Stored] = []
+        while len(rows) < count and left > 0:
+            found = queue.stored_by_arrival(start, request.stop, count - len(rows), left)
             if not found:
                 return rows, request.stop
-            start = _arrival(found[-1]) + 1
+            start = arrival_in(found[-1][0]) + 1
             if queue.held:
-                found = [row for row in found if queue.held.get(row[0]) != BEING_REMOVED]
+                found = [row for row in found if not _is_leaving(queue, row)]
             rows += found
-            left -= sum(len(value) for _, value in found)
+            for row in found:
+                left -= len(row[1])
         return rows, start
 
     def measure(self, state: Connection, call: int, request: api.Measure, _: Instant) -> None:
@@ -301,18 +313,17 @@ def _end_of(queue: LocalQueue, request: api.Reserve | api.Measure, stop: int) ->
     return start
 
 
+def _is_leaving(queue: LocalQueue, row: Stored) -> bool:
+    """Whether the removal of an entry waits for the disk."""
+    return queue.held.get(int.from_bytes(row[0][LOOKUP_START:], "big")) == BEING_REMOVED
+
+
 def _arrival(row: Row) -> int:
     return row[0] & records.ARRIVAL_MASK
 
 
 def _little_endian(numbers: array[int]) -> bytes:
     if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers.tobytes()
-
-
-def _big_endian(numbers: array[int]) -> bytes:
-    if sys.byteorder == "little":
         numbers.byteswap()
     return numbers.tobytes()
 

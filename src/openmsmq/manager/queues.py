@@ -35,6 +35,10 @@ BEING_REMOVED: Final = 0
 
 Row = tuple[int, bytes]
 """A lookup identifier and the value stored under it: facts, then the packet."""
+Stored = tuple[bytes, bytes]
+"""The same as the store has it: the key ends with the lookup identifier."""
+LOOKUP_START: Final = 5
+"""Where the lookup identifier begins in a key; the arrival number begins a byte later."""
 
 
 class Totals:
@@ -339,15 +343,21 @@ class LocalQueue:
 
         There are fewer than `count` and more beyond them when these have `bytes_max` bytes.
         """
-        found: list[Row] = []
+        found = self.stored_by_arrival(start, stop, count, bytes_max)
+        return [(int.from_bytes(key[LOOKUP_START:], "big"), value) for key, value in found]
+
+    def stored_by_arrival(self, start: int, stop: int, count: int, bytes_max: int) -> list[Stored]:
+        """Give what `by_arrival` gives, as the store has it: very many of these cost less."""
+        found: list[Stored] = []
         start, stop = max(start, 0), min(stop, records.ARRIVAL_MASK + 1)
         step = ARRIVALS_FIRST_ROWS
+        levels = list(range(8))
         while start < stop and len(found) < count and bytes_max > 0:
             wanted = min(count - len(found), step)
-            rows = self._next_arrivals(start, stop, wanted)
+            rows, levels = self._next_arrivals(levels, start, stop, wanted)
             if not rows:
                 break
-            start = _arrival(rows[-1]) + 1
+            start = arrival_in(rows[-1][0]) + 1
             taken, left = _within_bytes(rows, bytes_max)
             found += taken
             if len(rows) < wanted:
@@ -367,17 +377,24 @@ class LocalQueue:
                 found = arrival if found is None else max(found, arrival)
         return found
 
-    def _next_arrivals(self, start: int, stop: int, count: int) -> list[Row]:
-        levels = []
-        for level in range(8):
+    def _next_arrivals(
+        self, levels: list[int], start: int, stop: int, count: int
+    ) -> tuple[list[Stored], list[int]]:
+        """Give the next entries of some levels of priority, and the levels that have any.
+
+        The others have none up to `stop`, so nobody needs to look there again.
+        """
+        found: list[Stored] = []
+        there: list[int] = []
+        for level in levels:
             base = level << 56
             rows = self._scan(base + start, base + stop - 1, count)
             if rows:
-                levels.append(rows)
-        found = [(int.from_bytes(key[5:], "big"), value) for rows in levels for key, value in rows]
-        if len(levels) > 1:
-            found.sort(key=_arrival)
-        return found[:count]
+                there.append(level)
+                found = found + rows if found else rows
+        if len(there) > 1:
+            found.sort(key=_arrival_bytes)
+        return found[:count], there
 
     def _scan(
         self, first: int, last: int, limit: int, *, reverse: bool = False
@@ -392,11 +409,16 @@ class LocalQueue:
         return self.reader.scan(records.entry_key(self.id, first), stop, limit, reverse=reverse)
 
 
-def _arrival(row: Row) -> int:
-    return row[0] & records.ARRIVAL_MASK
+def arrival_in(key: bytes) -> int:
+    """Give the arrival number in the key of an entry."""
+    return int.from_bytes(key[LOOKUP_START + 1 :], "big")
 
 
-def _within_bytes(rows: list[Row], bytes_max: int) -> tuple[list[Row], int]:
+def _arrival_bytes(row: Stored) -> bytes:
+    return row[0][LOOKUP_START + 1 :]
+
+
+def _within_bytes(rows: list[Stored], bytes_max: int) -> tuple[list[Stored], int]:
     """Give the rows before the limit is reached, the one that reaches it included; what is left."""
     for place, (_, value) in enumerate(rows, 1):
         bytes_max -= len(value)

@@ -55,6 +55,8 @@ _RECORDS: Final = b"records"
 _STATE: Final = b"state"
 _APPLIED: Final = b"applied"
 _KEY: Final = itemgetter(0)
+_VALUE: Final = slice(None, -CRC_BYTES)
+"""The part of what is stored that is the value; made once, not for each record."""
 
 
 def pack(key: bytes, value: bytes) -> bytes:
@@ -173,9 +175,7 @@ class Base:
         # This is `unpack`, written out because it runs once for each message that is read.
         crc32 = zlib.crc32
         return [
-            (key, stored[:-CRC_BYTES])
-            if crc32(stored, crc32(key)) == RESIDUE
-            else self._damaged(key)
+            (key, stored[_VALUE]) if crc32(stored, crc32(key)) == RESIDUE else self._damaged(key)
             for key, stored in found
         ]
 
@@ -200,6 +200,9 @@ class Base:
                     run = jumped
                 if not there:
                     return
+            if not start <= cursor.key() < stop:
+                # A whole page would be read in vain.
+                return
             page = list(islice(cursor.iterprev() if reverse else cursor.iternext(), length))
             inside = _inside(page, start, stop, reverse=reverse)
             visible = inside
