@@ -477,8 +477,8 @@ MUTANTS = (
     Mutant(
         "only the first next hop is tried",
         "routing.next_hops:Routes.next_hops",
-        "self.hops(destination, spent, came_from))",
-        "self.hops(destination, spent, came_from)[:1])",
+        "self.hops(destination))",
+        "self.hops(destination)[:1])",
         options=_ENTERPRISE,
     ),
     Mutant(
@@ -508,14 +508,6 @@ MUTANTS = (
         "counted = count_hop(packet)",
         "counted = packet",
         options=_ENTERPRISE,
-    ),
-    Mutant(
-        "the hops of the messages in a queue are not counted",
-        "manager.outgoing:OutgoingQueues.note_hops",
-        "if hop_count > before or not queue.count:",
-        "if False:",
-        options=_ENTERPRISE,
-        seeds=200,
     ),
     Mutant(
         "messages to public queues go to any queue manager",

@@ -91,8 +91,6 @@ class Arrivals:
         self._places = Places(table, counters)
         self.has_way: Callable[[FormatName, Guid], bool] = lambda _name, _manager: True
         """Says whether it is known how to reach a queue of a queue manager."""
-        self.note_hops: Callable[[LocalQueue, int], None] = lambda _queue, _hop_count: None
-        """Hears how many hops a message has made that is put into an outgoing queue."""
         self.notified: Callable[[bytes, Instant], None] = lambda _packet, _now: None
         """Hears of packets to the queue of change notifications."""
         self._run_queue: LocalQueue | None = None
@@ -356,8 +354,8 @@ class Arrivals:
     def _forward(self, packet: bytes, found: Outline, place: Place, now: Instant) -> None:
         """Send a message on towards its queue manager. [MQQB 3.1.5.8.2]
 
-        Only its destination looks whether it came before: on a detour it may rightly come here
-        again, and to forget it then would lose it.
+        Only its destination looks whether it came before: when the directory changes on its way it
+        may rightly come here again, and to forget it then would lose it.
         """
         if found.flags & user.TRANSACTION and packet[16:32] == self._counters.identifier:
             # It is our own and has come back. We have it until its destination acknowledges it.
@@ -379,7 +377,6 @@ class Arrivals:
             self._reject(packet, found, reason or MessageClass.NACK_BAD_DESTINATION_QUEUE, now)
             return
         counted = count_hop(packet)
-        self.note_hops(queue, counted[60] & user.HOP_COUNT)
         self._add_staged(queue, self._staging.stage(queue, counted, found), now)
         self._trace(counted, now)
 

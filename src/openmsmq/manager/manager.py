@@ -157,7 +157,6 @@ class QueueManager:
         arrivals = self._arrivals = Arrivals(
             config, table, delivery, plain, staging, counters, acks, streams, history
         )
-        arrivals.note_hops = outgoing.note_hops
         return Transfer(
             config,
             delivery,

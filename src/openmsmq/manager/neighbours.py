@@ -113,7 +113,7 @@ class Neighbours:
             found = {} if address is None else self._open_by_address.get(address, {})
             return next(iter(found.values()), None)
         owner = self._owner_of(outgoing)
-        return None if owner is None else self._open_towards(owner, self._hops_of(outgoing, owner))
+        return None if owner is None else self._open_towards(owner, self._ways.hops_towards(owner))
 
     def kept(self, outgoing: OutgoingQueue, peers: Mapping[int, Peer]) -> Peer | None:
         """Give the session that a queue uses; it leaves one that has become the wrong way.
@@ -137,12 +137,9 @@ class Neighbours:
         owner = self._owner_of(outgoing)
         if isinstance(outgoing.name, DirectFormatName) or owner is None:
             return True
-        hops = self._hops_of(outgoing, owner)
+        hops = self._ways.hops_towards(owner)
         first = hops[0].manager if hops else owner
         return first == NIL_GUID or peer.engine.remote in (first, owner)
-
-    def _hops_of(self, outgoing: OutgoingQueue, owner: Guid) -> tuple[Hop, ...]:
-        return self._ways.hops_towards(owner, outgoing.hop_count_max, outgoing.came_from)
 
     def _owner_of(self, outgoing: OutgoingQueue) -> Guid | None:
         """Give the queue manager of a queue, by the directory or else by its messages."""
@@ -232,13 +229,12 @@ class Neighbours:
         owner = self._owner_of(outgoing)
         if owner is None:
             return fold(str(name)), str(name), ()
-        hops = self._hops_of(outgoing, owner)
+        hops = self._ways.hops_towards(owner)
         shown = f"queue manager {owner}"
         if hops and hops[0].manager not in (NIL_GUID, owner):
             shown = hops[0].host
         elif all(hop.manager in (NIL_GUID, owner) for hop in hops):
             return str(owner), shown, hops
-        # Not all queues of one owner may take the same detours, so all hops are in the key.
         return " ".join(f"{hop.manager}@{hop.host}" for hop in hops), shown, hops
 
     def forget(self, outgoing: OutgoingQueue) -> None:

@@ -40,9 +40,6 @@ from openmsmq.wire.outline import transaction_offset
 IN_TRANSIT: Final = -1
 """Holder of an entry that was sent; transactions have numbers from 1."""
 
-CAME_FROM_MAX_COUNT: Final = 16
-"""So many queue managers that have passed messages of a queue here are remembered."""
-
 _TRANSACTION: Final = user.TRANSACTION >> 16
 _TRANSACTION_BYTE: Final = 62
 _JOURNAL_BYTE: Final = 61
@@ -58,8 +55,6 @@ class OutgoingQueue:
     """How far the messages for one queue of another computer have come."""
 
     __slots__ = (
-        "came_from",
-        "hop_count_max",
         "in_flight",
         "is_rerouted",
         "leaving_count",
@@ -78,12 +73,8 @@ class OutgoingQueue:
         self.name = name
         self.sequence = sequence
         self.paused = paused
-        self.hop_count_max = 0
-        """The most hops that a message here has made: it decides which detours are open to all."""
-        self.came_from: tuple[Guid, ...] = ()
-        """Who has passed messages here: they are tried last, for they found no other way."""
         self.is_rerouted = False
-        """Whether messages have come for which its session may lead the wrong way."""
+        """Whether the directory has changed, so that its session may lead the wrong way."""
         self.neighbour = ""
         """The key of the neighbour it was last seen behind."""
         self.session: int | None = None
@@ -147,9 +138,6 @@ class OutgoingQueues:
         self._reader = reader
         self._by_queue: dict[LocalQueue, OutgoingQueue] = {}
         self._by_sequence: dict[int, OutgoingQueue] = {}
-        self._source = NIL_GUID
-        self._passed: dict[LocalQueue, int] = {}
-        """The most hops of the messages of the present group, by queue."""
         self._moving: dict[int, tuple[LocalQueue, Row]] = {}
         """Messages of which the change of queue is not durable yet, by message number."""
         delivery.number = self._number
@@ -179,8 +167,6 @@ class OutgoingQueues:
             sequence = OutgoingSequence(self._config, identifier, record.last_number)
             name = parse_format_name(queue.name)
             outgoing = OutgoingQueue(queue, name, sequence, paused=record.paused)
-            outgoing.hop_count_max = record.hop_count_max
-            outgoing.came_from = record.came_from
             self._by_queue[queue] = outgoing
             self._note_sequence(outgoing)
         return outgoing
@@ -192,30 +178,6 @@ class OutgoingQueues:
             self._by_sequence.pop(int(outgoing.sequence.id), None)
         if outgoing.queue in self._table:
             self._table.drop_outgoing(outgoing.queue)
-
-    def passing(self, source: Guid) -> None:
-        """A queue manager passes a group of packets here: what `note_hops` tells belongs to it."""
-        self._source = source
-        self._passed.clear()
-
-    def note_hops(self, queue: LocalQueue, hop_count: int) -> None:
-        """A message that has made so many hops is put into a queue."""
-        outgoing = self.of(queue)
-        before, came_from = outgoing.hop_count_max, outgoing.came_from
-        # The messages of one group are counted in the queue only when all of them are in it.
-        hop_count = self._passed[queue] = max(hop_count, self._passed.get(queue, 0))
-        if hop_count > before or not queue.count:
-            outgoing.hop_count_max = hop_count
-        others = tuple(who for who in came_from if queue.count and who != self._source)
-        outgoing.came_from = (*others, self._source)[-CAME_FROM_MAX_COUNT:]
-        if outgoing.hop_count_max != before or set(outgoing.came_from) != set(came_from):
-
-            def restore(_: MsmqError) -> None:
-                outgoing.hop_count_max, outgoing.came_from = before, came_from
-
-            outgoing.is_rerouted = True
-            self._write(outgoing)
-            self._ledger.when_done(lambda: None, restore)
 
     def pause(self, outgoing: OutgoingQueue, *, paused: bool) -> None:
         """Let the messages of a queue wait, or go on. [MQDMPR 3.1.7.2.3]"""
@@ -304,8 +266,6 @@ class OutgoingQueues:
             0 if sequence.id is None else int(sequence.id),
             sequence.last_number,
             outgoing.paused,
-            outgoing.hop_count_max,
-            outgoing.came_from,
         )
         self._ledger.put(records.outgoing_key(outgoing.queue.id), records.encode_record(record))
 

@@ -224,6 +224,8 @@ class Transfer:
     def ways_changed(self, now: Instant) -> None:
         """The directory has changed: what waits may have a better way, or one at all."""
         for outgoing in self._outgoing.all():
+            # Who has a session looks at it again before it sends more.
+            outgoing.is_rerouted = outgoing.session is not None
             if outgoing.session is None and self._neighbours.has_other_way(outgoing):
                 self._retry(outgoing, now)
 
@@ -465,7 +467,6 @@ class Transfer:
     def _take(self, peer: Peer, packets: list[bytes], now: Instant) -> None:
         """Decide about packets; the session acknowledges them when that is durable."""
         problem: CloseReason | None = None
-        self._outgoing.passing(peer.engine.remote)
         try:
             self._arrivals.take(packets, peer.engine.address, now)
         except DecodeError:

@@ -5,8 +5,6 @@ What the configuration says comes first; what the directory says comes after it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.directory_copy import DirectoryCopy
@@ -61,13 +59,8 @@ class Ways:
             return None if queue is None else queue.manager
         return None
 
-    def hops_towards(
-        self, manager: Guid, spent: int = 0, came_from: Collection[Guid] = ()
-    ) -> tuple[Hop, ...]:
-        """Give the computers to try in turn for the messages of a queue manager.
-
-        `spent` is how many hops these have made already, `came_from` who has passed them here.
-        """
+    def hops_towards(self, manager: Guid) -> tuple[Hop, ...]:
+        """Give the computers to try in turn for the messages of a queue manager."""
         fixed = self._config.next_hops.get(str(manager))
         if fixed is not None:
             return tuple(map(Hop, fixed))
@@ -76,7 +69,7 @@ class Ways:
             return ()
         return tuple(
             Hop(host, hop)
-            for hop in self.routes.next_hops(manager, spent, came_from)
+            for hop in self.routes.next_hops(manager)
             for host in _hosts_of(managers[hop])
         )
 

@@ -62,13 +62,11 @@ def explain(routes: Routes, source: Guid, destination: Guid) -> Explanation:
         if key not in managers:
             return Explanation(*names, (), f"queue manager {name} is not in the directory")
     steps = [Step(source, names[0], teller.home(managers[source]), _SENDER, 0, ())]
-    before: tuple[Guid, ...] = ()
-    for spent in range(len(routes.enterprise.sites) + EXTRA_MAX_HOPS + 1):
+    for _ in range(len(routes.enterprise.sites) + EXTRA_MAX_HOPS + 1):
         at = steps[-1].manager
         if at == destination:
             break
-        hops = routes.seen_by(at).hops(destination, spent, before)
-        before = (at,)
+        hops = routes.seen_by(at).hops(destination)
         if not hops:
             return Explanation(*names, tuple(steps), teller.problem(at))
         others = tuple(teller.name(hop.manager) for hop in hops[1:])

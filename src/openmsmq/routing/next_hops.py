@@ -6,10 +6,6 @@ passes it to sites that are nearer to the destination, by cost and then by ident
 the same order of sites, so on such ways a message never comes to a site twice, whichever links and
 gates fail; and it makes at most three hops more than there are sites.
 
-When no nearer site can be reached, a gate sends a message on a detour over one that is farther
-away, but only while the hops that it may still need there keep it within that bound. So it may come
-to a site twice when several links have failed, but it never goes round in a circle.
-
 Where the specification takes one of several queue managers, all are given, and the next is tried
 when one cannot be reached (C-108). Their order depends on who asks, so that senders spread over
 the gates of a site, but for one sender it is always the same.
@@ -17,7 +13,7 @@ the gates of a site, but for one sender it is always the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from enum import Enum
 from hashlib import blake2b
 from typing import Final
@@ -57,8 +53,6 @@ class Hop(msgspec.Struct, frozen=True):
     """The site that is entered over a link, if one is."""
     cost: int = 0
     """The cost of that link."""
-    spent_max: int | None = None
-    """A message that has made more hops than this is not sent on a detour over that site."""
 
 
 class Routes:
@@ -113,35 +107,26 @@ class Routes:
             self._table = self.enterprise.table(self._known_sites(self._me()))
         return self._table
 
-    def next_hops(
-        self, destination: Guid, spent: int = 0, came_from: Collection[Guid] = ()
-    ) -> tuple[Guid, ...]:
+    def next_hops(self, destination: Guid) -> tuple[Guid, ...]:
         """Give the next queue managers, in the order to try them; none is a routing failure.
 
-        Nobody routes to oneself: there is no next queue manager then either. `spent` is how many
-        hops a message has made, `came_from` who has passed it here. Their sites are tried last:
-        who sends a message on a detour has found no other way. [MQBR 3.1.5.1]
+        Nobody routes to oneself: there is no next queue manager then either. [MQBR 3.1.5.1]
         """
-        return tuple(hop.manager for hop in self.hops(destination, spent, came_from))
+        return tuple(hop.manager for hop in self.hops(destination))
 
-    def hops(
-        self, destination: Guid, spent: int = 0, came_from: Collection[Guid] = ()
-    ) -> tuple[Hop, ...]:
+    def hops(self, destination: Guid) -> tuple[Hop, ...]:
         """Give the next queue managers, and why it is they."""
         managers = self.enterprise.managers
         if self.own not in managers or destination not in managers or destination == self.own:
             return ()
         found = self._hops.get(destination)
         if found is None:
-            found = self._found(self._me(), managers[destination])
-            self._hops[destination] = found
-        behind = {site for key in came_from if key in managers for site in managers[key].sites}
-        first_of_each: dict[Guid, Hop] = {}
-        for hop in sorted(found, key=lambda hop: hop.site in behind) if behind else found:
-            if hop.spent_max is None or spent <= hop.spent_max:
-                # A gate of several sites is tried once.
+            # A gate of several sites is tried once.
+            first_of_each: dict[Guid, Hop] = {}
+            for hop in self._found(self._me(), managers[destination]):
                 first_of_each.setdefault(hop.manager, hop)
-        return tuple(first_of_each.values())
+            found = self._hops[destination] = tuple(first_of_each.values())
+        return found
 
     def _me(self) -> QueueManagerInfo:
         return self.enterprise.managers[self.own]
@@ -226,21 +211,18 @@ class Routes:
         if found is None:
             own = self._known_sites(me)
             found = tuple(
-                msgspec.structs.replace(
-                    hop, site=site, cost=self._link_cost(own, site), spent_max=spent_max
-                )
-                for site, spent_max in self._next_sites(own, goals)
+                msgspec.structs.replace(hop, site=site, cost=self._link_cost(own, site))
+                for site in self._next_sites(own, goals)
                 for hop in self._spread(self.enterprise.gates[site], HopKind.NEXT_GATE)
             )
             self._over_links[goals] = found
         return found
 
-    def _next_sites(self, own: list[Guid], goals: frozenset[Guid]) -> list[tuple[Guid, int | None]]:
+    def _next_sites(self, own: list[Guid], goals: frozenset[Guid]) -> list[Guid]:
         """Give the sites to try: the next on the least-cost path, then others by their cost.
 
-        Of the others, those come first that are nearer to the goal than all own sites. Of the sites
-        with the same cost those with lower identifiers count as nearer, for everybody in the same
-        way. Those farther away come last, with the most hops that a message may have made.
+        The others must be nearer to the goal than all own sites. Of the sites with the same cost
+        those with lower identifiers count as nearer, for everybody in the same way.
         """
         costs = self.enterprise.costs_to(goals)
         ranks = [(costs[site], site) for site in own if site in costs]
@@ -250,22 +232,15 @@ class Routes:
         rows = [self.enterprise.route(table, site) for site in goals]
         first = min((row for row in rows if row.next_sites), key=_preference).next_sites
         if not self.route_around:
-            return [(first[0], None)]
+            return [first[0]]
         around = {
             site: self._link_cost(own, site) + costs[site]
             for place in own
             for site in self.enterprise.neighbours[place]
-            if site not in own and site not in first and site in costs
+            if site not in own and site in costs and (costs[site], site) < min(ranks)
         }
-        nearer = {site for site in around if (costs[site], site) < min(ranks)}
-        others = sorted(around, key=lambda site: (site not in nearer, around[site], site))
-        order = sorted((cost, site) for site, cost in costs.items())
-        places = {site: place for place, (_, site) in enumerate(order)}
-        most = len(self.enterprise.sites) + EXTRA_MAX_HOPS
-        # From a site the message can come to each of the nearer ones, and to an in-routing server.
-        return [(site, None) for site in first] + [
-            (site, None if site in nearer else most - places[site] - 2) for site in others
-        ]
+        others = sorted((cost, site) for site, cost in around.items() if site not in first)
+        return [*first, *(site for _, site in others)]
 
     def _link_cost(self, own: list[Guid], site: Guid) -> int:
         neighbours = self.enterprise.neighbours

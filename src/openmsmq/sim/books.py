@@ -413,7 +413,7 @@ class Books:
             )
 
     def _is_elsewhere(self, message: SimMessage, node: Node) -> bool:
-        """Whether another disk has a message now: on a detour it may come back to its source."""
+        """Whether another disk has a message now."""
         return any(
             entry.message == message.number and entry.durable
             for index, watch in self.watches.items()

@@ -142,46 +142,17 @@ class Enterprise:
             found = self._hops[at, goal] = frozenset(self._found(at, goal)) - {at}
         return found
 
-    def detours(self, at: int, goal: int, spent: int) -> frozenset[int]:
-        """Give the gates of sites farther away, for a message that has made so many hops."""
-        own = self._members[at]
-        if (
-            at not in self._all_gates
-            or at in self.plan.members[goal].into
-            or (own & self._members[goal])
-        ):
-            return frozenset()
-        order = sorted(self._site_rank(site, goal) for site in range(self.plan.site_count))
-        return frozenset(
-            gate
-            for site in self._around(own)
-            if self._rank(at, goal) < self._site_rank(site, goal) < (_FAR,)
-            and spent <= self.hop_count_max - order.index(self._site_rank(site, goal)) - 2
-            for gate in self._gates[site]
-        )
-
-    def is_sure(self, at: int, goal: int, spent: int, up: frozenset[int]) -> bool:
+    def is_sure(self, at: int, goal: int, up: frozenset[int]) -> bool:
         """Say whether a message arrives from a node whichever of the living hops it takes."""
-        return self._sure(at, goal, spent, up, {})
+        return self._sure(at, goal, up, {})
 
-    def _sure(
-        self,
-        at: int,
-        goal: int,
-        spent: int,
-        up: frozenset[int],
-        known: dict[tuple[int, int], bool],
-    ) -> bool:
+    def _sure(self, at: int, goal: int, up: frozenset[int], known: dict[int, bool]) -> bool:
         if at == goal or at not in up:
             return at in up
-        key = at, spent
-        if key not in known:
+        if at not in known:
             living = self._living(at, self.next_hops(at, goal), up)
-            living = living or self._living(at, self.detours(at, goal, spent), up)
-            known[key] = bool(living) and all(
-                self._sure(hop, goal, spent + 1, up, known) for hop in living
-            )
-        return known[key]
+            known[at] = bool(living) and all(self._sure(hop, goal, up, known) for hop in living)
+        return known[at]
 
     def _living(self, at: int, hops: frozenset[int], up: frozenset[int]) -> list[int]:
         return [hop for hop in hops if hop in up and self.joined(at, hop)]

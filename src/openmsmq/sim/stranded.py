@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from openmsmq.model.identity import Guid
 from openmsmq.sim.enterprise import Enterprise
 from openmsmq.sim.facts import Kind, SimMessage
-from openmsmq.wire.headers import user
 
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node
@@ -30,7 +29,7 @@ class Stranded:
         self._world = world
         self._enterprise = enterprise
         self._up = frozenset(node.index for node in world.nodes if node.up)
-        self._known: dict[tuple[int, int, int], bool] = {}
+        self._known: dict[tuple[int, int], bool] = {}
         self._silent = self._who_may_hear_nothing()
 
     def excuses(self, node: Node, entry: Lying) -> bool:
@@ -41,7 +40,7 @@ class Stranded:
         message = self._world.books.messages.get(entry.message or 0)
         waits = message is not None and self._waits_for_acknowledgments(message, node, entry)
         if not waits:
-            return not self._sure(node.index, goal, _spent(entry))
+            return not self._sure(node.index, goal)
         # One of them may have come to a dead end on its way back.
         return (
             not self._sure(node.index, goal)
@@ -71,16 +70,16 @@ class Stranded:
         return any(
             entry.message == message.number
             and entry.shelf.role == "outgoing"
-            and not self._sure(index, goal, _spent(entry))
+            and not self._sure(index, goal)
             for index, watch in self._world.books.watches.items()
             for entry in watch.entries.values()
         )
 
-    def _sure(self, at: int, goal: int, spent: int = 0) -> bool:
-        key = at, goal, spent
+    def _sure(self, at: int, goal: int) -> bool:
+        key = at, goal
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._enterprise.is_sure(at, goal, spent, self._up)
+            known = self._known[key] = self._enterprise.is_sure(at, goal, self._up)
         return known
 
     def _goal(self, entry: Lying) -> int | None:
@@ -97,15 +96,10 @@ class Stranded:
                     goal is not None
                     and is_acknowledgment
                     and entry.shelf.role == "outgoing"
-                    and not self._sure(index, goal, _spent(entry))
+                    and not self._sure(index, goal)
                 ):
                     found.add(goal)
         return found
-
-
-def _spent(entry: Lying) -> int:
-    """Give how many hops a message has made."""
-    return entry.packet[_FLAGS] & user.HOP_COUNT
 
 
 def stranded_of(world: World) -> Stranded | None:

@@ -158,10 +158,6 @@ class OutgoingRecord(msgspec.Struct, frozen=True):
     """The 64-bit form of its identifier; 0 before the first transactional message."""
     last_number: int = 0
     paused: bool = False
-    hop_count_max: int = 0
-    """The most hops that one of its messages has made."""
-    came_from: tuple[Guid, ...] = ()
-    """The queue managers that have passed its messages here."""
 
 
 class IncomingRecord(msgspec.Struct, frozen=True):
