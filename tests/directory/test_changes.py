@@ -9,13 +9,22 @@ import msgspec
 import pytest
 
 from openmsmq.directory.image import DirectoryImage
+from openmsmq.model.access import SiteAccess
 from openmsmq.model.directory import NOWHERE, DirectoryChanges, ObjectKind, Position, Removal
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.queue import QueueProperties
-from openmsmq.model.topology import DistributionList, QueueManagerInfo
+from openmsmq.model.topology import DistributionList, QueueManagerInfo, RoutingLink, Site
 from openmsmq.runtime.active_directory.client import ActiveDirectory
+from openmsmq.runtime.active_directory.descriptors import (
+    EVERYBODY,
+    SITE_RIGHTS,
+    AccessEntry,
+    Descriptor,
+    decode,
+    to_directory,
+)
 from openmsmq.runtime.active_directory.entries import reference
-from tests.directory.domain import COMPUTERS, USERS, Domain, of_kind, queue_of
+from tests.directory.domain import COMPUTERS, ORDINARY, USERS, Domain, of_kind, queue_of
 
 pytestmark = [pytest.mark.directory, pytest.mark.xdist_group("samba")]
 
@@ -52,6 +61,7 @@ def follow(domain: Domain, story: Callable[[Copy], Awaitable[Any]]) -> None:
     domain.ask(told)
 
 
+@pytest.mark.spec("MQDSSM-3.1.6.3-04")
 def test_nothing_has_changed(domain: Domain) -> None:
     async def story(copy: Copy) -> None:
         assert await copy.update() == DirectoryChanges(copy.position)
@@ -110,6 +120,32 @@ def test_the_name_of_a_computer_changes_its_queue_manager_and_its_queues(domain:
         assert moved.qualified_path_name == "new.mq.test\\q"
         assert copy.image.queue_at("new.mq.test", "q") is not None
         assert queue.identifier in copy.image.queues
+
+    follow(domain, story)
+
+
+def test_a_computer_may_be_moved_with_all_below_it(domain: Domain) -> None:
+    manager = domain.new_manager("MOVED")
+    queue = domain.new_queue(manager, "q")
+    root = COMPUTERS.partition(",")[2]
+    for name in (f"OU=Old,{root}", f"OU=Inner,OU=Old,{root}"):
+        assert domain.looker.add(name, "organizationalUnit")
+
+    async def story(copy: Copy) -> None:
+        moves = (
+            (f"CN=MOVED,{COMPUTERS}", "CN=MOVED", f"OU=Inner,OU=Old,{root}"),
+            (f"OU=Old,{root}", "OU=New", root),
+        )
+        for name, new, above in moves:
+            assert domain.looker.modify_dn(name, new, new_superior=above), domain.looker.result
+            answer = await copy.update()
+            assert {change.identifier for change in answer.changes} == {
+                manager.identifier,
+                queue.identifier,
+            }
+        found = copy.image.managers[manager.identifier]
+        assert found.directory_name == f"CN=msmq,CN=MOVED,OU=Inner,OU=New,{root}"
+        assert copy.image.queues[queue.identifier].directory_name.endswith(found.directory_name)
 
     follow(domain, story)
 
@@ -182,6 +218,88 @@ def test_a_queue_manager_goes_with_its_computer(domain: Domain) -> None:
     follow(domain, story)
 
 
+@pytest.mark.spec(
+    "MQDSSM-3.1.6.11.1.3-03",
+    "MQDSSM-3.1.6.11.1.4-03",
+    "MQDSSM-3.1.6.11.5.1-02",
+    "MQDSSM-3.1.6.11.5.2-02",
+)
+def test_nobody_refers_to_what_is_deleted(domain: Domain) -> None:
+    goes, stays = domain.new_manager("GOES"), domain.new_manager("STAYS")
+    both = (goes.identifier, stays.identifier)
+    leaf = domain.new_manager("LEAF3", out_routing_servers=both, in_routing_servers=both)
+    site = domain.write(Site(identifier=NIL_GUID, name="Goes"))
+    here = domain.site_a.identifier
+    first, second, third = (
+        domain.write(
+            RoutingLink(identifier=NIL_GUID, site1=site1, site2=site2, cost=1, site_gates=both)
+        )
+        for site1, site2 in (
+            (here, domain.site_b.identifier),
+            (site.identifier, here),
+            (here, site.identifier),
+        )
+    )
+
+    async def story(copy: Copy) -> None:
+        assert {first.identifier, second.identifier, third.identifier} <= set(copy.image.links)
+        domain.delete(goes.directory_name)
+        await copy.directory.write([Removal(ObjectKind.SITE, site.identifier)])
+        await copy.update()
+        assert copy.image.links[first.identifier].site_gates == both[1:]
+        assert not {second.identifier, third.identifier} & set(copy.image.links)
+        found = copy.image.managers[leaf.identifier]
+        assert found.out_routing_servers == found.in_routing_servers == both[1:]
+
+    follow(domain, story)
+    domain.delete(first.directory_name, second.directory_name, third.directory_name)
+
+
+def test_what_a_user_may_see_from_now_on_is_told(domain: Domain) -> None:
+    link = domain.write(
+        RoutingLink(
+            identifier=NIL_GUID,
+            site1=domain.site_a.identifier,
+            site2=domain.site_b.identifier,
+            cost=1,
+        )
+    )
+    queue = domain.new_queue(domain.new_manager("VISIBLE"), "q")
+    name = f"CN=blind,{USERS}"
+    members = {"sAMAccountName": "blind", "member": f"CN=clerk,{USERS}"}
+    assert domain.looker.add(name, "group", members)
+    blind = (domain.look(name, "objectSid") or {})["objectSid"][0]
+    for there in (link, queue):
+        hide(domain, there.directory_name, blind)
+
+    async def story(directory: ActiveDirectory) -> None:
+        copy = Copy(directory)
+        await copy.update()
+        assert link.identifier not in copy.image.links
+        assert queue.identifier not in copy.image.queues
+        domain.replace(name, member=[])
+        # Servers find out who a user is when a connection is made.
+        await directory.close()
+        answer = await copy.update()
+        assert not answer.is_complete
+        assert copy.image.links[link.identifier].cost == 1
+        assert queue.identifier in copy.image.queues
+
+    domain.ask(story, **domain.as_user(ORDINARY))
+    domain.delete(name, link.directory_name)
+
+
+def hide(domain: Domain, name: str, user: bytes) -> None:
+    """Take the right to see an entry from somebody; everybody else may see it."""
+    old = decode((domain.look(name, "nTSecurityDescriptor") or {})["nTSecurityDescriptor"][0])
+    entries = (
+        AccessEntry(user, SiteAccess.GENERIC_READ, is_denied=True),
+        AccessEntry(EVERYBODY, SiteAccess.GENERIC_READ),
+    )
+    security = to_directory(Descriptor(old.owner, old.group, entries), SITE_RIGHTS)
+    domain.replace(name, nTSecurityDescriptor=security)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -215,6 +333,7 @@ def test_an_entry_that_cannot_be_read_is_reported_and_costs_only_itself(domain: 
     domain.delete(name)
 
 
+@pytest.mark.spec("MQDSSM-3.1.6.15-17")
 @pytest.mark.parametrize("page_count", [1, 3])
 def test_answers_come_in_pages(domain: Domain, page_count: int) -> None:
     manager = domain.new_manager(f"PAGES{page_count}")

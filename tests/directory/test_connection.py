@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from openmsmq.model.directory import NOWHERE
+from openmsmq.model.directory import NOWHERE, ObjectKind, Removal
 from openmsmq.model.errors import AccessDenied, NoDirectory
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.topology import Site
@@ -105,7 +105,6 @@ def test_a_file_of_authorities_that_is_none_is_named(
         domain.read(ca_file=str(tmp_path / name))
 
 
-@pytest.mark.spec("MQDSSM-3.1.6.18-04")
 def test_a_wrong_password_is_access_denied(domain: Domain) -> None:
     with pytest.raises(AccessDenied, match="password_file"):
         domain.read(**domain.as_user(ADMINISTRATOR, "wrong"))
@@ -143,7 +142,16 @@ def away(domain: Domain) -> Iterator[DomainController]:
     domain.controller.start()
 
 
-@pytest.mark.spec("MQDSSM-3.1.6.12-05", "MQDSSM-3.1.6.15-06", "MQDSSM-3.1.6.18-03")
+@pytest.mark.spec(
+    "MQDSSM-3.1.3-02",
+    "MQDSSM-3.1.6.12-05",
+    "MQDSSM-3.1.6.13-04",
+    "MQDSSM-3.1.6.14-05",
+    "MQDSSM-3.1.6.15-06",
+    "MQDSSM-3.1.6.16-04",
+    "MQDSSM-3.1.6.17-04",
+    "MQDSSM-3.1.6.18-03",
+)
 def test_a_server_that_is_gone_is_no_directory_until_it_is_back(
     domain: Domain, away: DomainController
 ) -> None:
@@ -155,6 +163,13 @@ def test_a_server_that_is_gone_is_no_directory_until_it_is_back(
             await directory.changes(before.position)
         with pytest.raises(NoDirectory, match="refused"):
             await directory.write([Site(identifier=NIL_GUID, name="Too late")])
+        for change in (
+            msgspec.structs.replace(domain.site_a, foreign=True),
+            msgspec.structs.replace(domain.site_a, security_descriptor=b""),
+            Removal(ObjectKind.SITE, domain.site_a.identifier),
+        ):
+            with pytest.raises(NoDirectory, match="refused"):
+                await directory.write([change])
         assert directory.server == ""
         await asyncio.to_thread(away.start)
         after = await directory.changes(before.position)

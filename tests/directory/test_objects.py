@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from openmsmq.model.access import QueueAccess
+from openmsmq.model.access import ManagerAccess, QueueAccess, SiteAccess
 from openmsmq.model.directory import NOWHERE, ObjectKind, Removal
 from openmsmq.model.errors import (
     DirectoryFailed,
     IllegalPropertyValue,
     MachineNotFound,
+    MsmqError,
     QueueExists,
     QueueNotFound,
 )
@@ -37,6 +38,7 @@ from openmsmq.runtime.active_directory.descriptors import (
     decode,
     encode,
 )
+from openmsmq.wire.keys import UserCertificate, UserCertificates
 from tests.directory.domain import (
     COMPUTERS,
     CONFIGURATION,
@@ -59,6 +61,13 @@ def replaced(value: Any, **changed: Any) -> Any:
     return msgspec.structs.replace(value, **changed)
 
 
+def own_rights(descriptor: bytes) -> Descriptor:
+    """Leave out what the server has added from above."""
+    found = decode(descriptor)
+    entries = tuple(entry for entry in found.entries or () if not entry.is_inherited)
+    return Descriptor(found.owner, found.group, entries)
+
+
 def link_between(domain: Domain, **properties: Any) -> RoutingLink:
     return RoutingLink(
         identifier=NIL_GUID,
@@ -78,7 +87,9 @@ def link_between(domain: Domain, **properties: Any) -> RoutingLink:
     "MQDSSM-2.2.1-06",
     "MQDSSM-2.2.3-01",
     "MQDSSM-2.2.3-02",
+    "MQDSSM-3.1.6.4.3.2-01",
     "MQDSSM-3.1.6.7.3.2-03",
+    "MQDSSM-3.1.6.7.3.3-03",
     "MQDSSM-3.1.6.7.3.4-01",
 )
 def test_the_enterprise_is_changed_and_stays_the_only_one(domain: Domain) -> None:
@@ -113,9 +124,13 @@ def test_the_enterprise_is_changed_and_stays_the_only_one(domain: Domain) -> Non
     "MQDSSM-2.2.1-04",
     "MQDSSM-3.1.6.1-04",
     "MQDSSM-3.1.6.1.3.2-01",
+    "MQDSSM-3.1.6.1.3.2-05",
     "MQDSSM-3.1.6.2.3.2-03",
+    "MQDSSM-3.1.6.2.3.2-05",
+    "MQDSSM-3.1.6.4.4.2-01",
     "MQDSSM-3.1.6.7.4.2-03",
     "MQDSSM-3.1.6.7.4.2-06",
+    "MQDSSM-3.1.6.7.4.3-03",
 )
 def test_a_site_is_created_changed_and_deleted(domain: Domain) -> None:
     created = domain.write(
@@ -142,11 +157,40 @@ def test_two_sites_of_one_name_cannot_be(domain: Domain) -> None:
         domain.write(Site(identifier=NIL_GUID, name="SiteA"))
 
 
+@pytest.mark.spec("MQDSSM-3.1.6.1.3.1-01", "MQDSSM-3.1.6.1.3.1-03", "MQDSSM-3.1.6.1.3.1-05")
+def test_a_site_needs_a_name(domain: Domain) -> None:
+    with pytest.raises(IllegalPropertyValue, match="name"):
+        domain.write(Site(identifier=NIL_GUID, name=""))
+
+
+@pytest.mark.spec(
+    "MQDSSM-3.1.6.1.3.4-03",
+    "MQDSSM-3.1.6.1.3.4-04",
+    "MQDSSM-3.1.6.1.3.4-05",
+    "MQDSSM-3.1.6.1.3.4-13",
+    "MQDSSM-3.1.6.7.4.3-01",
+)
+def test_rights_on_a_site_are_given_and_changed(domain: Domain) -> None:
+    owner = (domain.look(f"CN=Domain Admins,{USERS}", "objectSid") or {})["objectSid"][0]
+    wanted = Descriptor(owner, owner, (AccessEntry(EVERYBODY, SiteAccess.GENERIC_READ),))
+    created = domain.write(
+        Site(identifier=NIL_GUID, name="Rights", security_descriptor=encode(wanted))
+    )
+    assert own_rights(created.security_descriptor) == wanted
+    more = Descriptor(owner, owner, (AccessEntry(EVERYBODY, SiteAccess.GENERIC_ALL),))
+    changed = domain.write(replaced(created, security_descriptor=encode(more)))
+    assert own_rights(changed.security_descriptor) == more
+    assert domain.read_one(created) == changed
+    domain.write(Removal(ObjectKind.SITE, created.identifier))
+
+
 # Routing links.
 
 
 @pytest.mark.spec(
     "MQDSSM-3.1.6.1.4.2-01",
+    "MQDSSM-3.1.6.1.4.2-03",
+    "MQDSSM-3.1.6.1.4.2-06",
     "MQDSSM-3.1.6.1.4.4-01",
     "MQDSSM-3.1.6.1.4.4-03",
     "MQDSSM-3.1.6.1.4.5-01",
@@ -157,8 +201,11 @@ def test_two_sites_of_one_name_cannot_be(domain: Domain) -> None:
     "MQDSSM-3.1.6.1.4.6-04",
     "MQDSSM-3.1.6.1.4.6-05",
     "MQDSSM-3.1.6.2.4.2-01",
+    "MQDSSM-3.1.6.2.4.2-03",
+    "MQDSSM-3.1.6.4.5.2-01",
     "MQDSSM-3.1.6.7.5.2-03",
     "MQDSSM-3.1.6.7.5.2-05",
+    "MQDSSM-3.1.6.7.5.2-07",
     "MQDSSM-3.1.6.7.5.4-01",
     "MQDSSM-3.1.6.7.5.4-03",
     "MQDSSM-3.1.6.7.5.5-01",
@@ -193,6 +240,7 @@ def test_a_routing_link_is_created_changed_and_deleted(domain: Domain) -> None:
 
 
 @pytest.mark.spec(
+    "MQDSSM-3.1.6.1.4.1-01",
     "MQDSSM-3.1.6.1.4.1-03",
     "MQDSSM-3.1.6.1.4.1-04",
     "MQDSSM-3.1.6.1.4.4-02",
@@ -215,14 +263,19 @@ def test_a_link_to_nowhere_is_refused(domain: Domain, side: str, site: Guid) -> 
 
 
 @pytest.mark.spec(
-    "MQDSSM-2.2.1-01",
     "MQDSSM-2.2.1-03",
     "MQDSSM-3.1.6.1.1.2-01",
     "MQDSSM-3.1.6.1.1.3-01",
+    "MQDSSM-3.1.6.1.1.3-02",
     "MQDSSM-3.1.6.1.1.3-03",
+    "MQDSSM-3.1.6.1.1.3-14",
+    "MQDSSM-3.1.6.4.1.2-01",
     "MQDSSM-3.1.6.7.1.3-03",
+    "MQDSSM-3.1.6.7.1.3-06",
     "MQDSSM-3.1.6.7.1.10-01",
     "MQDSSM-3.1.6.7.1.10-03",
+    "MQDSSM-3.1.6.11.1-06",
+    "MQDSSM-3.1.6.11.1-07",
     "MQDSSM-3.1.6.20.1-01",
 )
 def test_a_queue_manager_has_an_entry_below_its_computer(domain: Domain) -> None:
@@ -274,6 +327,37 @@ def test_routing_servers_are_those_that_exist(domain: Domain) -> None:
     assert changed.in_routing_servers == (server.identifier,)
 
 
+@pytest.mark.spec("MQDSSM-3.1.6.7.1.3-01")
+def test_rights_on_a_queue_manager_are_changed(domain: Domain) -> None:
+    manager = domain.new_manager("GIVEN")
+    before = own_rights(manager.security_descriptor)
+    wanted = Descriptor(
+        before.owner, before.group, (AccessEntry(EVERYBODY, ManagerAccess.GENERIC_READ),)
+    )
+    changed = domain.write(replaced(manager, security_descriptor=encode(wanted)))
+    assert own_rights(changed.security_descriptor) == wanted
+    assert domain.read_one(manager) == changed
+
+
+@pytest.mark.spec("MQDSSM-3.1.6.7.1.10-02")
+def test_certificates_stay_as_others_have_registered_them(domain: Domain) -> None:
+    manager = domain.new_manager("WINDOWS")
+    name = f"CN=WINDOWS,{COMPUTERS}"
+    theirs = UserCertificate(hashlib.md5(b"theirs").digest(), UNKNOWN, b"theirs")
+    domain.replace(
+        name,
+        mSMQSignCertificates=UserCertificates((theirs,)).encode(),
+        mSMQDigests=theirs.digest,
+    )
+    keys = (PublicKey("", 0, b"theirs"), PublicKey("", 0, b"ours"))
+    domain.write(replaced(manager, signing_keys=keys))
+    there = domain.look(name, "mSMQSignCertificates", "mSMQDigests") or {}
+    first, second = UserCertificates.decode(there["mSMQSignCertificates"][0]).certificates
+    assert first == theirs
+    assert second.certificate == b"ours"
+    assert set(there["mSMQDigests"]) == {first.digest, second.digest}
+
+
 @pytest.mark.spec(
     "MQDSSM-3.1.6.1.1.3-05",
     "MQDSSM-3.1.6.1.1.3-06",
@@ -281,12 +365,21 @@ def test_routing_servers_are_those_that_exist(domain: Domain) -> None:
     "MQDSSM-3.1.6.1.1.3-09",
     "MQDSSM-3.1.6.2.1.2-03",
     "MQDSSM-3.1.6.2.1.3-01",
+    "MQDSSM-3.1.6.2.1.3-02",
+    "MQDSSM-3.1.6.2.1.3-04",
+    "MQDSSM-3.1.6.2.1.3-06",
     "MQDSSM-3.1.6.7.1.3-05",
     "MQDSSM-3.1.6.7.1.9-01",
     "MQDSSM-3.1.6.7.1.9-02",
     "MQDSSM-3.1.6.7.1.9-06",
     "MQDSSM-3.1.6.7.1.9-08",
+    "MQDSSM-3.1.6.7.1.9-09",
+    "MQDSSM-3.1.6.7.1.9-11",
+    "MQDSSM-3.1.6.7.1.9-12",
     "MQDSSM-3.1.6.7.1.9-14",
+    "MQDSSM-3.1.6.7.1.9-15",
+    "MQDSSM-3.1.6.7.1.9-17",
+    "MQDSSM-3.1.6.7.1.9-18",
     "MQDSSM-3.1.6.20.1-02",
 )
 def test_a_server_has_settings_in_its_sites_as_long_as_it_is_one(domain: Domain) -> None:
@@ -312,7 +405,7 @@ def test_a_server_has_settings_in_its_sites_as_long_as_it_is_one(domain: Domain)
     changed = domain.write(
         replaced(
             created,
-            sites=both,
+            sites=(*both, UNKNOWN),
             remote_access_server=True,
             directory_server=DirectoryServerKind.PRIMARY_SITE_CONTROLLER,
         )
@@ -341,7 +434,7 @@ def test_settings_of_an_earlier_installation_are_replaced(domain: Domain) -> Non
     domain.write(Removal(ObjectKind.MANAGER, again.identifier))
 
 
-@pytest.mark.spec("MQDSSM-3.1.6.1.1.1-03", "MQDSSM-3.1.6.1.1.1-05")
+@pytest.mark.spec("MQDSSM-3.1.6.1.1.1-01", "MQDSSM-3.1.6.1.1.1-03", "MQDSSM-3.1.6.1.1.1-05")
 def test_a_queue_manager_needs_a_site_and_a_computer(domain: Domain) -> None:
     domain.add_computer("LOST")
     with pytest.raises(IllegalPropertyValue, match="no site"):
@@ -369,12 +462,24 @@ def test_a_queue_manager_with_queues_is_not_deleted(domain: Domain) -> None:
 @pytest.mark.spec(
     "MQDSSM-2.2.1-02",
     "MQDSSM-3.1.6.1.2.2-01",
+    "MQDSSM-3.1.6.1.2.2-04",
+    "MQDSSM-3.1.6.1.2.2-06",
     "MQDSSM-3.1.6.1-05",
     "MQDSSM-3.1.6.2.2.2-03",
+    "MQDSSM-3.1.6.2.2.2-05",
+    "MQDSSM-3.1.6.4.2.2-01",
     "MQDSSM-3.1.6.7.2.2-03",
     "MQDSSM-3.1.6.7.2.2-07",
+    "MQDSSM-3.1.6.11.2-06",
     "MQDSSM-3.1.6.12-09",
+    "MQDSSM-3.1.6.12-16",
     "MQDSSM-3.1.6.13-05",
+    "MQDSSM-3.1.6.13-09",
+    "MQDSSM-3.1.6.13-10",
+    "MQDSSM-3.1.6.13-11",
+    "MQDSSM-3.1.6.13-15",
+    "MQDSSM-3.1.6.14-10",
+    "MQDSSM-3.1.6.16-12",
     "MQDSSM-3.1.6.20.2-01",
 )
 def test_a_queue_is_created_changed_and_deleted(domain: Domain) -> None:
@@ -469,7 +574,7 @@ def test_two_queues_of_one_name_cannot_be(domain: Domain) -> None:
         domain.new_queue(manager, "Q")
 
 
-@pytest.mark.spec("MQDSSM-3.1.6.20.2-02", "MQDSSM-3.1.6.1.2.1-04")
+@pytest.mark.spec("MQDSSM-3.1.6.20.2-02")
 def test_only_public_queues_have_entries(domain: Domain) -> None:
     manager = domain.new_manager("PRIVATE1")
     queue = replaced(queue_of(manager, "private$\\q"), kind=QueueKind.PRIVATE)
@@ -477,6 +582,24 @@ def test_only_public_queues_have_entries(domain: Domain) -> None:
         domain.write(queue)
 
 
+@pytest.mark.spec("MQDSSM-3.1.6.1.2.1-01", "MQDSSM-3.1.6.1.2.1-04", "MQDSSM-3.1.6.1.2.1-05")
+def test_a_queue_needs_a_path_name(domain: Domain) -> None:
+    manager = domain.new_manager("PATHS")
+    for path in ("PATHS\\", "", "q"):
+        with pytest.raises(IllegalPropertyValue, match="path name"):
+            domain.write(replaced(queue_of(manager, "q"), path_name=path))
+    assert not domain.look_below(manager.directory_name, "(objectClass=mSMQQueue)")
+
+
+@pytest.mark.spec(
+    "MQDSSM-3.1.6.12-06",
+    "MQDSSM-3.1.6.12-07",
+    "MQDSSM-3.1.6.12-08",
+    "MQDSSM-3.1.6.14-02",
+    "MQDSSM-3.1.6.14-07",
+    "MQDSSM-3.1.6.14-08",
+    "MQDSSM-3.1.6.14-09",
+)
 def test_a_queue_of_a_computer_without_queue_manager_is_refused(domain: Domain) -> None:
     domain.add_computer("BARE")
     ghost = QueueManagerInfo(identifier=UNKNOWN, computer_name="BARE")
@@ -495,7 +618,7 @@ def test_a_value_that_the_directory_cannot_have_is_refused(domain: Domain) -> No
         domain.new_queue(domain.new_manager("RANGE"), "n" * 200)
 
 
-@pytest.mark.spec("MQDSSM-3.1.6.7.2.3-01")
+@pytest.mark.spec("MQDSSM-3.1.6.7.2.3-01", "MQDSSM-3.1.6.7.2.3-03", "MQDSSM-3.1.6.17-15")
 def test_rights_on_a_queue_are_given_and_changed(domain: Domain) -> None:
     def given(rights: int) -> bytes:
         return encode(Descriptor(entries=(AccessEntry(EVERYBODY, rights),)))
@@ -518,9 +641,12 @@ def test_rights_on_a_queue_are_given_and_changed(domain: Domain) -> None:
 
 
 @pytest.mark.spec(
+    "MQDSSM-3.1.6.4.6.2-01",
     "MQDSSM-3.1.6.7.6.2-03",
     "MQDSSM-3.1.6.7.6.2-06",
+    "MQDSSM-3.1.6.7.6.2-08",
     "MQDSSM-3.1.6.7.6.4-02",
+    "MQDSSM-3.1.6.14-06",
     "MQDSSM-3.1.6.2-03",
 )
 def test_certificates_of_a_user_are_registered_and_taken_away(domain: Domain) -> None:
@@ -551,9 +677,36 @@ def test_certificates_of_a_user_are_registered_and_taken_away(domain: Domain) ->
         domain.write(replaced(wanted, identifier=UNKNOWN))
 
 
+@pytest.mark.spec(
+    "MQDSSM-3.1.6.7.6.1-01",
+    "MQDSSM-3.1.6.7.6.1-02",
+    "MQDSSM-3.1.6.7.6.1-03",
+    "MQDSSM-3.1.6.7.6.2-04",
+    "MQDSSM-3.1.6.7.6.2-05",
+)
+def test_a_user_may_be_named_by_the_security_identifier(domain: Domain) -> None:
+    name = f"CN=carol,{USERS}"
+    domain.add_account(name, "user")
+    there = domain.look(name, "objectGUID", "objectSid") or {}
+    digest = hashlib.md5(b"carol's").digest()
+    wanted = UserInfo(
+        identifier=NIL_GUID,
+        security_identifier=there["objectSid"][0],
+        certificates=(b"carol's",),
+        certificate_digests=(digest,),
+    )
+    assert domain.write(wanted) == replaced(wanted, identifier=Guid(there["objectGUID"][0]))
+    assert domain.look(name, "mSMQDigests") == {"mSMQDigests": [digest]}
+    nobody = there["objectSid"][0][:-4] + b"\xff" * 4
+    for security_identifier in (nobody, b""):
+        with pytest.raises(DirectoryFailed, match="no such account"):
+            domain.write(replaced(wanted, security_identifier=security_identifier))
+
+
 # Lists.
 
 
+@pytest.mark.spec("MQDSSM-3.1.6.8-03", "MQDSSM-3.1.6.9-03")
 def test_lists_and_aliases_are_created_changed_and_deleted(domain: Domain) -> None:
     queue = domain.new_queue(domain.new_manager("LISTED"), "q")
     alias = domain.write(
@@ -616,6 +769,17 @@ def test_connected_networks_are_refused(domain: Domain) -> None:
         domain.write(ConnectedNetwork(identifier=UNKNOWN, name="net"))
     with pytest.raises(DirectoryFailed, match="no connected networks"):
         domain.write(Removal(ObjectKind.NETWORK, UNKNOWN))
+
+
+@pytest.mark.spec(
+    *(f"MQDSSM-3.1.6.2.{kind}.1-0{number}" for kind in range(1, 5) for number in range(1, 4))
+)
+@pytest.mark.parametrize(
+    "kind", [ObjectKind.MANAGER, ObjectKind.QUEUE, ObjectKind.SITE, ObjectKind.LINK]
+)
+def test_what_is_deleted_must_be_named(domain: Domain, kind: ObjectKind) -> None:
+    with pytest.raises(MsmqError, match="delete"):
+        domain.write(Removal(kind, NIL_GUID))
 
 
 def test_an_identifier_of_something_else_is_refused(domain: Domain) -> None:

@@ -25,6 +25,8 @@ Attributes: TypeAlias = Mapping[str, Values]
 _SIGN: Final = 1 << 31
 _WRAP: Final = 1 << 32
 _REFERENCE: Final = re.compile(rb"<GUID=([0-9a-fA-F-]{32,36})>")
+_DELETED: Final = b"\\0ADEL:"
+"""What the name of an entry gets when it is deleted. [MS-ADTS 3.1.1.5.5.1.1]"""
 _SPECIAL: Final = re.compile(r'[,+"\\<>;=#\x00-\x1f]|^ | $')
 _NAME_PART: Final = re.compile(r"(?:\\.|[^,\\])*", re.DOTALL)
 _TIME_FORMAT: Final = "%Y%m%d%H%M%S"
@@ -112,9 +114,12 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def referenced(value: bytes) -> Guid | None:
-    """Give the identifier in an extended distinguished name."""
+    """Give the identifier in an extended distinguished name, unless it is of a deleted entry.
+
+    The attributes of MSMQ are not among those from which a server takes deleted entries away.
+    """
     match = _REFERENCE.match(value)
-    if match is None:
+    if match is None or _DELETED in value:
         return None
     text = match[1].decode("ascii")
     return Guid.parse(text) if "-" in text else Guid(bytes.fromhex(text))

@@ -200,9 +200,13 @@ def _encryption_keys(entry: Entry) -> tuple[PublicKey, ...]:
 def _encryption_key_values(keys: tuple[PublicKey, ...]) -> tuple[bytes, ...]:
     if not keys:
         return ()
-    published = tuple(
-        PublishedKey(ProviderType(key.provider_type), key.provider_name, key.blob) for key in keys
-    )
+    try:
+        published = tuple(
+            PublishedKey(ProviderType(key.provider_type), key.provider_name, key.blob)
+            for key in keys
+        )
+    except ValueError as error:
+        raise Malformed(f"an encryption key cannot be published: {error}") from None
     return (PublishedKeys(published).encode(),)
 
 
@@ -221,28 +225,36 @@ def read_certificates(entry: Entry) -> tuple[UserCertificate, ...]:
 
 
 def certificate_attributes(
-    certificates: tuple[bytes, ...], digests: tuple[bytes, ...] | None = None
+    certificates: tuple[bytes, ...],
+    digests: tuple[bytes, ...] = (),
+    known: tuple[UserCertificate, ...] = (),
 ) -> Attributes:
     """Give certificates and digests, always both. [MQDSSM 3.1.6.7.1.8, 3.1.6.7.6.4]
 
-    Whoever registers a certificate gives it an identifier; its digest serves as one.
+    Whoever registers a certificate gives it an identifier; its digest serves as one. Those that
+    are `known` stay as they were registered. [MQDSSM 3.1.6.7.1.10]
     """
-    found = tuple(certificate_digest(certificate) for certificate in certificates)
-    registered = UserCertificates(
-        tuple(
-            UserCertificate(digest, Guid(digest), certificate)
-            for digest, certificate in zip(found, certificates, strict=True)
-        )
+    kept = {registered.certificate: registered for registered in known}
+    registered = tuple(
+        kept.get(certificate) or _new_certificate(certificate) for certificate in certificates
     )
+    found = tuple(certificate.digest for certificate in registered)
     return {
-        "mSMQSignCertificates": (registered.encode(),) if certificates else (),
-        "mSMQDigests": tuple(dict.fromkeys(found + (digests or ()))),
+        "mSMQSignCertificates": (UserCertificates(registered).encode(),) if registered else (),
+        "mSMQDigests": tuple(dict.fromkeys(found + digests)),
     }
 
 
-def signing_attributes(manager: QueueManagerInfo) -> Attributes:
+def _new_certificate(certificate: bytes) -> UserCertificate:
+    digest = certificate_digest(certificate)
+    return UserCertificate(digest, Guid(digest), certificate)
+
+
+def signing_attributes(
+    manager: QueueManagerInfo, known: tuple[UserCertificate, ...] = ()
+) -> Attributes:
     """Give the attributes of the computer that hold the certificates of its queue manager."""
-    return certificate_attributes(tuple(key.blob for key in manager.signing_keys))
+    return certificate_attributes(tuple(key.blob for key in manager.signing_keys), known=known)
 
 
 def certificate_digest(certificate: bytes) -> bytes:

@@ -29,10 +29,22 @@ def _table_entry(index: int) -> int:
 HASH_TABLE: Final = tuple(map(_table_entry, range(256)))
 
 
+def lower_case(text: str) -> str:
+    """Make every character a small one, alone and in place.
+
+    MQDSSM takes UTF-16 units one by one. Python's own rules look at what is beside a character,
+    and make two characters out of one.
+    """
+    return "".join(
+        small if character <= "\uffff" and len(small := character.lower()) == 1 else character
+        for character in text
+    )
+
+
 def name_hash(name: str) -> str:
     """Give the hash that keeps long names with the same beginning apart. [MQDSSM 2.2.5]"""
     value = 0
-    for byte in name.lower().encode("utf-16-be", "surrogatepass"):
+    for byte in lower_case(name).encode("utf-16-be", "surrogatepass"):
         value = value >> 8 ^ HASH_TABLE[value & 0xFF ^ byte]
     return f"{value:08x}"
 

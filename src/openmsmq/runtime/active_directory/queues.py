@@ -23,7 +23,7 @@ from openmsmq.runtime.active_directory.entries import (
     number_value,
     text_value,
 )
-from openmsmq.runtime.active_directory.names import queue_name
+from openmsmq.runtime.active_directory.names import lower_case, queue_name
 
 QUEUE_CLASS: Final = "mSMQQueue"
 
@@ -46,10 +46,10 @@ def read_queue(entry: Entry, manager: Entry, computer: Entry) -> QueueProperties
     try:
         return QueueProperties(
             identifier=entry.identifier,
-            path_name=f"{computer.text('cn')}\\{name}".lower(),
+            path_name=lower_case(f"{computer.text('cn')}\\{name}"),
             kind=QueueKind.PUBLIC,
             manager=manager.identifier,
-            qualified_path_name=f"{host}\\{name}".lower() if host else "",
+            qualified_path_name=lower_case(f"{host}\\{name}") if host else "",
             label=entry.text("mSMQLabelEx"),
             service_type=entry.guid("mSMQQueueType"),
             created_time_s=entry.time_s("whenCreated"),

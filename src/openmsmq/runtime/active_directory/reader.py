@@ -2,14 +2,14 @@
 
 What was deleted is found by comparing identifiers with those that were there: the entries of
 deleted objects are shown to administrators only, on request, and not for ever, and objects also
-go when a right to see them is taken away. Linked attributes, such as the members of a group,
-change without a trace when what they lead to is deleted; so all objects are made anew from the
-entries, and compared.
+go when a right to see them is taken away. Members of groups, references to deleted entries, and
+names below something that is moved change without a trace, so these entries are read again. Then
+all objects are made anew from the entries, and compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from openmsmq.model.identity import Guid
@@ -32,6 +32,9 @@ _DOMAIN: Final = (
     f"(|(objectClass={MANAGER_CLASS})(objectClass={QUEUE_CLASS})(objectClass={ALIAS_CLASS})"
     "(&(objectClass=user)(mSMQSignCertificates=*)))"
 )
+_REFERENCES: Final = (
+    "mSMQOutRoutingServers", "mSMQInRoutingServers", "mSMQSiteGates", "mSMQSite1", "mSMQSite2",
+)  # fmt: skip
 _BESIDE: Final = f"(|(objectClass={COMPUTER_CLASS})(objectClass={GROUP_CLASS}))"
 """Entries that matter only because of others: computers of queue managers, and lists."""
 
@@ -50,28 +53,42 @@ async def read_everything(session: Session) -> Entries:
 async def read_changes(session: Session, known: Entries, since: int) -> Entries:
     """Read what has changed after the change `since`, and give all entries as they are now."""
     changed = []
-    present: set[Guid] = set()
+    names: dict[str, dict[Guid, str]] = {}
     for base, condition in ((session.configuration, _CONFIGURATION), (session.base, _DOMAIN)):
         changed += await session.search(base, _since(condition, since))
-        present |= await session.identifiers(base, condition)
+        names[base] = await session.names(base, condition)
+    present = names[session.configuration] | names[session.base]
     beside = await session.search(session.domain, _since(_BESIDE, since))
     computers = {
         fold(parent_name(entry.name))
         for identifier, entry in known.of_class(MANAGER_CLASS).items()
         if identifier in present
     }
+    gone = (known.of_class(MANAGER_CLASS) | known.of_class(SITE_CLASS)).keys() - present.keys()
+    # Two things change without a trace, so that these entries are read again: the name of an
+    # entry when something above it is moved, and a reference when what it leads to is deleted.
     entries = {
         identifier: entry
         for identifier, entry in known.by_identifier.items()
-        if identifier in present or fold(entry.name) in computers
+        if (present.get(identifier) == entry.name and not _refers_to(entry, gone))
+        or fold(entry.name) in computers
     }
     # The members of a group go without a trace, so all that were lists are read again.
     lists = await session.find_many(known.of_class(GROUP_CLASS))
     entries |= {entry.identifier: entry for entry in (*lists, *beside, *changed)}
-    # What this user may see since then has not changed itself.
-    for entry in await session.find_many(present - entries.keys()):
-        entries[entry.identifier] = entry
+    # What this user may see only since then has not changed itself either.
+    for base, there in names.items():
+        missing = there.keys() - entries.keys()
+        entries |= {entry.identifier: entry for entry in await session.find_many(missing, base)}
     return await _completed(session, entries.values())
+
+
+def _refers_to(entry: Entry, gone: Collection[Guid]) -> bool:
+    return bool(gone) and any(
+        identifier in gone
+        for attribute in _REFERENCES
+        for identifier in entry.references(attribute)
+    )
 
 
 def _since(condition: str, number: int) -> str:

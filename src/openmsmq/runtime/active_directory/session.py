@@ -92,7 +92,7 @@ class Session:
         self.forest = _plain(root.text("rootDomainNamingContext"))
         self.configuration = _plain(root.text("configurationNamingContext"))
         self.base = self.base or self.domain
-        if not (self.domain and self.configuration):
+        if not (self.domain and self.forest and self.configuration):
             raise NoDirectory(f"{self.server.text} is no domain controller of Active Directory")
         service = await self._search(
             _plain(root.text("dsServiceName")), _ANY, ("invocationId",), LDAPSearchScope.BASE
@@ -106,7 +106,11 @@ class Session:
         self.incarnation = Guid(incarnation)
 
     async def _root(self) -> Entry:
-        found = await self._search("", _ANY, _ROOT[:-1], LDAPSearchScope.BASE)
+        try:
+            found = await self._search("", _ANY, _ROOT[:-1], LDAPSearchScope.BASE)
+        except DirectoryFailed as problem:
+            # A server that does not even tell this is of no use, but the next one may be.
+            raise NoDirectory(problem.detail) from None
         if not found:
             raise NoDirectory(f"{self.server.text} does not say what directory it has")
         return found[0]
@@ -122,10 +126,10 @@ class Session:
         found = await self._search(base, condition, (*ATTRIBUTES, _MEMBERS))
         return [await self._with_all_members(entry) for entry in found]
 
-    async def identifiers(self, base: str, condition: str) -> set[Guid]:
-        """Give only the identifiers of what `search` would give."""
+    async def names(self, base: str, condition: str) -> dict[Guid, str]:
+        """Give only the names of what `search` would give, by identifier."""
         found = await self._search(base, condition, ("objectGUID",))
-        return {entry.identifier for entry in found}
+        return {entry.identifier: entry.name for entry in found}
 
     async def get(self, name: str) -> Entry | None:
         """Read one entry by its distinguished name, in whatever form."""
@@ -144,15 +148,16 @@ class Session:
         """Read entries of the domain by their names; those that are not there are left out."""
         return await self._batches([f"(distinguishedName={filter_text(name)})" for name in names])
 
-    async def find_many(self, identifiers: Iterable[Guid]) -> list[Entry]:
-        """Read entries of the domain by their identifiers."""
-        return await self._batches([f"(objectGUID={filter_bytes(known)})" for known in identifiers])
+    async def find_many(self, identifiers: Iterable[Guid], base: str = "") -> list[Entry]:
+        """Read entries by their identifiers, those of the domain if no other base is named."""
+        conditions = [f"(objectGUID={filter_bytes(known)})" for known in identifiers]
+        return await self._batches(conditions, base)
 
-    async def _batches(self, conditions: Sequence[str]) -> list[Entry]:
+    async def _batches(self, conditions: Sequence[str], base: str = "") -> list[Entry]:
         found: list[Entry] = []
         for start in range(0, len(conditions), _BATCH_COUNT):
             batch = "".join(conditions[start : start + _BATCH_COUNT])
-            found += await self.search(self.domain, f"(|{batch})")
+            found += await self.search(base or self.domain, f"(|{batch})")
         return found
 
     async def _search(

@@ -102,12 +102,13 @@ def _site_security(site: Site) -> Values:
 
 
 def read_link(entry: Entry) -> RoutingLink:
-    """Read a routing link; without both of its sites it is none."""
+    """Read a routing link; without both of its sites and a cost it is none."""
+    entry.needed("mSMQCost")
     return RoutingLink(
         identifier=entry.identifier,
         site1=_site(entry, "mSMQSite1"),
         site2=_site(entry, "mSMQSite2"),
-        cost=int(entry.needed("mSMQCost")),
+        cost=entry.number("mSMQCost"),
         site_gates=entry.references("mSMQSiteGates"),
         description=entry.text("description"),
         directory_name=entry.name,

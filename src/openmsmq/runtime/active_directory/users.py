@@ -8,6 +8,7 @@ from openmsmq.model.errors import IllegalPropertyValue
 from openmsmq.model.topology import UserInfo
 from openmsmq.runtime.active_directory.entries import Attributes, Entry, Malformed
 from openmsmq.runtime.active_directory.managers import certificate_attributes, read_certificates
+from openmsmq.wire.keys import UserCertificate
 
 USER_CLASS: Final = "user"
 
@@ -31,6 +32,6 @@ def read_user(entry: Entry) -> UserInfo:
         raise Malformed(f"{entry.name}: {error.detail}") from None
 
 
-def user_attributes(user: UserInfo) -> Attributes:
+def user_attributes(user: UserInfo, known: tuple[UserCertificate, ...] = ()) -> Attributes:
     """Give the attributes of a user that are ours to write."""
-    return certificate_attributes(user.certificates, user.certificate_digests)
+    return certificate_attributes(user.certificates, user.certificate_digests, known)

@@ -32,6 +32,7 @@ from openmsmq.runtime.active_directory.entries import (
     Malformed,
     child_name,
     differences,
+    filter_bytes,
     filter_text,
     parent_name,
     text_value,
@@ -99,7 +100,7 @@ class Writer:
             name = await self._create(value)
         else:
             name = entry.name
-            await self._change(name, value, await self._read(entry))
+            await self._change(entry, value, await self._read(entry))
         written = await self._session.get(name)
         if written is None:
             raise not_found(f"read {name} after writing it", kind_of(value))
@@ -127,10 +128,22 @@ class Writer:
         if isinstance(value, EnterpriseInfo):
             # There is one enterprise in a forest, whatever the writer calls it.
             return await self._session.get(self._enterprise_name())
+        if isinstance(value, UserInfo) and value.identifier == NIL_GUID:
+            return await self._account(value.security_identifier)
         entry = await self._session.find(value.identifier)
         if entry is not None and not any(map(entry.is_a, _CLASSES[kind_of(value)])):
             raise DirectoryFailed(f"{value.identifier} is {entry.name}, no {kind_of(value).value}")
         return entry
+
+    async def _account(self, security_identifier: bytes) -> Entry | None:
+        """Find a user by the security identifier. [MQDSSM 3.1.6.7.6.2]"""
+        if not security_identifier:
+            return None
+        found = await self._session.search(
+            self._session.base,
+            f"(&(objectClass=user)(objectSid={filter_bytes(security_identifier)}))",
+        )
+        return found[0] if found else None
 
     def _enterprise_name(self) -> str:
         return f"CN=MsmqServices,CN=Services,{self._session.configuration}"
@@ -176,6 +189,8 @@ class Writer:
                 name = self._enterprise_name()
                 return name, topology.ENTERPRISE_CLASS, topology.enterprise_attributes(value)
             case Site():
+                if not value.name:
+                    raise IllegalPropertyValue("a site needs a name")
                 # MQDSSM 3.1.6.1.3.2 puts sites below Services; servers allow them in Sites only.
                 name = child_name(value.name, f"CN=Sites,{self._session.configuration}")
                 return name, topology.SITE_CLASS, topology.site_attributes(value)
@@ -255,6 +270,10 @@ class Writer:
         if queue.kind is not QueueKind.PUBLIC:
             raise IllegalPropertyValue(f"{queue.path_name} is not public, so it has no entry")
         computer, _, name = queue.path_name.rpartition("\\")
+        if not (computer and name):
+            raise IllegalPropertyValue(
+                f"{queue.path_name!r} is no path name of a queue: write COMPUTER\\queue"
+            )
         above = await self._session.find(queue.manager)
         if above is None:
             above = await self._session.get(
@@ -289,9 +308,11 @@ class Writer:
 
     # Changing.
 
-    async def _change(self, name: str, value: DirectoryObject, old: DirectoryObject) -> None:
+    async def _change(self, entry: Entry, value: DirectoryObject, old: DirectoryObject) -> None:
         """Write what differs from what is there, and nothing else."""
-        changed = differences(await self._attributes(old, old), await self._attributes(value, old))
+        name = entry.name
+        now = await self._attributes(old, old, entry)
+        changed = differences(now, await self._attributes(value, old, entry))
         if isinstance(value, QueueProperties):
             refused = [attribute for attribute in queues.AT_CREATION_ONLY if attribute in changed]
             if refused:
@@ -308,10 +329,14 @@ class Writer:
             )
             if certificates:
                 # One is never written without the other. [MQDSSM 3.1.6.7.6.4]
-                certificates = dict(managers.signing_attributes(value))
+                computer = await self._session.get(parent_name(name))
+                known = managers.read_certificates(computer) if computer else ()
+                certificates = dict(managers.signing_attributes(value, known))
             await self._session.modify(parent_name(name), certificates)
 
-    async def _attributes(self, value: DirectoryObject, old: DirectoryObject) -> Attributes:
+    async def _attributes(
+        self, value: DirectoryObject, old: DirectoryObject, entry: Entry
+    ) -> Attributes:
         match value:
             case EnterpriseInfo():
                 return topology.enterprise_attributes(value)
@@ -324,7 +349,7 @@ class Writer:
             case QueueProperties():
                 return queues.queue_attributes(value)
             case UserInfo():
-                return users.user_attributes(value)
+                return users.user_attributes(value, managers.read_certificates(entry))
             case DistributionList():
                 is_alias = lists.is_alias(cast("DistributionList", old))
                 return lists.alias_attributes(value) if is_alias else lists.group_attributes(value)

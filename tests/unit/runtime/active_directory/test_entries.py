@@ -37,6 +37,12 @@ def test_a_reference_survives(identifier: Guid) -> None:
     assert referenced(f"<GUID={identifier.hex()}>;CN=x".encode()) == identifier
 
 
+@given(guids)
+def test_what_is_deleted_is_not_referred_to(identifier: Guid) -> None:
+    name = f"CN=msmq\\0ADEL:{identifier},CN=Deleted Objects,DC=y".encode()
+    assert referenced(reference(identifier) + b";" + name) is None
+
+
 def test_a_plain_name_refers_to_nothing_that_we_know() -> None:
     assert referenced(b"CN=x,DC=y") is None
 

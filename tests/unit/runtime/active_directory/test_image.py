@@ -77,7 +77,6 @@ def test_lists_that_contain_each_other_end(members: list[list[int]]) -> None:
         assert (entry.identifier in lists) == is_list
 
 
-@pytest.mark.spec("MQDSSM-2.3-01")
 def test_an_alias_is_a_list_of_one() -> None:
     alias = DistributionList(
         identifier=SELF,

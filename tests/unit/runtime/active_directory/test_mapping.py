@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import QueueKind, QueuePrivacy, QueueProperties
 from openmsmq.model.topology import (
     DirectoryServerKind,
@@ -34,7 +37,7 @@ from openmsmq.runtime.active_directory.managers import (
     settings_attributes,
     signing_attributes,
 )
-from openmsmq.runtime.active_directory.names import entry_name
+from openmsmq.runtime.active_directory.names import entry_name, lower_case
 from openmsmq.runtime.active_directory.queues import queue_attributes, read_queue
 from openmsmq.runtime.active_directory.topology import (
     enterprise_attributes,
@@ -46,7 +49,7 @@ from openmsmq.runtime.active_directory.topology import (
     site_attributes,
 )
 from openmsmq.runtime.active_directory.users import read_user, user_attributes
-from openmsmq.wire.keys import UserCertificates
+from openmsmq.wire.keys import UserCertificate, UserCertificates
 from tests.strategies.names import queue_names
 from tests.unit.runtime.active_directory.as_served import (
     CREATED_S,
@@ -148,14 +151,14 @@ users = st.builds(
 
 @st.composite
 def queues(draw: st.DrawFn) -> QueueProperties:
-    name = draw(queue_names()).lower()
+    name = lower_case(draw(queue_names()))
     entry = child_name(entry_name(name)[0], MANAGER_NAME)
     return QueueProperties(
         identifier=SELF,
-        path_name=f"qm1\\{name}".lower(),
+        path_name=f"qm1\\{name}",
         kind=QueueKind.PUBLIC,
         manager=MANAGER,
-        qualified_path_name=f"qm1.mq.test\\{name}".lower(),
+        qualified_path_name=f"qm1.mq.test\\{name}",
         label=draw(texts),
         service_type=draw(guids | st.just(NIL_GUID)),
         created_time_s=CREATED_S,
@@ -192,6 +195,7 @@ def served_manager(manager: QueueManagerInfo) -> QueueManagerInfo:
     "MQDSSM-3.1.6.7.3.4-02",
     "MQDSSM-3.1.6.11.3-01",
     "MQDSSM-3.1.6.11.3-02",
+    "MQDSSM-3.1.6.11.3-04",
     "MQDSSM-3.1.6.11.3.1-01",
     "MQDSSM-3.1.6.11.3.2-02",
     "MQDSSM-3.1.6.11.3.3-01",
@@ -204,7 +208,12 @@ def test_an_enterprise_survives_the_directory(enterprise: EnterpriseInfo) -> Non
     assert read_enterprise(entry, FOREST) == enterprise
 
 
-@pytest.mark.spec("MQDSSM-3.1.6.7.4.2-01", "MQDSSM-3.1.6.11.4-01", "MQDSSM-3.1.6.11.4-02")
+@pytest.mark.spec(
+    "MQDSSM-3.1.6.7.4.2-01",
+    "MQDSSM-3.1.6.11.4-01",
+    "MQDSSM-3.1.6.11.4-02",
+    "MQDSSM-3.1.6.11.4-04",
+)
 @given(sites)
 def test_a_site_survives_the_directory(site: Site) -> None:
     attributes = dict(site_attributes(site))
@@ -216,6 +225,7 @@ def test_a_site_survives_the_directory(site: Site) -> None:
     "MQDSSM-3.1.6.7.5.2-01",
     "MQDSSM-3.1.6.11.5-01",
     "MQDSSM-3.1.6.11.5-02",
+    "MQDSSM-3.1.6.11.5-04",
     "MQDSSM-3.1.6.11.5.1-01",
     "MQDSSM-3.1.6.11.5.1-03",
     "MQDSSM-3.1.6.11.5.2-01",
@@ -236,6 +246,7 @@ def test_a_routing_link_survives_the_directory(link: RoutingLink) -> None:
     "MQDSSM-3.1.6.1.1.4-02",
     "MQDSSM-3.1.6.11.1-01",
     "MQDSSM-3.1.6.11.1-02",
+    "MQDSSM-3.1.6.11.1-12",
     "MQDSSM-3.1.6.11.1.1-01",
     "MQDSSM-3.1.6.11.1.2-01",
     "MQDSSM-3.1.6.11.1.2-02",
@@ -259,6 +270,7 @@ def test_a_queue_manager_survives_the_directory(manager: QueueManagerInfo) -> No
     "MQDSSM-3.1.6.7.2.4-02",
     "MQDSSM-3.1.6.11.2-01",
     "MQDSSM-3.1.6.11.2-02",
+    "MQDSSM-3.1.6.11.2-10",
     "MQDSSM-3.1.6.11.2-09",
     "MQDSSM-3.1.6.11.2.1-01",
     "MQDSSM-3.1.6.11.2.1-02",
@@ -286,7 +298,11 @@ def test_a_queue_survives_the_directory(queue: QueueProperties) -> None:
 
 
 @pytest.mark.spec(
-    "MQDSSM-3.1.6.7.6.2-01", "MQDSSM-3.1.6.11.6-01", "MQDSSM-3.1.6.11.6-02", "MQDSSM-3.1.6.7.6.4-01"
+    "MQDSSM-3.1.6.7.6.2-01",
+    "MQDSSM-3.1.6.11.6-01",
+    "MQDSSM-3.1.6.11.6-02",
+    "MQDSSM-3.1.6.11.6-04",
+    "MQDSSM-3.1.6.7.6.4-01",
 )
 @given(users)
 def test_a_user_survives_the_directory(user: UserInfo) -> None:
@@ -351,6 +367,16 @@ def test_digests_stand_in_the_order_of_the_certificates(found: tuple[bytes, ...]
     structures = attributes["mSMQSignCertificates"]
     registered = UserCertificates.decode(structures[0]).certificates if structures else ()
     assert tuple(known.digest for known in registered) == attributes["mSMQDigests"]
+
+
+@given(certificates)
+def test_a_certificate_stays_as_it_was_registered(found: tuple[bytes, ...]) -> None:
+    known = tuple(UserCertificate(certificate_digest(c), MANAGER, c) for c in found[:2])
+    user = UserInfo(identifier=SELF, security_identifier=SID, certificates=found[::-1])
+    structures = user_attributes(user, known)["mSMQSignCertificates"]
+    registered = UserCertificates.decode(structures[0]).certificates if structures else ()
+    assert {each for each in registered if each.identifier == MANAGER} == set(known)
+    assert tuple(each.certificate for each in registered) == found[::-1]
 
 
 def test_digests_come_in_any_order_and_are_read_in_that_of_the_certificates() -> None:
@@ -443,7 +469,6 @@ def test_a_bare_enterprise_has_the_defaults_of_windows() -> None:
     )
 
 
-@pytest.mark.spec("MQDSSM-3.1.6.11.4-03")
 def test_a_site_without_anything_of_msmq_is_a_site() -> None:
     found = read_site(served(SITE_NAME, "site", {}))
     assert (found.replicate_within_site_s, found.replicate_between_sites_s) == (2, 10)
@@ -532,6 +557,26 @@ def test_a_link_needs_two_sites_and_a_cost(attribute: str) -> None:
         read_link(entry)
 
 
+def test_a_cost_that_is_no_number_costs_only_its_link() -> None:
+    whole = RoutingLink(identifier=SELF, site1=SELF, site2=MANAGER, cost=3)
+    attributes = {**link_attributes(whole), "mSMQCost": (b"much",)}
+    with pytest.raises(Malformed, match="mSMQCost"):
+        read_link(served(LINK_NAME, "mSMQSiteLink", attributes))
+
+
+def test_a_key_of_a_provider_that_msmq_does_not_know_cannot_be_published() -> None:
+    key = PublicKey("", 77, b"a key")
+    manager = QueueManagerInfo(identifier=SELF, computer_name="QM1", encryption_keys=(key,))
+    with pytest.raises(Malformed, match="77"):
+        manager_attributes(manager)
+
+
+def test_a_queue_is_found_again_under_the_name_it_was_created_with() -> None:
+    entry = served(f"CN=\u0130STANBUL,{MANAGER_NAME}", "mSMQQueue", {})
+    found = read_queue(entry, manager_entry(), computer())
+    assert fold(found.path_name) == fold("QM1\\\u0130stanbul")
+
+
 @pytest.mark.parametrize(
     ("attribute", "value"),
     [
@@ -561,7 +606,36 @@ def test_an_unreadable_label_is_reported_with_its_entry() -> None:
         read_queue(entry, manager_entry(), computer())
 
 
+@pytest.mark.spec("MQDSSM-3.1.6.1.1.2-02", "MQDSSM-3.1.6.7.1.2-02")
 def test_what_only_the_computer_knows_is_not_written() -> None:
     plain = QueueManagerInfo(identifier=SELF, computer_name="QM1")
     local = msgspec.structs.replace(plain, addresses=("10.0.0.1",), connected_networks=(SELF,))
     assert manager_attributes(local) == manager_attributes(plain)
+
+
+@pytest.mark.spec(
+    "MQDSSM-3.1.6.1.2.2-02",
+    "MQDSSM-3.1.6.1.3.2-02",
+    "MQDSSM-3.1.6.1.4.2-02",
+    "MQDSSM-3.1.6.7.2.2-02",
+    "MQDSSM-3.1.6.7.3.2-02",
+    "MQDSSM-3.1.6.7.4.2-02",
+    "MQDSSM-3.1.6.7.5.2-02",
+    "MQDSSM-3.1.6.7.6.2-02",
+)
+def test_what_has_no_attribute_of_its_own_is_not_written() -> None:
+    def alike(write: Any, value: Any, **changed: Any) -> bool:
+        return bool(write(value) == write(msgspec.structs.replace(value, **changed)))
+
+    queue = QueueProperties(identifier=SELF, path_name="a\\b", kind=QueueKind.PUBLIC, manager=SELF)
+    link = RoutingLink(identifier=SELF, site1=SELF, site2=MANAGER, cost=1)
+    site = Site(identifier=SELF, name="Here")
+    user = UserInfo(identifier=SELF, security_identifier=SID)
+    times = {"created_time_s": 7, "modified_time_s": 8}
+    names = {"directory_name": "CN=x", "identifier": MANAGER}
+    assert alike(queue_attributes, queue, directory_path="LDAP://CN=x", **names, **times)
+    assert alike(site_attributes, site, primary_controller="x", name="There", **names)
+    assert alike(link_attributes, link, **names)
+    enterprise = EnterpriseInfo(identifier=SELF)
+    assert alike(enterprise_attributes, enterprise, name="x", security_descriptor=OPEN)
+    assert alike(user_attributes, user, identifier=MANAGER, security_identifier=SID[::-1])

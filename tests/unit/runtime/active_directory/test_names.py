@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from openmsmq.runtime.active_directory.names import (
     HASH_TABLE,
     entry_name,
+    lower_case,
     name_hash,
     queue_name,
 )
@@ -25,9 +26,11 @@ def units(text: str) -> int:
 def hash_by_the_book(name: str) -> str:
     """The algorithm of the specification, step by step."""
     value = 0
-    data = name.lower().encode("utf-16-be")
+    data = name.encode("utf-16-be")
     for high, low in zip(data[::2], data[1::2], strict=True):
-        for byte in (high, low):
+        small = chr(high << 8 | low).lower()
+        unit = ord(small) if len(small) == 1 else high << 8 | low
+        for byte in (unit >> 8, unit & 0xFF):
             down_shifted = value >> 8
             value = down_shifted ^ HASH_TABLE[byte ^ (value & 0xFF)]
     return f"{value:08x}"
@@ -45,6 +48,19 @@ def test_the_table_is_that_of_the_specification(index: int, value: int) -> None:
 @given(names)
 def test_the_hash_is_that_of_the_specification(name: str) -> None:
     assert name_hash(name) == hash_by_the_book(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "small"),
+    [
+        ("\u03a3\u03a3", "\u03c3\u03c3"),  # Not the letter that Greek ends words with.
+        ("\u0130x", "\u0130x"),  # What would become two characters stays one.
+        ("\U00010400", "\U00010400"),  # Half of a character has no case.
+    ],
+)
+def test_characters_become_small_one_by_one(name: str, small: str) -> None:
+    assert lower_case(name) == small
+    assert name_hash(name) == name_hash(small)
 
 
 @given(st.text("abcXYZ019", max_size=80))
