@@ -463,8 +463,8 @@ MUTANTS = (
     Mutant(
         "all sites count as nearer to the destination",
         "routing.next_hops:Routes._next_sites",
-        "if (costs[site], site) < min(ranks)}",
-        "}",
+        "and (costs[site], site) < min(ranks)",
+        "",
         options=_ENTERPRISE,
     ),
     Mutant(

@@ -123,12 +123,12 @@ def test_only_neighbours_in_a_site_and_gates_over_a_living_link_can_talk():
 
 def test_a_message_is_sure_to_arrive_while_every_living_hop_leads_there():
     enterprise = built(TRIANGLE)
-    assert enterprise.is_sure(3, 4, 0, ALL)
-    assert not enterprise.is_sure(3, 4, 0, ALL - {0})
-    assert not enterprise.is_sure(3, 4, 0, ALL - {4})
-    assert enterprise.is_sure(3, 4, 0, ALL - {1})
+    assert enterprise.is_sure(3, 4, ALL)
+    assert not enterprise.is_sure(3, 4, ALL - {0})
+    assert not enterprise.is_sure(3, 4, ALL - {4})
+    assert enterprise.is_sure(3, 4, ALL - {1})
     enterprise.dead_links.update((1, 2))
-    assert not enterprise.is_sure(3, 4, 0, ALL)
+    assert not enterprise.is_sure(3, 4, ALL)
 
 
 def test_nodes_without_a_way_cannot_connect():

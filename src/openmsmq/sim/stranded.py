@@ -37,24 +37,20 @@ class Stranded:
         goal = self._goal(entry)
         if goal is None:
             return False
+        if not self._sure(node.index, goal):
+            return True
         message = self._world.books.messages.get(entry.message or 0)
-        waits = message is not None and self._waits_for_acknowledgments(message, node, entry)
-        if not waits:
-            return not self._sure(node.index, goal)
-        # One of them may have come to a dead end on its way back.
-        return (
-            not self._sure(node.index, goal)
-            or not self._sure(goal, node.index)
-            or node.index in self._silent
-        )
+        if message is None or not self._waits_for_acknowledgments(message, entry):
+            return False
+        # An acknowledgment may have come to a dead end on its way back; until the source hears of
+        # it, it sends again, so that a copy of the message may just be passing anywhere.
+        source = message.source.index
+        return not self._sure(goal, source) or source in self._silent
 
-    def _waits_for_acknowledgments(self, message: SimMessage, node: Node, entry: Lying) -> bool:
-        """Say whether a source keeps a transactional message only until it hears of its end."""
+    def _waits_for_acknowledgments(self, message: SimMessage, entry: Lying) -> bool:
+        """Say whether a transactional message is there, and its source may not know it yet."""
         return (
-            message.kind is Kind.TRANSACTIONAL
-            and message.source is node
-            and message.arrivals > 0
-            and not entry.message_class
+            message.kind is Kind.TRANSACTIONAL and message.arrivals > 0 and not entry.message_class
         )
 
     def may_be_late(self, message: SimMessage) -> bool:
