@@ -95,13 +95,14 @@ def ingest(
     if format == PARQUET:
         _require_own_table(spark, output, checkpoint)
     schemas = (json_schema, xml_schema)
-    path = _path_to_copy_to(spark, output) if format == PARQUET and schemas == (None, None) else None
-    if path is not None and can_copy(read.columns, partition_by):
+    path = None
+    # Bodies are parsed by Spark, and Delta keeps its own log.
+    if format == PARQUET and schemas == (None, None) and can_copy(read.columns, partition_by):
+        path = _path_to_copy_to(spark, output)
+    if path is not None:
         _require_partitions(read.columns, partition_by)
-        copying = Copying(read, path, tuple(partition_by))
-        writer = _copied(spark, options, copying)
+        writer = _copied(spark, options, Copying(read, path, tuple(partition_by)))
     else:
-        path = None
         messages = spark.readStream.format("msmq").options(**options).load()
         rows = with_partitions(messages, partition_by)
         if schemas != (None, None):
@@ -121,12 +122,10 @@ def _path_to_copy_to(spark: SparkSession, output: str) -> str | None:
     return copied_here(output, hadoop.get("fs.defaultFS", "file:///"))
 
 
-def _copied(
-    spark: SparkSession, options: Mapping[str, str], copying: Copying
-) -> DataStreamWriter:
+def _copied(spark: SparkSession, options: Mapping[str, str], copying: Copying) -> DataStreamWriter:
     """Let ranges of messages be the stream; tasks copy them, and the driver lets them count."""
-    interval = spark.conf.get(_COMPACT_INTERVAL, str(COMPACT_INTERVAL))
-    table = Table(copying.table, int(interval))
+    interval = spark.conf.get(_COMPACT_INTERVAL, None)
+    table = Table(copying.table, int(interval or COMPACT_INTERVAL))
     table.prepare()
     spark.dataSource.register(RangeSource)
     ranges = spark.readStream.format(RangeSource.name()).options(**options).load()
@@ -135,7 +134,9 @@ def _copied(
     )
 
     def publish(found: DataFrame, batch: int) -> None:
-        table.publish(batch, [Staged(*row) for row in found.collect()])
+        # One that was published, and not noted by Spark, is not even read again.
+        if not table.has(batch):
+            table.publish(batch, [Staged(*row) for row in found.collect()])
 
     return files.writeStream.foreachBatch(publish)
 

@@ -7,6 +7,7 @@ accepts, and `ingest_table` makes them part of the table.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from openmsmq.spark.errors import TableProblem
 from openmsmq.spark.options import SourceOptions
 from openmsmq.spark.ranges import ranges_in
 from openmsmq.spark.reading import QueueRange, read_range
@@ -87,19 +89,29 @@ def copy_range(job: Copying, part: QueueRange) -> list[Staged]:
     """Copy the messages of one range into files, one for each directory or more."""
     files = _Files(job, part.queue)
     try:
-        for batch in read_range(job.options, part):
-            files.add(batch)
-        return files.close()
+        with writing(files.staging):
+            for batch in read_range(job.options, part):
+                files.add(batch)
+            return files.close()
     except BaseException:
         files.discard()
         raise
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn errors of the file system into sentences."""
+    try:
+        yield
+    except OSError as error:
+        raise TableProblem(f"{path} cannot be written: {error}") from None
 
 
 class _Files:
     """The files of a task, by the directories for which they are."""
 
     def __init__(self, job: Copying, queue: str) -> None:
-        self._staging = Path(job.table, STAGING)
+        self.staging = Path(job.table, STAGING)
         self._partition_by = job.partition_by
         names = [name for name in job.options.columns if name not in job.partition_by]
         self._schema = arrow_schema(names)
@@ -114,7 +126,7 @@ class _Files:
             if file is None:
                 if len(self._open) == FILES_MAX_COUNT:
                     self._finish(next(iter(self._open)))
-                file = _File(self._staging, directory, self._schema)
+                file = _File(self.staging, directory, self._schema)
             # Those that were used last stand last.
             self._open[directory] = file
             file.add(rows)
@@ -153,7 +165,7 @@ class _Files:
         for file in self._open.values():
             file.discard()
         for staged in self._done:
-            (self._staging / staged.name).unlink(missing_ok=True)
+            (self.staging / staged.name).unlink(missing_ok=True)
 
 
 class _File:

@@ -15,15 +15,15 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
-from openmsmq.spark.errors import QueueProblem
-from openmsmq.spark.pipelines.ingest_copying import STAGING, Staged
+from openmsmq.spark.errors import TableProblem
+from openmsmq.spark.pipelines.ingest_copying import STAGING, Staged, writing
 
 LOG: Final = "_spark_metadata"
 COMPACT_INTERVAL: Final = 10
@@ -48,32 +48,36 @@ class Table:
 
     def prepare(self) -> None:
         """Make the directories; take away what earlier drivers did not bring to its end."""
-        for directory in (self.path, self.staging, self.log.path):
-            directory.mkdir(parents=True, exist_ok=True)
-        with self._locked():
-            last = self.log.last()
-            for path in self.staging.iterdir():
-                if path.suffix == _NOTE and int(path.stem) > last:
-                    for name in msgspec.json.decode(path.read_bytes(), type=list[str]):
-                        (self.path / name).unlink(missing_ok=True)
-                    _sync(self.path)
-                path.unlink(missing_ok=True)
+        with writing(self.path):
+            for directory in (self.path, self.staging, self.log.path):
+                directory.mkdir(parents=True, exist_ok=True)
+            with self._locked():
+                for path in self.staging.iterdir():
+                    if path.suffix == _NOTE and not self.has(int(path.stem)):
+                        for name in msgspec.json.decode(path.read_bytes(), type=list[str]):
+                            (self.path / name).unlink(missing_ok=True)
+                    path.unlink(missing_ok=True)
+
+    def has(self, batch: int) -> bool:
+        """Whether a batch has been published."""
+        return batch <= self.log.last()
 
     def publish(self, batch: int, files: Sequence[Staged]) -> None:
         """Let the files of a batch count, if it has none yet."""
-        for _ in self.publishing(batch, files):
-            pass
+        with writing(self.path):
+            for _ in self.publishing(batch, files):
+                pass
 
-    def publishing(self, batch: int, files: Sequence[Staged]) -> Iterator[str]:
+    def publishing(self, batch: int, files: Sequence[Staged]) -> Generator[str, None, None]:
         """Publish step by step; gives what was done. Whoever dies may do so after any step."""
         with self._locked():
             last = self.log.last()
             if batch <= last:
-                # It was published, and the driver died before Spark had noted it.
+                # The driver before this one did it, and was not as dead as Spark had thought.
                 self._drop(files)
                 return
             if batch != last + 1:
-                raise QueueProblem(
+                raise TableProblem(
                     f"{self.path} has no batch {batch - 1}, but its checkpoint goes on with "
                     f"{batch}: put the table back, or delete the checkpoint, too"
                 )
@@ -100,7 +104,7 @@ class Table:
         try:
             source.rename(target)
         except FileNotFoundError:
-            raise QueueProblem(
+            raise TableProblem(
                 f"{source} is gone, or was written where this computer does not see it: let one "
                 "command at a time write a table, on a path that all computers have"
             ) from None
@@ -163,7 +167,7 @@ class _Log:
         for number in range(first, max(entries, default=-1) + 1):
             version, *lines = entries[number].read_text(encoding="utf-8").splitlines()
             if version != _VERSION:
-                raise QueueProblem(f"{entries[number]} is of a version that is not known")
+                raise TableProblem(f"{entries[number]} is of a version that is not known")
             found += lines
         return found
 
@@ -181,10 +185,9 @@ def compact_interval(compact: Sequence[int], default: int) -> int:
         return default
     if len(compact) >= 2:
         return compact[-1] - compact[-2]
-    count = compact[0] + 1
-    if default < count // 2:
-        return next(n for n in (*range(default, count // 2 + 1), count) if count % n == 0)
-    return count
+    count: int = compact[0] + 1
+    divisors = (n for n in range(default, count // 2 + 1) if count % n == 0)
+    return next(divisors, count) if default < count // 2 else count
 
 
 def _entry(path: Path, file: Staged) -> dict[str, Any]:
