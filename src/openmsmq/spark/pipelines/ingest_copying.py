@@ -87,7 +87,7 @@ def copy_ranges(job: Copying, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.Rec
 
 def copy_range(job: Copying, part: QueueRange) -> list[Staged]:
     """Copy the messages of one range into files, one for each directory or more."""
-    files = _Files(job, part.queue)
+    files = StagedFiles(job, part.queue)
     try:
         with writing(files.staging):
             for batch in read_range(job.options, part):
@@ -107,7 +107,7 @@ def writing(path: Path) -> Iterator[None]:
         raise TableProblem(f"{path} cannot be written: {error}") from None
 
 
-class _Files:
+class StagedFiles:
     """The files of a task, by the directories for which they are."""
 
     def __init__(self, job: Copying, queue: str) -> None:
