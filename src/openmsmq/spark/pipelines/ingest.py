@@ -3,6 +3,9 @@ r"""Pipeline: queues to a table of Parquet or Delta files, each message in exact
     query = ingest(spark, {"qm": "127.0.0.2", "queue": r"private$\orders"}, "/data/orders")
     query.awaitTermination()
 
+Where the table is Parquet on a path, tasks copy the messages with Arrow: `ingest_copying` writes
+files, `ingest_table` lets them count. Spark writes everything else.
+
 A batch is read again if it fails, and finds the same messages: the source has reserved them. It is
 written again, and counts once: the table notes with its files which batch they are of, Parquet in
 `_spark_metadata` and Delta in its log. So the table is what these notes say, not what lies in its
