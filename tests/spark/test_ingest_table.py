@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,11 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.errors import StreamingQueryException
 
 from openmsmq.client.blocking import QueueManager
-from openmsmq.spark.errors import TableProblem
+from openmsmq.spark.errors import BadOption, QueueProblem, TableProblem, sentence_in
 from openmsmq.spark.options import read_source_options
 from openmsmq.spark.pipelines import ingest as pipeline
+from openmsmq.spark.pipelines import ingest_copying
 from openmsmq.spark.pipelines.ingest_copying import (
     FILES_MAX_COUNT,
     Copying,
@@ -29,7 +32,7 @@ from openmsmq.spark.pipelines.ingest_copying import (
     copy_range,
 )
 from openmsmq.spark.pipelines.ingest_table import Table, compact_interval
-from openmsmq.spark.reading import QueueRange
+from openmsmq.spark.reading import QueueRange, read_range
 from tests.runtime.computers import Computer, running
 from tests.runtime.scripted_engine import free_port
 from tests.spark.exactly_once.harness import committed_files, visible_files
@@ -168,19 +171,28 @@ def test_messages_of_several_days_go_into_their_directories(tmp_path):
     assert found == {f"date=2026-01-{day:02d}/queue=a%3Ab": [f"{day:02d}"] * 4 for day in days}
 
 
-def test_an_attempt_that_fails_leaves_no_file(alpha, manager, tmp_path):
+def test_an_attempt_that_fails_leaves_no_file(alpha, manager, tmp_path, monkeypatch):
     queue = manager.create_queue(r"private$\broken")
     queue.send_many([f"order {number}" for number in range(3)])
-    job = Copying(read_source_options({"qm": alpha.qm, "queue": queue.name}), str(tmp_path), ())
+    options = read_source_options({"qm": alpha.qm, "queue": queue.name})
+    job = Copying(options, str(tmp_path), ())
     table = Table(str(tmp_path))
     table.prepare()
-    stop = queue.properties().last_arrival_number + 1
-    assert [file.rows for file in copy_range(job, QueueRange(alpha.qm, queue.name, 0, stop))] == [3]
+    part = QueueRange(alpha.qm, queue.name, 0, queue.properties().last_arrival_number + 1)
+    assert [file.rows for file in copy_range(job, part)] == [3]
     table.prepare()
-    manager.queue(queue.name).delete()
-    with pytest.raises(Exception, match="is not there"):
-        copy_range(job, QueueRange(alpha.qm, queue.name, 0, stop))
+
+    def cut_off(*_: object) -> Iterator[pa.RecordBatch]:
+        yield from read_range(options, part)
+        raise QueueProblem("the queue manager is gone")
+
+    monkeypatch.setattr(ingest_copying, "read_range", cut_off)
+    with pytest.raises(QueueProblem, match="is gone"):
+        copy_range(job, part)
     assert list(table.staging.iterdir()) == []
+    table.staging.rmdir()
+    with pytest.raises(TableProblem, match="_staging cannot be written"):
+        copy_range(job, part)
 
 
 @pytest.mark.parametrize(
@@ -192,6 +204,7 @@ def test_an_attempt_that_fails_leaves_no_file(alpha, manager, tmp_path):
         ("/data/orders", "hdfs://names", None),
         ("s3a://bucket/orders", "file:///", None),
         ("hdfs:/orders", "file:///", None),
+        ("file://host/orders", "file:///", None),
     ],
 )
 def test_only_paths_are_copied_to(output, default, expected):
@@ -235,6 +248,12 @@ def test_a_table_that_spark_has_written_goes_on_with_the_same_columns_and_direct
     run(spark, options, by_spark)
     texts = [row["text"] for row in spark.read.parquet(str(by_spark)).collect()]
     assert sorted(texts) == [f"order {number}" for number in range(4)]
+    with pytest.raises(BadOption, match=r"has batches that .* does not know"):
+        pipeline.ingest(spark, options, str(copied), checkpoint=str(tmp_path / "another"))
+    shutil.rmtree(copied)
+    with pytest.raises(StreamingQueryException) as failed:
+        run(spark, options, copied)
+    assert (sentence_in(str(failed.value)) or "").startswith(f"{copied} has no batch 0")
 
 
 def directories(table: Path) -> set[Path]:

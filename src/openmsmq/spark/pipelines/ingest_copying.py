@@ -211,7 +211,12 @@ class _File:
         )
 
     def discard(self) -> None:
-        self._output.close()
+        with contextlib.suppress(OSError):
+            self._writer.close()
+        # Otherwise it would try once more when Python forgets it.
+        self._writer.is_open = False
+        with contextlib.suppress(OSError):
+            self._output.close()
         self._path.unlink(missing_ok=True)
 
 
@@ -229,7 +234,8 @@ def copied_here(output: str, default_file_system: str) -> str | None:
     """Give the path of a table that is on this computer or mounted; None for other URLs."""
     scheme, colon, rest = output.partition(":")
     if colon and "/" not in scheme:
-        if scheme.lower() != "file":
+        names_a_host = rest.startswith("//") and not rest.startswith("///")
+        if scheme.lower() != "file" or names_a_host:
             return None
         return "/" + rest.lstrip("/")
     if not default_file_system.lower().startswith("file:"):
