@@ -331,7 +331,7 @@ class Scene:
         table = list(table_rows(path))
         assert len(table) == spark_rows, "Spark and the log of its sink do not agree"
         assert visible_files(path) == sorted(committed_files(path)), (
-            "there are files that count not"
+            "there are files that do not count"
         )
         queue = list(queue_rows(self.manager.address))
         self.senders.plain.check_table(table)

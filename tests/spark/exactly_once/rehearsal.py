@@ -154,7 +154,9 @@ class ToTable(Query):
     def begin(self) -> None:
         self._table.prepare()
         # Nothing of a batch that was cut off is left for those who do not know the log.
-        assert visible_files(self.path) == sorted(committed_files(self.path))
+        assert visible_files(self.path) == sorted(committed_files(self.path)), (
+            "the directories have files that the log does not have, or the other way round"
+        )
 
     def write(self, batch: int, tasks: list[Callable[[], Iterator[pa.RecordBatch]]]) -> None:
         if self._table.has(batch):
