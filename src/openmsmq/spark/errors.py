@@ -34,6 +34,10 @@ class QueueGone(QueueProblem):
     """A queue is not there, or not there any more."""
 
 
+class TableProblem(SparkSideError):
+    """A table cannot be written, or is not what it was."""
+
+
 def sentence_in(text: str) -> str | None:
     """Find the sentence of one of these errors in what Spark says about a failure."""
     found = _SAID.search(text)

@@ -28,13 +28,16 @@ from openmsmq.spark import reading as source_reading
 from openmsmq.spark.errors import sentence_in
 from openmsmq.spark.messages_from_rows import chosen_columns
 from openmsmq.spark.options import read_sink_options
+from openmsmq.spark.pipelines import ingest, ingest_copying
+from openmsmq.spark.pipelines.ingest_copying import Copying
+from openmsmq.spark.ranges import RangeReader, RangeSource
 from openmsmq.spark.session import make_session
 from openmsmq.spark.sink import Parts, StreamWriter
 from openmsmq.spark.source import MsmqDataSource
 from openmsmq.spark.stream_reader import StreamReader
 
 PLAIN, TRANSACTED, OUT = r"private$\in", r"private$\tx-in", r"private$\out"
-PLAIN_COLUMNS = "arrival_number,label,body,priority,application_tag"
+PLAIN_COLUMNS = "queue,arrived_time,arrival_number,label,body,priority,application_tag"
 TABLE, TABLE_CHECKPOINT, QUEUE_CHECKPOINT = "table", "to-table", "to-queue"
 STUMBLES, SLEPT = "stumbles", "slept"
 
@@ -132,6 +135,27 @@ def stumbling_source(job: Job) -> type[MsmqDataSource]:
     return StumblingSource
 
 
+def stumble_in_ingest(job: Job) -> None:
+    """Let tasks of `ingest` fail before they have told of their files, some after a while."""
+
+    class StumblingRanges(RangeSource):
+        def streamReader(self, schema: StructType) -> RangeReader:
+            source_reading.RANGE_MIN_SPAN = job.range_span  # type: ignore[misc]
+            return super().streamReader(schema)
+
+    def copy_ranges(copying: Copying, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        unlucky = is_unlucky(job, "table")
+        for told in ingest_copying.copy_ranges(copying, rows):
+            if unlucky:
+                time.sleep(job.slow_s)
+                note(job, SLEPT, "table")
+                raise RuntimeError("failed on purpose, after writing a file")
+            yield told
+
+    ingest.RangeSource = StumblingRanges  # type: ignore[misc]
+    ingest.copy_ranges = copy_ranges
+
+
 def reading(session: SparkSession, job: Job, queue: str, columns: str) -> DataFrame:
     """Read a queue as a stream of small batches."""
     return (
@@ -147,13 +171,17 @@ def reading(session: SparkSession, job: Job, queue: str, columns: str) -> DataFr
 def start_both(session: SparkSession, job: Job, *, now: bool) -> list[StreamingQuery]:
     """Start the streams: for ever, or until all is processed that is there now."""
     how = {"availableNow": True} if now else {"processingTime": "0 seconds"}
-    table = (
-        stumbling(job, reading(session, job, PLAIN, PLAIN_COLUMNS), "table")
-        .writeStream.format("parquet")
-        .option("path", job.at(TABLE))
-        .option("checkpointLocation", job.at(TABLE_CHECKPOINT))
-        .trigger(**how)
-        .start()
+    table = ingest.ingest(
+        session,
+        {
+            "qm": job.qm,
+            "queue": PLAIN,
+            "columns": PLAIN_COLUMNS,
+            "maxMessagesPerTrigger": str(job.batch_messages),
+        },
+        job.at(TABLE),
+        checkpoint=job.at(TABLE_CHECKPOINT),
+        every_s=None if now else 0.0,
     )
     columns = "arrival_number,label,text,application_tag"
     rows = stumbling(job, reading(session, job, ",".join(job.sources), columns), "queue")
@@ -188,6 +216,7 @@ def run(job: Job) -> None:
     }
     session = make_session("exactly once", job.master, settings | job.settings)
     session.dataSource.register(stumbling_source(job))
+    stumble_in_ingest(job)
     queries = start_both(session, job, now=False)
     say("ready")
     while not select.select([sys.stdin], [], [], 0.5)[0]:

@@ -320,18 +320,6 @@ class Scene:
 
     # What arrived.
 
-    def table_rows(self) -> Iterator[Arrived]:
-        """Read the table by the log of Spark's file sink, without Spark."""
-        for path in committed_files(Path(self.job.at(TABLE))):
-            for row in pq.ParquetFile(path).read().to_pylist():
-                yield Arrived(
-                    row["application_tag"],
-                    row["label"],
-                    row["body"].decode(),
-                    row["priority"],
-                    row["arrival_number"],
-                )
-
     def notes(self, file: str) -> list[str]:
         """Give what tasks have noted in a file."""
         path = Path(self.job.at(file))
@@ -339,8 +327,12 @@ class Scene:
 
     def check(self, spark_rows: int) -> dict[str, object]:
         """Compare everything; gives the figures."""
-        table = list(self.table_rows())
+        path = Path(self.job.at(TABLE))
+        table = list(table_rows(path))
         assert len(table) == spark_rows, "Spark and the log of its sink do not agree"
+        assert visible_files(path) == sorted(committed_files(path)), (
+            "there are files that do not count"
+        )
         queue = list(queue_rows(self.manager.address))
         self.senders.plain.check_table(table)
         self.senders.transacted.check_queue(queue, one_source=len(self.job.sources) == 1)
@@ -388,6 +380,28 @@ def require_empty(address: str, queues: Sequence[str]) -> None:
             status = manager.queue(name).properties()
             assert status.message_count == 0, f"{status.message_count} are left in {name}"
             assert status.reserved_for == "", f"{name} is still reserved"
+
+
+def table_rows(table: Path) -> Iterator[Arrived]:
+    """Read a table by the log of Spark's file sink, without Spark."""
+    for path in committed_files(table):
+        for row in pq.ParquetFile(path).read().to_pylist():
+            yield Arrived(
+                row["application_tag"],
+                row["label"],
+                row["body"].decode(),
+                row["priority"],
+                row["arrival_number"],
+            )
+
+
+def visible_files(table: Path) -> list[Path]:
+    """Give the files that somebody finds who knows nothing of a log."""
+    return sorted(
+        path
+        for path in table.rglob("*")
+        if path.is_file() and not any(p[0] in "._" for p in path.relative_to(table).parts)
+    )
 
 
 def committed_files(table: Path) -> list[Path]:

@@ -25,16 +25,27 @@ from pyspark.sql.datasource import WriterCommitMessage
 import openmsmq as mq
 from openmsmq.spark.errors import QueueProblem
 from openmsmq.spark.options import read_sink_options, read_source_options
+from openmsmq.spark.pipelines.ingest_copying import Copying, Staged, copy_ranges
+from openmsmq.spark.pipelines.ingest_table import Table
+from openmsmq.spark.ranges import RangeReader
 from openmsmq.spark.sink import Parts, StreamWriter
 from openmsmq.spark.stream_reader import StreamReader
-from tests.spark.exactly_once.checker import Arrived
 from tests.spark.exactly_once.driver import OUT, PLAIN, TRANSACTED
-from tests.spark.exactly_once.harness import Manager, queue_rows, require_empty
+from tests.spark.exactly_once.harness import (
+    Manager,
+    committed_files,
+    queue_rows,
+    require_empty,
+    table_rows,
+    visible_files,
+)
 from tests.spark.exactly_once.senders import Senders
 
 CRASH_SHARE = 0.05
 """How often a driver dies at each step."""
-DANGEROUS = {"written": 0.15, "noted": 0.1}
+DANGEROUS = {"written": 0.15, "noted": 0.1} | {
+    f"table {step}": 0.15 for step in ("noted", "published")
+}
 """Steps between two notes that must agree: there it dies more often."""
 FAILURE_SHARE = 0.15
 BATCH_MESSAGES = 120
@@ -49,6 +60,8 @@ class Crashed(Exception):
 
 class Query:
     """A stream, and what its checkpoint has kept of it; each `live` is one life of its driver."""
+
+    reader_type = StreamReader
 
     def __init__(self, name: str, rng: random.Random, options: dict[str, str]) -> None:
         self.name = name
@@ -72,7 +85,8 @@ class Query:
 
     def live(self, batches: int, *, now: bool = False) -> int:
         """Start a driver and let it run for so many batches; gives how many it has processed."""
-        reader = StreamReader(read_source_options(self.options))
+        reader = self.reader_type(read_source_options(self.options))
+        self.begin()
         if now:
             reader.prepareForTriggerAvailableNow()
         for done in range(batches):
@@ -111,37 +125,70 @@ class Query:
     def _offset(self, number: int) -> Any:
         return json.loads(self.offsets[number]) if number in self.offsets else None
 
+    def begin(self) -> None:
+        """Do what a driver does before its first batch."""
+
+    def haunt(self) -> int:
+        """Let tasks of dead drivers go on; gives how many have done something."""
+        raise NotImplementedError
+
     def write(self, batch: int, tasks: list[Callable[[], Iterator[pa.RecordBatch]]]) -> None:
         """Write a batch."""
         raise NotImplementedError
 
 
 class ToTable(Query):
-    """Into a table that keeps the first version of each batch, as Spark's files do."""
+    """Into a table, as `ingest` does it where tasks copy ranges."""
 
-    def __init__(self, rng: random.Random, options: dict[str, str]) -> None:
-        columns = "arrival_number,label,body,priority,application_tag"
+    reader_type = RangeReader
+
+    def __init__(self, rng: random.Random, options: dict[str, str], path: Path) -> None:
+        columns = "queue,arrived_time,arrival_number,label,body,priority,application_tag"
         super().__init__("table", rng, options | {"columns": columns})
-        self.table: dict[int, list[Arrived]] = {}
+        self.path = path
+        self._copying = Copying(read_source_options(self.options), str(path), ("queue", "date"))
+        self._table = Table(str(path), 3)
+        self._ghosts: list[Callable[[], list[Staged]]] = []
+        """Attempts of tasks that have not begun when their driver dies."""
+
+    def begin(self) -> None:
+        self._table.prepare()
+        # Nothing of a batch that was cut off is left for those who do not know the log.
+        assert visible_files(self.path) == sorted(committed_files(self.path)), (
+            "the directories have files that the log does not have, or the other way round"
+        )
 
     def write(self, batch: int, tasks: list[Callable[[], Iterator[pa.RecordBatch]]]) -> None:
-        found: list[Arrived] = []
+        if self._table.has(batch):
+            return
+        files: list[Staged] = []
         for task in tasks:
             self.step("task")
-            if self.is_unlucky():
-                next(task(), None)
-            for rows in task():
-                found += [
-                    Arrived(
-                        row["application_tag"],
-                        row["label"],
-                        row["body"].decode(),
-                        row["priority"],
-                        row["arrival_number"],
-                    )
-                    for row in rows.to_pylist()
-                ]
-        self.table.setdefault(batch, found)
+            files += self._run(functools.partial(self._attempt, task))
+        self.rng.shuffle(files)
+        with contextlib.closing(self._table.publishing(batch, files)) as steps:
+            for done in steps:
+                self.step(f"table {done}")
+
+    def _attempt(self, task: Callable[[], Iterator[pa.RecordBatch]]) -> list[Staged]:
+        told = list(copy_ranges(self._copying, task()))
+        return [Staged(**row) for rows in told for row in rows.to_pylist()]
+
+    def _run(self, attempt: Callable[[], list[Staged]]) -> list[Staged]:
+        while self.is_unlucky():
+            self._ghosts.append(attempt)
+        while self.is_unlucky():
+            # It came to its end, and Spark took another one.
+            attempt()
+        if self.is_unlucky():
+            (self._table.staging / "cut-off").write_bytes(b"PAR1")
+        return attempt()
+
+    def haunt(self) -> int:
+        count = 0
+        while self._ghosts:
+            count += bool(self._ghosts.pop(self.rng.randrange(len(self._ghosts)))())
+        return count
 
 
 class ToQueue(Query):
@@ -210,7 +257,7 @@ class Rehearsal:
             manager.create_queue(PLAIN)
             for name in (TRANSACTED, OUT):
                 manager.create_queue(name, transactional=True)
-        self.table = ToTable(self.rng, {"qm": address, "queue": PLAIN})
+        self.table = ToTable(self.rng, {"qm": address, "queue": PLAIN}, folder / "table")
         self.queue = ToQueue(self.rng, {"qm": address, "queue": TRANSACTED}, OUT)
         self.haunted = 0
         self.manager_kills: Counter[str] = Counter()
@@ -246,7 +293,7 @@ class Rehearsal:
         except Crashed as death:
             died = f"{death}"
         if self.rng.random() < HAUNT_SHARE:
-            self.haunted += self.queue.haunt()
+            self.haunted += query.haunt()
         return died
 
     @contextlib.contextmanager
@@ -268,10 +315,10 @@ class Rehearsal:
             query.safe = True
             while query.live(1000, now=True):
                 pass
-        self.haunted += self.queue.haunt()
+            self.haunted += query.haunt()
 
     def _check(self) -> dict[str, object]:
-        rows = [row for batch in self.table.table.values() for row in batch]
+        rows = list(table_rows(self.table.path))
         self.senders.plain.check_table(rows)
         found = list(queue_rows(self.manager.address))
         self.senders.transacted.check_queue(found)

@@ -3,6 +3,9 @@ r"""Pipeline: queues to a table of Parquet or Delta files, each message in exact
     query = ingest(spark, {"qm": "127.0.0.2", "queue": r"private$\orders"}, "/data/orders")
     query.awaitTermination()
 
+Where the table is Parquet on a path, tasks copy the messages with Arrow: `ingest_copying` writes
+files, `ingest_table` lets them count. Spark writes everything else.
+
 A batch is read again if it fails, and finds the same messages: the source has reserved them. It is
 written again, and counts once: the table notes with its files which batch they are of, Parquet in
 `_spark_metadata` and Delta in its log. So the table is what these notes say, not what lies in its
@@ -15,6 +18,7 @@ import importlib.metadata
 import importlib.util
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -23,23 +27,34 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 from openmsmq.spark.errors import BadOption
 from openmsmq.spark.options import Mode, read_source_options
 from openmsmq.spark.pipelines.bodies import with_body_columns
+from openmsmq.spark.pipelines.ingest_copying import (
+    DATE,
+    Copying,
+    Staged,
+    can_copy,
+    copied_here,
+    copy_ranges,
+    staged_schema,
+)
+from openmsmq.spark.pipelines.ingest_table import COMPACT_INTERVAL, Table
+from openmsmq.spark.ranges import RangeSource
 
 PARQUET: Final = "parquet"
 DELTA: Final = "delta"
 FORMATS: Final = (PARQUET, DELTA)
-DATE: Final = "date"
-"""The column that is added to partition by: the day on which a message arrived, in UTC."""
-
 PARTITION_BY: Final = ("queue", DATE)
 READER: Final = "ingest"
 """The reader for which messages are reserved, if nobody names another one."""
 
 _SCALA: Final = "2.13"
+_COPIED: Final = "copied"
+_COMPACT_INTERVAL: Final = "spark.sql.streaming.fileSink.log.compactInterval"
 
 
 class BatchReport(msgspec.Struct, frozen=True):
@@ -78,25 +93,55 @@ def ingest(
     """
     require_format(format)
     options = {"reader": READER, **source_options}
-    read_source_options(options)
+    read = read_source_options(options)
     checkpoint = checkpoint or default_checkpoint(output)
     if format == PARQUET:
         _require_own_table(spark, output, checkpoint)
-    messages = spark.readStream.format("msmq").options(**options).load()
-    rows = with_partitions(messages, partition_by)
-    if json_schema is not None or xml_schema is not None:
-        rows = with_body_columns(rows, json_schema=json_schema, xml_schema=xml_schema)
-    writer = (
-        rows.writeStream.format(format)
-        .outputMode("append")
-        .option("checkpointLocation", checkpoint)
-        .partitionBy(*partition_by)
-    )
+    schemas = (json_schema, xml_schema)
+    path = None
+    # Bodies are parsed by Spark, and Delta keeps its own log.
+    if format == PARQUET and schemas == (None, None) and can_copy(read.columns, partition_by):
+        path = _path_to_copy_to(spark, output)
+    if path is not None:
+        _require_partitions(read.columns, partition_by)
+        writer = _copied(spark, options, Copying(read, path, tuple(partition_by)))
+    else:
+        messages = spark.readStream.format("msmq").options(**options).load()
+        rows = with_partitions(messages, partition_by)
+        if schemas != (None, None):
+            rows = with_body_columns(rows, json_schema=json_schema, xml_schema=xml_schema)
+        writer = rows.writeStream.format(format).outputMode("append").partitionBy(*partition_by)
+    writer = writer.option("checkpointLocation", checkpoint)
     if every_s is None:
         writer = writer.trigger(availableNow=True)
     else:
         writer = writer.trigger(processingTime=f"{round(every_s * 1000)} milliseconds")
-    return writer.start(output)
+    return writer.start(output if path is None else None)
+
+
+def _path_to_copy_to(spark: SparkSession, output: str) -> str | None:
+    """Give the path of a table that tasks can write without Spark; None if they cannot."""
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 -- nobody else knows it
+    return copied_here(output, hadoop.get("fs.defaultFS", "file:///"))
+
+
+def _copied(spark: SparkSession, options: Mapping[str, str], copying: Copying) -> DataStreamWriter:
+    """Let ranges of messages be the stream; tasks copy them, and the driver lets them count."""
+    interval = spark.conf.get(_COMPACT_INTERVAL, None)
+    table = Table(copying.table, int(interval or COMPACT_INTERVAL))
+    table.prepare()
+    spark.dataSource.register(RangeSource)
+    ranges = spark.readStream.format(RangeSource.name()).options(**options).load()
+    files = ranges.mapInArrow(partial(copy_ranges, copying), staged_schema()).observe(
+        _COPIED, F.coalesce(F.sum("rows"), F.lit(0)).alias("messages")
+    )
+
+    def publish(found: DataFrame, batch: int) -> None:
+        # One that was published, and not noted by Spark, is not even read again.
+        if not table.has(batch):
+            table.publish(batch, [Staged(*row) for row in found.collect()])
+
+    return files.writeStream.foreachBatch(publish)
 
 
 def default_checkpoint(output: str) -> str:
@@ -106,14 +151,18 @@ def default_checkpoint(output: str) -> str:
 
 def with_partitions(messages: DataFrame, partition_by: Sequence[str]) -> DataFrame:
     """Add the column `date` if the table is to be partitioned by it; check the others."""
-    for name in partition_by:
-        if name != DATE and name not in messages.columns:
-            raise BadOption("partition by", f"{name} is no column of messages, and not {DATE}")
+    _require_partitions(messages.columns, partition_by)
     if DATE not in partition_by:
         return messages
-    if "arrived_time" not in messages.columns:
-        raise BadOption("columns", f"leaves out arrived_time, which {DATE} is made of")
     return messages.withColumn(DATE, F.to_date("arrived_time"))
+
+
+def _require_partitions(columns: Sequence[str], partition_by: Sequence[str]) -> None:
+    for name in partition_by:
+        if name != DATE and name not in columns:
+            raise BadOption("partition by", f"{name} is no column of messages, and not {DATE}")
+    if DATE in partition_by and "arrived_time" not in columns:
+        raise BadOption("columns", f"leaves out arrived_time, which {DATE} is made of")
 
 
 # The table and its checkpoint.
@@ -200,7 +249,9 @@ def batch_reports(
     mode = read_source_options({"reader": READER, **source_options}).mode
     found: list[BatchReport] = []
     for progress in query.recentProgress:
-        count = progress.numInputRows
+        copied = progress.observedMetrics.get(_COPIED)
+        # Where tasks copy, the rows of Spark are ranges.
+        count = progress.numInputRows if copied is None else copied["messages"]
         if progress.batchId <= after or not count:
             continue
         source = progress.sources[0]
