@@ -265,9 +265,9 @@ def test_strangers_cannot_make_a_queue_manager_ask_all_the_time(
 
 
 def test_a_copy_that_missed_many_removals_reads_everything_again(
-    network: Network, office: Computer, shop: Computer, monkeypatch: pytest.MonkeyPatch
+    network: Network, office: Computer, shop: Computer
 ) -> None:
-    monkeypatch.setattr("openmsmq.manager.directory_copy.DIRECTORY_REMOVED_MAX_COUNT", 3)
+    office.manager.directory.copy.removed_max = 3
     network.directory = None
     lists = [
         DistributionList(identifier=Guid(bytes([number]) * 16), name=f"list {number}")
@@ -475,8 +475,8 @@ def test_an_answer_that_no_longer_fits_is_not_taken(network: Network, shop: Comp
     assert image(shop) == image(office)
 
 
-def test_lists_of_lists_end(office: Computer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openmsmq.manager.published.LIST_MEMBERS_MAX_COUNT", 4)
+def test_lists_of_lists_end(network: Network) -> None:
+    office = network.manager("OFFICE", ALPHA, msgspec.structs.replace(ORIGINAL, list_members_max=4))
     lists = [
         DistributionList(
             identifier=Guid(bytes([number]) * 16),

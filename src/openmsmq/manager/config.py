@@ -10,6 +10,7 @@ from openmsmq.model.limits import (
     DIRECTORY_POLL_S,
     DIRECTORY_PROBE_S,
     JOURNAL_QUOTA_DEFAULT_KB,
+    LIST_MEMBERS_MAX_COUNT,
     MANAGER_QUOTA_DEFAULT_KB,
     OPEN_QUEUES_MAX_COUNT,
     QUERIES_MAX_COUNT,
@@ -33,6 +34,8 @@ class DirectoryConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How often a copy is brought up to date."""
     probe_ms: int = DIRECTORY_PROBE_S * 1000
     """Pause after the directory could not be reached. [MQDMPR 3.1.2.5]"""
+    list_members_max: int = LIST_MEMBERS_MAX_COUNT
+    """Queues that a distribution list may stand for."""
     enterprise: str = "Enterprise"
     """What a new directory calls its enterprise."""
     site: str = ""

@@ -53,6 +53,8 @@ class DirectoryCopy:
 
     def __init__(self, ledger: Ledger, reader: StoreReader) -> None:
         self._ledger = ledger
+        self.removed_max = DIRECTORY_REMOVED_MAX_COUNT
+        """So many removals are remembered."""
         self.position = NOWHERE
         self.is_original = False
         """Whether the changes are counted here."""
@@ -176,7 +178,7 @@ class DirectoryCopy:
             changes = [*(each for each in changes if isinstance(each, Removal)), *self.image]
         for change in changes:
             self._store(change, position.number, numbers)
-        if renumber or forget or len(self._removed) > DIRECTORY_REMOVED_MAX_COUNT:
+        if renumber or forget or len(self._removed) > self.removed_max:
             self._forget_removed(position.number, numbers)
         record = PositionRecord(position.incarnation, position.number, self._floor, is_original)
         self._ledger.put(records.POSITION_KEY, records.encode_record(record))

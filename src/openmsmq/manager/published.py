@@ -8,7 +8,6 @@ from openmsmq.manager.directory_copy import DirectoryCopy
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.errors import InsufficientResources, NoDirectory, QueueNotFound
 from openmsmq.model.identity import NIL_GUID, Guid
-from openmsmq.model.limits import LIST_MEMBERS_MAX_COUNT
 from openmsmq.model.names import (
     DirectFormatName,
     DistributionListFormatName,
@@ -31,6 +30,7 @@ class Published:
         self._role = config.role
         self._copy = copy
         self._counters = counters
+        self._members_max = config.list_members_max
 
     def require_directory(self, detail: str) -> None:
         """Refuse what only a directory can tell if there is none."""
@@ -77,15 +77,15 @@ class Published:
             name = waiting.pop()
             if not isinstance(name, DistributionListFormatName):
                 found.setdefault(str(name), name)
-                if len(found) > LIST_MEMBERS_MAX_COUNT:
+                if len(found) > self._members_max:
                     raise InsufficientResources(
-                        f"the list stands for more than {LIST_MEMBERS_MAX_COUNT} queues"
+                        f"the list stands for more than {self._members_max} queues"
                     )
             elif name.distribution_list not in seen:
                 seen.add(name.distribution_list)
-                if len(seen) > LIST_MEMBERS_MAX_COUNT:
+                if len(seen) > self._members_max:
                     raise InsufficientResources(
-                        f"the list contains more than {LIST_MEMBERS_MAX_COUNT} lists"
+                        f"the list contains more than {self._members_max} lists"
                     )
                 waiting += reversed(self._members(name))
         if not found:

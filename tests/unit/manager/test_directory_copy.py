@@ -112,15 +112,13 @@ def test_who_slept_meanwhile_tells_others_what_he_did_not_notice_himself(
     assert watcher.copy.position == sleeper.copy.position == original.copy.position
 
 
-def test_who_read_everything_again_lets_others_do_so_too(
-    original: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_read_everything_again_lets_others_do_so_too(original: Place) -> None:
     sleeper, watcher = copied(original), copied(original)
     original.write(named(3, "third"))
     watcher.look_at(original)
-    with monkeypatch.context() as few:
-        few.setattr("openmsmq.manager.directory_copy.DIRECTORY_REMOVED_MAX_COUNT", 0)
-        original.write(gone(3))
+    original.copy.removed_max = 0
+    original.write(gone(3))
+    original.copy.removed_max = DIRECTORY_REMOVED_MAX_COUNT
     assert original.copy.since(sleeper.copy.position).is_complete
     sleeper.look_at(original)
     watcher.look_at(sleeper)
@@ -190,14 +188,12 @@ def test_a_refused_batch_leaves_no_trace(original: Place) -> None:
     assert (again.image, again.position) == (original.copy.image, original.copy.position)
 
 
-def test_what_a_refused_batch_forgot_is_known_again(
-    original: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_refused_batch_forgot_is_known_again(original: Place) -> None:
     position = original.copy.position
     original.write(gone(1))
-    with monkeypatch.context() as few:
-        few.setattr("openmsmq.manager.directory_copy.DIRECTORY_REMOVED_MAX_COUNT", 1)
-        original.copy.write([gone(2)])
+    original.copy.removed_max = 1
+    original.copy.write([gone(2)])
+    original.copy.removed_max = DIRECTORY_REMOVED_MAX_COUNT
     assert original.copy.since(position).is_complete
     original.settle(has_room=False)
     assert original.copy.since(position).changes == (gone(1),)
