@@ -32,7 +32,8 @@ test: setup samba ## Run all tests (ARGS="-k name" narrows them)
 test-compiled: compiled ## Run the tests of the core and of servers with the compiled core
 	PYTHONPATH=build/compiled $(BIN)/python -m pytest -n $(WORKERS) \
 		-o pythonpath="build/compiled ." tests/contracts tests/property tests/runtime \
-		tests/scenarios tests/transfer tests/unit $(ARGS)
+		tests/scenarios tests/transfer tests/unit/api tests/unit/manager tests/unit/protocol \
+		tests/unit/runtime tests/unit/storage $(ARGS)
 
 check: lint types contracts test ## Run everything that must pass before a change goes in
 
