@@ -146,6 +146,7 @@ class DomainController:
             if self._answers():
                 return
             assert self._process.poll() is None, (self.folder / "samba.out").read_text()
+            # It is another program, which tells nobody when it is ready.
             time.sleep(TRY_EVERY_S)
         raise AssertionError("the domain controller does not answer")
 

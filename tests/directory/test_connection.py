@@ -70,17 +70,27 @@ def test_a_server_under_another_name_is_refused(domain: Domain) -> None:
 async def _through(domain: Domain, listener: socket.socket, server: str) -> None:
     """Ask the server through a listener that passes everything on."""
 
+    open_count = 0
+    quiet = asyncio.Event()
+
     async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal open_count
+        open_count += 1
+        quiet.clear()
         answers, onward = await asyncio.open_connection(domain.controller.address, 636)
         await asyncio.gather(_copy(reader, onward), _copy(answers, writer))
+        open_count -= 1
+        if not open_count:
+            quiet.set()
 
     directory = ActiveDirectory(msgspec.structs.replace(domain.config, servers=(server,)))
     async with await asyncio.start_server(pass_on, sock=listener):
         try:
             await directory.changes(NOWHERE)
         finally:
-            # Let both directions see that the client is gone.
-            await asyncio.sleep(0.1)
+            # Both directions see that the client is gone.
+            await directory.close()
+            await asyncio.wait_for(quiet.wait(), 10)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -218,7 +228,7 @@ def test_a_server_that_says_nothing_holds_up_nobody(domain: Domain, protection: 
             async def count() -> None:
                 nonlocal turns
                 while True:
-                    await asyncio.sleep(0.01)
+                    await asyncio.sleep(0)
                     turns += 1
 
             beside = asyncio.create_task(count())

@@ -147,6 +147,7 @@ def stumble_in_ingest(job: Job) -> None:
         unlucky = is_unlucky(job, "table")
         for told in ingest_copying.copy_ranges(copying, rows):
             if unlucky:
+                # Real time passes in Spark's other processes: a second attempt may overtake it.
                 time.sleep(job.slow_s)
                 note(job, SLEPT, "table")
                 raise RuntimeError("failed on purpose, after writing a file")

@@ -267,6 +267,7 @@ class Scene:
             # At the start of a driver, or when it has come to work.
             if self.rng.random() < 0.7:
                 self.wait_for(self.rng.choice(MOMENTS[1:]))
+            # No clock of ours decides what a killed process was doing: any moment must do.
             time.sleep(self.rng.uniform(0, 3))
             return
         with mq.connect(self.manager.address) as manager:

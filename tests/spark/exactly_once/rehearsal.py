@@ -8,6 +8,7 @@ their driver is dead.
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import functools
 import json
@@ -58,7 +59,7 @@ class Crashed(Exception):
     """The driver is dead."""
 
 
-class Query:
+class Query(abc.ABC):
     """A stream, and what its checkpoint has kept of it; each `live` is one life of its driver."""
 
     reader_type = StreamReader
@@ -125,16 +126,17 @@ class Query:
     def _offset(self, number: int) -> Any:
         return json.loads(self.offsets[number]) if number in self.offsets else None
 
+    @abc.abstractmethod
     def begin(self) -> None:
         """Do what a driver does before its first batch."""
 
+    @abc.abstractmethod
     def haunt(self) -> int:
         """Let tasks of dead drivers go on; gives how many have done something."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def write(self, batch: int, tasks: list[Callable[[], Iterator[pa.RecordBatch]]]) -> None:
         """Write a batch."""
-        raise NotImplementedError
 
 
 class ToTable(Query):
@@ -200,6 +202,9 @@ class ToQueue(Query):
         self._out = read_sink_options({"qm": options["qm"], "queue": out})
         self._ghosts: list[Callable[[], Parts]] = []
         """Tasks of dead drivers that have not prepared what they read."""
+
+    def begin(self) -> None:
+        """Nothing: the queue manager knows what was committed."""
 
     def write(self, batch: int, tasks: list[Callable[[], Iterator[pa.RecordBatch]]]) -> None:
         sink = self._writer()
