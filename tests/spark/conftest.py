@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from openmsmq.client.blocking import QueueManager
+from tests.runtime.computers import Computer, running
+from tests.runtime.scripted_engine import free_port
+
 HERE = Path(__file__).parent
 
 
@@ -40,3 +44,21 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module")
+def alpha(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Computer]:
+    """A queue manager for the tests of a module, at the module's `ADDRESS`."""
+    address = request.module.ADDRESS
+    computer = Computer(tmp_path_factory.mktemp("alpha"), "ALPHA", address, free_port(address))
+    with running(computer):
+        yield computer
+
+
+@pytest.fixture(scope="module")
+def manager(alpha: Computer) -> Iterator[QueueManager]:
+    """A connection to it."""
+    with alpha.connect() as manager:
+        yield manager

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from fnmatch import fnmatch
 from pathlib import Path
@@ -24,24 +23,10 @@ from openmsmq.spark.errors import BadOption
 from openmsmq.spark.pipelines import ingest as pipeline
 from openmsmq.spark.pipelines.bodies import document_text, with_body_columns
 from openmsmq.spark.pipelines.ingest_schemas import from_json_schema, read_schema
-from tests.runtime.computers import PROGRAM, Computer, environment, running
-from tests.runtime.scripted_engine import free_port
+from tests.runtime.computers import PROGRAM, Computer, environment
 
 ADDRESS = "127.0.88.1"
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "utf-16")
-
-
-@pytest.fixture(scope="module")
-def alpha(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Computer]:
-    computer = Computer(tmp_path_factory.mktemp("ingest"), "ALPHA", ADDRESS, free_port(ADDRESS))
-    with running(computer):
-        yield computer
-
-
-@pytest.fixture(scope="module")
-def manager(alpha: Computer) -> Iterator[QueueManager]:
-    with alpha.connect() as manager:
-        yield manager
 
 
 # Bodies.

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.errors import StreamingQueryException
 
-from openmsmq.client.blocking import QueueManager
 from openmsmq.spark.errors import BadOption, QueueProblem, TableProblem, sentence_in
 from openmsmq.spark.options import read_source_options
 from openmsmq.spark.pipelines import ingest as pipeline
@@ -33,25 +32,10 @@ from openmsmq.spark.pipelines.ingest_copying import (
 )
 from openmsmq.spark.pipelines.ingest_table import Table, compact_interval
 from openmsmq.spark.reading import QueueRange, read_range
-from tests.runtime.computers import Computer, running
-from tests.runtime.scripted_engine import free_port
 from tests.spark.exactly_once.harness import committed_files, visible_files
 
 ADDRESS = "127.0.88.2"
 DIRECTORY = "queue=private$%5Ca/date=2026-01-31"
-
-
-@pytest.fixture(scope="module")
-def alpha(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Computer]:
-    computer = Computer(tmp_path_factory.mktemp("table"), "ALPHA", ADDRESS, free_port(ADDRESS))
-    with running(computer):
-        yield computer
-
-
-@pytest.fixture(scope="module")
-def manager(alpha: Computer) -> Iterator[QueueManager]:
-    with alpha.connect() as manager:
-        yield manager
 
 
 def staged(table: Table, name: str, number: int) -> Staged:

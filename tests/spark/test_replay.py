@@ -45,8 +45,7 @@ from openmsmq.spark.pipelines.replay_sending import Sender
 from openmsmq.wire import packets
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.queue_names import DirectName
-from tests.runtime.computers import Computer, running
-from tests.runtime.scripted_engine import free_port
+from tests.runtime.computers import Computer
 from tests.strategies.packets import user_messages
 
 ADDRESS = "127.0.88.2"
@@ -54,13 +53,6 @@ NOWHERE = r"DIRECT=TCP:127.0.88.9\private$\far"
 PLAIN = "system$;deadletter"
 TRANSACTIONAL = "system$;deadxact"
 NUMBERS = itertools.count(1)
-
-
-@pytest.fixture(scope="module")
-def alpha(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Computer]:
-    computer = Computer(tmp_path_factory.mktemp("replay"), "ALPHA", ADDRESS, free_port(ADDRESS))
-    with running(computer):
-        yield computer
 
 
 @pytest.fixture(scope="module")
