@@ -129,7 +129,7 @@ def test_a_task_that_comes_after_the_commit_leaves_nothing_behind(
 
 
 def test_a_batch_that_is_given_up_leaves_nothing(qm: mq.QueueManager, out: mq.Queue) -> None:
-    sink = writer(qm)
+    sink = writer(qm, query="tried")
     parts = sink.write(rows("1"))
     sink.abort([parts, None])
     assert (bodies(out), qm.in_doubt()) == ([], [])
@@ -138,6 +138,20 @@ def test_a_batch_that_is_given_up_leaves_nothing(qm: mq.QueueManager, out: mq.Qu
     assert (bodies(out), qm.in_doubt()) == ([], [])
     with pytest.raises(QueueProblem, match="write it again"):
         sink.commit([parts])
+
+
+def test_a_task_that_comes_after_everything_was_given_up_leaves_nothing_behind(
+    qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    sink = writer(qm)
+
+    def overtaken() -> Iterator[pa.RecordBatch]:
+        sink.abort([None])
+        yield from rows("1")
+
+    with pytest.raises(QueueProblem, match="is over"):
+        sink.write(overtaken())
+    assert (bodies(out), qm.in_doubt()) == ([], [])
 
 
 def test_what_was_written_under_a_name_is_not_written_again(

@@ -116,3 +116,5 @@ class ForgetQuery(Request, frozen=True, tag="forget-query"):
     """Forget the last batch of a query that will not come again, and abort its parts."""
 
     query: str
+    is_over: bool = False
+    """Whether its name is never used again: parts that come late are then refused."""

@@ -153,6 +153,14 @@ def abort_batch(manager: ManagerHandle, query: str, batch: int) -> Plan[None]:  
     yield from ask(api.AbortBatch(query, batch), api.Done)
 
 
-def forget_query(manager: ManagerHandle, query: str) -> Plan[None]:  # noqa: ARG001
-    """Forget the last batch of a query that will not come again, and abort its parts."""
-    yield from ask(api.ForgetQuery(query), api.Done)
+def forget_query(
+    manager: ManagerHandle,  # noqa: ARG001
+    query: str,
+    *,
+    is_over: bool = False,
+) -> Plan[None]:
+    """Forget the last batch of a query that will not come again, and abort its parts.
+
+    If the query is over for good, what is prepared for it from now on is refused.
+    """
+    yield from ask(api.ForgetQuery(query, is_over), api.Done)

@@ -24,7 +24,12 @@ from openmsmq.model.errors import (
     MsmqError,
     TransactionSequence,
 )
-from openmsmq.model.limits import QUERY_IDLE_S, QUERY_NAME_MAX_BYTES, STAGED_MAX_AGE_S
+from openmsmq.model.limits import (
+    QUERIES_OVER_MAX_COUNT,
+    QUERY_IDLE_S,
+    QUERY_NAME_MAX_BYTES,
+    STAGED_MAX_AGE_S,
+)
 from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader
 from openmsmq.storage.records import BatchRecord
@@ -49,6 +54,9 @@ class StagedBatches:
         self._replies = replies
         self._ledger = ledger
         self._last = _all_batches(reader)
+        # In the order in which they ended. Not stored: who prepares a part late was connected when
+        # its query ended, and has to begin again after a restart.
+        self._over: dict[str, None] = {}
         transactions.require_batch = self._require_part
 
     def get_batch(self, state: Connection, call: int, request: api.GetBatch, _: Instant) -> None:
@@ -89,6 +97,10 @@ class StagedBatches:
         """Forget a query, and abort what it has prepared."""
         _require_name(request.query)
         self._abort_parts(request.query, _BATCH_MAX, now)
+        if request.is_over:
+            self._over[request.query] = None
+            if len(self._over) > QUERIES_OVER_MAX_COUNT:
+                del self._over[next(iter(self._over))]
         if request.query in self._last:
             self._forget(request.query)
         self._replies.answer_when_done(state.id, call, api.Done())
@@ -120,6 +132,8 @@ class StagedBatches:
     def _require_part(self, request: api.Prepare, work: Transaction, now: Instant) -> None:
         """Refuse a part that comes too late, or that there is no room for."""
         _require_batch(request.query, request.batch)
+        if request.query in self._over:
+            raise TransactionSequence(f"the query {request.query!r} is over")
         if request.batch <= self._last_batch(request.query):
             raise TransactionSequence(
                 f"batch {request.batch} of {request.query!r} is committed already"

@@ -310,6 +310,9 @@ QUERIES_MAX_COUNT: Final = 10_000
 QUERY_IDLE_S: Final = 90 * 24 * 3600
 """After so long without a batch, a query makes room for another. [ours]"""
 
+QUERIES_OVER_MAX_COUNT: Final = 10_000
+"""Queries known to be over, so that what comes late for them is refused. [ours]"""
+
 STAGED_MAX_BYTES: Final = 1024 * 1024 * 1024
 """Bytes of all parts of batches that wait to be committed. [ours]"""
 

@@ -106,11 +106,14 @@ class _Staging:
             units = [unit for part in parts for unit in part.units]
             manager.commit_batch(parts[0].query, parts[0].batch, units)
 
-    def forget(self, query: str) -> None:
-        """Let the queue manager forget a query that will not come again."""
+    def end(self, query: str) -> None:
+        """Give up what is prepared for a query that is over, and what tasks prepare for it later.
+
+        Spark does not wait for the tasks that it stops.
+        """
         address = self.options.place.addresses[0]
         with connected(self.options.place, address, self.options.queue) as manager:
-            manager.forget_query(query)
+            manager.forget_query(query, is_over=True)
 
     def abort(self, query: str, batch: int) -> None:
         """Give up what the tasks have prepared."""
@@ -173,11 +176,18 @@ class BatchWriter(DataSourceArrowWriter):
             # Nobody else knows the name, so nobody can write it again. The messages are sent,
             # whatever becomes of this: an error would make the application send them again.
             with contextlib.suppress(QueueProblem):
-                self._staging.forget(self._query)
+                self._staging.end(self._query)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002
-        """Give everything up, also what tasks have prepared that failed later."""
-        self._staging.abort(self._query, 0)
+        """Give everything up, also what tasks have prepared that failed later.
+
+        A query with a name of its own may be written again: what tasks that still run prepare for
+        it goes when it is.
+        """
+        if self._staging.options.query:
+            self._staging.abort(self._query, 0)
+        else:
+            self._staging.end(self._query)
 
 
 def _is_committed(manager: QueueManager, parts: Parts) -> bool:

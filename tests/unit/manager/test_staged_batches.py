@@ -6,7 +6,12 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.manager.outputs import Persist
-from openmsmq.model.limits import QUERY_IDLE_S, QUERY_NAME_MAX_BYTES, STAGED_MAX_AGE_S
+from openmsmq.model.limits import (
+    QUERIES_OVER_MAX_COUNT,
+    QUERY_IDLE_S,
+    QUERY_NAME_MAX_BYTES,
+    STAGED_MAX_AGE_S,
+)
 from openmsmq.model.queue import AccessMode
 from openmsmq.storage import records
 from openmsmq.storage.port import StoreFull
@@ -40,6 +45,11 @@ def part(office: Office, *sent: bytes, query: str = QUERY, batch: int = 0) -> by
     begun = active(office, *sent)
     office.ok(api.Prepare(begun.transaction, query, batch))
     return begun.unit_of_work
+
+
+def refused_part(office: Office, *, query: str = QUERY) -> str:
+    """Prepare a part that is refused; gives the name of the error."""
+    return office.error(api.Prepare(active(office, b"late").transaction, query, 0))
 
 
 def commit(office: Office, *parts: bytes, query: str = QUERY, batch: int = 0) -> api.AnyReply:
@@ -418,6 +428,21 @@ def test_a_query_that_will_not_come_again_is_forgotten_with_its_parts(office: Of
     office.restart()
     assert (last(office), remembered(office)) == (-1, set())
     assert office.bodies(LEDGER) == [b"one"]
+
+
+def test_what_is_prepared_late_for_a_query_that_is_over_is_refused(office: Office) -> None:
+    office.ok(api.ForgetQuery(QUERY, is_over=True))
+    assert refused_part(office) == "MQ_ERROR_TRANSACTION_SEQUENCE"
+    assert waiting(office) == []
+    part(office, b"other", query="another")
+    assert waiting(office) == [("another", 0)]
+
+
+def test_only_the_last_queries_that_are_over_are_known(office: Office) -> None:
+    for number in range(QUERIES_OVER_MAX_COUNT + 1):
+        office.ok(api.ForgetQuery(f"{QUERY} {number}", is_over=True))
+    part(office, b"one", query=f"{QUERY} 0")
+    assert refused_part(office, query=f"{QUERY} 1") == "MQ_ERROR_TRANSACTION_SEQUENCE"
 
 
 def test_a_refused_forgetting_forgets_nothing(office: Office) -> None:

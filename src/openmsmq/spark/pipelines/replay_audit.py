@@ -235,8 +235,9 @@ class AuditTable:
     def results(self, run: str) -> DataFrame:
         """Give for each letter of a run what became of it in the end."""
         order = F.struct(
+            # A column has to be said to be one: a bare name would be a text to look for.
             F.array_position(
-                F.array(*map(F.lit, (PLANNED, SENDING, IN_DOUBT, SKIPPED, SENT))), "action"
+                F.array(*map(F.lit, (PLANNED, SENDING, IN_DOUBT, SKIPPED, SENT))), F.col("action")
             ),
             "time",
         )
