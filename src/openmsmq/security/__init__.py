@@ -1,0 +1,1 @@
+"""Signatures, encryption and access rights: pure functions over bytes and keys."""
