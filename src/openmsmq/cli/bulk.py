@@ -21,6 +21,7 @@ from openmsmq.wire import packets
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers.queue_names import DirectName
 from openmsmq.wire.headers.transaction import TransactionHeader
+from openmsmq.wire.resending import unsigned
 
 if TYPE_CHECKING:
     from openmsmq.client.blocking import Queue
@@ -63,7 +64,7 @@ class PacketRewriter:
             user = msgspec.structs.replace(user, destination=self._destination)
         return packets.encode(
             msgspec.structs.replace(
-                message,
+                unsigned(message),
                 user=user,
                 properties=properties,
                 transaction=_NOT_NUMBERED if self._transactional else None,

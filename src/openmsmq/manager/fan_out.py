@@ -21,16 +21,9 @@ from openmsmq.model.names import (
 )
 from openmsmq.model.queue import QueueProperties
 from openmsmq.storage.port import StoreReader
+from openmsmq.wire.addressing import destinations_header
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.headers.multi_queue import (
-    AddressList,
-    DirectElement,
-    DistributionListElement,
-    Element,
-    MultiQueueFormatHeader,
-    PrivateElement,
-    PublicElement,
-)
+from openmsmq.wire.headers.multi_queue import MultiQueueFormatHeader
 from openmsmq.wire.headers.queue_names import (
     DirectName,
     PrivateOnDestination,
@@ -59,7 +52,7 @@ class QueueList(LocalQueue):
             (parse_format_name(queue.name) if queue.role == "outgoing" else element, queue)
             for element, queue in zip(elements, queues, strict=True)
         ]
-        self.header = MultiQueueFormatHeader(AddressList(tuple(map(_element, given))))
+        self.header = destinations_header(name)
 
     def count_handles(self, change: int) -> None:
         """Keep the queues of the list while the list is open."""
@@ -80,7 +73,18 @@ class QueueList(LocalQueue):
         header = msgspec.structs.replace(
             draft.user, destination=destination, destination_manager=manager
         )
-        return encode(msgspec.structs.replace(draft, user=header, multi_queue=self.header))
+        return encode(
+            msgspec.structs.replace(draft, user=header, multi_queue=self._header_of(draft))
+        )
+
+    def _header_of(self, draft: UserMessage) -> MultiQueueFormatHeader:
+        """Keep the header that the application has signed, if it names the same queues."""
+        signed = draft.multi_queue
+        if signed is None:
+            return self.header
+        if signed.destinations != self.header.destinations:
+            raise InvalidParameter(f"a message names other queues than {self.name}")
+        return signed
 
     def _address(self, name: FormatName) -> tuple[Guid, QueueName]:
         match name:
@@ -117,17 +121,3 @@ def _draft(packet: bytes) -> UserMessage:
     if not isinstance(message, UserMessage):
         raise InvalidParameter("not a message: a packet of a session")
     return message
-
-
-def _element(name: FormatName) -> Element:
-    match name:
-        case DirectFormatName():
-            return DirectElement(name.wire_text)
-        case PrivateFormatName():
-            return PrivateElement(name.queue_manager, name.number)
-        case PublicFormatName():
-            return PublicElement(name.queue)
-        case DistributionListFormatName():
-            return DistributionListElement(name.distribution_list)
-        case _:
-            raise UnsupportedFormatName(f"{name} cannot be one of several destinations")

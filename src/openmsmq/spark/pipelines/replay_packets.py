@@ -22,6 +22,7 @@ from openmsmq.wire.errors import EncodeError
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, QueueName
 from openmsmq.wire.headers.transaction import TransactionHeader
+from openmsmq.wire.resending import unsigned
 
 # The queue manager numbers the messages of a transaction.
 _NOT_NUMBERED: Final = TransactionHeader(SequenceId(0, 0), 0)
@@ -52,7 +53,7 @@ def packet_again(
     It is recoverable: once it is sent, its dead letter is removed. It has been nowhere yet, so the
     hops of its first journey do not count.
     """
-    packet = message.packet
+    packet = unsigned(message.packet)
     manager, name = _wire_name(destination)
     flags = packet.user.flags & ~(user.HOP_COUNT | user.DELIVERY) | user.RECOVERABLE
     try:
