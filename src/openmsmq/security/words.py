@@ -1,0 +1,33 @@
+"""Hashes and ciphers by the names that people write in options."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from openmsmq.model.message import HashAlgorithm
+from openmsmq.wire.keys import SessionAlgorithm
+
+HashName: TypeAlias = Literal["sha512", "sha256", "sha1", "md5", "md4", "md2"]
+CipherName: TypeAlias = Literal["aes256", "aes192", "aes128", "rc4", "rc2"]
+
+HASHES: Final[dict[str, HashAlgorithm]] = {
+    "sha512": HashAlgorithm.SHA512,
+    "sha256": HashAlgorithm.SHA256,
+    "sha1": HashAlgorithm.SHA1,
+    "md5": HashAlgorithm.MD5,
+    "md4": HashAlgorithm.MD4,
+    "md2": HashAlgorithm.MD2,
+}
+"""Hashes of signatures, the best first."""
+
+CIPHERS: Final[dict[str, SessionAlgorithm]] = {
+    "aes256": SessionAlgorithm.AES_256,
+    "aes192": SessionAlgorithm.AES_192,
+    "aes128": SessionAlgorithm.AES_128,
+    "rc4": SessionAlgorithm.RC4,
+    "rc2": SessionAlgorithm.RC2,
+}
+"""Ciphers of bodies, the best first."""
+
+SAFE_HASH_NAMES: Final[tuple[HashName, ...]] = ("sha512", "sha256", "sha1")
+SAFE_CIPHER_NAMES: Final[tuple[CipherName, ...]] = ("aes256", "aes192", "aes128")
