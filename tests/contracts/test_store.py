@@ -144,6 +144,10 @@ class StoreMachine(RuleBasedStateMachine):
             if isinstance(self.subject, MemorySubject):
                 self.full = False
             return
+        for start, stop in batch.ranges:
+            for part in (self.durable, self.volatile):
+                for key in [key for key in part if start <= key < stop]:
+                    del part[key]
         for key, value in batch.changes:
             self.volatile.pop(key, None)
             if value is None:
@@ -167,6 +171,19 @@ class StoreMachine(RuleBasedStateMachine):
     ) -> None:
         durable = {*self.durable, *(key for key, _ in changes)}
         self.commit(Batch(changes, volatile, [key for key, _ in forgotten if key not in durable]))
+
+    @rule(
+        ranges=st.lists(st.tuples(bounds, bounds), min_size=1, max_size=3),
+        changes=st.lists(puts | deletions, max_size=3),
+        volatile=st.lists(puts, max_size=2),
+    )
+    def delete_ranges(
+        self,
+        ranges: list[tuple[bytes, bytes]],
+        changes: list[tuple[bytes, bytes | None]],
+        volatile: list[tuple[bytes, bytes]],
+    ) -> None:
+        self.commit(Batch(changes, volatile, ranges=ranges))
 
     @rule(queue=st.integers(0, 2), count=st.integers(1, 40), volatile=st.booleans())
     def send(self, queue: int, count: int, volatile: bool) -> None:

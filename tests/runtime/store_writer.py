@@ -28,8 +28,12 @@ def messages(number: int) -> list[tuple[bytes, bytes]]:
 
 
 def batch(number: int) -> Batch:
-    """Send some messages, receive those of an earlier batch, and count."""
-    received = messages(number - KEPT_BATCHES) if number > KEPT_BATCHES else []
+    """Send messages, receive those of an earlier batch, singly or as a range, and count."""
+    earlier = number - KEPT_BATCHES
+    received = messages(earlier) if earlier > 0 and earlier % 2 else []
+    ranges = []
+    if earlier > 0 and not earlier % 2:
+        ranges = [(b"E" + earlier.to_bytes(8, "big"), b"E" + (earlier + 1).to_bytes(8, "big"))]
     return Batch(
         [
             *messages(number),
@@ -37,6 +41,7 @@ def batch(number: int) -> Batch:
             (b"count", number.to_bytes(8, "big")),
         ],
         [(b"V" + number.to_bytes(8, "big"), b"volatile")],
+        ranges=ranges,
     )
 
 

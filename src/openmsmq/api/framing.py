@@ -17,6 +17,12 @@ from openmsmq.api.messages import Answer, Call
 FRAME_MAX_BYTES: Final = 64 * 1024 * 1024
 """The longest call or answer: sixteen of the largest messages. [ours]"""
 
+LARGE_FRAME_BYTES: Final = 1 << 18
+"""From this length on a frame gets a place of its own, if its reader asks for one."""
+
+PLACE_KEPT_MAX_BYTES: Final = 16 << 20
+"""A place up to this length is kept for the next large frame."""
+
 _LENGTH: Final = struct.Struct("<I")
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
@@ -31,10 +37,23 @@ def encode_frame(item: Call | Answer) -> bytes:
     """Give the bytes of one call or answer."""
     body = _ENCODER.encode(item)
     if len(body) > FRAME_MAX_BYTES:
-        raise ApiError(
-            f"a frame of {len(body)} bytes; at most {FRAME_MAX_BYTES}: send fewer at once"
-        )
+        raise _too_long(len(body))
     return _LENGTH.pack(len(body)) + body
+
+
+def encode_large_frame(item: Answer) -> bytearray:
+    """Give what `encode_frame` gives, copied once less: that pays for an answer that is long."""
+    frame = bytearray(_LENGTH.size)
+    _ENCODER.encode_into(item, frame, _LENGTH.size)
+    length = len(frame) - _LENGTH.size
+    if length > FRAME_MAX_BYTES:
+        raise _too_long(length)
+    _LENGTH.pack_into(frame, 0, length)
+    return frame
+
+
+def _too_long(length: int) -> ApiError:
+    return ApiError(f"a frame of {length} bytes; at most {FRAME_MAX_BYTES}: send fewer at once")
 
 
 def encode_frames(items: Iterable[Call | Answer]) -> bytes:
@@ -49,9 +68,69 @@ class FrameReader(Generic[Item]):
         self._decoder: msgspec.msgpack.Decoder[Item] = msgspec.msgpack.Decoder(kind)
         self._data = bytearray()
         self._start = 0
+        self._place = bytearray()
+        self._length = 0
+        self._missing = 0
+
+    def room(self) -> memoryview | None:
+        """Give the place for the rest of a large frame that has begun; None if none has.
+
+        Whoever reads the connection into it says so with `filled`, and spares a copy.
+        """
+        if not self._length and not self._begin_large():
+            return None
+        return memoryview(self._place)[self._length - self._missing : self._length]
+
+    def filled(self, count: int) -> None:
+        """Take the next bytes of the connection, which are in their place already."""
+        self._missing -= count
+
+    def _begin_large(self) -> bool:
+        """Take what is there of a large frame to a place of its own."""
+        begin = self._start + _LENGTH.size
+        if len(self._data) < begin:
+            return False
+        (length,) = _LENGTH.unpack_from(self._data, self._start)
+        if not LARGE_FRAME_BYTES <= length <= FRAME_MAX_BYTES:
+            return False
+        there = len(self._data) - begin
+        if there >= length:
+            return False
+        if len(self._place) < length:
+            self._place = bytearray(length)
+        self._place[:there] = self._data[begin:]
+        self._data.clear()
+        self._start = 0
+        self._length, self._missing = length, length - there
+        return True
+
+    def _take_large(self) -> Item:
+        with memoryview(self._place) as view, view[: self._length] as body:
+            item = self._decoded(body)
+        if len(self._place) > PLACE_KEPT_MAX_BYTES:
+            self._place = bytearray()
+        self._length = 0
+        return item
+
+    def _decoded(self, body: memoryview) -> Item:
+        try:
+            return self._decoder.decode(body)
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            raise ApiError(f"a frame that says nothing we know: {error}") from None
+
+    @property
+    def held_bytes(self) -> int:
+        """How many bytes wait for the rest of their frame, or to be taken."""
+        return len(self._data) - self._start
 
     def feed(self, data: bytes | memoryview) -> None:
         """Take the next bytes of the connection."""
+        if self._missing:
+            taken = min(self._missing, len(data))
+            begin = self._length - self._missing
+            self._place[begin : begin + taken] = data[:taken]
+            self._missing -= taken
+            data = data[taken:]
         if self._start:
             del self._data[: self._start]
             self._start = 0
@@ -59,6 +138,10 @@ class FrameReader(Generic[Item]):
 
     def items(self) -> Iterator[Item]:
         """Give what is whole by now."""
+        if self._length:
+            if self._missing:
+                return
+            yield self._take_large()
         while len(self._data) - self._start >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._data, self._start)
             if length > FRAME_MAX_BYTES:
@@ -67,9 +150,6 @@ class FrameReader(Generic[Item]):
             if len(self._data) - begin < length:
                 return
             with memoryview(self._data) as view, view[begin : begin + length] as body:
-                try:
-                    item = self._decoder.decode(body)
-                except (msgspec.DecodeError, ValueError, RecursionError) as error:
-                    raise ApiError(f"a frame that says nothing we know: {error}") from None
+                item = self._decoded(body)
             self._start = begin + length
             yield item

@@ -109,6 +109,18 @@ class ClientEngine:
         when it refuses the connection; both end the connection.
         """
         self._reader.feed(data)
+        return self._answered()
+
+    def room(self) -> memoryview | None:
+        """Give the place for the rest of a large answer that has begun; None if none has."""
+        return self._reader.room()
+
+    def room_filled(self, count: int) -> list[tuple[int, AnyReply]]:
+        """Take bytes of the queue manager that are in `room`, as `receive_data` takes others."""
+        self._reader.filled(count)
+        return self._answered()
+
+    def _answered(self) -> list[tuple[int, AnyReply]]:
         answered: list[tuple[int, AnyReply]] = []
         try:
             for answer in self._reader.items():

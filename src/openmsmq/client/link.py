@@ -174,15 +174,17 @@ class Link:
         if self._reading:
             self._changed.wait(step_s)
             return
-        data: bytes | None = None
+        data: bytes | int | None = None
         problem = _CLOSED
+        room = None if self._tls is not None else self._engine.room()
         self._reading = True
         self._changed.release()
         try:
             if step_s != self._read_step_s:
                 self._reader.settimeout(step_s)
                 self._read_step_s = step_s
-            data = self._reader.recv(_READ_BYTES)
+            receive = self._reader
+            data = receive.recv(_READ_BYTES) if room is None else receive.recv_into(room)
         except TimeoutError:
             return
         except OSError as error:
@@ -193,11 +195,15 @@ class Link:
             self._changed.notify_all()
         self._take(data, problem)
 
-    def _take(self, data: bytes | None, problem: str) -> None:
+    def _take(self, data: bytes | int | None, problem: str) -> None:
+        """Take bytes, or how many of them are in the room of the engine."""
         if not data:
             self._fail(problem)
             return
         try:
+            if isinstance(data, int):
+                self._answers.update(self._engine.room_filled(data))
+                return
             plain = data if self._tls is None else self._tls.decrypt(data)
             self._answers.update(self._engine.receive_data(plain))
         except ssl.SSLError as error:

@@ -3,6 +3,9 @@
 A reader that goes by arrival numbers may read the same messages again after it failed, so they
 must still be there: it reserves them first, and says when it is done with them. A reservation is
 a range, in the store as two numbers, so a million reserved messages cost no more than one.
+
+It is done with them in the same way. Messages whose end causes nothing else, and which it fetched,
+so that their number and bytes are known, go as a range too.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from array import array
 from typing import Final
 
 from openmsmq.api import messages as api
+from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection, OpenQueue
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.deadlines import Deadlines
@@ -42,6 +46,9 @@ from openmsmq.storage.records import ReservationRecord
 SLICE_ROWS: Final = 10_000
 """How many messages one `Complete` takes out, and one step of longer work looks at."""
 
+_DEADLINE_START: Final = 4
+_NEVER: Final = INFINITE_S.to_bytes(4, "little")
+
 _U32_CODE: Final = next(code for code in "ILH" if array(code).itemsize == 4)
 
 
@@ -50,6 +57,7 @@ class BulkReads:
 
     def __init__(
         self,
+        config: ManagerConfig,
         table: QueueTable,
         delivery: Delivery,
         counters: Counters,
@@ -60,6 +68,7 @@ class BulkReads:
         ledger: Ledger,
         reader: StoreReader,
     ) -> None:
+        self._config = config
         self._table = table
         self._delivery = delivery
         self._counters = counters
@@ -68,6 +77,7 @@ class BulkReads:
         self._reads = reads
         self._replies = replies
         self._ledger = ledger
+        self._reader = reader
         self._releasing: set[LocalQueue] = set()
         """Queues whose reservation is over as soon as the disk says so."""
         for queue in table:
@@ -75,6 +85,7 @@ class BulkReads:
             if value is not None:
                 kept = records.decode_reservation(value)
                 queue.reserve(kept.reader, kept.start, kept.stop)
+                queue.tally.reach(kept.stop)
 
     # Looking.
 
@@ -92,6 +103,7 @@ class BulkReads:
         """Peek messages by their arrival numbers, for a reader of very many."""
         found, next_start = self._found(state, request)
         values = [value for _, value in found]
+        self._note(state.queue(request.handle).queue, request.start, next_start, values)
         reply = api.Packets(
             # Keys end with the same eight bytes that the reply has.
             b"".join([key[LOOKUP_START:] for key, _ in found]),
@@ -100,6 +112,17 @@ class BulkReads:
             next_start,
         )
         self._replies.answer(state.id, call, reply)
+
+    def _note(self, queue: LocalQueue, start: int, stop: int, values: list[bytes]) -> None:
+        """Remember how much a part of what is reserved is, if its end causes nothing else."""
+        if not queue.reserved_start <= start < stop <= queue.reserved_stop:
+            return
+        # From when it expires to what its end has to cause. Few are different.
+        for facts in {value[_DEADLINE_START : records.FACTS_BYTES] for value in values}:
+            if facts[:4] != _NEVER or facts[-1]:
+                return
+        size = sum([len(value) for value in values]) - records.FACTS_BYTES * len(values)
+        queue.tally.note(start, stop, len(values), size)
 
     def _found(
         self, state: Connection, request: api.FetchRange | api.FetchPackets
@@ -117,7 +140,7 @@ class BulkReads:
             if not found:
                 return rows, request.stop
             start = arrival_in(found[-1][0]) + 1
-            if queue.held:
+            if queue.held or queue.leaving:
                 found = [row for row in found if not _is_leaving(queue, row)]
             rows += found
             for row in found:
@@ -240,12 +263,58 @@ class BulkReads:
             return
         if queue.reserved_for != request.reader:
             raise SharingViolation(f"{queue.name} is being read by {queue.reserved_for!r}")
+        count, size = self._tallied(queue, start, stop)
+        if count >= self._config.range_removal_min:
+            self._set(queue, request.reader, stop, queue.reserved_stop)
+            self._take_range_out(queue, (start, stop), count, size)
+            self._replies.answer_when_done(state.id, call, api.Completed(count, False))
+            return
         rows = queue.by_arrival(start, stop, SLICE_ROWS)
         done_below = _arrival(rows[-1]) + 1 if rows else stop
         more = bool(queue.by_arrival(done_below, stop, 1))
         self._set(queue, request.reader, done_below if more else stop, queue.reserved_stop)
         count = self._take_out(queue, rows, now)
         self._replies.answer_when_done(state.id, call, api.Completed(count, more))
+
+    def _tallied(self, queue: LocalQueue, start: int, stop: int) -> tuple[int, int]:
+        """Give count and bytes of reserved messages that can go as a range; 0 if they cannot."""
+        if queue.express_count or queue.properties.journaling:
+            return 0, 0
+        if any(start <= lookup_id & records.ARRIVAL_MASK < stop for lookup_id in queue.held):
+            return 0, 0
+        count = size = 0
+        while start < stop:
+            reached, seen, seen_size = queue.tally.total(start, stop)
+            count, size = count + seen, size + seen_size
+            if reached < stop:
+                # Nobody asks about numbers that no message has.
+                rows = queue.by_arrival(reached, stop, 1)
+                reached = _arrival(rows[0]) if rows else stop
+                if rows and reached == start:
+                    return 0, 0
+            start = reached
+        return count, size
+
+    def _take_range_out(
+        self, queue: LocalQueue, bounds: tuple[int, int], count: int, size: int
+    ) -> None:
+        """Take out all durable messages between two arrival numbers, of which so many are there."""
+        for level in range(8):
+            low = records.entry_key(queue.id, level << 56 | bounds[0])
+            high = records.entry_key(queue.id, level << 56 | bounds[1])
+            if self._reader.scan(low, high, 1):
+                self._ledger.delete_range(low, high)
+        self._ledger.touch(queue)
+        queue.count_range(-count, -size)
+        queue.leaving.append(bounds)
+
+        def still_there(_: MsmqError) -> None:
+            queue.leaving.remove(bounds)
+            queue.count_range(count, size)
+            queue.floor = 0
+            self._delivery.news(queue)
+
+        self._ledger.when_done(lambda: queue.leaving.remove(bounds), still_there)
 
     def release(self, state: Connection, call: int, request: api.Release, _: Instant) -> None:
         """Give what is reserved back to all readers."""
@@ -290,8 +359,13 @@ class BulkReads:
 
         def undo(_: MsmqError) -> None:
             queue.reserve(*before)
+            queue.tally.forget()
 
-        self._ledger.when_done(lambda: None, undo)
+        def durable() -> None:
+            if queue.reserved_for == reader:
+                queue.tally.reach(stop)
+
+        self._ledger.when_done(durable, undo)
 
 
 def _end_of(queue: LocalQueue, request: api.Reserve | api.Measure, stop: int) -> int:
@@ -315,7 +389,7 @@ def _end_of(queue: LocalQueue, request: api.Reserve | api.Measure, stop: int) ->
 
 def _is_leaving(queue: LocalQueue, row: Stored) -> bool:
     """Whether the removal of an entry waits for the disk."""
-    return queue.held.get(int.from_bytes(row[0][LOOKUP_START:], "big")) == BEING_REMOVED
+    return queue.is_leaving(int.from_bytes(row[0][LOOKUP_START:], "big"))
 
 
 def _arrival(row: Row) -> int:

@@ -27,7 +27,7 @@ class Turn:
     __slots__ = ("batch", "done", "done_last", "last_words", "touched", "undo")
 
     def __init__(self) -> None:
-        self.batch = Batch([], [], [])
+        self.batch = Batch([], [], [], [])
         self.done: list[Callable[[], None]] = []
         self.done_last: list[Callable[[], None]] = []
         self.undo: list[Undo] = []
@@ -73,6 +73,10 @@ class Ledger:
             batch.forgotten += keys
         else:
             batch.changes += [(key, None) for key in keys]
+
+    def delete_range(self, start: bytes, stop: bytes) -> None:
+        """Remove all records with `start` <= key < `stop`, before this turn keeps any."""
+        self._turn.batch.ranges.append((start, stop))
 
     def delete(self, key: bytes) -> None:
         """Remove a record with this turn, wherever it is."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
+from openmsmq.manager.tallies import Tally
 from openmsmq.model.limits import UNLIMITED_KB
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import QueueKind, QueueProperties
@@ -63,6 +64,7 @@ class LocalQueue:
         "held",
         "id",
         "journal",
+        "leaving",
         "name",
         "open_count",
         "parent",
@@ -77,6 +79,7 @@ class LocalQueue:
         "stored_bytes",
         "stored_count",
         "subqueues",
+        "tally",
         "totals",
         "transactional_twin",
         "waiting",
@@ -118,6 +121,9 @@ class LocalQueue:
         """The reader for whom messages are reserved: see `is_reserved`."""
         self.reserved_start = 0
         self.reserved_stop = 0
+        self.tally = Tally()
+        self.leaving: list[tuple[int, int]] = []
+        """Ranges of arrival numbers whose removal waits for the disk."""
         self.waiting: dict[WaitingRead, None] = {}
         """The reads that wait here, the oldest first."""
         self.pending = 0
@@ -204,6 +210,12 @@ class LocalQueue:
             self.stored_count -= len(lookup_ids)
             self.stored_bytes -= size
 
+    def count_range(self, count: int, size: int) -> None:
+        """Account for durable entries that come back to the queue, or with less than 0 go."""
+        self.totals.bytes += size
+        self.stored_count += count
+        self.stored_bytes += size
+
     def by_kind(self, rows: list[Row]) -> tuple[list[Row], list[Row]]:
         """Tell express entries from the others."""
         express = self.express_ids
@@ -237,9 +249,17 @@ class LocalQueue:
                 self.doomed.pop(lookup_id, None)
 
     def is_reserved(self, lookup_id: int) -> bool:
-        """Whether an entry is kept for the reader that reserved it."""
+        """Whether an entry is kept for the reader that reserved it, or leaves with a range."""
         arrival = lookup_id & records.ARRIVAL_MASK
-        return self.reserved_start <= arrival < self.reserved_stop
+        return self.reserved_start <= arrival < self.reserved_stop or self._leaves(arrival)
+
+    def is_leaving(self, lookup_id: int) -> bool:
+        """Whether the removal of an entry, alone or in a range, waits for the disk."""
+        alone = self.held.get(lookup_id) == BEING_REMOVED
+        return alone or self._leaves(lookup_id & records.ARRIVAL_MASK)
+
+    def _leaves(self, arrival: int) -> bool:
+        return bool(self.leaving) and any(low <= arrival < high for low, high in self.leaving)
 
     def is_held(self, lookup_id: int) -> bool:
         """Whether somebody has an entry, so that others can neither see nor take it."""
@@ -247,6 +267,8 @@ class LocalQueue:
 
     def reserve(self, reader: str, start: int, stop: int) -> None:
         """Keep the entries with `start` <= arrival number < `stop` for a reader, or no longer."""
+        if reader != self.reserved_for:
+            self.tally.forget()
         self.reserved_for, self.reserved_start, self.reserved_stop = reader, start, stop
         self.floor = 0
 
@@ -258,7 +280,7 @@ class LocalQueue:
         size = 0
         start = self.floor
         held = self.held
-        reserved = self.reserved_stop > 0
+        reserved = self.reserved_stop > 0 or bool(self.leaving)
         while True:
             wanted = min(count - len(found), SCAN_ROWS)
             rows = self._scan(start, records.LOOKUP_MAX, wanted)
@@ -270,7 +292,7 @@ class LocalQueue:
                     continue
                 if reserved and self.is_reserved(lookup_id):
                     # Behind all that is reserved in this level of priority.
-                    start = lookup_id & ~records.ARRIVAL_MASK | self.reserved_stop
+                    start, _ = self._around_reserved(lookup_id, start, start, backwards=False)
                     jumped = True
                     break
                 found.append((lookup_id, value))
@@ -320,7 +342,7 @@ class LocalQueue:
                 found = int.from_bytes(key[5:], "big")
                 start, stop = (start, found) if backwards else (found + 1, stop)
                 if self.is_reserved(found):
-                    start, stop = self._around_reserved(found, start, stop, backwards)
+                    start, stop = self._around_reserved(found, start, stop, backwards=backwards)
                     last = False
                     break
                 yield found, value
@@ -328,13 +350,14 @@ class LocalQueue:
                 return
 
     def _around_reserved(
-        self, lookup_id: int, start: int, stop: int, backwards: bool
+        self, lookup_id: int, start: int, stop: int, *, backwards: bool
     ) -> tuple[int, int]:
         """Give where to look on beside all that is reserved in one level of priority."""
-        level = lookup_id & ~records.ARRIVAL_MASK
-        if backwards:
-            return start, level | self.reserved_start
-        return level | self.reserved_stop, stop
+        level, arrival = lookup_id & ~records.ARRIVAL_MASK, lookup_id & records.ARRIVAL_MASK
+        for low, high in [(self.reserved_start, self.reserved_stop), *self.leaving]:
+            if low <= arrival < high:
+                return (start, level | low) if backwards else (level | high, stop)
+        return start, stop
 
     def by_arrival(
         self, start: int, stop: int, count: int, bytes_max: int = ARRIVALS_MAX_BYTES

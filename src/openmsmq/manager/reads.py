@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from openmsmq.api.messages import Find, Receive
-from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.queues import LocalQueue, Row
 from openmsmq.model.errors import (
     BufferOverflow,
     IllegalCursorAction,
@@ -140,7 +140,7 @@ def seek(
         row = _next(queue, lookup_id, shown, backwards=True)
     else:
         value = queue.entry(lookup_id)
-        on_its_way_out = queue.held.get(lookup_id) == BEING_REMOVED
+        on_its_way_out = queue.is_leaving(lookup_id)
         row = None if value is None or on_its_way_out else (lookup_id, value)
     if row is None:
         raise MessageNotFound(f"{action.value} of lookup id {lookup_id} in {queue.name}")

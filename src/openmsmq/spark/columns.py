@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from openmsmq.model.limits import INFINITE_S
-from openmsmq.model.message import BodyType, message_class_name
+from openmsmq.model.message import AuthenticationLevel, BodyType, message_class_name
 from openmsmq.spark.layouts import GUID, Layout, Part
 from openmsmq.spark.packed import Flags, Numbers, Packed
 from openmsmq.spark.queue_texts import QueueTexts
@@ -32,6 +32,8 @@ from openmsmq.wire.headers import base, message_properties, security, transactio
 
 _ARRIVAL_MASK: Final = (1 << 56) - 1
 _MICROSECONDS: Final = 1_000_000
+_PROVED: Final = tuple(level for level in AuthenticationLevel if level)
+"""Kinds of signatures that prove something."""
 _WIDE: Final = (BodyType.TEXT, BodyType.WIDE_TEXT)
 _NARROW: Final = (BodyType.UNSPECIFIED, BodyType.NARROW_TEXT, BodyType.BYTES)
 _ACKNOWLEDGE: Final = (
@@ -90,6 +92,11 @@ def _numbers(name: str, values: NDArray[Any], there: Flags | None = None) -> pa.
     validity = None if there is None else pa.py_buffer(np.packbits(there, bitorder="little"))
     content = pa.py_buffer(np.ascontiguousarray(values, width))
     return pa.Array.from_buffers(kind, len(values), [validity, content])
+
+
+def _authenticated(messages: Messages) -> pa.Array:
+    kinds = messages.layout.security_flags >> 8 & 0x0F
+    return _yes_no(np.isin(kinds, _PROVED) if kinds.any() else kinds)
 
 
 def _yes_no(values: NDArray[Any]) -> pa.Array:
@@ -200,6 +207,7 @@ _COLUMNS: Final[dict[str, Callable[[Messages], pa.Array]]] = {
     "sent_time": lambda m: _time("sent_time", m.start["sent_time_s"]),
     "sender_id": lambda m: _optional_bytes(m, m.layout.sender_id),
     "sender_certificate": lambda m: _optional_bytes(m, m.layout.sender_certificate),
+    "authenticated": _authenticated,
     "label": _label,
     "body": lambda m: m.bodies,
     "body_type": lambda m: _numbers("body_type", m.properties["body_type"]),

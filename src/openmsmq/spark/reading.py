@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import pairwise
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -20,9 +20,11 @@ from openmsmq.client.blocking import QueueManager
 from openmsmq.client.outgoing import OutgoingMessage
 from openmsmq.model.limits import LABEL_MAX_CHARACTERS
 from openmsmq.spark.connecting import connected
-from openmsmq.spark.decode import Failure, decode
 from openmsmq.spark.errors import QueueProblem
 from openmsmq.spark.options import OnError, SourceOptions
+
+if TYPE_CHECKING:
+    from openmsmq.spark.decode import Failure
 
 FETCH_MAX_COUNT: Final = 8192
 """Messages in one answer of a queue manager, and so in one record batch."""
@@ -102,6 +104,9 @@ def _fetched(manager: QueueManager, part: QueueRange) -> Iterator[Packets]:
 def _decoded(
     options: SourceOptions, manager: QueueManager, part: QueueRange, fetched: Iterator[Packets]
 ) -> Iterator[pa.RecordBatch]:
+    # Whoever only plans a query does without what this imports.
+    from openmsmq.spark.decode import decode
+
     for raw in fetched:
         decoded = decode(raw, queue_manager=manager.name, queue=part.queue, columns=options.columns)
         if not decoded.failures or options.on_error is OnError.ROW:

@@ -87,6 +87,7 @@ def _content(message: ReceivedMessage) -> Row:
         "sent_time": message.sent_time,
         "sender_id": message.sender_id or None,
         "sender_certificate": message.sender_certificate or None,
+        "authenticated": message.is_authenticated,
         "label": message.label,
         "body": message.body_bytes,
         "body_type": message.body_type,

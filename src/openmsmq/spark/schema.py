@@ -79,6 +79,12 @@ GROUPS: Final[dict[str, tuple[Column, ...]]] = {
             null="it has none",
             shows=("SenderCertificate",),
         ),
+        Column(
+            "authenticated",
+            _YES_NO,
+            "Whether its signature has proved its sender to the queue manager of its queue.",
+            shows=("AuthenticationLevel",),
+        ),
     ),
     "What the application said": (
         Column("label", _TEXT, "The label; empty if it has none.", shows=("Label",)),
@@ -240,7 +246,6 @@ _CONNECTORS: Final = "it serves connectors to other systems"
 
 LEFT_OUT: Final = {
     "AllowPeekWhenLocked": "it is about one read of the message, not about the message",
-    "AuthenticationLevel": "what a sender claims proves nothing; the signature would have to",
     "TracingQueueIdentifier": "queue managers report there; `traced` says whether they do",
     "ResponseMultiQueueFormatName": _LISTS,
     "DestinationMultiQueueFormatName": _LISTS,

@@ -7,11 +7,15 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 _LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+
+_LAUNCHER: Final = Path(__file__).with_name("worker_python.sh")
+_ARCHIVE: Final = Path("python", "lib", "pyspark.zip")
 
 LOCAL: Final = "local[*]"
 """Spark on the cores of this computer."""
@@ -38,11 +42,27 @@ def make_session(
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
     }
     if master.startswith("local"):
-        # Its tasks need the packages of this Python, which need not be the first on the path.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        if "PYSPARK_PYTHON" not in os.environ:
+            os.environ.update(worker_python(Path(pyspark.__file__).parent))
         # Nobody else has to reach it.
         defaults |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         defaults["spark.sql.shuffle.partitions"] = "8"
     for key, value in (defaults | (settings or {})).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def worker_python(package: Path) -> dict[str, str]:
+    """Give the settings by which Spark's processes run this Python, which has the packages.
+
+    Spark puts an archive of its sources before everything else on their path, and each process
+    compiles them anew, for more than half a second. The installed package is compiled already.
+    """
+    archive = package.resolve() / _ARCHIVE
+    if not archive.is_file() or not os.access(_LAUNCHER, os.X_OK):
+        return {"PYSPARK_PYTHON": sys.executable}
+    return {
+        "PYSPARK_PYTHON": str(_LAUNCHER),
+        "PYSPARK_MSMQ_PYTHON": sys.executable,
+        "PYSPARK_MSMQ_ARCHIVE": str(archive),
+    }

@@ -1,18 +1,25 @@
-"""The data source `msmq`: queues as tables and streams, and as the place where rows go."""
+"""The data source `msmq`: queues as tables and streams, and as the place where rows go.
+
+Spark imports it in several processes for each query, and each needs only a part of it: so readers
+and writers are imported where they are made.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from openmsmq.spark.batch_reader import BatchReader, FilteringBatchReader
 from openmsmq.spark.connecting import connected
 from openmsmq.spark.errors import BadOption, QueueProblem
-from openmsmq.spark.messages_from_rows import chosen_columns
 from openmsmq.spark.options import SinkOptions, read_sink_options, read_source_options
 from openmsmq.spark.schema import spark_schema
-from openmsmq.spark.sink import BatchWriter, StreamWriter
-from openmsmq.spark.stream_reader import StreamReader
+
+if TYPE_CHECKING:
+    from openmsmq.spark.batch_reader import BatchReader
+    from openmsmq.spark.sink import BatchWriter, StreamWriter
+    from openmsmq.spark.stream_reader import StreamReader
 
 
 class MsmqDataSource(DataSource):
@@ -33,18 +40,25 @@ class MsmqDataSource(DataSource):
 
     def reader(self, schema: StructType) -> BatchReader:
         """Make a reader for a batch."""
+        from openmsmq.spark.batch_reader import BatchReader, FilteringBatchReader
+
         options = read_source_options(self.options)
         _require_own_schema(schema, options.columns)
         return FilteringBatchReader(options) if options.push_filters else BatchReader(options)
 
     def streamReader(self, schema: StructType) -> StreamReader:
         """Make a reader for a stream."""
+        from openmsmq.spark.stream_reader import StreamReader
+
         options = read_source_options(self.options)
         _require_own_schema(schema, options.columns)
         return StreamReader(options)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         """Make a writer for a data frame."""
+        from openmsmq.spark.messages_from_rows import chosen_columns
+        from openmsmq.spark.sink import BatchWriter
+
         options = self._sink_options(overwrite)
         with connected(options.place, options.place.addresses[0], options.queue, first=True):
             # Before any task has begun: an address may be wrong.
@@ -53,6 +67,9 @@ class MsmqDataSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:
         """Make a writer for the batches of a query."""
+        from openmsmq.spark.messages_from_rows import chosen_columns
+        from openmsmq.spark.sink import StreamWriter
+
         options = self._sink_options(overwrite)
         return StreamWriter(options, chosen_columns(schema, options.columns))
 

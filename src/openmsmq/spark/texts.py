@@ -142,6 +142,8 @@ def narrow_texts(raw: pa.Array) -> pa.Array:
         rows = filled[possible & (highest >= _FOREIGN)]
         rows = rows[readable[rows]]
         readable[rows] = _of_all(_rows(raw, rows), _are_readable)
+    if not readable.any():
+        return pa.nulls(len(raw), pa.string())
     texts = pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
     if readable.all():
         return texts

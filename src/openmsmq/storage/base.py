@@ -296,6 +296,30 @@ class Base:
             self.applied = applied
         self._forget_runs([key for key, _ in puts])
 
+    def clear(self, start: bytes, stop: bytes, limit: int) -> bytes:
+        """Delete up to `limit` records of a range in one transaction, on the disk on return.
+
+        Gives where the rest begins: `stop` if nothing is left.
+        """
+        rest = stop
+        try:
+            with self._env.begin(write=True, db=self._records) as transaction:
+                cursor = transaction.cursor()
+                cursor.set_range(start)
+                left = limit
+                # A key is never empty; that of a cursor behind the last record is.
+                while b"" < (key := cursor.key()) < stop:
+                    if not left:
+                        rest = key
+                        break
+                    cursor.delete()
+                    left -= 1
+        except lmdb.Error as error:
+            raise self._write_error(error, limit) from error
+        self._reader.abort()
+        self._begin_reading()
+        return rest
+
     def _take_place(self, needed_bytes: int) -> None:
         """Find out before a transaction whether the disk has room for it."""
         page_bytes = self._env.stat()["psize"]

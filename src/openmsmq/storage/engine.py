@@ -6,6 +6,9 @@ slice after each later commit, so that no commit waits for a whole checkpoint. T
 when half of the new file is used: by then most messages of a busy queue are gone again and need
 not be moved at all. Replaying a batch that the base has already is harmless, because a batch says
 what the values are, not how they change; so only the end of a checkpoint needs to be recorded.
+
+A range that is deleted is one line of the journal, however many records it has. From then on
+nobody sees them; they are cleared out of the base in slices too, before anything else is moved.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import msgspec
 
 from openmsmq.storage.base import KEY_MAX_BYTES, Base
 from openmsmq.storage.files import DirectoryLock, FileOps, disk_error
-from openmsmq.storage.journal import Changes, Journal, encode_changes
+from openmsmq.storage.journal import Changes, Journal, Record, encode_changes
 from openmsmq.storage.layout import (
     BASE_NAME,
     JOURNAL_NAMES,
@@ -50,6 +53,12 @@ DELETIONS_SPARE_SHARE: Final = 8
 BOOKKEEPING_MAX_BYTES: Final = 64
 """What a deletion may write beside it and still be one: the counts of its queue, for example."""
 
+CLEARED_MAX_COUNT: Final = 4096
+"""Records of a deleted range that one slice clears out of the base."""
+
+CLEARINGS_LATE_COUNT: Final = 4
+"""Slices that a commit clears when a journal file waits to be moved behind them."""
+
 RELIEF_MAX_COUNT: Final = 4096
 """Deletions moved ahead of everything else when the base has no room."""
 
@@ -78,7 +87,7 @@ class JournaledStore:
                 self._sealed_sequence = last
             for record in records:
                 try:
-                    self._memtable.apply(record.changes())
+                    self._replay_batch(record)
                 except msgspec.DecodeError as error:
                     raise StoreDamaged(
                         f"{self._journal.active_path}: batch {record.sequence} at offset "
@@ -86,6 +95,12 @@ class JournaledStore:
                         "it was written by something else than this software"
                     ) from error
             last = records[-1].sequence
+
+    def _replay_batch(self, record: Record) -> None:
+        ranges, changes = record.content()
+        for start, stop in ranges:
+            self._memtable.delete_range(start, stop)
+        self._memtable.apply(changes)
 
     @property
     def base_count(self) -> int:
@@ -100,7 +115,7 @@ class JournaledStore:
         for part in (memtable.volatile, memtable.active, memtable.sealed):
             if key in part:
                 return part[key]
-        return self._base.get(key)
+        return None if memtable.is_gone(key) else self._base.get(key)
 
     def scan(
         self, start: bytes, stop: bytes, limit: int, *, reverse: bool = False
@@ -116,8 +131,14 @@ class JournaledStore:
                 start = young[-1][0]
             else:
                 stop = young[-1][0]
-        hidden = [part for part in (memtable.active, memtable.sealed, memtable.volatile) if part]
-        old = self._base.records(start, stop, limit, hidden, reverse=reverse)
+        hidden = memtable.hiding(has_young=bool(young))
+        parts = memtable.outside_gone(start, stop) if memtable.gone else [(start, stop)]
+        old: list[tuple[bytes, bytes]] = []
+        for low, high in reversed(parts) if reverse else parts:
+            found = self._base.records(low, high, limit - len(old), hidden, reverse=reverse)
+            old = old + found if old else found
+            if len(old) >= limit:
+                break
         if not old or not young:
             return old or young
         return sorted(old + young, reverse=reverse)[:limit]
@@ -130,18 +151,21 @@ class JournaledStore:
         if self._failure is not None:
             raise StoreFailed(self._failure)
         changes = self._journaled(batch)
+        is_durable = bool(changes or batch.ranges)
         try:
-            if changes:
-                payload = encode_changes(changes)
-                self._make_room(len(payload), changes)
+            if is_durable:
+                payload = encode_changes(changes, batch.ranges)
+                self._make_room(len(payload), adds=_adds(changes, len(batch.ranges)))
                 self._journal.append(payload)
+            for start, stop in batch.ranges:
+                self._memtable.delete_range(start, stop)
             self._memtable.apply(batch.changes)
         except (StoreFailed, StoreDamaged) as error:
             self._refuse_commits(error)
             raise
         self._memtable.apply_volatile(batch.volatile)
         self._memtable.forget(batch.forgotten)
-        if changes:
+        if is_durable:
             self._move_in_step()
 
     def _journaled(self, batch: Batch) -> Changes:
@@ -165,7 +189,7 @@ class JournaledStore:
             or self._base.contains(key)
         ]
 
-    def _make_room(self, payload_bytes: int, changes: Changes) -> None:
+    def _make_room(self, payload_bytes: int, *, adds: bool) -> None:
         """Switch to the other journal file if the active one is full."""
         crowded = len(self._memtable.active) >= CHECKPOINT_MAX_COUNT
         if not crowded and self._journal.fits(payload_bytes, self._spare_bytes):
@@ -174,7 +198,7 @@ class JournaledStore:
             self._switch(payload_bytes)
         except StoreFull:
             # Deletions may use the last part of the file, so that a full store can be emptied.
-            if not self._journal.fits(payload_bytes, self._spare_bytes if _adds(changes) else 0):
+            if not self._journal.fits(payload_bytes, self._spare_bytes if adds else 0):
                 raise
 
     def _switch(self, payload_bytes: int) -> None:
@@ -198,6 +222,11 @@ class JournaledStore:
             len(self._memtable.active) / CHECKPOINT_MAX_COUNT,
         )
         try:
+            if self._memtable.gone:
+                is_late = self._sealed_sequence is not None and used > 1 / 2
+                for _ in range(CLEARINGS_LATE_COUNT if is_late else 1):
+                    self._clear_slice()
+                return
             while self._sealed_sequence is not None and self._memtable.moved_share <= 2 * used - 1:
                 self._move_slice()
         except StoreFull:
@@ -210,8 +239,16 @@ class JournaledStore:
         """Accept nothing more: after a failed sync, a later one that succeeds proves nothing."""
         self._failure = f"no commit is accepted after an earlier failure: {error}"
 
+    def _clear_slice(self) -> None:
+        """Clear a part of what is gone out of the base."""
+        if self._memtable.gone:
+            start, stop = self._memtable.gone[0]
+            self._memtable.cleared(self._base.clear(start, stop, CLEARED_MAX_COUNT))
+
     def _move_slice(self) -> None:
         memtable = self._memtable
+        while memtable.gone:
+            self._clear_slice()
         changes, place = memtable.next_slice(SLICE_BYTES)
         last = memtable.is_last(place)
         self._base.write(changes, applied=self._sealed_sequence if last else None)
@@ -330,10 +367,9 @@ def _create(files: FileOps, directory: Path, checkpoint_bytes: int) -> StoreForm
     return ready
 
 
-def _adds(changes: Changes) -> bool:
+def _adds(changes: Changes, deleted_count: int) -> bool:
     """Whether a batch makes the store larger, deletions and their bookkeeping apart."""
     put_bytes = 0
-    deleted_count = 0
     for _, value in changes:
         if value is None:
             deleted_count += 1

@@ -29,6 +29,7 @@ from openmsmq.storage.layout import ADVICE, JOURNAL_NAMES
 from openmsmq.storage.port import StoreDamaged, StoreFailed
 
 Changes = Sequence[tuple[bytes, bytes | None]]
+Ranges = Sequence[tuple[bytes, bytes]]
 
 MAGIC: Final = b"\xf5MQj"
 _UNSEALED: Final = struct.Struct("<4sIQ")
@@ -38,8 +39,13 @@ HEADER_BYTES: Final = _HEADER.size
 PAYLOAD_MAX_BYTES: Final = 0xFFFFFFFF
 """The changes of one batch, encoded."""
 
+_WITH_RANGES: Final = b"\xc1"
+"""What the payload of a batch with ranges begins with: no MessagePack begins so."""
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(list[tuple[bytes, bytes | None]])
+_RANGES_DECODER: Final = msgspec.msgpack.Decoder(
+    tuple[list[tuple[bytes, bytes]], list[tuple[bytes, bytes | None]]]
+)
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -50,14 +56,19 @@ class Record(msgspec.Struct, frozen=True):
     end: int
     payload: bytes
 
-    def changes(self) -> Changes:
-        """Decode the batch."""
-        return _DECODER.decode(self.payload)
+    def content(self) -> tuple[Ranges, Changes]:
+        """Decode the batch: the ranges that it deletes, and its changes."""
+        if self.payload.startswith(_WITH_RANGES):
+            return _RANGES_DECODER.decode(memoryview(self.payload)[len(_WITH_RANGES) :])
+        return (), _DECODER.decode(self.payload)
 
 
-def encode_changes(changes: Changes) -> bytes:
+def encode_changes(changes: Changes, ranges: Ranges = ()) -> bytes:
     """Encode the durable part of a batch as the payload of a record."""
-    payload = _ENCODER.encode(changes)
+    if ranges:
+        payload = _WITH_RANGES + _ENCODER.encode((ranges, changes))
+    else:
+        payload = _ENCODER.encode(changes)
     if len(payload) > PAYLOAD_MAX_BYTES:
         raise ValueError(f"a batch of {len(payload)} bytes is larger than {PAYLOAD_MAX_BYTES}")
     return payload

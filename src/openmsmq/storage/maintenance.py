@@ -167,7 +167,7 @@ def _check_journal(
         batches = changes = 0
         for records in journal.recover(applied):
             batches += len(records)
-            changes += sum(len(record.changes()) for record in records)
+            changes += sum(len(part) for record in records for part in record.content())
         findings.numbers.update(journal_batch_count=batches, journal_change_count=changes)
     finally:
         journal.close()

@@ -48,7 +48,7 @@ class MemoryStore:
             self._next_failure = None
             self._failed = failure is StoreFailed
             if reached_disk:
-                self._apply(Batch(batch.changes))
+                self._apply(Batch(batch.changes, ranges=batch.ranges))
             raise failure("the store in memory was told to fail")
         self._apply(batch)
 
@@ -77,6 +77,8 @@ class MemoryStore:
 
     def _apply(self, batch: Batch) -> None:
         durable, volatile = self._durable, self._volatile
+        for start, stop in batch.ranges:
+            self._delete_range(start, stop)
         for key, value in batch.changes:
             there = (durable.pop(key, None) is not None) | (volatile.pop(key, None) is not None)
             if value is not None:
@@ -92,3 +94,10 @@ class MemoryStore:
         for key in batch.forgotten:
             if volatile.pop(key, None) is not None:
                 self._index.remove(key)
+
+    def _delete_range(self, start: bytes, stop: bytes) -> None:
+        keys = self._index.between(start, stop, len(self._durable) + len(self._volatile))
+        for key in keys:
+            self._durable.pop(key, None)
+            self._volatile.pop(key, None)
+        self._index.remove_all(keys)

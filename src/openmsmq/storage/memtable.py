@@ -4,17 +4,26 @@ Changes belong to one of two generations, like the journal files they stand in: 
 ones, `sealed` is being moved into the base. A value of None there marks a key that the base still
 has but that is deleted. A younger change of a key removes the older one, so that a message that
 comes and goes between two checkpoints never reaches the base.
+
+Whole ranges of keys that are deleted stand in `gone` until the base has cleared them away. Nothing
+is moved into the base before: what is there of a gone range is older than the range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Final
 
 from openmsmq.storage.keys import KeyIndex
 
 CHANGE_COST_BYTES: Final = 256
 """What moving a change into the base costs beside its value, counted as bytes."""
+
+
+_START: Final = itemgetter(0)
+_STOP: Final = itemgetter(1)
 
 
 class Memtable:
@@ -24,7 +33,11 @@ class Memtable:
         self.active: dict[bytes, bytes | None] = {}
         self.sealed: dict[bytes, bytes | None] = {}
         self.volatile: dict[bytes, bytes] = {}
+        self.gone: list[tuple[bytes, bytes]] = []
+        """Ranges whose records in the base are deleted: in order, and none touches another."""
         self._in_base = in_base
+        self._active_deletes = False
+        self._sealed_deletes = False
         # The keys that have a value here; deleted ones are not in it, so that reading from the
         # front of a queue never has to step over what was received before.
         self._index = KeyIndex()
@@ -49,6 +62,48 @@ class Memtable:
                     index.remove(key)
                 if self._in_base(key):
                     active[key] = None
+                    self._active_deletes = True
+
+    def delete_range(self, start: bytes, stop: bytes) -> None:
+        """Delete all keys with `start` <= key < `stop`, wherever they are."""
+        if start >= stop:
+            return
+        count = len(self.active) + len(self.sealed) + len(self.volatile)
+        keys = self._index.between(start, stop, count)
+        for key in keys:
+            self.active.pop(key, None)
+            self.sealed.pop(key, None)
+            self.volatile.pop(key, None)
+        self._index.remove_all(keys)
+        gone = self.gone
+        first = bisect_left(gone, start, key=_STOP)
+        last = bisect_right(gone, stop, key=_START)
+        if last > first:
+            start, stop = min(start, gone[first][0]), max(stop, gone[last - 1][1])
+        gone[first:last] = [(start, stop)]
+
+    def is_gone(self, key: bytes) -> bool:
+        """Whether what the base has of a key is deleted with a range."""
+        place = bisect_right(self.gone, key, key=_START) - 1
+        return place >= 0 and key < self.gone[place][1]
+
+    def outside_gone(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
+        """Give the parts of a range in which records of the base count, in order."""
+        parts: list[tuple[bytes, bytes]] = []
+        for low, high in self.gone[bisect_right(self.gone, start, key=_STOP) :]:
+            if low >= stop:
+                break
+            if start < low:
+                parts.append((start, low))
+            start = high
+        if start < stop:
+            parts.append((start, stop))
+        return parts
+
+    def cleared(self, rest: bytes) -> None:
+        """Forget the first gone range, but for the rest that begins with a key."""
+        stop = self.gone[0][1]
+        self.gone[:1] = [(rest, stop)] if rest < stop else []
 
     def apply_volatile(self, records: Iterable[tuple[bytes, bytes]]) -> None:
         """Take over the volatile part of a batch; it hides durable values of the same keys."""
@@ -69,6 +124,17 @@ class Memtable:
     def changed(self, key: bytes) -> bool:
         """Whether a durable change of the key is here."""
         return key in self.active or key in self.sealed
+
+    def hiding(self, *, has_young: bool) -> list[Mapping[bytes, bytes | None]]:
+        """Give the parts whose keys hide records of the base in a range.
+
+        `has_young` says whether any key of the range has a value here. Where none has, only
+        deletions hide something, and most often there are none.
+        """
+        if not has_young and not self._active_deletes and not self._sealed_deletes:
+            return []
+        parts: tuple[Mapping[bytes, bytes | None], ...] = (self.active, self.sealed, self.volatile)
+        return [part for part in parts if part]
 
     def records(
         self, start: bytes, stop: bytes, limit: int, *, reverse: bool
@@ -91,6 +157,7 @@ class Memtable:
         """Begin a new generation; the one before must have been moved."""
         assert not self.sealed
         self.sealed, self.active = self.active, {}
+        self._sealed_deletes, self._active_deletes = self._active_deletes, False
         self._queue = sorted(self.sealed)
         self._moved_count = 0
 

@@ -21,6 +21,7 @@ kind    rest of the key             value
 ``B``   name of a query             `BatchRecord`: the last batch that the query committed
 ``G``   kind u8, identifier         an object of the directory: its last change u64, its bytes
 ``P``                               `PositionRecord`: how far the copy of the directory has come
+``S``                               the security descriptor of the queue manager, if it has its own
 ======  ==========================  ==================================================
 """
 
@@ -39,6 +40,7 @@ SCHEMA_VERSION: Final = 1
 
 MACHINE_KEY: Final = b"M"
 POSITION_KEY: Final = b"P"
+MANAGER_SECURITY_KEY: Final = b"S"
 LOOKUP_MAX: Final = (1 << 64) - 1
 ARRIVAL_MASK: Final = (1 << 56) - 1
 """The part of a lookup identifier below the priority: the arrival number."""

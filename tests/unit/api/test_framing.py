@@ -6,16 +6,19 @@ import struct
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openmsmq.api import messages as api
 from openmsmq.api.framing import (
     FRAME_MAX_BYTES,
+    LARGE_FRAME_BYTES,
+    PLACE_KEPT_MAX_BYTES,
     ApiError,
     FrameReader,
     encode_frame,
     encode_frames,
+    encode_large_frame,
 )
 
 REQUESTS = [kind for kind in api.AnyRequest.__args__]  # type: ignore[attr-defined]
@@ -54,6 +57,52 @@ def _values(annotation: object) -> st.SearchStrategy[object]:
 
 calls = st.builds(api.Call, st.integers(0, 2**63 - 1), one_of_each(REQUESTS))
 answers = st.builds(api.Answer, st.integers(0, 2**63 - 1), one_of_each(REPLIES))
+
+
+large_answers = st.builds(
+    api.Answer,
+    st.integers(0, 99),
+    st.builds(
+        lambda size, octet: api.Packets(b"", b"", bytes([octet]) * size),
+        st.sampled_from(
+            [LARGE_FRAME_BYTES // 2, LARGE_FRAME_BYTES, 4 * LARGE_FRAME_BYTES, PLACE_KEPT_MAX_BYTES]
+        ),
+        st.integers(0, 255),
+    ),
+)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(answers | large_answers, max_size=5),
+    st.lists(
+        st.tuples(st.integers(0, 6) | st.integers(1, 8 * LARGE_FRAME_BYTES), st.booleans()),
+        min_size=1,
+        max_size=30,
+    ),
+)
+def test_large_answers_are_read_into_a_place_of_their_own(
+    expected: list[api.Answer], reads: list[tuple[int, bool]]
+) -> None:
+    reader, data = FrameReader(api.Answer), memoryview(encode_frames(expected))
+    got: list[api.Answer] = []
+    for size, use_room in [*reads, *[(LARGE_FRAME_BYTES, True)] * 400]:
+        room = reader.room() if use_room else None
+        if room is None:
+            reader.feed(data[:size])
+        else:
+            size = min(size, len(room), len(data))
+            room[:size] = data[:size]
+            reader.filled(size)
+        data = data[size:]
+        got += reader.items()
+    assert len(data) == 0
+    assert got == expected
+
+
+@given(answers)
+def test_a_large_frame_has_the_same_bytes(answer: api.Answer) -> None:
+    assert encode_large_frame(answer) == encode_frame(answer)
 
 
 @given(st.lists(calls, max_size=5), st.data())

@@ -699,6 +699,163 @@ def test_very_many_messages_are_completed_in_slices(office: Office) -> None:
     assert (count(office), reservation(office)) == (0, ("", 0, 0))
 
 
+def fetch_all(office: Office, stop: int, name: str = ORDERS) -> None:
+    """Fetch what is reserved below a number, as its reader does, in several answers."""
+    handle, start = office.open(name), reservation(office, name)[1]
+    while start < stop:
+        start = office.ok(api.FetchPackets(handle, start, stop, 3)).next_start
+
+
+def ranges_of(outputs: list[Any]) -> int:
+    """How many ranges were asked of the store."""
+    return sum(len(output.batch.ranges) for output in outputs if isinstance(output, Persist))
+
+
+@pytest.fixture
+def quick() -> Office:
+    """A queue manager that takes out even a few messages as a range."""
+    return Office(range_removal_min=2)
+
+
+def complete_at_once(office: Office, stop: int, name: str = ORDERS) -> tuple[int, int]:
+    """Complete in one turn; gives how many went, and by how many ranges."""
+    node = office.driver.node
+    call = office.driver.request(office.app, api.Complete(office.open(name), READER, stop))
+    taken = node.take()
+    for output in taken:
+        if isinstance(output, Persist):
+            assert node.commit(output, office.driver.now)
+    office.driver.pump()
+    reply = office.driver.take_answers()[office.app, call]
+    assert isinstance(reply, api.Completed)
+    assert not reply.more
+    return reply.count, ranges_of(taken)
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_what_was_fetched_is_taken_out_as_a_range(quick: Office, restart: bool) -> None:
+    for priority in (0, 7, 3, 7, 0):
+        quick.send(b"%d" % priority, priority=priority)
+        quick.send(b"between", name=LEDGER)
+    numbers = arrivals(quick)
+    stop = reserve(quick, count=4)
+    if restart:
+        quick.restart()
+    fetch_all(quick, stop)
+    assert complete_at_once(quick, stop) == (4, 3), "one for each level of priority"
+    assert (count(quick), quick.bodies(), fetched(quick)) == (1, [b"0"], [b"0"])
+    assert reservation(quick) == ("", 0, 0)
+    quick.restart()
+    assert (count(quick), arrivals(quick)) == (1, numbers[4:])
+    assert count(quick, LEDGER) == 5
+
+
+@pytest.mark.parametrize(
+    "unusual",
+    [
+        {"recoverable": False},
+        {"receive_within_s": 1000},
+        {"admin_queue": ADMIN_NAME, "acknowledge": 0x02},
+        {"journal_on_failure": True, "receive_within_s": 1000},
+    ],
+    ids=repr,
+)
+def test_one_message_whose_end_causes_more_lets_all_go_one_by_one(
+    quick: Office, unusual: dict[str, Any]
+) -> None:
+    quick.ok(api.CreateQueue(ADMIN))
+    quick.send(b"one", b"two")
+    quick.send(b"three", **unusual)
+    stop = reserve(quick)
+    fetch_all(quick, stop)
+    assert complete_at_once(quick, stop) == (3, 0)
+    assert count(quick) == 0
+    assert len(quick.classes(ADMIN)) == ("admin_queue" in unusual)
+
+
+def test_what_a_journal_is_to_have_goes_one_by_one(quick: Office) -> None:
+    quick.ok(api.ChangeQueue(ORDERS, journaling=True))
+    quick.send(b"one", b"two")
+    stop = reserve(quick)
+    fetch_all(quick, stop)
+    assert complete_at_once(quick, stop) == (2, 0)
+    assert count(quick, JOURNAL) == 2
+
+
+def test_what_was_fetched_only_in_part_goes_one_by_one(quick: Office) -> None:
+    quick.send(*[b"x"] * 6)
+    stop = reserve(quick)
+    fetch_all(quick, stop - 1)
+    assert complete_at_once(quick, stop - 2) == (4, 0), "no answer ended there"
+    assert complete_at_once(quick, stop) == (2, 0), "nobody has fetched the last one"
+    assert count(quick) == 0
+
+
+def test_what_was_fetched_before_it_was_reserved_counts_for_nothing(quick: Office) -> None:
+    """Others could still take messages then."""
+    quick.send(*[b"x"] * 4)
+    handle, numbers = quick.open(), arrivals(quick)
+    quick.ok(api.FetchPackets(handle, numbers[0], numbers[-1] + 1))
+    quick.ok(api.Receive(handle))
+    stop = reserve(quick, numbers[0])
+    assert complete_at_once(quick, stop) == (3, 0)
+
+
+def test_what_was_fetched_under_an_earlier_reservation_counts_for_nothing(quick: Office) -> None:
+    quick.send(*[b"x"] * 4)
+    stop = reserve(quick)
+    fetch_all(quick, stop)
+    quick.ok(api.Release(ORDERS))
+    quick.ok(api.Receive(quick.open()))
+    assert reserve(quick) == stop
+    assert complete_at_once(quick, stop) == (3, 0)
+    assert count(quick) == 0
+
+
+def test_a_range_on_its_way_out_is_out_of_everybodys_sight(quick: Office) -> None:
+    quick.send(b"one", b"two", b"three", b"four")
+    handle, node = quick.open(), quick.driver.node
+    ids = quick.lookup_ids()
+    stop = reserve(quick, count=3)
+    fetch_all(quick, stop)
+    quick.driver.request(quick.app, api.Complete(handle, READER, stop))
+    [persist] = node.take()
+    assert isinstance(persist, Persist)
+    asked = {
+        quick.driver.request(quick.app, request): expected
+        for request, expected in (
+            (api.FetchRange(handle, 0, EVERYTHING), [b"four"]),
+            (api.Receive(handle, 9, 0, peek=True), [b"four"]),
+            (api.Seek(handle, "last", peek=True), [b"four"]),
+            (api.Seek(handle, "current", ids[1], peek=True), None),
+            (api.Seek(handle, "previous", ids[3], peek=True), None),
+        )
+    }
+    node.take()
+    for call, expected in asked.items():
+        reply = node.answers.pop((quick.app, call))
+        assert (bodies(reply) if isinstance(reply, api.Entries) else None) == expected
+    assert node.commit(persist, quick.driver.now)
+    quick.driver.pump()
+    assert (count(quick), quick.bodies()) == (1, [b"four"])
+
+
+def test_a_refused_range_leaves_everything_reserved(quick: Office) -> None:
+    quick.send(*[b"x"] * 4)
+    before = quick.ok(api.GetQueue(ORDERS))
+    stop = reserve(quick)
+    fetch_all(quick, stop)
+    call = quick.driver.request(quick.app, api.Complete(quick.open(), READER, stop))
+    quick.driver.pump(fail=1)
+    assert error_name(quick.driver.take_answers()[quick.app, call]) == FULL
+    assert reservation(quick) == (READER, 0, stop)
+    after = quick.ok(api.GetQueue(ORDERS)).queues[0]
+    assert (after.message_count, after.message_bytes) == (4, before.queues[0].message_bytes)
+    assert len(fetched(quick)) == 4
+    assert complete(quick, stop) == 4
+    assert (count(quick), quick.bodies()) == (0, [])
+
+
 def test_large_messages_are_completed_in_slices(office: Office) -> None:
     for _ in range(6):
         office.send(bytes(4_000_000))

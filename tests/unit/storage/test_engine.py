@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, SLICE_BYTES, JournaledStore, open_store
+from openmsmq.storage.engine import (
+    CHECKPOINT_MIN_BYTES,
+    CLEARED_MAX_COUNT,
+    SLICE_BYTES,
+    JournaledStore,
+    open_store,
+)
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.layout import SCHEMA_VERSION, StoreFormat, write_format
 from openmsmq.storage.maintenance import check_store
@@ -259,6 +265,46 @@ def test_one_commit_moves_only_a_part_of_a_checkpoint(tmp_path: Path) -> None:
     steps = sorted(sizes)
     largest = max(later - earlier for earlier, later in itertools.pairwise(steps))
     assert 0 < largest * 60_000 <= SLICE_BYTES + 60_000
+    store.close()
+
+
+def test_a_range_is_gone_at_once_and_cleared_in_slices(tmp_path: Path) -> None:
+    count = 5 * CLEARED_MAX_COUNT // 2
+    store = open_store(tmp_path)
+    store.commit(Batch([(b"%06d" % number, b"old") for number in range(count + 2)]))
+    store.checkpoint()
+    store.commit(Batch([], ranges=[(b"000001", b"%06d" % (count + 1))]))
+    expected = {b"000000": b"old", b"%06d" % (count + 1): b"old"}
+    left = []
+    for number in range(1, 5):
+        assert content(store) == expected
+        # One that comes again in the middle of the range stays.
+        again = b"%06d" % (count // number)
+        assert store.get(again) == expected.get(again)
+        store.commit(Batch([(again, b"new")]))
+        expected[again] = b"new"
+        left.append(store.base_count)
+        # A crash before the range is cleared, and after a part of it was.
+        store.abandon()
+        store = open_store(tmp_path)
+    assert left == [count + 2 - 2 * CLEARED_MAX_COUNT, 2, 2, 2]
+    store.close()
+    store = open_store(tmp_path)
+    assert content(store) == expected
+    assert store.base_count == len(expected)
+    store.close()
+
+
+def test_a_range_is_cleared_before_a_younger_value_of_it_is_moved(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    count = 2 * CLEARED_MAX_COUNT
+    store.commit(Batch([(b"%06d" % number, b"old") for number in range(count)]))
+    store.checkpoint()
+    last = b"%06d" % (count - 1)
+    store.commit(Batch([(last, b"new")], ranges=[(b"0", b"1")]))
+    store.checkpoint()
+    assert content(store) == {last: b"new"}
+    assert store.base_count == 1
     store.close()
 
 
