@@ -16,6 +16,7 @@ from openmsmq.sim.enterprise import Enterprise, Place
 from openmsmq.sim.enterprise_plan import EnterprisePlan, LinkPlan, MemberPlan, draw_enterprise
 from openmsmq.sim.plan import Options
 from openmsmq.sim.runner import make_world, run_seed, run_traced
+from openmsmq.sim.store_watch import StoreWatch
 from openmsmq.sim.violation import Violation
 
 SEEDS = int(os.environ.get("OPENMSMQ_SEEDS", "100")) // 2
@@ -70,6 +71,7 @@ def test_the_seeds_do_what_they_are_for():
     assert sum(result.stranded_count for result in results) > 10
     assert sum(result.remote_count for result in results) > 1_000
     assert sum(result.crash_count for result in results) > 10
+    assert sum(result.change_count for result in results) > 25
     assert max(result.hop_count_max for result in results) >= 4
 
 
@@ -91,7 +93,7 @@ def test_routing_and_the_rules_of_the_simulator_say_the_same(seed):
     for at, goal in permutations(range(count), 2):
         mine = routes.seen_by(everybody[at].identifier)
         hops = mine.next_hops(everybody[goal].identifier)
-        assert {enterprise.index_of[hop] for hop in hops} == enterprise.next_hops(at, goal)
+        assert {enterprise.index_of[hop] for hop in hops} == enterprise.rules.next_hops(at, goal)
 
 
 # Two sites with a gate and another node each, and a third site beside them.
@@ -123,12 +125,19 @@ def test_only_neighbours_in_a_site_and_gates_over_a_living_link_can_talk():
 
 def test_a_message_is_sure_to_arrive_while_every_living_hop_leads_there():
     enterprise = built(TRIANGLE)
-    assert enterprise.is_sure(3, 4, ALL)
-    assert not enterprise.is_sure(3, 4, ALL - {0})
-    assert not enterprise.is_sure(3, 4, ALL - {4})
-    assert enterprise.is_sure(3, 4, ALL - {1})
+
+    def leads(up):
+        def living(here, hop):
+            return hop in up and enterprise.joined(here, hop)
+
+        return enterprise.rules.leads(3, 4, living)
+
+    assert leads(ALL)
+    assert not leads(ALL - {0})
+    assert not leads(ALL - {4})
+    assert leads(ALL - {1})
     enterprise.dead_links.update((1, 2))
-    assert not enterprise.is_sure(3, 4, ALL)
+    assert not leads(ALL)
 
 
 def test_nodes_without_a_way_cannot_connect():
@@ -144,6 +153,8 @@ def checked(flags, there, source=b"another one else"):
     """Let a packet for the last node of the triangle leave the first for another."""
     world = make_world(0, Options(enterprise=True, managers=5, faults=False))
     world.enterprise = built(TRIANGLE)
+    world.books.watches[0] = StoreWatch()
+    world.books.watches[0].directory_number = 1
     flow = _FlowBetween(world.nodes[0], world.nodes[there])
     packet = bytes(16) + source + bytes([5]) * 16
     world.books.wire.check_hop(flow, packet, flags, world.enterprise)
@@ -168,7 +179,16 @@ def test_a_packet_that_was_passed_on_and_not_counted_is_noticed():
         checked(0, 1)
 
 
-def test_a_packet_with_a_larger_hop_count_than_there_are_sites_and_three_is_noticed():
-    checked(6, 1)
-    with pytest.raises(Violation, match="hop count 7"):
-        checked(7, 1)
+def test_a_packet_with_a_larger_hop_count_than_there_are_sites_and_three_twice_is_noticed():
+    checked(12, 1)
+    with pytest.raises(Violation, match="hop count 13"):
+        checked(13, 1)
+
+
+def test_a_message_may_go_round_only_if_it_met_different_directories():
+    enterprise = built(TRIANGLE)
+    assert enterprise.hop_count_max(1_000) == 12
+    enterprise.settled_ms = 1_000
+    assert enterprise.hop_count_max(1_000) == 6
+    assert enterprise.hop_count_max(999) == 12
+    assert enterprise.hop_count_max(None) == 12

@@ -58,6 +58,12 @@ class DirectoryCopy:
         self.position = NOWHERE
         self.is_original = False
         """Whether the changes are counted here."""
+        self.question_number = 0
+        """How often the directory was asked since we started."""
+        self.answer_number = 0
+        """The last of these questions that was answered."""
+        self.is_doubted = False
+        """Whether this copy looks as if it were behind, so that the directory is to be asked."""
         self._floor = 0
         self._numbers: dict[_Key, int] = {}
         """The last change of each object and each removal; those changed last come last."""
@@ -202,6 +208,13 @@ class DirectoryCopy:
             before.setdefault(key, self._numbers.pop(key, None))
             self._ledger.delete(records.object_key(_NUMBERS[key[0]], key[1]))
         self._removed.clear()
+
+    # Asking.
+
+    def doubt(self) -> int:
+        """Say that this copy may be behind; gives the question whose answer settles that."""
+        self.is_doubted = True
+        return self.question_number + 1
 
     # Telling others.
 

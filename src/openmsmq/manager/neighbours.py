@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from openmsmq.manager.outgoing import OutgoingQueue
 from openmsmq.manager.ways import Ways
@@ -14,6 +14,16 @@ from openmsmq.model.names.parts import canonical_ip_address, fold
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.link import Hop, Link, LinkState
 from openmsmq.protocol.session import Session
+from openmsmq.storage.records import FACTS_BYTES
+from openmsmq.wire.headers import user
+
+_LOOK_COUNT: Final = 64
+"""Messages at the front of a queue of which the hops are looked at. [ours]"""
+
+_LOOK_BYTES: Final = 256 * 1024
+"""How many bytes of a queue are read for that. [ours]"""
+
+_HOPS: Final = FACTS_BYTES + 60
 
 
 class Peer:
@@ -68,6 +78,19 @@ class Neighbour:
         return not self.queues and self.engine.state is LinkState.IDLE
 
 
+class Doubt:
+    """A queue with messages that have gone round, until the directory has been asked."""
+
+    __slots__ = ("cleared", "is_settled", "question")
+
+    def __init__(self, question: int) -> None:
+        self.question = question
+        """The question to the directory whose answer is awaited."""
+        self.is_settled = False
+        self.cleared: frozenset[int] = frozenset()
+        """The messages that may go on, by lookup identifier."""
+
+
 class Neighbours:
     """All links, and all open sessions by who is at their other end."""
 
@@ -77,6 +100,7 @@ class Neighbours:
         self._by_key: dict[str, Neighbour] = {}
         self._open_by_address: dict[str, dict[int, Peer]] = {}
         self._open_by_manager: dict[Guid, dict[int, Peer]] = {}
+        self._doubts: dict[OutgoingQueue, Doubt] = {}
 
     def __len__(self) -> int:
         return len(self._by_key)
@@ -123,14 +147,39 @@ class Neighbours:
         if outgoing.session is None:
             return None
         peer = peers[outgoing.session]
-        if outgoing.is_rerouted:
-            outgoing.is_rerouted = False
-            if not self._leads_on(outgoing, peer):
-                peer.queues.pop(outgoing, None)
-                peer.waiting.pop(outgoing, None)
-                outgoing.session = None
-                return None
+        is_rerouted, outgoing.is_rerouted = outgoing.is_rerouted, False
+        if (is_rerouted and not self._leads_on(outgoing, peer)) or self._is_in_doubt(outgoing):
+            peer.queues.pop(outgoing, None)
+            peer.waiting.pop(outgoing, None)
+            outgoing.session = None
+            return None
         return peer
+
+    def _is_in_doubt(self, outgoing: OutgoingQueue) -> bool:
+        """Whether a queue waits for the directory, because messages in it have gone round.
+
+        When the directory changes, one gate knows it before the other, and both may take the other
+        for the way. Messages between them would use up their hops and be lost. So who sees a
+        message that has made more hops than any way has asks the directory before it goes on: of
+        all on its way, those whose copies are behind come up to date.
+        """
+        if isinstance(outgoing.name, DirectFormatName) or not self._ways.may_be_behind:
+            return False
+        bound = self._ways.hops_expected_max
+        circling = frozenset(
+            lookup_id
+            for lookup_id, value in outgoing.queue.front(_LOOK_COUNT, _LOOK_BYTES)
+            if value[_HOPS] & user.HOP_COUNT >= bound
+        )
+        if not circling:
+            self._doubts.pop(outgoing, None)
+            return False
+        doubt = self._doubts.get(outgoing)
+        if doubt is None or (doubt.is_settled and not circling <= doubt.cleared):
+            doubt = self._doubts[outgoing] = Doubt(self._ways.doubt())
+        if not doubt.is_settled and self._ways.is_answered(doubt.question):
+            doubt.is_settled, doubt.cleared = True, circling
+        return not doubt.is_settled
 
     def _leads_on(self, outgoing: OutgoingQueue, peer: Peer) -> bool:
         """Whether a session leads to the owner of a queue, or to the first on the way to it."""
@@ -196,13 +245,21 @@ class Neighbours:
         )
 
     def has_other_way(self, outgoing: OutgoingQueue) -> bool:
-        """Whether the way to a queue is another than when it was last tried."""
+        """Whether the way to a queue is another than when it was last tried, or is sure now."""
+        doubt = self._doubts.get(outgoing)
+        if doubt is not None and not doubt.is_settled and self._ways.is_answered(doubt.question):
+            return True
         key, _, hops = self._way_of(outgoing)
         neighbour = self._by_key.get(outgoing.neighbour)
         return neighbour is None or neighbour.key != key or neighbour.engine.hops != hops
 
     def of(self, outgoing: OutgoingQueue, *, create: bool) -> Neighbour | None:
-        """Find the neighbour for a queue. The way to it may be another than the last time."""
+        """Find the neighbour for a queue. The way to it may be another than the last time.
+
+        With `create` the queue has something to send; there is none while its way is in doubt.
+        """
+        if create and self._is_in_doubt(outgoing):
+            return None
         key, shown, hops = self._way_of(outgoing)
         if outgoing.neighbour not in ("", key):
             self.forget(outgoing)
@@ -239,6 +296,8 @@ class Neighbours:
 
     def forget(self, outgoing: OutgoingQueue) -> None:
         """A queue is gone, or goes another way, and with the last one its neighbour."""
+        if not outgoing.queue.count:
+            self._doubts.pop(outgoing, None)
         neighbour = self._by_key.get(outgoing.neighbour)
         outgoing.neighbour = ""
         if neighbour is not None:

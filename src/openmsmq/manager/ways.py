@@ -9,11 +9,12 @@ from openmsmq.directory.image import DirectoryImage
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.directory_copy import DirectoryCopy
 from openmsmq.model.identity import Guid
+from openmsmq.model.limits import HOP_MAX_COUNT
 from openmsmq.model.names import FormatName, PrivateFormatName, PublicFormatName
 from openmsmq.model.topology import QueueManagerInfo
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.link import Hop
-from openmsmq.routing.next_hops import Routes
+from openmsmq.routing.next_hops import EXTRA_MAX_HOPS, Routes
 
 
 class Ways:
@@ -49,6 +50,32 @@ class Ways:
                 route_around=self._config.route_around,
             )
         return self._routes
+
+    # Messages that go round: somebody's copy of the directory is behind.
+
+    @property
+    def hops_expected_max(self) -> int:
+        """So many hops no message makes whose way is the same for everybody.
+
+        Of the hops that a message has altogether enough must be left for the right way.
+        """
+        return min(len(self._copy.image.sites) + EXTRA_MAX_HOPS, HOP_MAX_COUNT // 2)
+
+    @property
+    def may_be_behind(self) -> bool:
+        """Whether messages of others pass here, by a directory that may have changed since."""
+        own = self._copy.image.managers.get(self._counters.identifier)
+        return own is not None and own.routing_server and not self._copy.is_original
+
+    def doubt(self) -> int:
+        """Have the directory asked; gives the question that has to be answered."""
+        return self._copy.doubt()
+
+    def is_answered(self, question: int) -> bool:
+        """Whether the directory has answered a question, or a later one."""
+        return self._copy.answer_number >= question
+
+    # Whose queues they are, and how to get there.
 
     def owner_of(self, name: FormatName) -> Guid | None:
         """Give the queue manager of a queue; None if that is not known or does not matter."""

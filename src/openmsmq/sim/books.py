@@ -224,7 +224,10 @@ class Books:
         watch = self.watches.get(node.index)
         if watch is None:
             watch = self.watches[node.index] = StoreWatch()
+        known = watch.directory_number
         changes = watch.apply(batch)
+        if watch.directory_number != known:
+            self._world.directory_stored()
         touched: dict[int, Group] = {}
         moved = {change.entry.message for change in changes if change.came}
         for change in changes:
@@ -405,19 +408,18 @@ class Books:
         if self._world.enterprise is None:
             safe = bool(message.durable_at - {node.index, message.source.index})
         else:
-            safe = message.arrivals > 0 or self._is_elsewhere(message, node)
+            safe = message.arrivals > 0 or self._is_somewhere(message)
         if not safe and not message.may_have_expired() and not self.may_be_refused(message):
             raise Violation(
                 f"{node.name} let go of {message} ({message.kind.value}), which no other disk has",
                 messages=(message.number,),
             )
 
-    def _is_elsewhere(self, message: SimMessage, node: Node) -> bool:
-        """Whether another disk has a message now."""
+    def _is_somewhere(self, message: SimMessage) -> bool:
+        """Whether a disk has a message now; it may have come back to who lets it go."""
         return any(
-            entry.message == message.number and entry.durable
-            for index, watch in self.watches.items()
-            if index != node.index
+            entry.message == message.number and entry.durable and entry.shelf.role == "outgoing"
+            for watch in self.watches.values()
             for entry in watch.entries.values()
         )
 

@@ -25,7 +25,8 @@ def check(world: World) -> None:
     for node in world.nodes:
         for entry in books.watches[node.index].entries.values():
             if entry.shelf.role == "queue" and entry.shelf.path != ADMIN and entry.message:
-                if stranded and stranded.may_be_late(books.messages[entry.message]):
+                if entry.message in world.excused:
+                    # Its destination had opened a session to where it lay, so it came late.
                     continue
                 raise Violation(
                     f"{node.name} has m{entry.message} in {entry.shelf.path} and gives it to "
@@ -34,7 +35,9 @@ def check(world: World) -> None:
                 )
     for message in books.messages.values():
         if message.group.fate is Fate.ACKNOWLEDGED:
-            if stranded and not message.consumed and stranded.excuses_message(message):
+            if not message.consumed and (
+                message.number in world.excused or (stranded and stranded.excuses_message(message))
+            ):
                 world.stranded_count += 1
                 continue
             _check_found(world, message)
@@ -51,6 +54,22 @@ def is_under_way(world: World, *, received: bool) -> bool:
         return False
     roles = ("outgoing", "awaiting") if received else ("outgoing",)
     return next(_left(world, roles), None) is not None
+
+
+def excused_messages(world: World) -> frozenset[int]:
+    """Give the messages that have not come, and lie where no way leads on."""
+    stranded = stranded_of(world)
+    if stranded is None:
+        return frozenset()
+    return frozenset(
+        entry.message
+        for node in world.nodes
+        for entry in world.books.watches[node.index].entries.values()
+        if entry.message
+        and entry.shelf.role == "outgoing"
+        and not world.books.messages[entry.message].arrivals
+        and stranded.excuses(node, entry)
+    )
 
 
 def _left(world: World, roles: tuple[str, ...]) -> Iterator[tuple[Node, Lying]]:

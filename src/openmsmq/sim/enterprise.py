@@ -1,22 +1,35 @@
-"""An enterprise in a run: its directory, who can talk to whom just now, and where messages may go.
+"""An enterprise in a run: its directory, and who can talk to whom just now.
 
-The rules of routing are written here a second time, in the plainest way, so that routing is held
-to something that is not itself. [MQBR 3.1.5]
+The directory is a real one, kept by the class that keeps the original in a queue manager: what a
+copy is told, and whether a change is allowed, is decided by the code that production runs.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from itertools import product
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
-from openmsmq.model.directory import DirectoryChanges, DirectoryObject, Position
+from openmsmq.directory.rules import check
+from openmsmq.manager.directory_copy import DirectoryCopy
+from openmsmq.manager.ledger import Ledger
+from openmsmq.model.directory import (
+    Change,
+    DirectoryChanges,
+    DirectoryObject,
+    Position,
+    Removal,
+    kind_of,
+)
 from openmsmq.model.identity import Guid
 from openmsmq.model.queue import QueueKind, QueueProperties
 from openmsmq.model.topology import EnterpriseInfo, QueueManagerInfo, RoutingLink, Site
-from openmsmq.sim.enterprise_plan import EnterprisePlan
+from openmsmq.sim.enterprise_plan import EnterprisePlan, LinkPlan, MemberPlan
+from openmsmq.sim.rules import Layout, Rules
+from openmsmq.storage.memory import MemoryStore
 
 PUBLIC_PLAIN: Final = "plain"
 PUBLIC_TRANSACTIONAL: Final = "transactional"
@@ -24,13 +37,6 @@ PUBLIC_QUEUES: Final = (PUBLIC_PLAIN, PUBLIC_TRANSACTIONAL)
 
 EXTRA_MAX_HOPS: Final = 3
 """How many hops more than there are sites a message may make."""
-
-_FAR: Final = 1 << 40
-"""What it costs to come to a site to which no links lead."""
-
-
-Rank: TypeAlias = tuple[int, Guid] | tuple[int]
-"""How far away a site is: by cost, and by its identifier where the cost is the same."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -47,78 +53,153 @@ class Enterprise:
     def __init__(self, plan: EnterprisePlan, places: list[Place], rng: random.Random) -> None:
         self.plan = plan
         self.dead_links: set[int] = set()
+        """Links that do not work just now."""
+        self.lost_links: set[int] = set()
+        """Links that have failed for ever."""
+        self.lost_nodes: set[int] = set()
+        self.is_administered = False
+        """Whether the administrator has asked for a change that has not come yet."""
+        self.settled_ms: int | None = None
+        """Since when everybody knows the directory as it is; None if somebody does not."""
         self.index_of = {place.identifier: index for index, place in enumerate(places)}
+        self._places = places
         self._sites = [Guid(rng.randbytes(16)) for _ in range(plan.site_count)]
-        self._position = Position(Guid(rng.randbytes(16)), 1)
+        self._links = [Guid(rng.randbytes(16)) for _ in plan.links]
+        self._info = EnterpriseInfo(identifier=Guid(rng.randbytes(16)), name="Enterprise")
         self.public: dict[tuple[int, str], Guid] = {
             (index, queue): Guid(rng.randbytes(16))
             for index, queue in product(range(len(places)), PUBLIC_QUEUES)
         }
         """The identifiers of public queues, by node and path."""
-        self._objects = self._directory(places, rng)
         self._members = [frozenset(member.sites) for member in plan.members]
-        self._gates = [self._gates_of(site) for site in range(plan.site_count)]
-        self._all_gates = frozenset().union(*self._gates)
-        self._costs = self._all_costs()
-        self._hops: dict[tuple[int, int], frozenset[int]] = {}
+        self._original = DirectoryCopy(Ledger(), MemoryStore())
+        first = {
+            number: link for number, link in enumerate(plan.links) if number not in plan.later_links
+        }
+        self._original.found(Guid(rng.randbytes(16)), self._objects(Layout(first, plan.members)))
+        self.states = [self._rules()]
+        """The rules by each state of the directory, the first one first."""
+        self._gates_ever = self.rules.gates
 
     # The directory.
 
+    @property
+    def number(self) -> int:
+        """The number of the last change; the directory begins with 1."""
+        return self._original.position.number
+
+    @property
+    def rules(self) -> Rules:
+        """The rules by the directory as it is."""
+        return self.states[-1]
+
+    def rules_at(self, number: int) -> Rules:
+        """Give the rules by the directory as it was after a change."""
+        return self.states[number - 1]
+
     def told(self, position: Position) -> DirectoryChanges:
         """Answer a copy that asks what has changed."""
-        if position == self._position:
-            return DirectoryChanges(position)
-        return DirectoryChanges(self._position, self._objects, is_complete=True)
+        return self._original.since(position)
 
-    def _directory(self, places: list[Place], rng: random.Random) -> tuple[DirectoryObject, ...]:
-        plan = self.plan
-        objects: list[DirectoryObject] = [
-            EnterpriseInfo(identifier=Guid(rng.randbytes(16)), name="Enterprise")
-        ]
+    def changes_to(self, layout: Layout) -> tuple[Change, ...]:
+        """Give the changes that make the directory say this."""
+        objects = self._objects(layout)
+        wanted = {(kind_of(value), value.identifier): value for value in objects}
+        image = self._original.image
+        gone = (
+            Removal(kind_of(value), value.identifier)
+            for value in image
+            if (kind_of(value), value.identifier) not in wanted
+        )
+        new = (value for key, value in wanted.items() if image.get(*key) != value)
+        return (*gone, *new)
+
+    def change(self, changes: Sequence[Change]) -> None:
+        """Change the directory; raises `MsmqError` if it would be inconsistent then."""
+        check(self._original.image, changes)
+        if self._original.write(changes):
+            self.states.append(self._rules())
+            self.settled_ms = None
+            self._gates_ever |= self.rules.gates
+
+    def _objects(self, layout: Layout) -> list[DirectoryObject]:
+        objects: list[DirectoryObject] = [self._info]
         objects += [
             Site(identifier=key, name=f"SITE{number}") for number, key in enumerate(self._sites)
         ]
         objects += [
             RoutingLink(
-                identifier=Guid(rng.randbytes(16)),
+                identifier=self._links[number],
                 site1=self._sites[link.site1],
                 site2=self._sites[link.site2],
                 cost=link.cost,
-                site_gates=tuple(places[gate].identifier for gate in link.gates),
+                site_gates=tuple(self._places[gate].identifier for gate in link.gates),
             )
-            for link in plan.links
+            for number, link in layout.links.items()
         ]
-        for place, member in zip(places, plan.members, strict=True):
-            objects.append(
-                QueueManagerInfo(
-                    identifier=place.identifier,
-                    computer_name=place.name,
-                    addresses=(place.address,),
-                    sites=tuple(self._sites[site] for site in member.sites),
-                    routing_server=member.routing,
-                    in_routing_servers=tuple(places[other].identifier for other in member.into),
-                    out_routing_servers=tuple(places[other].identifier for other in member.out),
-                )
-            )
-        for (index, queue), identifier in self.public.items():
-            objects.append(
+        for index, member in enumerate(layout.members):
+            if member is not None:
+                objects += self._objects_of(index, member)
+        return objects
+
+    def _objects_of(self, index: int, member: MemberPlan) -> list[DirectoryObject]:
+        places = self._places
+        place = places[index]
+        return [
+            QueueManagerInfo(
+                identifier=place.identifier,
+                computer_name=place.name,
+                addresses=(place.address,),
+                sites=tuple(self._sites[site] for site in member.sites),
+                routing_server=member.routing,
+                in_routing_servers=tuple(places[other].identifier for other in member.into),
+                out_routing_servers=tuple(places[other].identifier for other in member.out),
+            ),
+            *(
                 QueueProperties(
-                    identifier=identifier,
-                    path_name=f"{places[index].name}\\{queue}",
+                    identifier=self.public[index, queue],
+                    path_name=f"{place.name}\\{queue}",
                     kind=QueueKind.PUBLIC,
-                    manager=places[index].identifier,
+                    manager=place.identifier,
                     transactional=queue == PUBLIC_TRANSACTIONAL,
                 )
+                for queue in PUBLIC_QUEUES
+            ),
+        ]
+
+    def _rules(self) -> Rules:
+        """Read what the directory says."""
+        image = self._original.image
+        sites = {key: number for number, key in enumerate(self._sites)}
+        links = {
+            self._links.index(link.identifier): LinkPlan(
+                sites[link.site1],
+                sites[link.site2],
+                link.cost,
+                tuple(self.index_of[gate] for gate in link.site_gates),
             )
-        return tuple(objects)
+            for link in image.links.values()
+        }
+        members: list[MemberPlan | None] = [None] * len(self._places)
+        for manager in image.managers.values():
+            members[self.index_of[manager.identifier]] = MemberPlan(
+                tuple(sites[site] for site in manager.sites),
+                manager.routing_server,
+                tuple(self.index_of[server] for server in manager.in_routing_servers),
+                tuple(self.index_of[server] for server in manager.out_routing_servers),
+            )
+        return Rules(Layout(links, tuple(members)), self._sites)
 
     # The network.
 
     def joined(self, one: int, other: int) -> bool:
-        """Say whether two nodes can talk just now: in a site, or as gates over a living link."""
+        """Say whether two nodes can talk just now: in a site, or as gates over a living link.
+
+        Who was ever a gate can use all links of its sites, whatever the directory says now.
+        """
         if self._members[one] & self._members[other]:
             return True
-        if not {one, other} <= self._all_gates:
+        if not {one, other} <= self._gates_ever:
             return False
         ends = self._members[one], self._members[other]
         return any(
@@ -128,104 +209,12 @@ class Enterprise:
             if number not in self.dead_links
         )
 
-    # Where messages may go.
+    def hop_count_max(self, sent_ms: int | None) -> int:
+        """Give the largest hop count of a message that was sent at some moment, if that is known.
 
-    @property
-    def hop_count_max(self) -> int:
-        """What the hop count of no packet may exceed."""
-        return self.plan.site_count + EXTRA_MAX_HOPS
-
-    def next_hops(self, at: int, goal: int) -> frozenset[int]:
-        """Give everybody to whom a node passes a message for another, if it can."""
-        found = self._hops.get((at, goal))
-        if found is None:
-            found = self._hops[at, goal] = frozenset(self._found(at, goal)) - {at}
-        return found
-
-    def is_sure(self, at: int, goal: int, up: frozenset[int]) -> bool:
-        """Say whether a message arrives from a node whichever of the living hops it takes."""
-        return self._sure(at, goal, up, {})
-
-    def _sure(self, at: int, goal: int, up: frozenset[int], known: dict[int, bool]) -> bool:
-        if at == goal or at not in up:
-            return at in up
-        if at not in known:
-            living = self._living(at, self.next_hops(at, goal), up)
-            known[at] = bool(living) and all(self._sure(hop, goal, up, known) for hop in living)
-        return known[at]
-
-    def _living(self, at: int, hops: frozenset[int], up: frozenset[int]) -> list[int]:
-        return [hop for hop in hops if hop in up and self.joined(at, hop)]
-
-    def _found(self, at: int, goal: int) -> set[int]:
-        me, other = self.plan.members[at], self.plan.members[goal]
-        shared = self._members[at] & self._members[goal]
-        within = set(other.into) or {goal}
-        if me.routing:
-            if at in other.into:
-                return {goal}
-            if shared:
-                return within
-            if at in self._all_gates:
-                return self._over_links(at, goal)
-            return self._leading(at, goal, set().union(*(self._gates[s] for s in me.sites)))
-        if me.out:
-            return set(me.out)
-        servers = {
-            index
-            for index, member in enumerate(self.plan.members)
-            if member.routing and self._members[index] & self._members[at]
-        }
-        if not shared:
-            return self._leading(at, goal, servers)
-        if other.into:
-            return within
-        return {goal} | {index for index in servers if self._members[index] & self._members[goal]}
-
-    def _leading(self, at: int, goal: int, servers: set[int]) -> set[int]:
-        if len(self._members[at]) == 1:
-            return servers
-        return {index for index in servers if self._rank(index, goal)[0] < _FAR}
-
-    def _over_links(self, at: int, goal: int) -> set[int]:
-        """The gates of all neighbouring sites that are nearer to the goal than this node."""
-        near = [
-            site
-            for site in self._around(self._members[at])
-            if self._site_rank(site, goal) < min(self._rank(at, goal), (_FAR,))
-        ]
-        return {gate for site in near for gate in self._gates[site]}
-
-    def _around(self, own: frozenset[int]) -> set[int]:
-        """The neighbours of some sites."""
-        return {
-            site
-            for link in self.plan.links
-            for here, site in ((link.site1, link.site2), (link.site2, link.site1))
-            if here in own
-        } - own
-
-    def _rank(self, at: int, goal: int) -> Rank:
-        return min(self._site_rank(site, goal) for site in self._members[at])
-
-    def _site_rank(self, site: int, goal: int) -> Rank:
-        return min(self._costs[site][end] for end in self._members[goal]), self._sites[site]
-
-    def _gates_of(self, site: int) -> frozenset[int]:
-        return frozenset(
-            gate
-            for link in self.plan.links
-            if site in (link.site1, link.site2)
-            for gate in link.gates
-            if site in self.plan.members[gate].sites
-        )
-
-    def _all_costs(self) -> list[list[int]]:
-        """Find the least cost between all sites by trying every site as a stop in between."""
-        sites = range(self.plan.site_count)
-        costs = [[0 if one == other else _FAR for other in sites] for one in sites]
-        for link in self.plan.links:
-            costs[link.site1][link.site2] = costs[link.site2][link.site1] = link.cost
-        for stop, one, other in product(sites, sites, sites):
-            costs[one][other] = min(costs[one][other], costs[one][stop] + costs[stop][other])
-        return costs
+        A message that meets different directories on its way may come back. Whoever passes it on
+        after so many hops as there are sites and three looks whether the directory has changed, so
+        it makes at most as many again.
+        """
+        settled = sent_ms is not None and self.settled_ms is not None and sent_ms >= self.settled_ms
+        return (self.plan.site_count + EXTRA_MAX_HOPS) * (1 if settled else 2)

@@ -1,8 +1,9 @@
-"""What a seed decides about an enterprise: its sites, links and servers, and what fails of them."""
+"""What a seed decides about an enterprise: sites, links, servers, what fails, what is changed."""
 
 from __future__ import annotations
 
 import random
+from enum import Enum
 from typing import Final
 
 import msgspec
@@ -12,6 +13,9 @@ ENTERPRISE_MANAGERS_MAX_COUNT: Final = 50
 _SENDERS_MAX_COUNT: Final = 12
 _OUTAGES_MAX_COUNT: Final = 6
 _COSTS: Final = (1, 1, 2, 3, 5)
+_POLLS_MS: Final = (2_000, 10_000, 30_000)
+_NOTICED_AFTER_MS: Final = (0, 5_000, 60_000, 200_000)
+"""After so long the administrator sees that something has failed for ever."""
 
 
 class LinkPlan(msgspec.Struct, frozen=True):
@@ -49,16 +53,42 @@ class Outage(msgspec.Struct, frozen=True):
         return self.begins_ms <= moment_ms and not ended
 
 
+class Task(Enum):
+    """What an administrator does to the directory."""
+
+    INSPECT = "takes out what has failed for ever"
+    COST = "changes the cost of a link"
+    REMOVE = "takes a link out for a while"
+    ADD = "adds a link"
+    GATES = "gives a link other gates"
+
+
+class Chore(msgspec.Struct, frozen=True):
+    """Something that the administrator does, and when."""
+
+    at_ms: int
+    task: Task
+    link: int = 0
+    cost: int = 0
+
+
 class EnterprisePlan(msgspec.Struct, frozen=True):
     """An enterprise, before a run begins; everything is named by its number."""
 
     site_count: int
     links: tuple[LinkPlan, ...]
+    """All links that there will ever be."""
     members: tuple[MemberPlan, ...]
     """For each node."""
     outages: tuple[Outage, ...]
     senders: tuple[int, ...]
     """The nodes with applications."""
+    chores: tuple[Chore, ...] = ()
+    """What the administrator does, in this order."""
+    later_links: frozenset[int] = frozenset()
+    """The links that are not in the directory from the beginning."""
+    polls_ms: tuple[int, ...] = ()
+    """How often each node asks the directory."""
 
     @property
     def gone(self) -> frozenset[int]:
@@ -79,10 +109,61 @@ def draw_enterprise(
     links = _links(rng, site_count, gates)
     all_gates = [gate for found in gates for gate in found]
     outages = _outages(rng, len(links), all_gates, duration_ms) if faults else ()
-    plan = EnterprisePlan(site_count, links, members, outages, ())
+    later = _later_links(rng, links, gates)
+    plan = EnterprisePlan(
+        site_count,
+        links + later,
+        members,
+        outages,
+        (),
+        _chores(rng, len(links), len(later), outages, duration_ms),
+        frozenset(range(len(links), len(links) + len(later))),
+        tuple(rng.choice(_POLLS_MS) for _ in range(count)),
+    )
     working = [node for node in range(count) if node not in plan.gone]
     senders = rng.sample(working, min(len(working), _SENDERS_MAX_COUNT))
     return msgspec.structs.replace(plan, senders=tuple(sorted(senders)))
+
+
+def _later_links(
+    rng: random.Random, links: tuple[LinkPlan, ...], gates: list[list[int]]
+) -> tuple[LinkPlan, ...]:
+    """Draw links that the administrator adds; no two join the same sites."""
+    joined = {frozenset((link.site1, link.site2)) for link in links}
+    found = []
+    for _ in range(rng.choice((0, 0, 1, 2))):
+        one, other = sorted(rng.sample(range(len(gates)), 2))
+        if frozenset((one, other)) not in joined:
+            joined.add(frozenset((one, other)))
+            serving = _serving(rng, gates[one]) + _serving(rng, gates[other])
+            found.append(LinkPlan(one, other, rng.choice(_COSTS), serving))
+    return tuple(found)
+
+
+def _chores(
+    rng: random.Random,
+    link_count: int,
+    later_count: int,
+    outages: tuple[Outage, ...],
+    duration_ms: int,
+) -> tuple[Chore, ...]:
+    """Let the administrator see what fails for ever, sooner or later, and do other things too."""
+    found = [
+        Chore(outage.begins_ms + rng.choice(_NOTICED_AFTER_MS), Task.INSPECT)
+        for outage in outages
+        if outage.ends_ms is None
+    ]
+    found += [
+        Chore(rng.randrange(duration_ms), Task.ADD, number)
+        for number in range(link_count, link_count + later_count)
+    ]
+    for _ in range(rng.choice((0, 0, 1, 3)) if link_count else 0):
+        task = rng.choice((Task.COST, Task.REMOVE, Task.GATES))
+        link, at_ms = rng.randrange(link_count), rng.randrange(duration_ms)
+        found.append(Chore(at_ms, task, link, rng.choice(_COSTS)))
+        if task is Task.REMOVE:
+            found.append(Chore(at_ms + rng.randrange(duration_ms), Task.ADD, link))
+    return tuple(sorted(found, key=lambda chore: chore.at_ms))
 
 
 def _members(

@@ -78,6 +78,8 @@ class Faults:
         link = enterprise.plan.links[outage.number]
         world.trace.note(-1, "fault", f"the link of sites {link.site1} and {link.site2} is dead")
         enterprise.dead_links.add(outage.number)
+        if outage.ends_ms is None:
+            enterprise.lost_links.add(outage.number)
         world.network.links_died()
         if outage.ends_ms is not None:
             delay_ms = outage.ends_ms - outage.begins_ms
@@ -98,7 +100,10 @@ class Faults:
     def _gate_fails(self, outage: Outage) -> None:
         world, node = self._world, self._world.nodes[outage.number]
         until_ms = FOREVER_MS
-        if outage.ends_ms is not None:
+        if outage.ends_ms is None:
+            assert world.enterprise is not None
+            world.enterprise.lost_nodes.add(node.index)
+        else:
             delay_ms = outage.ends_ms - outage.begins_ms
             until_ms = world.timeline.now_ms + delay_ms
             world.timeline.after(delay_ms, world.power_returns, node)

@@ -19,6 +19,7 @@ from openmsmq.manager.outputs import (
     ChangeDirectory,
     Connect,
     Disconnect,
+    MakeKeys,
     Output,
     Persist,
     Resolve,
@@ -26,8 +27,13 @@ from openmsmq.manager.outputs import (
     SendBytes,
     SendDatagram,
 )
-from openmsmq.model.directory import NOWHERE, Position
-from openmsmq.model.errors import InsufficientResources, MessageStorageFailed, NoDirectory
+from openmsmq.model.directory import NOWHERE, Change, Position
+from openmsmq.model.errors import (
+    InsufficientResources,
+    MessageStorageFailed,
+    MsmqError,
+    NoDirectory,
+)
 from openmsmq.model.identity import Guid
 from openmsmq.sim.clock import Clock
 from openmsmq.sim.disk import Disk
@@ -37,7 +43,7 @@ from openmsmq.storage.port import Batch
 from openmsmq.storage.records import MachineRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from openmsmq.sim.plan import NodeHabits
     from openmsmq.sim.world import World
@@ -92,6 +98,8 @@ class Node:
         """After so many outputs the power fails."""
         self.knows_directory = False
         """Whether it has ever been told what is in the directory."""
+        self.told_number = 0
+        """The change of the directory of which it was told last."""
         self._rng = random.Random(world.rng.getrandbits(64))
         self._callers: dict[int, Caller] = {}
         self._last_connection = 0
@@ -250,12 +258,19 @@ class Node:
                 network.resolve(self, host)
             case SendDatagram(address, data, port):
                 network.send_datagram(self, address, data, port)
-            case AskDirectory(position):
-                self.later(self.world.network.delay_ms(), self._directory_answers, position)
-            case ChangeDirectory():
-                raise Violation(f"{self.name} changes the directory: {output}")
+            case AskDirectory() | ChangeDirectory():
+                self._use_directory(output)
+            case MakeKeys():
+                raise Violation(f"{self.name} has no keys, and wants new ones")
             case _:
                 assert_never(output)
+
+    def _use_directory(self, output: AskDirectory | ChangeDirectory) -> None:
+        if isinstance(output, ChangeDirectory):
+            self._change_directory(output.ticket, output.changes)
+        else:
+            delay_ms = self.world.network.delay_ms()
+            self.later(delay_ms, self._directory_answers, output.position)
 
     def _directory_answers(self, position: Position) -> None:
         """Tell what the directory has; it may be away, but not when a copy has nothing yet."""
@@ -266,7 +281,33 @@ class Node:
             self.input("directory_failed", NoDirectory("the simulated directory is away"), now)
         else:
             self.knows_directory = True
+            self.told_number = enterprise.number
             self.input("directory_told", enterprise.told(position), now)
+
+    def _change_directory(self, ticket: int, changes: Sequence[Change]) -> None:
+        """Change the directory, if it is not away; the answer takes its time."""
+        enterprise = self.world.enterprise
+        if enterprise is None or not enterprise.is_administered:
+            raise Violation(f"{self.name} changes the directory, and nobody had asked for it")
+        enterprise.is_administered = False
+        error: MsmqError | None = None
+        if not self.world.calm and self._rng.random() < 0.3:
+            error = NoDirectory("the simulated directory is away")
+        else:
+            try:
+                enterprise.change(changes)
+            except MsmqError as refusal:
+                raise self._defect(refusal) from refusal
+        self.later(self.world.network.delay_ms(), self._directory_changed, ticket, changes, error)
+
+    def _directory_changed(
+        self, ticket: int, changes: Sequence[Change], error: MsmqError | None
+    ) -> None:
+        now = self.clock.now()
+        if error is None:
+            self.input("directory_changed", ticket, changes, now)
+        else:
+            self.input("directory_refused", ticket, error, now)
 
     def _respond(self, connection: int, call: int, reply: AnyReply) -> None:
         caller = self._callers.get(connection)

@@ -35,6 +35,8 @@ class Result(msgspec.Struct, frozen=True):
     virtual_ms: int = 0
     stranded_count: int = 0
     hop_count_max: int = 0
+    change_count: int = 0
+    """How often the directory of an enterprise was changed."""
 
     @property
     def good(self) -> bool:
@@ -102,4 +104,5 @@ def _run(world: World, seed: int) -> Result:
         world.timeline.now_ms,
         world.stranded_count,
         books.wire.hop_count_max,
+        0 if world.enterprise is None else len(world.enterprise.states) - 1,
     )

@@ -62,6 +62,8 @@ class StoreWatch:
         """Entries that still have to leave."""
         self.awaiting_count = 0
         """Entries that have arrived, and whose end is still to be heard of."""
+        self.directory_number = 0
+        """The change of the directory up to which the copy on the disk has come."""
 
     def apply(self, batch: Batch) -> list[Change]:
         """Take a batch in; give the entries that came and went, in order.
@@ -74,6 +76,8 @@ class StoreWatch:
                 self._entry(key, value, True, changes)
             elif key[0] == _QUEUE_KIND and value is not None:
                 self._queue(key, value)
+            elif key == records.POSITION_KEY and value is not None:
+                self.directory_number = records.decode_position(value).number
         for key, value in batch.volatile:
             if key[0] == _ENTRY_KIND:
                 self._entry(key, value, False, changes)

@@ -128,10 +128,9 @@ class WireWatch:
             return
         number = number_in(packet)
         here, there = flow.node, flow.other.node
-        # Who knows no way uses the session that the destination has opened, if there is one.
-        allowed = enterprise.next_hops(here.index, goal) or {goal}
         goal_name = self._world.nodes[goal].name
-        if spent > enterprise.hop_count_max:
+        message = None if number is None else self._books.messages.get(number)
+        if spent > enterprise.hop_count_max(None if message is None else message.sent_ms):
             raise Violation(
                 f"a packet for {goal_name} goes from {here.name} to {there.name} with hop count "
                 f"{spent}, in an enterprise of {enterprise.plan.site_count} sites",
@@ -142,12 +141,28 @@ class WireWatch:
                 f"{here.name} passed on a packet for {goal_name} and did not count the hop",
                 messages=() if number is None else (number,),
             )
-        if there.index not in allowed:
+        if not self._is_next_hop(here, there.index, goal, enterprise):
             raise Violation(
                 f"{here.name} passed a packet for {goal_name} to {there.name}, which is no next "
                 "hop",
                 messages=() if number is None else (number,),
             )
+
+    def _is_next_hop(self, here: Node, there: int, goal: int, enterprise: Enterprise) -> bool:
+        """Whether a node may pass a message to another, by what it may know of the directory.
+
+        That is between what its disk has and what it was told last.
+        """
+        known = self._books.watches[here.index].directory_number
+        for state in range(known, max(known, here.told_number) + 1):
+            # Who knows no way uses the session that the destination has opened, if there is one.
+            if there in (enterprise.rules_at(state).next_hops(here.index, goal) or {goal}):
+                return True
+        # A session with the destination itself is kept when the directory names a way around.
+        return there == goal and any(
+            goal in enterprise.rules_at(state).next_hops(here.index, goal)
+            for state in range(1, known)
+        )
 
     def _sent(self, flow: Flow, message: SimMessage, packet: bytes, flags: int) -> None:
         if message.certain and flow.node.index not in message.durable_at:

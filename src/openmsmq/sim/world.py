@@ -12,6 +12,7 @@ from openmsmq.manager.config import DirectoryConfig, ManagerConfig
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import Guid
 from openmsmq.sim import endings
+from openmsmq.sim.administrator import Administrator
 from openmsmq.sim.applications import Application, Drain, Founder
 from openmsmq.sim.books import Books
 from openmsmq.sim.clock import Timeline
@@ -53,7 +54,9 @@ class World:
         """Whether nothing goes wrong just now."""
         self.calm_from_ms = 0
         self.stranded_count = 0
-        """How many messages could not arrive, because links or gates have failed for ever."""
+        """How many messages could not arrive, because no way was left."""
+        self.excused: frozenset[int] = frozenset()
+        """The messages that lay where no way leads on when all the others had arrived."""
         self.remote_share = plan.remote_share
         self._steps_max = STEPS_MAX_COUNT if plan.enterprise is None else ENTERPRISE_STEPS_MAX_COUNT
         self.applications: list[Application] = []
@@ -72,9 +75,11 @@ class World:
         role = DirectoryRole.NONE if self.enterprise is None else DirectoryRole.COPY
         for index, habits in enumerate(self.plan.nodes):
             address = _address(index)
-            config = ManagerConfig(
-                name=name_of(index), addresses=(address,), directory=DirectoryConfig(role=role)
-            )
+            directory = DirectoryConfig(role=role)
+            if self.plan.enterprise is not None:
+                poll_ms = self.plan.enterprise.polls_ms[index]
+                directory = DirectoryConfig(role=role, poll_ms=poll_ms, probe_ms=poll_ms)
+            config = ManagerConfig(name=name_of(index), addresses=(address,), directory=directory)
             hops = {
                 str(identifier): tuple(map(_address, self._next_hops(index, other)))
                 for other, identifier in enumerate(identifiers)
@@ -116,7 +121,7 @@ class World:
                 worker = Worker(self, node, number, self.plan.operation_count)
                 self.applications.append(worker)
                 worker.begin()
-        for beside in self._streams():
+        for beside in (*self._streams(), *self._administrators()):
             self.applications.append(beside)
             beside.begin()
         self.run_while(lambda: self.timeline.now_ms < self.calm_from_ms, self.calm_from_ms)
@@ -143,6 +148,12 @@ class World:
                 found.append(Batches(self, node, count))
         return found
 
+    def _administrators(self) -> list[Application]:
+        if self.enterprise is None or not self.enterprise.plan.chores:
+            return []
+        node = self.rng.choice(self.lasting)
+        return [Administrator(self, node, self.enterprise)]
+
     def _second_phase(self) -> None:
         self.calm = True
         self.trace.note(-1, "phase", "faults end")
@@ -154,8 +165,9 @@ class World:
         limit_ms = self.timeline.now_ms + CALM_MAX_MS
         for application in self.applications:
             application.hurry()
-        self.run_while(lambda: not self._all_done(), limit_ms)
+        self.run_while(lambda: not self._all_done() or not self._all_know(), limit_ms)
         self._settle(limit_ms, received=False)
+        self.excused = endings.excused_messages(self)
         self.trace.note(-1, "phase", "all that is left is received")
         self._let([Drain(self, node) for node in self.lasting], limit_ms)
         self._settle(limit_ms, received=True)
@@ -177,6 +189,20 @@ class World:
         return all(node.up for node in self.lasting) and all(
             application.done for application in self.applications
         )
+
+    def directory_stored(self) -> None:
+        """The disk of a node has a later state of the directory; perhaps all have it now."""
+        enterprise, watches = self.enterprise, self.books.watches
+        assert enterprise is not None, "there is no directory"
+        if all(
+            node.index in watches and watches[node.index].directory_number == enterprise.number
+            for node in self.lasting
+        ):
+            enterprise.settled_ms = self.timeline.now_ms
+
+    def _all_know(self) -> bool:
+        """Whether all that live know the directory as it is."""
+        return self.enterprise is None or self.enterprise.settled_ms is not None
 
     def _settle(self, limit_ms: int, *, received: bool) -> None:
         """Wait until nothing is on its way, and with `received` until all senders know the end."""
