@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
-from bench import backlog, codec, queues, routes, spark, transfer
+from bench import (
+    backlog,
+    codec,
+    encrypted_transfer,
+    encryption,
+    hostile,
+    queues,
+    routes,
+    spark,
+    transfer,
+)
 from bench.measure import Effort, Figure
 
 Bench: TypeAlias = Callable[[Effort], Iterable[Figure]]
@@ -14,11 +24,14 @@ BENCHES: Final[dict[str, Bench]] = {
     "codec": codec.run,
     "queues": queues.run,
     "transfer": transfer.run,
+    "encryption": encryption.run,
+    "encrypted-transfer": encrypted_transfer.run,
     "backlog": backlog.run,
     "transfer-long": transfer.run_long,
     "spark": spark.run,
     "routes": routes.run,
+    "hostile": hostile.run,
 }
 
-ON_REQUEST: Final = frozenset({"backlog", "transfer-long", "spark", "routes"})
+ON_REQUEST: Final = frozenset({"backlog", "transfer-long", "spark", "routes", "hostile"})
 """Benches that take minutes: they run when they are named."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from openmsmq.client.blocking import QueueManager as QueueManager
     from openmsmq.client.blocking import Transaction as Transaction
     from openmsmq.client.blocking import connect as connect
+    from openmsmq.client.certificates import Certificate as Certificate
     from openmsmq.client.errors import ConnectionLost as ConnectionLost
     from openmsmq.client.errors import OutcomeUnknown as OutcomeUnknown
     from openmsmq.client.formatters import Formatter as Formatter
@@ -43,6 +44,7 @@ __version__ = "0.1.0"
 
 _HOMES: Final = {
     "client.blocking": ("Cursor", "Queue", "QueueManager", "Transaction", "connect"),
+    "client.certificates": ("Certificate",),
     "client.errors": ("ConnectionLost", "OutcomeUnknown"),
     "client.formatters": ("Formatter", "FormatterError", "register_formatter"),
     "client.outgoing": ("OutgoingMessage",),

@@ -7,13 +7,11 @@ repair sets them right again, most of the time, and lets the change reach the co
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from random import Random
-from typing import Final, TypeAlias
+from typing import Final
 
 from openmsmq.wire.headers import base, session, user
-
-Repair: TypeAlias = Callable[[bytes, Random], bytes]
+from tests.fuzz.registry import Repair
 
 _TELLING_NUMBERS: Final = (
     0,

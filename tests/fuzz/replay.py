@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.fuzz.targets import TARGETS
+from tests.fuzz.registry import NAMES, load
 
 
 def read_input(path: Path) -> bytes:
@@ -16,9 +16,9 @@ def read_input(path: Path) -> bytes:
 
 
 def main() -> None:
-    if len(sys.argv) < 3 or sys.argv[1] not in TARGETS:
-        sys.exit(f"{__doc__}\nTargets: {', '.join(TARGETS)}")
-    target = TARGETS[sys.argv[1]]
+    if len(sys.argv) < 3 or sys.argv[1] not in NAMES:
+        sys.exit(f"{__doc__}\nTargets: {', '.join(NAMES)}")
+    target = load(sys.argv[1]).target
     for path in map(Path, sys.argv[2:]):
         target(read_input(path))
         print(f"{path}: nothing found")

@@ -103,11 +103,6 @@ SECURITY: Final = SecurityHeader(
 )
 
 
-def seeds(target: str) -> list[bytes]:
-    """The inputs that a target starts from, always the same ones."""
-    return list(dict.fromkeys(_SEEDS[target]()))
-
-
 def golden_packets() -> list[bytes]:
     return [bytes.fromhex(path.read_text()) for path in sorted(GOLDEN.glob("*.hex"))]
 
@@ -366,7 +361,7 @@ def _fragments(source: Endpoint, destination: Endpoint) -> tuple[bytes, bytes]:
     return second[:6] + b"\x00\x02" + second[8:], first[:6] + b"\x20\x00" + first[8:]
 
 
-_SEEDS: Final[dict[str, Callable[[], list[bytes]]]] = {
+SEEDS: Final[dict[str, Callable[[], list[bytes]]]] = {
     "packets": packets,
     "frames": streams,
     "datagrams": datagrams,

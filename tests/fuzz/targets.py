@@ -32,8 +32,8 @@ from openmsmq.wire.order_packets import acknowledgment_in
 from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage, decode, encode, headers_end, packet_fields
 from openmsmq.wire.tree import Kind, Node, View, guess_kind, view
+from tests.fuzz.registry import Target
 
-Target = Callable[[bytes], None]
 T = TypeVar("T")
 
 

@@ -7,18 +7,25 @@ from random import Random
 
 import pytest
 
+from openmsmq.api import messages as api
+from openmsmq.api.framing import FrameReader
 from openmsmq.capture.conversation import ProblemItem, follow
 from openmsmq.capture.frames import read_frames_of
+from openmsmq.manager.outputs import Disconnect
 from openmsmq.model.names import IllegalName, PathName, parse_format_name
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.packets import decode, encode
+from tests.fuzz import plain, run
 from tests.fuzz import seeds as seed_inputs
-from tests.fuzz.mutation import REPAIRS, mutate, repair_capture, repair_packet
+from tests.fuzz.desk import OPENING, new_desk
+from tests.fuzz.manager_seeds import requests
+from tests.fuzz.mutation import mutate, repair_capture, repair_packet
+from tests.fuzz.registry import COUNT_SHARES, NAMES, SHARES, SLOW, Loaded, load, seeds
 from tests.fuzz.replay import read_input
-from tests.fuzz.seeds import seeds
-from tests.fuzz.targets import TARGETS
 
 MUTATIONS = 1_500
+MUTATIONS_OF_SLOW = 300
+TARGETS = {name: load(name).target for name in NAMES}
 REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.hex"))
 
 each_target = pytest.mark.parametrize("name", TARGETS)
@@ -36,8 +43,8 @@ def test_a_target_finds_nothing_in_its_seeds(name: str) -> None:
 def test_a_target_finds_nothing_in_changed_seeds(name: str) -> None:
     random = Random(name)
     found = seeds(name)
-    repair = REPAIRS.get(name)
-    for _ in range(MUTATIONS):
+    repair = load(name).repair
+    for _ in range(MUTATIONS_OF_SLOW if name in SLOW else MUTATIONS):
         data = mutate(random.choice(found), random.choice(found), random)
         TARGETS[name](data if repair is None else repair(data, random))
 
@@ -47,6 +54,42 @@ def test_what_was_found_once_stays_mended(path: Path) -> None:
     """One file for each finding, in hexadecimal; its name begins with that of the target."""
     target = path.stem.partition("-")[0]
     TARGETS[target](read_input(path))
+
+
+def test_every_target_has_seeds_and_shares_are_of_targets() -> None:
+    assert all(seeds(name) for name in NAMES)
+    assert SHARES.keys() | COUNT_SHARES.keys() | SLOW <= set(NAMES)
+
+
+def test_the_seeds_of_calls_have_every_request_and_most_are_granted() -> None:
+    """A seed whose requests are all refused would start the fuzzer outside."""
+    asked: set[type] = set()
+    granted: set[type] = set()
+    for seed in seeds("calls"):
+        desk = new_desk()
+        desk.manager.connected(1)
+        reader: FrameReader[api.Call] = FrameReader(api.Call)
+        reader.feed(seed)
+        for call in reader.items():
+            asked.add(type(call.request))
+            desk.manager.request(1, call.id, call.request, desk.now)
+            desk.work()
+            if not isinstance(desk.answers.get((1, call.id)), api.Failed):
+                granted.add(type(call.request))
+    assert asked == {type(request) for request in requests()} - {api.Hello}
+    assert len(granted) >= len(asked) * 0.6, asked - granted
+
+
+def test_the_seeds_of_sessions_are_taken() -> None:
+    kept = 0
+    for seed in seeds("sessions"):
+        desk = new_desk()
+        desk.manager.session_accepted(2, "10.0.0.9", desk.now)
+        opening = OPENING if seed[0] & 1 else b""
+        desk.manager.session_data(2, opening + seed[2:], desk.now)
+        desk.work()
+        kept += Disconnect(2) not in desk.outputs
+    assert kept >= 20
 
 
 def test_the_seeds_of_packets_decode() -> None:
@@ -119,3 +162,29 @@ def test_an_encoding_that_loses_a_byte_is_found(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("tests.fuzz.targets.encode", lambda _: seed[:-1])
     with pytest.raises(AssertionError):
         TARGETS["packets"](seed)
+
+
+@pytest.mark.parametrize("flaw", ["raises", "hangs"])
+def test_plain_runs_find_what_breaks_and_keep_it(
+    flaw: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def target(data: bytes) -> None:
+        if len(data) % 5 == 0 and flaw == "raises":
+            raise IndexError("index out of range")
+        while len(data) % 5 == 0:
+            pass
+
+    monkeypatch.setattr(plain, "INPUT_TIMEOUT_S", 0.01)
+    loaded = Loaded(target, list, None)
+    assert plain.run(loaded, [b"an input"], 200, Random(1), tmp_path) == 10
+    kept = list(tmp_path.iterdir())
+    assert kept
+    assert all(len(path.read_bytes()) % 5 == 0 for path in kept)
+    assert "IndexError" in (printed := capfd.readouterr().err) or "TooSlow" in printed
+
+
+def test_a_number_of_inputs_is_shared_out_among_all_targets() -> None:
+    works = run.by_count(list(NAMES), 10_000_000)
+    assert sum(work.guided + work.plain for work in works) >= 10_000_000
+    assert {work.target for work in works} == set(NAMES)
+    assert all(0 < work.guided < work.plain for work in works)

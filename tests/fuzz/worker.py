@@ -12,17 +12,16 @@ import sys
 
 import atheris  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-# Only what is imported inside is instrumented; the standard library would drown its coverage.
-with atheris.instrument_imports(include=["openmsmq"], enable_loader_override=False):
-    from tests.fuzz.mutation import REPAIRS
-    from tests.fuzz.targets import TARGETS
+from tests.fuzz.registry import load
 
 
 def main() -> None:
     name = sys.argv.pop(1)
-    repair = REPAIRS.get(name)
+    # Only what is imported inside is instrumented; the standard library would drown its coverage.
+    with atheris.instrument_imports(include=["openmsmq"], enable_loader_override=False):
+        target, _, repair = load(name)
     if repair is None:
-        atheris.Setup(sys.argv, TARGETS[name])
+        atheris.Setup(sys.argv, target)
         atheris.Fuzz()
         return
 
@@ -30,7 +29,7 @@ def main() -> None:
         mutated = atheris.Mutate(data, max_size)
         return repair(mutated, random.Random(seed))[:max_size]
 
-    atheris.Setup(sys.argv, TARGETS[name], custom_mutator=mutate)
+    atheris.Setup(sys.argv, target, custom_mutator=mutate)
     atheris.Fuzz()
 
 

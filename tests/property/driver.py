@@ -10,6 +10,7 @@ from openmsmq.manager.manager import QueueManager
 from openmsmq.manager.outputs import Output, Persist, Respond
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources
+from openmsmq.security.callers import UNLIMITED, Caller
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.port import StoreFull
 
@@ -106,11 +107,11 @@ class Driver:
         """The queue manager that is compared with the model."""
         return self._nodes[0].manager
 
-    def connect(self) -> int:
+    def connect(self, caller: Caller = UNLIMITED) -> int:
         """Let an application in."""
         self._connections += 1
         for node in self._nodes:
-            node.manager.connected(self._connections)
+            node.manager.connected(self._connections, caller)
         return self._connections
 
     def lose(self, connection: int) -> None:

@@ -1095,6 +1095,8 @@ class Model:
         """Keep what is durable; what was deleted goes on being deleted."""
         self._turn, self._news, self._to_empty, self._handles = [], [], [], []
         self._again = []
+        # A queue manager leaves out numbers then: what comes next is not right behind what was.
+        self._order += 1
         self.connections.clear()
         self.transactions = [work for work in self.transactions if work.state == "prepared"]
         for work in self.transactions:

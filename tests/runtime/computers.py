@@ -39,6 +39,7 @@ class Computer:
         address: str,
         session_port: int,
         *,
+        ping_port: int | None = None,
         parameters: str = HASTY,
         tables: str = "",
         options: tuple[str, ...] = (),
@@ -46,6 +47,7 @@ class Computer:
         self.name = name
         self.address = address
         self.session_port = session_port
+        self.ping_port = ping_port or session_port
         self.api_port = free_port(address)
         self.data = folder / name
         self.options = options
@@ -62,7 +64,7 @@ class Computer:
         """Write its configuration; it holds from the next start on."""
         self._file.write_text(
             f"[parameters]\nMsmqIpPort = {self.session_port}\n"
-            f"MsmqIpPingPort = {self.session_port}\n{self._parameters}\n{tables}",
+            f"MsmqIpPingPort = {self.ping_port}\n{self._parameters}\n{tables}",
             encoding="utf-8",
         )
 

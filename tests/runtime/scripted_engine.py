@@ -19,6 +19,8 @@ from openmsmq.runtime.config_file import ServerConfig
 from openmsmq.runtime.logs import EventLog
 from openmsmq.runtime.network import TransferNetwork
 from openmsmq.runtime.server import ExitCode, Pump
+from openmsmq.security.callers import Caller
+from openmsmq.security.sids import Sid
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.port import Batch
 
@@ -102,7 +104,10 @@ class ScriptedEngine:
 
     # The engine.
 
-    def connected(self, _connection: int) -> None:
+    def connected(self, _connection: int, _caller: Caller) -> None:
+        raise AssertionError("no application connects here")
+
+    def user_of(self, _certificate: bytes) -> Sid | None:
         raise AssertionError("no application connects here")
 
     def connection_lost(self, _connection: int, _now: Instant) -> None:

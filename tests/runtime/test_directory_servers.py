@@ -180,7 +180,11 @@ def test_a_directory_is_found_by_broadcast(tmp_path: Path) -> None:
     with required_laboratory("lan") as lab:
         office = lab.host("office", lan="10.97.0.1")
         shop = lab.host("shop", lan="10.97.0.2")
-        common = ["--api-socket", "api.sock", "--allow-remote-without-token"]
+        # Whoever joins a directory changes it, so it has to show who it is.
+        token = tmp_path / "token"
+        token.write_text("s3cret", encoding="utf-8")
+        common = ["--api-socket", "api.sock", "--token-file", str(token)]
+        common += ["--directory-token-file", str(token)]
         with (
             process(tmp_path, office.name, "OFFICE", "10.97.0.1", "--directory-server", *common),
             process(tmp_path, shop.name, "SHOP", "10.97.0.2", "--directory-discovery", *common),

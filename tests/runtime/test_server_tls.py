@@ -13,6 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from openmsmq.api import messages as api
+from openmsmq.client.blocking import connect
+from openmsmq.client.settings import Settings
+from openmsmq.model.errors import AccessDenied
 from openmsmq.model.queue import AccessMode
 from openmsmq.runtime.config_errors import ConfigError
 from openmsmq.runtime.threaded import start_server
@@ -63,6 +66,24 @@ def test_a_client_that_trusts_the_certificate_works_over_tls(tmp_path, certifica
         )
         received = client.receive_bodies(client.open(AccessMode.RECEIVE))
         assert received[0] == b"x" * 100_000
+
+
+def test_a_refusal_and_the_end_may_come_in_one_piece(tmp_path, certificate):
+    file = tmp_path / "token"
+    file.write_text("s3cret", encoding="utf-8")
+    with start_server(
+        str(tmp_path), store=MemoryStore(), tls_cert=str(certificate), token_file=str(file)
+    ) as server:
+        client = Settings(
+            address=f"localhost:{server.port}",
+            tls=str(certificate),
+            token="wrong",
+            reconnect_within_s=0,
+        )
+        # Whether the end of TLS comes with the answer or after it is a matter of luck.
+        for _ in range(20):
+            with pytest.raises(AccessDenied, match="the token is missing or wrong"):
+                connect(client)
 
 
 def test_a_client_without_tls_is_not_served(tmp_path, certificate):

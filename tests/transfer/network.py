@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.directory.rows import changes_in, row_of
-from openmsmq.manager.config import DirectoryConfig, ManagerConfig
+from openmsmq.manager.config import DirectoryConfig, ManagerConfig, SecurityConfig
 from openmsmq.manager.manager import QueueManager
 from openmsmq.manager.outputs import (
     AskDirectory,
     ChangeDirectory,
     Connect,
     Disconnect,
+    MakeKeys,
     Output,
     Persist,
     Resolve,
@@ -35,6 +36,7 @@ from openmsmq.model.limits import PING_PORT
 from openmsmq.model.names import PrivateFormatName, PublicFormatName, parse_format_name
 from openmsmq.model.queue import AccessMode, ConnectionStatus
 from openmsmq.protocol.config import TransferConfig
+from openmsmq.security.own_key import OwnKey
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.port import StoreFull
 from openmsmq.wire.framing import FrameBuffer
@@ -92,7 +94,11 @@ class Network:
         self, name: str, address: str, directory: DirectoryConfig = NO_DIRECTORY, **transfer: Any
     ) -> Computer:
         """Start a queue manager."""
-        computer = Computer(self, name, address, TransferConfig(**transfer), directory)
+        security = transfer.pop("security", SecurityConfig())
+        keys = transfer.pop("keys", ())
+        computer = Computer(
+            self, name, address, TransferConfig(**transfer), directory, security, keys
+        )
         self.computers[address] = computer
         return computer
 
@@ -284,14 +290,24 @@ class Computer:
         address: str,
         transfer: TransferConfig,
         directory: DirectoryConfig,
+        security: SecurityConfig,
+        keys: Sequence[OwnKey],
     ) -> None:
         self.network = network
         self.name = name
         self.address = address
         self.store = MemoryStore()
         self.config = ManagerConfig(
-            name=name, addresses=(address,), transfer=transfer, directory=directory
+            name=name,
+            addresses=(address,),
+            transfer=transfer,
+            directory=directory,
+            security=security,
         )
+        self.keys = list(keys)
+        """Its key pairs, as their files would have them."""
+        self.new_keys: Callable[[], list[OwnKey]] = list
+        """Makes the next ones."""
         self.fail_commits = 0
         """So many commits from now on find the disk full."""
         self.sent: list[bytes] = []
@@ -305,7 +321,7 @@ class Computer:
         """Start from what the store has."""
         self._starts += 1
         rng = random.Random(f"{self.name} {self._starts}")
-        self.manager = QueueManager(self.config, rng, self.store, self.network.now)
+        self.manager = QueueManager(self.config, rng, self.store, self.network.now, self.keys)
         self.manager.connected(1)
         self.pump()
 
@@ -371,6 +387,18 @@ class Computer:
                 network.ask_directory(self, output)
             case ChangeDirectory():
                 network.change_directory(self, output)
+            case _:
+                assert isinstance(output, MakeKeys)
+                self._make_keys()
+
+    def _make_keys(self) -> None:
+        made = self.new_keys()
+        self.keys += made
+        if made:
+            self.manager.keys_made(made, self.network.now)
+        else:
+            failure = InsufficientResources("the disk is full")
+            self.manager.keys_failed(failure, self.network.now)
 
     def _commit(self, persist: Persist) -> None:
         if self.fail_commits:

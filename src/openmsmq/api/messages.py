@@ -34,18 +34,32 @@ from openmsmq.api.directory_messages import FoundQueues as FoundQueues
 from openmsmq.api.directory_messages import ObjectRow as ObjectRow
 from openmsmq.api.directory_messages import ReadDirectory as ReadDirectory
 from openmsmq.api.directory_messages import RefreshDirectory as RefreshDirectory
+from openmsmq.api.queue_messages import CallerStatus as CallerStatus
 from openmsmq.api.queue_messages import ChangeQueue as ChangeQueue
 from openmsmq.api.queue_messages import CloseQueue as CloseQueue
 from openmsmq.api.queue_messages import CreateQueue as CreateQueue
 from openmsmq.api.queue_messages import DeleteQueue as DeleteQueue
+from openmsmq.api.queue_messages import GetCaller as GetCaller
 from openmsmq.api.queue_messages import GetNames as GetNames
 from openmsmq.api.queue_messages import GetQueue as GetQueue
+from openmsmq.api.queue_messages import GetSecurity as GetSecurity
 from openmsmq.api.queue_messages import ListQueues as ListQueues
 from openmsmq.api.queue_messages import Names as Names
 from openmsmq.api.queue_messages import Opened as Opened
 from openmsmq.api.queue_messages import OpenQueue as OpenQueue
 from openmsmq.api.queue_messages import Queues as Queues
 from openmsmq.api.queue_messages import QueueStatus as QueueStatus
+from openmsmq.api.queue_messages import Security as Security
+from openmsmq.api.queue_messages import SetSecurity as SetSecurity
+from openmsmq.api.queue_messages import TakeOwnership as TakeOwnership
+from openmsmq.api.security_messages import Certificates as Certificates
+from openmsmq.api.security_messages import EncryptionKey as EncryptionKey
+from openmsmq.api.security_messages import EncryptionKeys as EncryptionKeys
+from openmsmq.api.security_messages import GetEncryptionKeys as GetEncryptionKeys
+from openmsmq.api.security_messages import ListCertificates as ListCertificates
+from openmsmq.api.security_messages import RegisterCertificate as RegisterCertificate
+from openmsmq.api.security_messages import RemoveCertificate as RemoveCertificate
+from openmsmq.api.security_messages import RenewKeys as RenewKeys
 from openmsmq.api.transaction_messages import Abort as Abort
 from openmsmq.api.transaction_messages import AbortBatch as AbortBatch
 from openmsmq.api.transaction_messages import BatchCommitted as BatchCommitted
@@ -347,6 +361,9 @@ AnyRequest: TypeAlias = (
     | GetQueue
     | GetNames
     | ListQueues
+    | GetSecurity
+    | SetSecurity
+    | TakeOwnership
     | OpenQueue
     | CloseQueue
     | Send
@@ -383,7 +400,13 @@ AnyRequest: TypeAlias = (
     | ChangeDirectory
     | RefreshDirectory
     | FindQueues
+    | GetEncryptionKeys
+    | RenewKeys
+    | RegisterCertificate
+    | RemoveCertificate
+    | ListCertificates
     | GetStatus
+    | GetCaller
 )
 AnyReply: TypeAlias = (
     Welcome
@@ -391,6 +414,8 @@ AnyReply: TypeAlias = (
     | Done
     | Queues
     | Names
+    | Security
+    | CallerStatus
     | Opened
     | Sent
     | Entries
@@ -408,6 +433,8 @@ AnyReply: TypeAlias = (
     | DirectoryPart
     | DirectoryChanged
     | FoundQueues
+    | EncryptionKeys
+    | Certificates
     | Status
 )
 

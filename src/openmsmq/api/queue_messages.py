@@ -127,9 +127,62 @@ class Opened(Reply, frozen=True, tag="opened"):
     transactional: bool
     owner: bytes = bytes(16)
     """The queue manager to which packets for a public queue are addressed."""
+    is_local: bool = True
+    """Whether messages stay on the computer of the queue manager."""
 
 
 class CloseQueue(Request, frozen=True, tag="close-queue"):
     """Give a handle back; waiting reads of it are cancelled, its cursors closed."""
 
     handle: int
+
+
+# Who may do what.
+
+
+class GetSecurity(Request, frozen=True, tag="get-security"):
+    """Ask for the security descriptor of a queue, or of the queue manager if `name` is empty."""
+
+    name: str = ""
+
+
+class Security(Reply, frozen=True, tag="security"):
+    """Whose an object is and who may do what with it: a self-relative SECURITY_DESCRIPTOR."""
+
+    descriptor: bytes
+    is_default: bool
+    """Whether nobody has changed it."""
+
+
+class SetSecurity(Request, frozen=True, tag="set-security"):
+    """Give a queue, or the queue manager, another security descriptor.
+
+    One without an owner leaves the owner as it is; an empty one is the default.
+    """
+
+    name: str
+    descriptor: bytes
+
+
+class TakeOwnership(Request, frozen=True, tag="take-ownership"):
+    """Become the owner of a queue, or of the queue manager if `name` is empty."""
+
+    name: str = ""
+
+
+class GetCaller(Request, frozen=True, tag="get-caller"):
+    """Ask who the queue manager takes the caller for."""
+
+
+class CallerStatus(Reply, frozen=True, tag="caller"):
+    """Who the caller is to the queue manager."""
+
+    name: str
+    user: bytes
+    """The SID of the user."""
+    sids: list[bytes]
+    """The SIDs of the user and of all groups."""
+    scopes: list[str] | None
+    """What the token of the caller is good for; None without bounds."""
+    queues: list[str]
+    """Patterns of the names of queues that the token is good for; empty for all."""

@@ -10,8 +10,11 @@ import typer
 
 from openmsmq import __version__
 from openmsmq.cli import (
+    acl,
+    certificate,
     directory,
     journal,
+    key,
     outgoing,
     packet,
     queue,
@@ -22,6 +25,7 @@ from openmsmq.cli import (
     sim,
     status,
     store,
+    token,
     transaction,
 )
 from openmsmq.cli.connecting import EXIT_FAILED, TOKEN_VARIABLE, Target
@@ -50,6 +54,11 @@ app.add_typer(outgoing.app, name="outgoing")
 app.command("online")(outgoing.online)
 app.command("offline")(outgoing.offline)
 app.add_typer(transaction.app, name="transaction")
+app.add_typer(acl.manager_app, name="acl")
+app.add_typer(token.app, name="token")
+app.add_typer(certificate.app, name="certificate")
+app.add_typer(key.app, name="key")
+app.command("whoami")(acl.whoami)
 app.add_typer(directory.app, name="directory")
 app.add_typer(route.app, name="route")
 app.add_typer(store.app, name="store")
@@ -102,6 +111,24 @@ def options(
             help="Connect with TLS, trusting the certificates in this file.",
         ),
     ] = "",
+    cert: Annotated[
+        str,
+        typer.Option(
+            "--cert",
+            metavar="FILE",
+            envvar="OPENMSMQ_CERT",
+            help="Certificate to show instead of a token, with its key, in PEM; needs TLS.",
+        ),
+    ] = "",
+    key: Annotated[
+        str,
+        typer.Option(
+            "--key",
+            metavar="FILE",
+            envvar="OPENMSMQ_KEY",
+            help="Private key of --cert, if it is in a file of its own.",
+        ),
+    ] = "",
     version: Annotated[  # noqa: ARG001 -- its callback does the work
         bool,
         typer.Option(
@@ -110,7 +137,7 @@ def options(
     ] = False,
 ) -> None:
     """Microsoft Message Queuing on Linux and anywhere Python runs."""
-    context.obj = Target(qm, token_file, tls, ca)
+    context.obj = Target(qm, token_file, tls, ca, cert, key)
 
 
 def main() -> None:

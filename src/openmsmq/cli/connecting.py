@@ -55,13 +55,19 @@ class Target(msgspec.Struct, frozen=True):
     token_file: str = ""
     tls: bool = False
     ca: str = ""
+    cert: str = ""
+    key: str = ""
 
     def settings(self) -> Settings:
         """Make the settings of the client; stops with a sentence when something is wrong."""
+        if (self.cert or self.key) and not (self.tls or self.ca):
+            fail("--cert and --key need TLS: give --tls or --ca FILE, too.")
         made = Settings(
             address=self.address,
             token=self._token(),
             tls=self.ca or self.tls,
+            certificate=self.cert,
+            key=self.key,
             # A command is short: it is repeated sooner than it is continued.
             reconnect_within_s=0,
         )
@@ -146,7 +152,12 @@ def _tls_context(settings: Settings) -> ssl.SSLContext | None:
     try:
         return settings.tls_context()
     except OSError as error:
-        fail(f"--ca: the certificates in {settings.tls} cannot be used: {_reason(error)}.")
+        files = ", ".join(
+            file
+            for file in (settings.tls, settings.certificate, settings.key)
+            if isinstance(file, str) and file
+        )
+        fail(f"the certificates or keys in {files} cannot be used: {_reason(error)}.")
 
 
 def _reason(error: Exception) -> str:

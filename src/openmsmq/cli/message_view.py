@@ -17,6 +17,7 @@ from openmsmq.model.message import (
 from openmsmq.model.names import IllegalName
 from openmsmq.wire.bodies import body_text
 from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.headers.security import sid_text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -56,6 +57,9 @@ MESSAGE_KEYS: Final = {
     "extension": "What the sender put beside the body, in base64.",
     "time_to_reach_queue_s": "How long it might travel, in seconds.",
     "time_to_be_received_s": "How long it may wait to be received, in seconds.",
+    "authentication": "What its signature has proved: NONE, or the kind of signature.",
+    "sender_sid": "Who its sender is, or says it is if nothing is proved.",
+    "privacy": "How the body was encrypted on its way: 0 not, 1 and 3 by old ciphers, 5 by AES.",
     "encrypted": "Whether the body is encrypted.",
     "hop_count": "How many queue managers passed it on.",
 }
@@ -104,6 +108,9 @@ def _content(message: ReceivedMessage) -> JsonObject:
         "extension": _base64(message.extension),
         "time_to_reach_queue_s": message.reach_queue_within_s,
         "time_to_be_received_s": message.receive_within_s,
+        "authentication": message.authentication.name,
+        "sender_sid": sid_text(message.sender_id) or None,
+        "privacy": message.privacy,
         "encrypted": message.is_encrypted,
         "hop_count": message.hop_count,
     }
@@ -159,6 +166,9 @@ def _facts(message: ReceivedMessage) -> list[tuple[str, str]]:
         ("dead-letter queue", message.dead_letter_queue),
         ("correlation id", correlation or ""),
         ("application tag", str(message.application_tag or "")),
+        ("authenticated", message.authentication.name if message.is_authenticated else ""),
+        ("sender", sid_text(message.sender_id)),
+        ("privacy level", str(message.privacy or "")),
         ("abort count", str(message.abort_count or "")),
         ("move count", str(message.move_count or "")),
         ("lookup id", str(message.lookup_id)),

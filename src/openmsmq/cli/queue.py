@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from openmsmq.cli import transfer
+from openmsmq.cli import acl, transfer
 from openmsmq.cli.connecting import connected
 from openmsmq.cli.console import fail
 from openmsmq.cli.output import (
@@ -369,6 +369,7 @@ def move(
     typer.echo(f"moved {count_text(moved_count)} from {source} to {target}{left}")
 
 
+app.add_typer(acl.queue_app, name="acl")
 app.command("export")(transfer.export)
 app.command("import")(transfer.import_)
 

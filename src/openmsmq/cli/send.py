@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from openmsmq.cli.certificate import FileOption, default_file
 from openmsmq.cli.connecting import connected
 from openmsmq.cli.console import fail
 from openmsmq.cli.output import Bar, print_json, progress
@@ -21,10 +22,11 @@ from openmsmq.model.limits import (
     REACH_QUEUE_DEFAULT_S,
     TRANSACTION_MAX_COUNT,
 )
-from openmsmq.model.message import AckRequest
+from openmsmq.model.message import AckRequest, AuthenticationRequest
 
 if TYPE_CHECKING:
     from openmsmq.client.blocking import Queue, QueueManager, Transaction
+    from openmsmq.client.certificates import Certificate
     from openmsmq.client.outgoing import OutgoingMessage
     from openmsmq.model.identity import MessageId
 
@@ -44,6 +46,37 @@ class BodyFormat(StrEnum):
     ACTIVE_X = "active_x"
     XML = "xml"
     BYTES = "bytes"
+
+
+class SignatureVersion(StrEnum):
+    """Kinds of signatures that a sender can choose."""
+
+    BEST = "best"
+    MSMQ_1 = "1.0"
+    MSMQ_2 = "2.0"
+
+
+_SIGNING: Final = {
+    "certificate": "--certificate",
+    "signature": "--signature",
+    "hash_name": "--hash",
+}
+"""Parameters that mean nothing in a message without signature."""
+
+SIGNATURES: Final = {
+    SignatureVersion.BEST: AuthenticationRequest.ALWAYS,
+    SignatureVersion.MSMQ_1: AuthenticationRequest.SIGNATURE_10,
+    SignatureVersion.MSMQ_2: AuthenticationRequest.SIGNATURE_20,
+}
+
+
+class HashChoice(StrEnum):
+    """Hashes of signatures; the values are those of the options of `[security]`."""
+
+    SHA512 = "sha512"
+    SHA256 = "sha256"
+    SHA1 = "sha1"
+    MD5 = "md5"
 
 
 def send(
@@ -137,6 +170,31 @@ def send(
     app_tag: Annotated[
         int, typer.Option("--app-tag", metavar="N", help="A number for the application's use.")
     ] = 0,
+    sign: Annotated[
+        bool,
+        typer.Option(
+            "--sign",
+            help="Sign it with a certificate; `openmsmq certificate` makes and registers one.",
+        ),
+    ] = False,
+    certificate: FileOption = "",
+    signature: Annotated[
+        SignatureVersion,
+        typer.Option(
+            "--signature", help="Kind of signature: 1.0 for queue managers of Windows NT."
+        ),
+    ] = SignatureVersion.BEST,
+    hash_name: Annotated[
+        HashChoice, typer.Option("--hash", help="Hash of the signature.")
+    ] = HashChoice.SHA512,
+    encrypt: Annotated[
+        bool,
+        typer.Option(
+            "--encrypt",
+            help="Encrypt the body, so that only the queue manager of the queue can read it. The "
+            "queue is named by PUBLIC= or PRIVATE=, or by the path of a public queue.",
+        ),
+    ] = False,
     count: Annotated[
         int,
         typer.Option(
@@ -159,6 +217,7 @@ def send(
         fail(f"--ack {ack} is unknown; it can be {', '.join(ACKNOWLEDGMENTS)}.")
     if ACKNOWLEDGMENTS[ack] and admin_queue is None:
         fail(f"--ack {ack} needs --admin-queue: it says where acknowledgments go.")
+    _require_sign_for_its_options(context, sign=sign)
     if transactional and count > TRANSACTION_MAX_COUNT:
         fail(f"--count {count}: one transaction holds {TRANSACTION_MAX_COUNT} messages.")
     content = _body(body, body_file, body_format)
@@ -166,8 +225,12 @@ def send(
     with connected(context) as manager:
         if correlation_id is not None:
             options["correlation_id"] = read_identifier(correlation_id)
+        if sign:
+            options["certificate"] = _certificate(certificate, hash_name)
+            options["signature"] = SIGNATURES[signature]
         message = OutgoingMessage(
             body=content,
+            encrypt=encrypt,
             label=label,
             priority=priority,
             recoverable=recoverable,
@@ -188,6 +251,22 @@ def send(
                 print_json({"message_id": str(identifier), "queue": target.name})
             else:
                 typer.echo(str(identifier))
+
+
+def _require_sign_for_its_options(context: typer.Context, *, sign: bool) -> None:
+    """Nobody should believe that a message was signed which was not."""
+    for name, option in _SIGNING.items():
+        source = context.get_parameter_source(name)
+        # A variable may name the certificate for all commands.
+        if not sign and source is not None and source.name == "COMMANDLINE":
+            fail(f"{option} is for signed messages: give --sign, too.")
+
+
+def _certificate(file: str, hash_name: HashChoice) -> Certificate:
+    from openmsmq.client.certificates import Certificate
+    from openmsmq.security.words import HASHES
+
+    return Certificate.load(file or default_file(), HASHES[hash_name])
 
 
 def _body(text: str | None, file: str | None, body_format: BodyFormat) -> str | bytes:
@@ -246,5 +325,11 @@ def _in_batches(
 ) -> Iterator[MessageId]:
     copies = repeat(message, count)
     while batch := list(islice(copies, BATCH_COUNT)):
-        yield from queue.send_many(batch, transaction=transaction)
+        yield from queue.send_many(
+            batch,
+            transaction=transaction,
+            certificate=message.certificate,
+            signature=message.signature,
+            encrypt=message.encrypt,
+        )
         bar.advance(len(batch))

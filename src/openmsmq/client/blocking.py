@@ -20,11 +20,13 @@ from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
 
 from openmsmq.client import (
+    access_verbs,
     directory_verbs,
     manager_verbs,
     outgoing_verbs,
     queue_verbs,
     read_verbs,
+    security_verbs,
     transactions,
 )
 from openmsmq.client.engine import Keeper
@@ -207,6 +209,14 @@ class Queue(QueueHandle):
     count = _verb(queue_verbs.count)
     change = _verb(queue_verbs.change)
     delete = _verb(queue_verbs.delete)
+    security = _verb(access_verbs.security)
+    set_security = _verb(access_verbs.set_security)
+    grant = _verb(access_verbs.grant)
+    deny = _verb(access_verbs.deny)
+    revoke = _verb(access_verbs.revoke)
+    reset_security = _verb(access_verbs.reset_security)
+    set_owner = _verb(access_verbs.set_owner)
+    take_ownership = _verb(access_verbs.take_ownership)
     open = _verb(queue_verbs.open_queue)
     close = _verb(queue_verbs.close)
 
@@ -264,7 +274,7 @@ class QueueManager(ManagerHandle):
     """A queue manager that this application is connected to."""
 
     def __init__(self, settings: Settings, context: ssl.SSLContext | None = None) -> None:
-        super().__init__()
+        super().__init__(settings.ciphers)
         self.connection = Connection(settings, self, context)
 
     @property
@@ -297,6 +307,20 @@ class QueueManager(ManagerHandle):
     write_directory = _verb(directory_verbs.write_directory)
     refresh_directory = _verb(directory_verbs.refresh_directory)
     find_queues = _verb(directory_verbs.find_queues)
+    caller = _verb(access_verbs.caller)
+    security = _verb(access_verbs.manager_security)
+    set_security = _verb(access_verbs.set_manager_security)
+    grant = _verb(access_verbs.grant_on_manager)
+    deny = _verb(access_verbs.deny_on_manager)
+    revoke = _verb(access_verbs.revoke_on_manager)
+    reset_security = _verb(access_verbs.reset_manager_security)
+    set_owner = _verb(access_verbs.set_manager_owner)
+    take_ownership = _verb(access_verbs.take_manager_ownership)
+    encryption_keys = _verb(security_verbs.encryption_keys)
+    renew_keys = _verb(security_verbs.renew_keys)
+    register_certificate = _verb(security_verbs.register_certificate)
+    remove_certificate = _verb(security_verbs.remove_certificate)
+    certificates = _verb(security_verbs.certificates)
     _create = _verb(manager_verbs.create)
 
     def create_queue(

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from openmsmq.api.messages import Welcome
 from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.security.words import SAFE_CIPHER_NAMES
+
+if TYPE_CHECKING:
+    from openmsmq.client.protection import Protection
 
 
 class ClientContext:
@@ -12,9 +18,11 @@ class ClientContext:
     Handles, cursors and transactions belong to the generation that made them.
     """
 
-    __slots__ = ("generation", "manager", "manager_name", "software")
+    __slots__ = ("_protection", "ciphers", "generation", "manager", "manager_name", "software")
 
-    def __init__(self) -> None:
+    def __init__(self, ciphers: tuple[str, ...] = SAFE_CIPHER_NAMES) -> None:
+        self.ciphers = ciphers
+        self._protection: Protection | None = None
         self.generation = 0
         self.manager = NIL_GUID
         self.manager_name = ""
@@ -26,3 +34,13 @@ class ClientContext:
         self.manager = Guid(welcome.manager)
         self.manager_name = welcome.manager_name
         self.software = welcome.software
+
+    @property
+    def protection(self) -> Protection:
+        """What signs and encrypts for this client; most applications never need it."""
+        if self._protection is None:
+            # Loaded here, so that nobody pays for cryptography who does not use it.
+            from openmsmq.client.protection import Protection
+
+            self._protection = Protection(self.ciphers)
+        return self._protection

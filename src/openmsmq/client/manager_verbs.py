@@ -11,13 +11,14 @@ from openmsmq.client.plans import Plan, ask, failure
 from openmsmq.model.errors import QueueNotFound
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.queue import QueuePrivacy
+from openmsmq.security.words import SAFE_CIPHER_NAMES
 
 
 class ManagerHandle(Keeper):
     """What every verb of a queue manager works on."""
 
-    def __init__(self) -> None:
-        self._context = ClientContext()
+    def __init__(self, ciphers: tuple[str, ...] = SAFE_CIPHER_NAMES) -> None:
+        self._context = ClientContext(ciphers)
 
     @property
     def context(self) -> ClientContext:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypedDict
 
 import msgspec
 
@@ -37,7 +37,12 @@ from openmsmq.model.limits import (
     PRIORITY_MAX_LEVEL,
     REACH_QUEUE_DEFAULT_S,
 )
-from openmsmq.model.message import NO_CORRELATION, EncryptionAlgorithm, HashAlgorithm
+from openmsmq.model.message import (
+    NO_CORRELATION,
+    AuthenticationRequest,
+    EncryptionAlgorithm,
+    HashAlgorithm,
+)
 from openmsmq.model.names import (
     DirectFormatName,
     DistributionListFormatName,
@@ -65,6 +70,9 @@ from openmsmq.wire.headers.queue_names import (
 )
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
+
+if TYPE_CHECKING:
+    from openmsmq.client.certificates import Certificate
 
 _SIZE: Final = struct.Struct("<I")
 _SIZE_START: Final = 8
@@ -113,6 +121,9 @@ class SendOptions(TypedDict, total=False):
     body_type: int | None
     trace_queue: Guid | None
     connector_type: Guid | None
+    certificate: Certificate | None
+    signature: AuthenticationRequest
+    encrypt: bool
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,6 +161,17 @@ class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
     trace_queue: Guid | None = None
     """The public queue to which every hop reports."""
     connector_type: Guid | None = None
+    certificate: Certificate | None = None
+    """With what it is signed; None for no signature."""
+    signature: AuthenticationRequest = AuthenticationRequest.ALWAYS
+    """Which kind of signature, if there is a certificate; of its own accord the best one."""
+    encrypt: bool = False
+    """Whether only the queue manager of its destination can read the body."""
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether it is to be signed or encrypted."""
+        return self.encrypt or self.certificate is not None
 
 
 class PacketBuilder:
@@ -163,9 +185,10 @@ class PacketBuilder:
         owner: Guid = NIL_GUID,
     ) -> None:
         self._destination: QueueName = DirectName(direct_name) if direct_name else None
-        self._destination_manager = NIL_GUID
+        self.destination_manager = NIL_GUID
+        """Who has the queue, if its name tells."""
         if format_name and not direct_name:
-            self._destination_manager, self._destination = _numbered(format_name, owner)
+            self.destination_manager, self._destination = _numbered(format_name, owner)
         self._manager_name = manager_name
         self._frames: dict[object, tuple[bytes, bytes, bytes]] = {}
         # One value that is replaced as a whole: several threads may send at the same time.
@@ -275,7 +298,7 @@ class PacketBuilder:
         return packets.UserMessage(
             UserHeader(
                 NIL_GUID,
-                self._destination_manager,
+                self.destination_manager,
                 receive_within_s=_seconds(message.receive_within_s, "receive_within_s"),
                 flags=flags,
                 destination=self._destination,

@@ -33,10 +33,14 @@ from openmsmq.api.messages import (
     FindQueues,
     ForgetQuery,
     GetBatch,
+    GetCaller,
+    GetEncryptionKeys,
     GetNames,
     GetQueue,
+    GetSecurity,
     GetStatus,
     Hello,
+    ListCertificates,
     ListOutgoing,
     ListQueues,
     ListTransactions,
@@ -47,13 +51,17 @@ from openmsmq.api.messages import (
     ReadDirectory,
     Receive,
     RefreshDirectory,
+    RegisterCertificate,
     Release,
     RemoveRange,
+    RenewKeys,
     Reply,
     Reserve,
     Seek,
     Send,
     SetOnline,
+    SetSecurity,
+    TakeOwnership,
 )
 from openmsmq.client.errors import ConnectionLost, NotSent, OutcomeUnknown
 from openmsmq.model.errors import MsmqError, ServiceNotAvailable
@@ -117,6 +125,14 @@ _REPEATABLE: Final = frozenset(
         RefreshDirectory,
         FindQueues,
         GetStatus,
+        GetSecurity,
+        SetSecurity,
+        TakeOwnership,
+        GetCaller,
+        GetEncryptionKeys,
+        RenewKeys,
+        RegisterCertificate,
+        ListCertificates,
     }
 )
 """Requests that change nothing, or nothing that outlives the connection, or that twice is once."""

@@ -7,6 +7,7 @@ Opened with an access mode, it has that one handle only, as MSMQ has it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final, TypeGuard
 
 from openmsmq.api import messages as api
@@ -14,10 +15,11 @@ from openmsmq.api.messages import AnyReply, AnyRequest, Entry
 from openmsmq.client.context import ClientContext
 from openmsmq.client.engine import Keeper
 from openmsmq.client.formatters.base import Formatter
-from openmsmq.client.outgoing import PacketBuilder, format_name_of
+from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder, format_name_of
 from openmsmq.client.plans import Plan, ask
 from openmsmq.model.errors import StaleHandle, TransactionSequence
 from openmsmq.model.identity import Guid
+from openmsmq.model.names import DistributionListFormatName, MultipleFormatName
 from openmsmq.model.queue import AccessMode, ShareMode
 
 LOCKED: Final = -2
@@ -43,6 +45,7 @@ class QueueHandle(Keeper):
         self._generation = 0
         self._handles: dict[AccessMode, int] = {}
         self._builder: PacketBuilder | None = None
+        self._is_local = False
         self._subqueues: dict[str, QueueHandle] = {}
         self._kept: deque[tuple[tuple[int, int], Entry]] = deque()
         self._late_generation = 0
@@ -100,7 +103,33 @@ class QueueHandle(Keeper):
                 opened.format_name,
                 Guid(opened.owner),
             )
+            self._is_local = opened.is_local
         return opened.handle
+
+    def protecting(self, message: OutgoingMessage) -> Plan[Callable[[bytes], bytes] | None]:
+        """Give what signs and encrypts packets as a message asks for; None if it does not."""
+        if not message.is_protected:
+            return None
+        context = self._context
+        # Loaded here, so that nobody pays for cryptography who does not use it.
+        from openmsmq.client.protection import Destination
+
+        name = format_name_of(self._name, context.manager_name)
+        destination = Destination(
+            self._name,
+            self.builder.destination_manager,
+            self._is_local,
+            name if isinstance(name, MultipleFormatName | DistributionListFormatName) else None,
+        )
+        protect = yield from context.protection.protecting(
+            destination,
+            context.manager,
+            context.generation,
+            message.certificate,
+            message.signature,
+            encrypt=message.encrypt,
+        )
+        return protect
 
     def beside(self, suffix: str) -> QueueHandle:
         """Give a subqueue of it, always the same one, so that it is opened once."""

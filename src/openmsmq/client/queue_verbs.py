@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Unpack
 
 import msgspec
@@ -15,6 +15,7 @@ from openmsmq.client.plans import Ahead, Collect, Plan, ask, failure
 from openmsmq.client.queue import QueueHandle
 from openmsmq.client.received import ReceivedMessage
 from openmsmq.client.transactions import TransactionHandle, TransactionLike, number_of
+from openmsmq.model.errors import InvalidParameter
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.model.queue import AccessMode, QueuePrivacy
 
@@ -23,6 +24,9 @@ SEND_MAX_COUNT: Final = 256
 
 SEND_MAX_BYTES: Final = 1 << 20
 """Bytes after which a call of `send_many` takes no more messages."""
+
+_PROTECTION: Final = frozenset({"certificate", "encrypt"})
+"""Options with which a packet is signed or encrypted."""
 
 SENDS_AHEAD_MAX_COUNT: Final = 4
 """Calls of one `send_many` under way."""
@@ -44,9 +48,14 @@ def send(
     number = number_of(transaction)
     builder, formatter = queue.builder, queue.formatter
     if isinstance(body, OutgoingMessage):
-        packet = builder.build(_message(body, options), formatter, number != 0)
+        body = _message(body, options)
+        packet = builder.build(body, formatter, number != 0)
+        if body.is_protected:
+            packet = yield from _protected(queue, packet, body)
     else:
         packet = builder.build_with(body, options, formatter, number != 0)
+        if not _PROTECTION.isdisjoint(options):
+            packet = yield from _protected(queue, packet, OutgoingMessage(**options))
     reply = yield api.Send(handle, [packet], number)
     if type(reply) is not api.Sent:
         raise failure(reply)
@@ -70,8 +79,9 @@ def send_many(
     sent: list[MessageId] = []
     refused: list[Exception] = []
     number = number_of(transaction)
+    protect = yield from queue.protecting(OutgoingMessage(**options))
     try:
-        for packets in _packets(queue, bodies, options, number != 0, refused):
+        for packets in _packets(queue, bodies, options, number != 0, refused, protect):
             if len(under_way) == SENDS_AHEAD_MAX_COUNT:
                 _settle(queue, (yield Collect(under_way.popleft())), sent, refused)
             if refused:
@@ -88,6 +98,18 @@ def send_many(
     return sent
 
 
+def _protected(queue: QueueHandle, packet: bytes, message: OutgoingMessage) -> Plan[bytes]:
+    protect = yield from queue.protecting(message)
+    return packet if protect is None else protect(packet)
+
+
+def _wishes(message: OutgoingMessage) -> tuple[object, ...]:
+    """Give how a message is to be protected."""
+    if message.certificate is None:
+        return None, message.encrypt
+    return message.certificate, message.encrypt, message.signature
+
+
 def _message(body: OutgoingMessage, options: SendOptions) -> OutgoingMessage:
     return msgspec.structs.replace(body, **options) if options else body
 
@@ -98,17 +120,28 @@ def _packets(
     options: SendOptions,
     transactional: bool,
     refused: list[Exception],
+    protect: Callable[[bytes], bytes] | None,
 ) -> Iterator[list[bytes]]:
     packets: list[bytes] = []
     size = 0
     builder, formatter = queue.builder, queue.formatter
+    like = OutgoingMessage(**options)
+    wishes = _wishes(like)
     try:
-        build = builder.series(OutgoingMessage(**options), formatter, transactional)
+        build = builder.series(like, formatter, transactional)
         for body in bodies:
             if isinstance(body, OutgoingMessage):
-                packet = builder.build(_message(body, options), formatter, transactional)
+                message = _message(body, options)
+                if _wishes(message) != wishes:
+                    raise InvalidParameter(
+                        "a message of many is to be protected in its own way: give certificate, "
+                        "signature and encrypt to send_many, for all of them"
+                    )
+                packet = builder.build(message, formatter, transactional)
             else:
                 packet = build(body)
+            if protect is not None:
+                packet = protect(packet)
             packets.append(packet)
             size += len(packet)
             if size >= SEND_MAX_BYTES or len(packets) == SEND_MAX_COUNT:

@@ -10,7 +10,12 @@ from openmsmq.client.formatters.base import Formatter, FormatterError
 from openmsmq.client.formatters.nservicebus import read_headers
 from openmsmq.model.identity import Guid, LookupId, MessageId, TransactionId
 from openmsmq.model.limits import INFINITE_S
-from openmsmq.model.message import MessageClass, TransactionFacts, message_class_name
+from openmsmq.model.message import (
+    AuthenticationLevel,
+    MessageClass,
+    TransactionFacts,
+    message_class_name,
+)
 from openmsmq.model.names import FormatName, parse_format_name
 from openmsmq.wire import packets
 from openmsmq.wire.errors import DecodeError
@@ -30,6 +35,7 @@ from openmsmq.wire.outline import BodyFinder
 from openmsmq.wire.packets import UserMessage
 
 _BODIES: Final = BodyFinder()
+_SIGNATURE_KIND_SHIFT: Final = 8
 
 
 class ReceivedMessage:
@@ -118,6 +124,24 @@ class ReceivedMessage:
         """The certificate of its sender, or nothing."""
         security = self.packet.security
         return b"" if security is None else security.sender_certificate
+
+    @property
+    def authentication(self) -> AuthenticationLevel:
+        """What its signature has proved to the queue manager that keeps its queue."""
+        security = self.packet.security
+        level = 0 if security is None else security.flags >> _SIGNATURE_KIND_SHIFT & 0x0F
+        known = level in AuthenticationLevel.__members__.values()
+        return AuthenticationLevel(level) if known else AuthenticationLevel.NONE
+
+    @property
+    def is_authenticated(self) -> bool:
+        """Whether it is proved that its sender sent it, as it is."""
+        return self.authentication is not AuthenticationLevel.NONE
+
+    @property
+    def privacy(self) -> int:
+        """How its body was encrypted on its way, a `PrivacyLevel`; here it is plain, mostly."""
+        return self._properties.privacy_level
 
     # What the application said.
 

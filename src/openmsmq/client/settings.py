@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from openmsmq.security.words import SAFE_CIPHER_NAMES, CipherName
+
 API_PORT: Final = 1802
 """TCP port of the application interface."""
 
@@ -21,6 +23,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     token: str = ""
     tls: bool | str = False
     """True trusts the authorities of the system; a text names a file of certificates to trust."""
+    certificate: str = ""
+    """File with a certificate to show instead of a token, in PEM; needs TLS."""
+    key: str = ""
+    """File with its private key. Empty: it is in the certificate's file."""
+    ciphers: tuple[CipherName, ...] = SAFE_CIPHER_NAMES
+    """With what bodies are encrypted that are to be: the first that the destination has."""
     connect_timeout_s: float = 10.0
     call_timeout_s: float = 60.0
     """How long an answer may take, beyond the time that the call itself waits for messages."""
@@ -55,7 +63,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """Make what TLS needs, or None without TLS."""
         if self.tls is False:
             return None
-        return ssl.create_default_context(cafile=None if self.tls is True else self.tls)
+        context = ssl.create_default_context(cafile=None if self.tls is True else self.tls)
+        if self.certificate:
+            context.load_cert_chain(self.certificate, self.key or None)
+        return context
 
 
 def made_settings(address: str | Settings, changes: dict[str, Any]) -> Settings:

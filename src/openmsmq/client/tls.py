@@ -45,8 +45,11 @@ class TlsChannel:
             except ssl.SSLWantReadError:
                 break
             except ssl.SSLZeroReturnError:
+                part = b""
+            if not part:
+                # The other side has said that nothing more comes; what came before still counts.
                 if not parts:
-                    raise
+                    raise ssl.SSLZeroReturnError("the connection was closed")
                 break
             parts.append(part)
         return b"".join(parts)

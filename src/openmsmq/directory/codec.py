@@ -41,5 +41,5 @@ def decode_object(kind: ObjectKind, data: bytes) -> DirectoryObject:
     """Read an object; raises `ValueError` for bytes that are none of this kind."""
     try:
         return _DECODERS[kind].decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"not a {kind.value} of a directory: {error}") from None

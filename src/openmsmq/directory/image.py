@@ -79,6 +79,13 @@ class DirectoryImage:
         return found
 
     @cached_property
+    def _users_by_sid(self) -> dict[bytes, Guid]:
+        found: dict[bytes, Guid] = {}
+        for user in self.users.values():
+            _keep_least(found, user.security_identifier, user.identifier)
+        return found
+
+    @cached_property
     def _queue_paths(self) -> dict[tuple[Guid, str], Guid]:
         found: dict[tuple[Guid, str], Guid] = {}
         for queue in self.queues.values():
@@ -157,6 +164,11 @@ class DirectoryImage:
         """Find a queue manager by the short or the qualified name of its computer."""
         identifier = self._manager_names.get(fold(computer))
         return None if identifier is None else self.managers[identifier]
+
+    def user_of(self, security_identifier: bytes) -> UserInfo | None:
+        """Find a user by the security identifier."""
+        identifier = self._users_by_sid.get(security_identifier)
+        return None if identifier is None else self.users[identifier]
 
     def queue_at(self, computer: str, name: str) -> QueueProperties | None:
         """Find a public queue by the two parts of its path name."""

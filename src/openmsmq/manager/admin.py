@@ -42,6 +42,9 @@ from openmsmq.model.names import (
 )
 from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import AccessMode, QueueKind, QueuePrivacy, QueueProperties, ShareMode
+from openmsmq.security.access import queue_descriptor
+from openmsmq.security.callers import Caller
+from openmsmq.security.descriptors import encode
 
 if TYPE_CHECKING:
     import random
@@ -84,13 +87,13 @@ class Administration:
         self.is_online: Callable[[], bool] = lambda: True
         """Whether the queue manager takes part in the transfer to others."""
 
-    def create(self, request: api.CreateQueue, now: Instant) -> LocalQueue:
+    def create(self, request: api.CreateQueue, caller: Caller, now: Instant) -> LocalQueue:
         """Create a private queue."""
         path = self._table.local_path(request.path)
-        return self._table.create(path, self.new_properties(path, request, now))
+        return self._table.create(path, self.new_properties(path, request, caller, now))
 
     def new_properties(
-        self, path: LocalQueueName, request: api.CreateQueue, now: Instant
+        self, path: LocalQueueName, request: api.CreateQueue, caller: Caller, now: Instant
     ) -> QueueProperties:
         """Give the properties of a queue that is to be created."""
         if fold(path.name) in _OWN_QUEUES:
@@ -111,6 +114,7 @@ class Administration:
             authentication_required=request.authentication_required,
             privacy=_privacy(request.privacy),
             base_priority=request.base_priority,
+            security_descriptor=_descriptor_for(caller),
         )
 
     def changed_properties(
@@ -189,6 +193,7 @@ class Administration:
             name.wire_text if isinstance(name, DirectFormatName) else "",
             queue.properties.transactional,
             self._owner_of(queue, name),
+            queue.role not in ("outgoing", "list"),
         )
 
     def _owner_of(self, queue: LocalQueue, name: FormatName) -> bytes:
@@ -318,6 +323,11 @@ class Administration:
     def _direct_name(self, queue: LocalQueue) -> DirectFormatName:
         path = PathName.parse(f"{self._config.name}\\{queue.name}")
         return DirectFormatName.from_path(path)
+
+
+def _descriptor_for(owner: Caller) -> bytes:
+    """Give the descriptor of a new queue; what an administrator makes belongs to all of them."""
+    return b"" if owner.is_administrator else encode(queue_descriptor(owner.user))
 
 
 def _quota(given: int | None, default: int) -> int:

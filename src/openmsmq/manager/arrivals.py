@@ -8,7 +8,7 @@ then does the session acknowledge it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
@@ -16,6 +16,7 @@ from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.history import History
 from openmsmq.manager.incoming import IncomingStreams, Stream
 from openmsmq.manager.lifetimes import travel_deadline_s
+from openmsmq.manager.message_security import Examined, MessageSecurity, without_claims
 from openmsmq.manager.order_acks import OrderAcks
 from openmsmq.manager.places import Alike, Place, Places
 from openmsmq.manager.plain_delivery import PlainDelivery
@@ -29,16 +30,12 @@ from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.limits import HOP_MAX_COUNT, INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import FormatName
-from openmsmq.model.queue import QueuePrivacy
 from openmsmq.protocol.incoming_sequence import Verdict
 from openmsmq.storage.records import StagedSend
 from openmsmq.wire.forwarding import count_hop
 from openmsmq.wire.headers import base, transaction, user
 from openmsmq.wire.outline import Outline, outline, transaction_offset
-from openmsmq.wire.packets import UserMessage, decode
-
-if TYPE_CHECKING:
-    pass
+from openmsmq.wire.packets import decode
 
 _UNUSUAL: Final = (
     user.ADMIN_QUEUE | user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS | user.SECURITY
@@ -77,6 +74,7 @@ class Arrivals:
         acks: OrderAcks,
         streams: IncomingStreams,
         history: History,
+        security: MessageSecurity,
     ) -> None:
         self._config = config
         self._transfer = config.transfer
@@ -88,6 +86,7 @@ class Arrivals:
         self._streams = streams
         self._history = history
         self._acks = acks
+        self._security = security
         self._places = Places(table, counters)
         self.has_way: Callable[[FormatName, Guid], bool] = lambda _name, _manager: True
         """Says whether it is known how to reach a queue of a queue manager."""
@@ -119,6 +118,8 @@ class Arrivals:
             if found.flags & _PASSED_OVER or found.base_flags & _TRACED:
                 # An outline passes over these headers, and nobody could read the message without.
                 decode(packet)
+                # Wherever it ends up, as a dead letter or on its way, it says what is proved only.
+                packet = without_claims(packet, found)
             place = self._places.find(packet, found)
             if place.is_order_queue:
                 self._acks.take(packet, now)
@@ -128,6 +129,8 @@ class Arrivals:
                 self._forward(packet, found, place, now)
             elif not self._is_plain(packet, found, place):
                 self._take_local(packet, found, place, address, now)
+                if found.flags & user.SECURITY:
+                    position = self._take_sealed(packets, position, place, now)
             else:
                 if found.flags & user.TRANSACTION:
                     self._take_local(packet, found, place, address, now)
@@ -148,9 +151,35 @@ class Arrivals:
                 self._take_plain(group, alike.place, now)
         return end
 
+    def _take_sealed(self, packets: list[bytes], position: int, place: Place, now: Instant) -> int:
+        """Take encrypted packets like the one before them; gives where the next one is."""
+        queue, end, count = place.queue, position, len(packets)
+        if queue is None or end == count:
+            return position
+        opener = self._security.opener(packets[position - 1], queue, now)
+        if opener is None:
+            return position
+        first, found = opener.opened, outline(opener.opened)
+        if not self._is_plain(first, found, place, opened=True):
+            return position
+        group: list[bytes] = []
+        while end < count and opener.fits(packets[end]):
+            opened = opener.open(packets[end])
+            if opened is None:
+                break
+            group.append(opened)
+            end += 1
+        if group and found.flags & user.TRANSACTION:
+            self._take_sequence(group, Alike(first, found, place), now)
+        elif group:
+            self._take_plain(group, place, now)
+        return end
+
     # Plain messages: nothing is asked for, nothing protected, no lifetime ends.
 
-    def _is_plain(self, packet: bytes, found: Outline, place: Place) -> bool:
+    def _is_plain(
+        self, packet: bytes, found: Outline, place: Place, *, opened: bool = False
+    ) -> bool:
         queue = place.queue
         return (
             queue is not None
@@ -159,8 +188,7 @@ class Arrivals:
             and packet[48:52] == _NEVER
             and queue.role == "queue"
             and queue.properties.transactional == bool(found.flags & user.TRANSACTION)
-            and not queue.properties.authentication_required
-            and queue.properties.privacy is not QueuePrivacy.BODY
+            and (opened or self._security.may_enter_plain(queue))
         )
 
     def _take_plain(self, packets: list[bytes], place: Place, now: Instant) -> None:
@@ -258,7 +286,8 @@ class Arrivals:
                 return
         elif self._history.saw(identifier, now):
             return
-        reason = self._problem(packet, found, place, now)
+        entering = self._examined(packet, found, place, now)
+        reason = entering.refusal
         self._require_room_for_dead_letter(packet, found, reason)
         if stream is not None and point is not None:
             # Strangers may invent queues without end: how far those have come is not stored. A
@@ -270,7 +299,7 @@ class Arrivals:
             self._reject(packet, found, reason, now)
             return
         assert place.queue is not None
-        staged = self._staging.stage(place.queue, packet, found, arrived=True)
+        staged = self._staging.stage(place.queue, entering.packet, entering.found, arrived=True)
         self._add_staged(place.queue, staged, now)
         self._trace(packet, now)
 
@@ -285,10 +314,24 @@ class Arrivals:
             stream.sequence.reject()
         return None
 
+    def _examined(self, packet: bytes, found: Outline, place: Place, now: Instant) -> Examined:
+        """Say how a message enters its queue, or why it cannot."""
+        reason = self._problem(packet, found, place, now)
+        if reason is not None:
+            return Examined(packet, found, reason)
+        queue = place.queue
+        assert queue is not None
+        entering = self._security.examine(packet, found, queue, now, arrived=True)
+        if entering.refusal is not None:
+            return entering
+        return Examined(
+            entering.packet, entering.found, self._quota_problem(queue, entering.packet)
+        )
+
     def _problem(
         self, packet: bytes, found: Outline, place: Place, now: Instant
     ) -> MessageClass | None:
-        """Say why a message cannot enter its queue; None when it can."""
+        """Say why a message cannot be for its queue; None when it can."""
         if self._has_expired(packet, now):
             return MessageClass.NACK_REACH_QUEUE_TIMEOUT
         queue = place.queue
@@ -299,21 +342,6 @@ class Arrivals:
             return MessageClass.NACK_NOT_TRANSACTIONAL_QUEUE
         if queue.properties.transactional and not transactional:
             return MessageClass.NACK_NOT_TRANSACTIONAL_MESSAGE
-        return self._security_problem(packet, found, queue) or self._quota_problem(queue, packet)
-
-    def _security_problem(
-        self, packet: bytes, found: Outline, queue: LocalQueue
-    ) -> MessageClass | None:
-        """Nothing can be verified or decrypted yet, so what demands it is refused."""
-        if queue.properties.authentication_required:
-            return MessageClass.NACK_BAD_SIGNATURE
-        encrypted = False
-        if found.flags & user.SECURITY:
-            message = decode(packet)
-            assert isinstance(message, UserMessage)
-            encrypted = message.security is not None and message.security.body_encrypted
-        if encrypted or queue.properties.privacy is QueuePrivacy.BODY:
-            return MessageClass.NACK_BAD_ENCRYPTION
         return None
 
     def _quota_problem(self, queue: LocalQueue, packet: bytes) -> MessageClass | None:

@@ -10,11 +10,14 @@ from openmsmq.model.limits import (
     DIRECTORY_POLL_S,
     DIRECTORY_PROBE_S,
     JOURNAL_QUOTA_DEFAULT_KB,
+    KEY_LIFETIME_S,
+    KEY_RETENTION_S,
     LIST_MEMBERS_MAX_COUNT,
     MANAGER_QUOTA_DEFAULT_KB,
     OPEN_QUEUES_MAX_COUNT,
     QUERIES_MAX_COUNT,
     QUEUES_MAX_COUNT,
+    RANGE_REMOVAL_FROM_COUNT,
     STAGED_MAX_BYTES,
     TRANSACTION_MAX_BYTES,
     TRANSACTION_MAX_COUNT,
@@ -22,6 +25,7 @@ from openmsmq.model.limits import (
     WAITING_READS_MAX_COUNT,
 )
 from openmsmq.protocol.config import TransferConfig
+from openmsmq.security.policy import SecurityPolicy
 
 
 class DirectoryConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +54,17 @@ class DirectoryConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The full name of its computer, which others may ask a name server for."""
 
 
+class SecurityConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How a queue manager protects messages, and its keys."""
+
+    policy: SecurityPolicy = SecurityPolicy()
+    """Which algorithms it accepts, and whom it believes."""
+    key_lifetime_s: int = KEY_LIFETIME_S
+    """After so long it makes a new key pair."""
+    key_retention_s: int = KEY_RETENTION_S
+    """How long a key pair that was replaced still decrypts."""
+
+
 class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What an operator decides about a queue manager."""
 
@@ -67,6 +82,8 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     transaction_messages_max: int = TRANSACTION_MAX_COUNT
     transaction_bytes_max: int = TRANSACTION_MAX_BYTES
     queries_max: int = QUERIES_MAX_COUNT
+    range_removal_min: int = RANGE_REMOVAL_FROM_COUNT
+    """Messages from which on a reader's completed ones are taken out as a range."""
     staged_bytes_max: int = STAGED_MAX_BYTES
     directory: DirectoryConfig = DirectoryConfig()
     identifier: Guid | None = None
@@ -74,3 +91,4 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     is."""
     transfer: TransferConfig = TransferConfig()
     """How it behaves towards other queue managers."""
+    security: SecurityConfig = SecurityConfig()

@@ -6,6 +6,7 @@ from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.reads import Cursor
 from openmsmq.model.errors import InvalidHandle
 from openmsmq.model.queue import AccessMode, ShareMode
+from openmsmq.security.callers import UNLIMITED, Caller
 
 
 class OpenQueue:
@@ -33,10 +34,19 @@ class OpenQueue:
 class Connection:
     """One application's connection and all that ends with it."""
 
-    __slots__ = ("cursors", "id", "lock_holder", "next_handle", "queues", "transactions")
+    __slots__ = (
+        "caller",
+        "cursors",
+        "id",
+        "lock_holder",
+        "next_handle",
+        "queues",
+        "transactions",
+    )
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, caller: Caller = UNLIMITED) -> None:
         self.id = number
+        self.caller = caller
         self.next_handle = 1
         self.queues: dict[int, OpenQueue] = {}
         self.cursors: dict[int, Cursor] = {}

@@ -37,6 +37,7 @@ from openmsmq.model.names.parts import canonical_ip_address, fold
 from openmsmq.model.topology import (
     DirectoryServerKind,
     EnterpriseInfo,
+    PublicKey,
     QueueManagerInfo,
     Site,
 )
@@ -52,7 +53,12 @@ HINT_PAUSE_MS: Final = 1_000
 """Pause between an answer and the next question, if strangers bring it about. [ours]"""
 
 DEFAULT_SITE: Final = "Default-Site"
-_REGISTERED: Final = ("addresses", "qualified_computer_name", "directory_server")
+_REGISTERED: Final = (
+    "addresses",
+    "qualified_computer_name",
+    "directory_server",
+    "encryption_keys",
+)
 """What a queue manager says of itself; the rest of its object is the administrator's."""
 
 
@@ -75,8 +81,10 @@ class DirectoryService:
         self.outputs: list[Output] = []
         self.problem = ""
         """Why the directory could not be asked, or does not know us; empty while all is well."""
+        self.own_keys: Callable[[], tuple[PublicKey, ...]] = tuple
+        """Gives the keys with which others encrypt for us."""
         self.changed: Callable[[list[Change], Instant], None] = lambda _changes, _now: None
-        """Hears of every real change."""
+        """Hears of every real change, and when a copy that was in doubt is up to date."""
         self.tell_owners: TellOwners = lambda _changes, _before, _now: None
         """Tells the queue managers whose objects were changed from here."""
         self._calls: dict[int, tuple[Done, Refused]] = {}
@@ -89,6 +97,8 @@ class DirectoryService:
         self._is_registering = False
         self._is_hinted = False
         """Whether somebody has said since the last question that something has changed."""
+        self._has_doubts = False
+        """Whether somebody waits to hear that the copy is up to date."""
         self._answered_ms = now.ticks_ms - HINT_PAUSE_MS
         self._ask_at_ms: int | None = None
         self._waiting: list[tuple[Done, Refused]] = []
@@ -142,6 +152,7 @@ class DirectoryService:
             sites=() if site is None else (site.identifier,),
             routing_server=config.routing_server,
             directory_server=self._server_kind(),
+            encryption_keys=self.own_keys(),
         )
 
     def _server_kind(self) -> DirectoryServerKind | None:
@@ -186,6 +197,9 @@ class DirectoryService:
     def _ask(self) -> None:
         self._asked = self.copy.position
         self._ask_again = self._is_hinted = False
+        self._has_doubts = self._has_doubts or self.copy.is_doubted
+        self.copy.is_doubted = False
+        self.copy.question_number += 1
         self._ask_at_ms = None
         self.outputs.append(AskDirectory(self.copy.position))
 
@@ -202,8 +216,10 @@ class DirectoryService:
         self._heed_hint(now)
         before = self.copy.position
         real = self.copy.take(told)
+        self.copy.answer_number = self.copy.question_number
+        doubts, self._has_doubts = self._has_doubts, False
         self.problem = self._identity_problem()
-        if real:
+        if real or doubts:
             self.changed(_without_losses(real, before, told.position), now)
         if again:
             self._ask()
@@ -264,6 +280,14 @@ class DirectoryService:
             self._release_held(now)
 
         self._hand_on((wanted,), done, refused)
+
+    def publish(self, done: Done, refused: Refused, now: Instant) -> None:
+        """Publish ourselves as we are now."""
+        wanted = self._wanted_info()
+        if wanted is None:
+            done((), now)
+        else:
+            self.write((wanted,), done, refused, now)
 
     def _wanted_info(self) -> QueueManagerInfo | None:
         """Give what the directory should know of us; None if it does."""
@@ -359,14 +383,16 @@ class DirectoryService:
 
     def wake(self, now: Instant) -> None:
         """Time has passed."""
-        due_ms = self._ask_at_ms
+        due_ms = self.next_wake_ms
         if due_ms is not None and due_ms <= now.ticks_ms:
             self._ask()
 
     @property
     def next_wake_ms(self) -> int | None:
         """When `wake` has something to do."""
-        return self._ask_at_ms
+        if self._ask_at_ms is None or not self.copy.is_doubted:
+            return self._ask_at_ms
+        return min(self._ask_at_ms, self._answered_ms + HINT_PAUSE_MS)
 
 
 def _without_losses(changes: list[Change], before: Position, after: Position) -> list[Change]:

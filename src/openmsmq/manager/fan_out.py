@@ -22,7 +22,7 @@ from openmsmq.model.names import (
 from openmsmq.model.queue import QueueProperties
 from openmsmq.storage.port import StoreReader
 from openmsmq.wire.addressing import destinations_header
-from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.headers.multi_queue import MultiQueueFormatHeader
 from openmsmq.wire.headers.queue_names import (
     DirectName,
@@ -73,9 +73,12 @@ class QueueList(LocalQueue):
         header = msgspec.structs.replace(
             draft.user, destination=destination, destination_manager=manager
         )
-        return encode(
-            msgspec.structs.replace(draft, user=header, multi_queue=self._header_of(draft))
-        )
+        copy = msgspec.structs.replace(draft, user=header, multi_queue=self._header_of(draft))
+        try:
+            return encode(copy)
+        except EncodeError as error:
+            # The names of all queues take room that the application did not reckon with.
+            raise InvalidParameter(f"no message for {self.name}: {error.problem}") from None
 
     def _header_of(self, draft: UserMessage) -> MultiQueueFormatHeader:
         """Keep the header that the application has signed, if it names the same queues."""

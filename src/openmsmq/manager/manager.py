@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from openmsmq.api import messages as api
+from openmsmq.manager.access_control import AccessControl
+from openmsmq.manager.access_requests import AccessRequests
 from openmsmq.manager.admin import Administration
 from openmsmq.manager.arrivals import Arrivals
 from openmsmq.manager.bulk_reads import BulkReads
@@ -25,11 +27,13 @@ from openmsmq.manager.history import History
 from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.message_security import MessageSecurity
 from openmsmq.manager.notifications import Notifications
 from openmsmq.manager.order_acks import OrderAcks
 from openmsmq.manager.outgoing import OutgoingQueues
 from openmsmq.manager.outgoing_requests import OutgoingRequests
 from openmsmq.manager.outputs import Output
+from openmsmq.manager.own_keys import OwnKeys
 from openmsmq.manager.plain_delivery import PlainDelivery
 from openmsmq.manager.public_queues import PublicQueues
 from openmsmq.manager.queue_requests import QueueRequests
@@ -37,6 +41,7 @@ from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.read_requests import ReadRequests
 from openmsmq.manager.recovery import open_machine, restore_queues, restore_transactions
 from openmsmq.manager.replies import Replies
+from openmsmq.manager.security_requests import SecurityRequests
 from openmsmq.manager.send_requests import SendRequests
 from openmsmq.manager.sending import Sending
 from openmsmq.manager.staged_batches import StagedBatches
@@ -51,6 +56,9 @@ from openmsmq.model.directory import Change, DirectoryChanges
 from openmsmq.model.errors import InvalidParameter, MsmqError
 from openmsmq.model.identity import Guid
 from openmsmq.model.queue import ConnectionStatus
+from openmsmq.security.callers import UNLIMITED, Caller
+from openmsmq.security.own_key import OwnKey
+from openmsmq.security.sids import Sid
 from openmsmq.storage.port import StoreReader
 
 if TYPE_CHECKING:
@@ -62,7 +70,12 @@ class QueueManager:
     """A queue manager as a value machine: the same inputs give the same outputs."""
 
     def __init__(
-        self, config: ManagerConfig, rng: random.Random, reader: StoreReader, now: Instant
+        self,
+        config: ManagerConfig,
+        rng: random.Random,
+        reader: StoreReader,
+        now: Instant,
+        keys: Sequence[OwnKey] = (),
     ) -> None:
         self.config = config
         self._now = now
@@ -73,6 +86,7 @@ class QueueManager:
         copy = DirectoryCopy(ledger, reader)
         self.directory = DirectoryService(config, copy, counters, rng, now)
         table = QueueTable(config, counters, ledger, reader, rng, copy)
+        self.access = AccessControl(table, ledger, reader)
         self._deadlines = Deadlines(reader)
         staging = Staging(counters, config.transfer.clock_skew_max_s)
         delivery = Delivery(table, counters, ledger, self._deadlines, staging)
@@ -84,9 +98,13 @@ class QueueManager:
             table, delivery, self._deadlines, counters, ledger, reader
         )
         plain = PlainDelivery(delivery, counters, ledger, self._deadlines)
+        self.keys = OwnKeys(config.security, keys, now)
+        self.keys.publish = self.directory.publish
+        self.directory.own_keys = lambda: self.keys.public
+        security = MessageSecurity(config.security.policy, self.keys, copy, self.access)
         self._ways = Ways(config.transfer, copy, counters)
-        self.transfer = self._build_transfer(table, delivery, plain, staging, reader, now)
-        sending = Sending(config, table, delivery, plain, staging, counters)
+        self.transfer = self._build_transfer(table, delivery, plain, staging, reader, security, now)
+        sending = Sending(config, table, delivery, plain, staging, counters, security)
         self._reads = ReadRequests(
             config,
             table,
@@ -98,6 +116,7 @@ class QueueManager:
             ledger,
         )
         self._bulk = BulkReads(
+            config,
             table,
             delivery,
             counters,
@@ -121,6 +140,7 @@ class QueueManager:
             self._reads,
             self._transactions,
             replies,
+            self.access,
         )
         self._operators = OutgoingRequests(
             table, self._outgoing, self.transfer, replies, hardened=config.transfer.hardened
@@ -132,12 +152,14 @@ class QueueManager:
         self._notifications = Notifications(
             counters, delivery, self.directory, config.name, config.directory.server
         )
+        self._rights = AccessRequests(table, self.access, admin, self._public, copy, replies)
+        self._security = SecurityRequests(config, self.directory, self.keys, counters, replies, rng)
         self._arrivals.notified = self._notifications.take
         admin.directory_status = self._directory_status
         self.directory.changed = self._directory_changed
         self.directory.open(now)
         self._public.take(copy.image.queues_of(counters.identifier), now)
-        self._handlers = self._all_handlers()
+        self._handlers = self.access.guarded(self._all_handlers())
 
     def _build_transfer(
         self,
@@ -146,6 +168,7 @@ class QueueManager:
         plain: PlainDelivery,
         staging: Staging,
         reader: StoreReader,
+        security: MessageSecurity,
         now: Instant,
     ) -> Transfer:
         config, ledger, counters = self.config, self._ledger, self._counters
@@ -155,7 +178,16 @@ class QueueManager:
         history = History(config.transfer, ledger, reader, now)
         acks = OrderAcks(counters, delivery, outgoing, streams)
         arrivals = self._arrivals = Arrivals(
-            config, table, delivery, plain, staging, counters, acks, streams, history
+            config,
+            table,
+            delivery,
+            plain,
+            staging,
+            counters,
+            acks,
+            streams,
+            history,
+            security,
         )
         return Transfer(
             config,
@@ -203,6 +235,10 @@ class QueueManager:
             api.GetNames: queues.get_names,
             api.ListQueues: queues.list_queues,
             api.GetStatus: queues.get_status,
+            api.GetSecurity: self._rights.get_security,
+            api.SetSecurity: self._rights.set_security,
+            api.TakeOwnership: self._rights.take_ownership,
+            api.GetCaller: self._rights.get_caller,
             api.ListOutgoing: self._operators.list_outgoing,
             api.ControlOutgoing: self._operators.control,
             api.SetOnline: self._operators.set_online,
@@ -210,6 +246,11 @@ class QueueManager:
             api.ChangeDirectory: self._lookups.change,
             api.RefreshDirectory: self._lookups.refresh,
             api.FindQueues: self._lookups.find_queues,
+            api.GetEncryptionKeys: self._security.get_encryption_keys,
+            api.RenewKeys: self._security.renew_keys,
+            api.RegisterCertificate: self._security.register,
+            api.RemoveCertificate: self._security.remove,
+            api.ListCertificates: self._security.list,
             api.Begin: transactions.begin,
             api.Prepare: transactions.prepare,
             api.Commit: transactions.commit,
@@ -239,9 +280,13 @@ class QueueManager:
 
     # Inputs.
 
-    def connected(self, connection: int) -> None:
-        """An application has connected; the driver has let it in."""
-        self._replies.connections[connection] = Connection(connection)
+    def connected(self, connection: int, caller: Caller = UNLIMITED) -> None:
+        """An application has connected; the driver has let it in, and knows who it is."""
+        self._replies.connections[connection] = Connection(connection, caller)
+
+    def user_of(self, certificate: bytes) -> Sid | None:
+        """Say for whom the directory has this certificate, X.509 in DER; None for nobody."""
+        return self._rights.user_of(certificate)
 
     def connection_lost(self, connection: int, now: Instant) -> None:
         """An application is gone: its waits end, its queues close, its transactions abort."""
@@ -290,6 +335,11 @@ class QueueManager:
         self.transfer.data(session, data, now)
         self._reads.serve_waiting(now)
 
+    def session_held_bytes(self, session: int) -> int:
+        """Give how many bytes of a packet wait for the rest of it."""
+        peer = self.transfer.peers.get(session)
+        return 0 if peer is None else peer.engine.held_bytes
+
     def session_lost(self, session: int, now: Instant) -> None:
         """The connection to another queue manager is gone."""
         self._now = now
@@ -330,6 +380,21 @@ class QueueManager:
         self._now = now
         self.directory.refused(ticket, error, now)
 
+    def keys_made(self, keys: Sequence[OwnKey], now: Instant) -> None:
+        """The key pairs of `MakeKeys` are there, and in their files."""
+        self._now = now
+        self.keys.made(keys, now)
+
+    @property
+    def kept_keys(self) -> tuple[OwnKey, ...]:
+        """All key pairs that are of use."""
+        return self.keys.kept
+
+    def keys_failed(self, error: MsmqError, now: Instant) -> None:
+        """The key pairs of `MakeKeys` could not be made."""
+        self._now = now
+        self.keys.failed(error, now)
+
     def persisted(self, ticket: int, now: Instant) -> None:
         """A batch is durable."""
         self._now = now
@@ -350,6 +415,7 @@ class QueueManager:
         self._housekeeping.run(now)
         self.transfer.wake(now)
         self.directory.wake(now)
+        self.keys.wake(now)
         self._reads.serve_waiting(now)
 
     # Outputs.
@@ -362,6 +428,9 @@ class QueueManager:
         if self.transfer.outputs:
             outputs += self.transfer.outputs
             self.transfer.outputs = []
+        if self.keys.outputs:
+            outputs += self.keys.outputs
+            self.keys.outputs = []
         if self.directory.outputs:
             outputs += self.directory.outputs
             self.directory.outputs = []
@@ -376,4 +445,5 @@ class QueueManager:
             self._reads.next_timeout_ms(),
             self.transfer.next_wake_ms(now),
             self.directory.next_wake_ms,
+            self.keys.next_wake_ms(now),
         )

@@ -76,6 +76,10 @@ class ChangeDirectory(msgspec.Struct, frozen=True):
     changes: tuple[Change, ...]
 
 
+class MakeKeys(msgspec.Struct, frozen=True):
+    """Make new key pairs and keep them, then call `keys_made` or `keys_failed`."""
+
+
 Output: TypeAlias = (
     Persist
     | Respond
@@ -86,4 +90,5 @@ Output: TypeAlias = (
     | SendDatagram
     | AskDirectory
     | ChangeDirectory
+    | MakeKeys
 )

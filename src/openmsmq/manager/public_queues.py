@@ -79,7 +79,8 @@ class PublicQueues:
     ) -> None:
         """Publish a queue, then create it."""
         self._table.require_new(path)
-        wanted = self._published(self._admin.new_properties(path, request, now))
+        properties = self._admin.new_properties(path, request, state.caller, now)
+        wanted = self._published(properties)
 
         def done(changes: Sequence[Change], now: Instant) -> None:
             self.take(changes, now)
@@ -99,14 +100,26 @@ class PublicQueues:
         now: Instant,
     ) -> None:
         """Change a queue in the directory, then here."""
-        wanted = self._published(self._admin.changed_properties(queue, request, now))
+        self.write(state, call, queue, self._admin.changed_properties(queue, request, now), now)
+
+    def write(
+        self,
+        state: Connection,
+        call: int,
+        queue: LocalQueue,
+        properties: QueueProperties,
+        now: Instant,
+        reply: api.AnyReply | None = None,
+    ) -> None:
+        """Give a queue other properties in the directory, then here; answers with the queue."""
+        wanted = self._published(properties)
 
         def done(changes: Sequence[Change], now: Instant) -> None:
             if queue not in self._table:
                 raise QueueDeleted(queue.name)
             self.take(changes, now)
-            reply = api.Queues([self._admin.status_of(queue)])
-            self._replies.answer_when_done(state.id, call, reply)
+            shown = reply or api.Queues([self._admin.status_of(queue)])
+            self._replies.answer_when_done(state.id, call, shown)
 
         self._write((wanted,), state, call, done, now)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from openmsmq.api import messages as api
+from openmsmq.manager.access_control import AccessControl
 from openmsmq.manager.admin import Administration
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection, OpenQueue
@@ -19,17 +20,22 @@ from openmsmq.manager.read_requests import ReadRequests
 from openmsmq.manager.reads import Cursor
 from openmsmq.manager.replies import Replies
 from openmsmq.manager.transaction_requests import TransactionRequests
+from openmsmq.model.access import ManagerAccess
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     InsufficientResources,
     InvalidHandle,
+    InvalidParameter,
     MsmqError,
     OperationCancelled,
     QueueDeleted,
+    QueueNotFound,
+    RemoteMachineNotAvailable,
     UnsupportedFormatName,
 )
 from openmsmq.model.names import ConnectorFormatName, parse_format_name
 from openmsmq.model.queue import AccessMode
+from openmsmq.security.callers import Caller
 
 _ADMIN_ACCESS: Final = (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN)
 
@@ -47,6 +53,7 @@ class QueueRequests:
         reads: ReadRequests,
         transactions: TransactionRequests,
         replies: Replies,
+        access: AccessControl,
     ) -> None:
         self._config = config
         self._table = table
@@ -56,6 +63,7 @@ class QueueRequests:
         self._reads = reads
         self._transactions = transactions
         self._replies = replies
+        self._access = access
         self.public: PublicQueues
         """Must be there before the first request."""
 
@@ -64,13 +72,17 @@ class QueueRequests:
         if len(state.queues) >= self._config.open_queues_max:
             raise InsufficientResources(f"{self._config.open_queues_max} queues are open already")
         _require_openable(request)
+        if not state.caller.is_unlimited:
+            self._require_rights(state.caller, request)
         makes_subqueues = request.access in (AccessMode.RECEIVE, AccessMode.PEEK, AccessMode.MOVE)
         if request.access == AccessMode.SEND:
             queue = self._destination(request.name)
-        elif request.access in (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN):
+        elif request.access in _ADMIN_ACCESS:
             queue = self._table.find_outgoing(request.name)
         else:
             queue = self._table.find(request.name, create=makes_subqueues)
+        if queue.role == "list":
+            self._require_members(state.caller, queue)
         opened = self._admin.open(state, queue, request)
         state.queues[opened.handle] = opened
 
@@ -81,6 +93,43 @@ class QueueRequests:
 
         reply = self._admin.opened(opened)
         self._ledger.when_done(lambda: self._replies.answer(state.id, call, reply), refused)
+
+    def _require_rights(self, caller: Caller, request: api.OpenQueue) -> None:
+        """Refuse a caller before anything comes into being for it."""
+        try:
+            access = AccessMode(request.access)
+        except ValueError as error:
+            raise InvalidParameter(str(error)) from None
+        if access in _ADMIN_ACCESS:
+            self._access.require_manager(caller, int(ManagerAccess.SET_PROPERTIES))
+            return
+        if access is AccessMode.SEND and parse_list(request.name) is not None:
+            self._access.require_elsewhere(caller, request.name)
+            return
+        try:
+            queue = self._known(request.name)
+        except RemoteMachineNotAvailable:
+            if access is AccessMode.SEND:
+                self._access.require_elsewhere(caller, request.name)
+            return
+        self._access.require_open(caller, queue, access)
+
+    def _known(self, name: str) -> LocalQueue:
+        """Find a queue, or the queue whose subqueue is meant."""
+        try:
+            return self._table.find(name)
+        except QueueNotFound:
+            parent, semicolon, _ = name.rpartition(";")
+            if not semicolon:
+                raise
+            return self._table.find(parent)
+
+    def _require_members(self, caller: Caller, members: LocalQueue) -> None:
+        """Refuse a list with a queue of this computer to which the caller may not send."""
+        assert isinstance(members, QueueList)
+        for _, queue in members.targets:
+            if queue.role != "outgoing":
+                self._access.require_open(caller, queue, AccessMode.SEND)
 
     def _destination(self, name: str) -> LocalQueue:
         names = parse_list(name)
@@ -140,7 +189,7 @@ class QueueRequests:
         if not path.private:
             self.public.create(state, call, path, request, now)
             return
-        queue = self._admin.create(request, now)
+        queue = self._admin.create(request, state.caller, now)
         self._replies.answer_when_done(state.id, call, api.Queues([self._admin.status_of(queue)]))
 
     def change_queue(
@@ -196,6 +245,7 @@ class QueueRequests:
             for queue in self._table
             if queue.role not in ("outgoing", "awaiting")
             and (request.everything or queue.role == "queue")
+            and self._access.may_see(state.caller, queue)
         ]
         self._replies.answer_when_done(state.id, call, api.Queues(queues))
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.marks import transaction_marks
+from openmsmq.manager.message_security import Examined, MessageSecurity, without_claims
 from openmsmq.manager.plain_delivery import PlainDelivery, are_plain
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
@@ -20,6 +23,7 @@ from openmsmq.model.errors import (
 )
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import PACKET_MAX_BYTES
+from openmsmq.model.message import MessageClass
 from openmsmq.model.names import PrivateFormatName, PublicFormatName
 from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import QueuePrivacy
@@ -28,6 +32,13 @@ from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers import base, message_properties, user
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
 from openmsmq.wire.outline import Outline, outline
+from openmsmq.wire.packets import decode
+
+_PROTECTED: Final = user.SECURITY | user.MULTI_QUEUE
+_TRACED: Final = base.DEBUG | base.TRACE
+_BEHIND_BODY: Final = user.MULTI_QUEUE | user.SOAP
+_PASSED_OVER: Final = _BEHIND_BODY | user.OTHER_NAMES | user.SECURITY
+"""Headers that an outline does not read; receivers do, and close the session if they cannot."""
 
 
 class Sending:
@@ -41,6 +52,7 @@ class Sending:
         plain: PlainDelivery,
         staging: Staging,
         counters: Counters,
+        security: MessageSecurity,
     ) -> None:
         self._config = config
         self._table = table
@@ -48,6 +60,7 @@ class Sending:
         self._plain = plain
         self._staging = staging
         self._counters = counters
+        self._security = security
         self._last_checked: dict[bool, tuple[bytes, Outline | None]] = {
             False: (b"", None),
             True: (b"", None),
@@ -55,9 +68,10 @@ class Sending:
 
     def put_new(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> list[int]:
         """Check packets and put them into their queue with this turn; give their numbers."""
-        found = self._admitted(queue, packets, transactional=False)
+        packets, found, flags = self._admitted(queue, packets, transactional=False)
         numbers = self._counters.take_messages(len(packets))
-        if are_plain(packets, found):
+        needs_look = queue.role != "outgoing" and (flags & _PROTECTED or _demands_protection(queue))
+        if not needs_look and are_plain(packets, found):
             self._plain.put_alike(queue, packets, numbers, now)
         else:
             sends = self._staged(queue, packets, found, numbers, now)
@@ -68,26 +82,30 @@ class Sending:
         self, queue: LocalQueue, packets: list[bytes], now: Instant, *, transactional: bool
     ) -> tuple[list[StagedSend], list[int]]:
         """Check packets and stamp them; give them ready to be put, and their numbers."""
-        found = self._admitted(queue, packets, transactional=transactional)
+        packets, found, _ = self._admitted(queue, packets, transactional=transactional)
         numbers = self._counters.take_messages(len(packets))
         return self._staged(queue, packets, found, numbers, now), numbers
 
     def _admitted(
         self, queue: LocalQueue, packets: list[bytes], *, transactional: bool
-    ) -> list[Outline]:
+    ) -> tuple[list[bytes], list[Outline], int]:
+        """Check packets; give them as they may be put, their outlines and all their flags."""
         if queue.role != "outgoing" and transactional != queue.properties.transactional:
             raise TransactionUsage(
                 f"{queue.name} is {'' if queue.properties.transactional else 'not '}transactional"
                 f", so it takes messages only {'in' if not transactional else 'outside'} "
                 "transactions"
             )
-        found = self._all_checked(packets, transactional)
+        found, flags = self._all_checked(packets, transactional)
+        if flags & user.SECURITY:
+            packets = [
+                without_claims(packet, outlined)
+                for packet, outlined in zip(packets, found, strict=True)
+            ]
         if queue.role == "outgoing":
             _require_destination(queue, packets, found)
-        else:
-            self._require_protection(queue, found)
         self._delivery.require_room(queue, sum(map(len, packets)), self._config.quota_kb)
-        return found
+        return packets, found, flags
 
     def _staged(
         self,
@@ -100,9 +118,14 @@ class Sending:
         stamp, stage, sent_s = self._staging.stamp, self._staging.stage, now.unix_s
         staged: list[StagedSend] = []
         last: Outline | None = None
+        is_local, is_strict = queue.role != "outgoing", _demands_protection(queue)
         for packet, number, outlined in zip(packets, numbers, found, strict=True):
             stamped = stamp(packet, number, sent_s)
-            if outlined is last:
+            if is_local and (is_strict or outlined.flags & _PROTECTED):
+                examined = self._examined(stamped, outlined, queue, now)
+                staged.append(stage(queue, examined.packet, examined.found))
+                last = None
+            elif outlined is last:
                 # It has the same headers as the one before, so it asks for the same.
                 like = staged[-1]
                 staged.append(StagedSend(like.queue, stamped, like.deadline_s, like.asks))
@@ -140,17 +163,25 @@ class Sending:
             position += len(sends)
             self.put(queue, sends, now, own_marks)
 
-    def _all_checked(self, packets: list[bytes], transactional: bool) -> list[Outline]:
-        """Check packets; one with headers and length of the one before needs no second look."""
+    def _all_checked(self, packets: list[bytes], transactional: bool) -> tuple[list[Outline], int]:
+        """Check packets; give their outlines and all their flags.
+
+        One with headers and length of the one before needs no second look, unless something may be
+        wrong behind its body.
+        """
         found: list[Outline] = []
+        flags = 0
         head, checked = self._last_checked[transactional]
         for packet in packets:
             if checked is None or len(packet) != checked.packet_size or packet[: len(head)] != head:
                 checked = self._checked(packet, transactional)
-                head = packet[: checked.properties_offset + message_properties.FIXED_SIZE]
+                flags |= checked.flags
+                head = packet
+                if not (checked.flags & _BEHIND_BODY or checked.base_flags & _TRACED):
+                    head = packet[: checked.properties_offset + message_properties.FIXED_SIZE]
             found.append(checked)
         self._last_checked[transactional] = head, checked
-        return found
+        return found, flags | found[0].flags if found else 0
 
     def _checked(self, packet: bytes, transactional: bool) -> Outline:
         if len(packet) > PACKET_MAX_BYTES:
@@ -159,6 +190,9 @@ class Sending:
             )
         try:
             found = outline(packet)
+            if found.flags & _PASSED_OVER or found.base_flags & _TRACED:
+                # An outline passes over these headers, and nobody could read the message without.
+                decode(packet)
         except DecodeError as error:
             raise InvalidParameter(f"not a message: {error}") from None
         if found.packet_size != len(packet) or found.base_flags & base.SESSION:
@@ -169,15 +203,30 @@ class Sending:
             )
         return found
 
-    def _require_protection(self, queue: LocalQueue, found: list[Outline]) -> None:
-        if queue.properties.authentication_required and any(
-            not outlined.flags & user.SECURITY for outlined in found
-        ):
-            raise MessageNotAuthenticated(f"{queue.name} takes only authenticated messages")
-        if queue.properties.privacy is QueuePrivacy.BODY and any(
-            not outlined.flags & user.SECURITY for outlined in found
-        ):
-            raise AccessDenied(f"{queue.name} takes only encrypted messages")
+    def _examined(self, packet: bytes, found: Outline, queue: LocalQueue, now: Instant) -> Examined:
+        """Verify a message for a queue of this computer, and refuse one that may not enter."""
+        examined = self._security.examine(packet, found, queue, now, arrived=False)
+        match examined.refusal:
+            case None:
+                return examined
+            case MessageClass.NACK_BAD_SIGNATURE if found.flags & _PROTECTED:
+                raise MessageNotAuthenticated(
+                    f"{queue.name}: the signature of a message does not hold, or its certificate "
+                    "is not registered for its sender"
+                )
+            case MessageClass.NACK_BAD_SIGNATURE:
+                raise MessageNotAuthenticated(
+                    f"{queue.name} takes only authenticated messages: sign them"
+                )
+            case _ if queue.properties.privacy is QueuePrivacy.BODY:
+                raise AccessDenied(f"{queue.name} takes only encrypted messages: encrypt them")
+            case _:
+                raise InvalidParameter(f"{queue.name}: a body cannot be decrypted here")
+
+
+def _demands_protection(queue: LocalQueue) -> bool:
+    properties = queue.properties
+    return properties.authentication_required or properties.privacy is QueuePrivacy.BODY
 
 
 def _require_destination(queue: LocalQueue, packets: list[bytes], found: list[Outline]) -> None:

@@ -191,7 +191,7 @@ class TransactionRequests:
 
         def refused(error: MsmqError) -> None:
             self._replies.fail(state.id, call, error)
-            work.query = ""
+            work.query, work.batch = "", 0
             self._back_to(work, TransactionState.ACTIVE, now)
 
         self._ledger.when_done(prepared, refused)

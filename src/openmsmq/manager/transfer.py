@@ -85,7 +85,7 @@ class Transfer:
         delivery.given_up = self._departures.given_up
         self.online = True
         self.outputs: list[Output] = []
-        self._peers: dict[int, Peer] = {}
+        self.peers: dict[int, Peer] = {}
         self._neighbours = Neighbours(self._config, ways)
         arrivals.has_way = self._neighbours.has_way
         self._resolving: dict[str, dict[Neighbour, None]] = {}
@@ -102,7 +102,7 @@ class Transfer:
         """Another queue manager has connected. [MQQB 3.1.5.10]"""
         address = canonical_ip_address(address) or address
         engine = Session(self._counters.identifier, Role.ACCEPTOR, self._config, address=address)
-        peer = self._peers[session] = Peer(session, engine, None)
+        peer = self.peers[session] = Peer(session, engine, None)
         if not self.online or self._admission.refuses(now):
             self._close(peer, CloseReason.STOPPING, now)
             return
@@ -112,7 +112,7 @@ class Transfer:
 
     def connected(self, session: int, now: Instant) -> None:
         """A connection that was asked for is there."""
-        peer = self._peers.get(session)
+        peer = self.peers.get(session)
         if peer is None:
             return
         if peer.link is not None:
@@ -123,7 +123,7 @@ class Transfer:
 
     def failed(self, session: int, status: ConnectionStatus, now: Instant) -> None:
         """A connection that was asked for could not be made."""
-        peer = self._peers.pop(session, None)
+        peer = self.peers.pop(session, None)
         if peer is None:
             return
         self._timers.set(peer, None)
@@ -134,7 +134,7 @@ class Transfer:
 
     def data(self, session: int, data: bytes, now: Instant) -> None:
         """Bytes came."""
-        peer = self._peers.get(session)
+        peer = self.peers.get(session)
         if peer is not None:
             state = peer.engine.state
             peer.engine.receive_data(data, now)
@@ -149,7 +149,7 @@ class Transfer:
 
     def lost(self, session: int, now: Instant) -> None:
         """A connection is gone."""
-        peer = self._peers.get(session)
+        peer = self.peers.get(session)
         if peer is not None:
             peer.engine.connection_lost(now)
             self._drain(peer, now)
@@ -215,7 +215,7 @@ class Transfer:
         """Take part in the transfer, or not. [MQDMPR 3.1.4.12, 3.1.4.13]"""
         self.online = online
         if not online:
-            for peer in list(self._peers.values()):
+            for peer in list(self.peers.values()):
                 self._close(peer, CloseReason.STOPPING, now)
         for outgoing in self._outgoing.all():
             self._delivery.ready[outgoing.queue] = None
@@ -247,13 +247,13 @@ class Transfer:
         self._ledger.when_done(lambda: None, go_on)
         self._outgoing.pause(outgoing, paused=True)
         if outgoing.session is not None:
-            self._advertise(self._peers[outgoing.session], 1, now)
+            self._advertise(self.peers[outgoing.session], 1, now)
         self._rest_if_idle(outgoing, now)
 
     def _widen(self, outgoing: OutgoingQueue, now: Instant) -> None:
         """Let the peer of a queue send as it likes again, unless another queue is on hold."""
         if outgoing.session is not None:
-            peer = self._peers[outgoing.session]
+            peer = self.peers[outgoing.session]
             if not any(other.paused for other in peer.queues):
                 self._advertise(peer, self._config.window, now)
 
@@ -295,7 +295,7 @@ class Transfer:
 
     def session_of(self, outgoing: OutgoingQueue) -> Session | None:
         """Give the open session that a queue uses."""
-        return None if outgoing.session is None else self._peers[outgoing.session].engine
+        return None if outgoing.session is None else self.peers[outgoing.session].engine
 
     # Dispatch.
 
@@ -335,7 +335,7 @@ class Transfer:
 
     def _peer_for(self, outgoing: OutgoingQueue, now: Instant) -> Peer | None:
         """Find the open session for a queue, or see to it that one is opened."""
-        peer = self._neighbours.kept(outgoing, self._peers)
+        peer = self._neighbours.kept(outgoing, self.peers)
         if peer is not None:
             return peer
         neighbour = self._neighbours.of(outgoing, create=True)
@@ -420,7 +420,7 @@ class Transfer:
             pinged=pinged,
         )
         peer = Peer(self._last_session, engine, neighbour)
-        self._peers[peer.number] = neighbour.peer = peer
+        self.peers[peer.number] = neighbour.peer = peer
         self.outputs.append(Connect(peer.number, address))
 
     def _opened(self, peer: Peer, now: Instant) -> None:
@@ -444,7 +444,7 @@ class Transfer:
 
     def _closed(self, peer: Peer, reason: CloseReason, now: Instant) -> None:
         """Take back what the session has not delivered. [MQQB 3.1.5.9]"""
-        if self._peers.pop(peer.number, None) is None:
+        if self.peers.pop(peer.number, None) is None:
             return
         self._admission.left(peer)
         self.outputs.append(Disconnect(peer.number))

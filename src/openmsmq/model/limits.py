@@ -301,6 +301,9 @@ TRANSACTION_MAX_BYTES: Final = 256 * 1024 * 1024
 READER_NAME_MAX_BYTES: Final = 200
 """Bytes in the name of a reader that reserves messages. [ours]"""
 
+RANGE_REMOVAL_FROM_COUNT: Final = 1000
+"""Messages from which on those that a reader has completed are taken out as a range. [ours]"""
+
 QUERY_NAME_MAX_BYTES: Final = 200
 """Bytes in the name of a query that commits batches. [ours]"""
 
@@ -309,6 +312,18 @@ QUERIES_MAX_COUNT: Final = 10_000
 
 QUERY_IDLE_S: Final = 90 * 24 * 3600
 """After so long without a batch, a query makes room for another. [ours]"""
+
+KEY_LIFETIME_S: Final = 365 * 24 * 3600
+"""After so long a queue manager makes itself a new key pair. [ours]"""
+
+KEY_RETENTION_S: Final = 90 * 24 * 3600
+"""How long a key pair that was replaced still decrypts. [ours]"""
+
+KEY_DEFAULT_BITS: Final = 2048
+"""The length of new key pairs; Windows makes them half as long. [ours]"""
+
+CERTIFICATES_PER_USER_MAX_COUNT: Final = 32
+"""Certificates that one user may register. [ours]"""
 
 QUERIES_OVER_MAX_COUNT: Final = 10_000
 """Queries known to be over, so that what comes late for them is refused. [ours]"""

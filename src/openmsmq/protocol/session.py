@@ -7,7 +7,7 @@ and a message that was sent is known by the token it came with. [MQQB 3.1.1.3.1,
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import NIL_GUID, Guid
@@ -64,6 +64,12 @@ __all__ = [
     "Written",
 ]
 
+PACKET_MS: Final = 30_000
+"""How long the bytes of one packet may take to come; its size adds. [ours]"""
+
+PACKET_RATE_MIN_BYTES_PER_S: Final = 16 * 1024
+"""At least so fast a long packet has to come. [ours]"""
+
 
 class Session:
     """One transport connection between two queue managers. [MQQB 3.1.1.3.1]
@@ -97,6 +103,7 @@ class Session:
         self._incoming.ack_wait_ms = config.ack_wait_ms
         self._stream = PacketStream()
         self._handshake_due_ms: int | None = None
+        self._packet_since_ms: int | None = None
         self._idle_due_ms: int | None = None
         self._ack_wait_due_ms: int | None = None
         self._is_active = False
@@ -126,6 +133,11 @@ class Session:
         return self._outgoing.in_flight_count
 
     @property
+    def held_bytes(self) -> int:
+        """How many bytes wait here for the rest of their packet."""
+        return self._stream.held_bytes
+
+    @property
     def next_wake_ms(self) -> int | None:
         """When to call `wake`, on the monotonic clock."""
         if self.state is SessionState.CLOSED:
@@ -134,6 +146,7 @@ class Session:
             due_ms
             for due_ms in (
                 self._handshake_due_ms,
+                self._packet_due_ms,
                 self._idle_due_ms,
                 self._ack_wait_due_ms,
                 self._incoming.ack_due_ms,
@@ -196,6 +209,10 @@ class Session:
         events = self._stream.feed(data)
         if events:
             self._was_heard = True
+        if not self._stream.held_bytes:
+            self._packet_since_ms = None
+        elif events or self._packet_since_ms is None:
+            self._packet_since_ms = now.ticks_ms
         for event in events:
             self._take(event, now)
             if self._closing is not None:
@@ -256,6 +273,8 @@ class Session:
         self._incoming.expected.wake(now)
         if _is_due(self._handshake_due_ms, now):
             self._closing = CloseReason.HANDSHAKE_TIMEOUT
+        elif _is_due(self._packet_due_ms, now):
+            self._closing = CloseReason.TOO_SLOW
         if _is_due(self._incoming.ack_due_ms, now):
             self._write_acks(now)
         if _is_due(self._ack_wait_due_ms, now):
@@ -378,6 +397,17 @@ class Session:
         return self._incoming.header(outgoing.sent_count, outgoing.recoverable_sent_count, now)
 
     # Time.
+
+    @property
+    def _packet_due_ms(self) -> int | None:
+        """When the packet that has come in part must be whole: a trickle is no progress.
+
+        While the session opens, the time for that counts alone.
+        """
+        if self._packet_since_ms is None or self._handshake_due_ms is not None:
+            return None
+        allowed_ms = 1_000 * self._stream.wanted_bytes // PACKET_RATE_MIN_BYTES_PER_S
+        return self._packet_since_ms + PACKET_MS + allowed_ms
 
     def _restart_ack_wait(self, now: Instant) -> None:
         factor = self._config.ack_wait_direct_factor if self.direct else 1

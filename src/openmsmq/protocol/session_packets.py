@@ -69,6 +69,11 @@ class PacketStream:
         """How many bytes wait for the rest of their packet."""
         return len(self._held)
 
+    @property
+    def wanted_bytes(self) -> int:
+        """How many bytes that packet has, as far as is known yet."""
+        return self._needed
+
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take the next bytes and give what is whole by now, in order."""
         if self._held:

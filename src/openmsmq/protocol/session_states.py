@@ -104,6 +104,10 @@ class CloseReason(Enum):
         "The other queue manager counts other messages than those that arrived.",
         ConnectionStatus.UNKNOWN_FAILURE,
     )
+    TOO_SLOW = (
+        "The other queue manager began a packet and did not end it in time.",
+        ConnectionStatus.UNKNOWN_FAILURE,
+    )
     OVERRUN = (
         "The other queue manager sent far more than the window allows.",
         ConnectionStatus.LOW_RESOURCE,

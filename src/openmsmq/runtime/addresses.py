@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import socket
 from collections.abc import Iterable
@@ -30,11 +29,6 @@ def target(address: str, port: int) -> Target | None:
         return None
     family, *_, where = found[0]
     return Target(family, where)  # type: ignore[arg-type]
-
-
-def endpoints_of(listener: asyncio.Server) -> list[tuple[str, int]]:
-    """Give the addresses and ports on which somebody listens."""
-    return [listening.getsockname()[:2] for listening in listener.sockets]
 
 
 def literal(host: str) -> str | None:

@@ -8,14 +8,19 @@ turn with the others, so no client can make the server hold more than a bounded 
 from __future__ import annotations
 
 import asyncio
-import hmac
 from enum import Enum
 from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
 from openmsmq import __version__
-from openmsmq.api.framing import ApiError, FrameReader, encode_frame, encode_frames
+from openmsmq.api.framing import (
+    ApiError,
+    FrameReader,
+    encode_frame,
+    encode_frames,
+    encode_large_frame,
+)
 from openmsmq.api.messages import (
     PROTOCOL_VERSION,
     Answer,
@@ -29,10 +34,13 @@ from openmsmq.api.messages import (
     Find,
     Hello,
     ListQueues,
+    OpenQueue,
+    Packets,
     Receive,
     Seek,
     Welcome,
 )
+from openmsmq.manager.access_rules import AUDITED
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     AccessDenied,
@@ -42,6 +50,7 @@ from openmsmq.model.errors import (
     ServiceNotAvailable,
     UnsupportedOperation,
 )
+from openmsmq.runtime.audit import Watch
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.limits import (
     ANSWERS_PER_TURN_BYTES,
@@ -52,12 +61,22 @@ from openmsmq.runtime.limits import (
     READ_ANSWER_MAX_COUNT,
 )
 from openmsmq.runtime.logs import Event
-from openmsmq.runtime.peers import Door, may_enter, peer_of
+from openmsmq.runtime.peers import (
+    Door,
+    caller_of,
+    local_caller,
+    may_enter,
+    peer_of,
+    socket_caller,
+)
 
 if TYPE_CHECKING:
     import socket
+    import ssl
 
     from openmsmq.runtime.api_server import ApiServer
+    from openmsmq.runtime.tokens import Token
+    from openmsmq.security.callers import Caller
 
 SOFTWARE: Final = f"OpenMSMQ {__version__}"
 
@@ -69,6 +88,9 @@ _WAITING: Final = frozenset({Receive, Find})
 
 _ALWAYS_TAKEN: Final = frozenset({Cancel, CloseQueue})
 """Requests that make waiting calls fewer."""
+
+_WATCHED: Final = AUDITED | {OpenQueue}
+"""Requests whose ends the audit log wants to know."""
 
 
 class State(Enum):
@@ -82,12 +104,19 @@ class State(Enum):
 class ApiConnection(asyncio.BufferedProtocol):
     """One connection, from its acceptance to its loss."""
 
-    def __init__(self, server: ApiServer, door: Door) -> None:
+    def __init__(self, server: ApiServer, door: Door, peer_number: int = 0) -> None:
         self._server = server
+        self.peer_number: Final = peer_number
+        """Its number in the limits of the door; 0 where nothing is counted."""
         self._pump = server.pump
         self._door = door
         self._state = State.GREETING
         self._peer = "?"
+        self._host = ""
+        self._local: Caller | None = None
+        self._watch: Watch | None = None
+        self.token: Token | None = None
+        """The token by which it came in, if that may be revoked."""
         self._transport: asyncio.Transport
         self._reader: FrameReader[Call] = FrameReader(Call)
         self._first_bytes = b""
@@ -128,10 +157,19 @@ class ApiConnection(asyncio.BufferedProtocol):
             self._reader.feed(data)
             if not self._held:
                 self._take_calls()
+            if self.peer_number:
+                self._weigh()
         except ApiError as nonsense:
             self._break(str(nonsense))
         except Exception as error:
             self._pump.defect(error)
+
+    def _weigh(self) -> None:
+        """Let the door know what is held for this client."""
+        size = self._reader.held_bytes + self._transport.get_write_buffer_size()
+        heavy = self._server.limits.buffered(self.peer_number, size, read_clocks())
+        if heavy is not None:
+            self._server.cut_peer(heavy, "too many bytes are held for it")
 
     def pause_writing(self) -> None:
         """Take no more calls: the client does not read what it has asked for."""
@@ -147,6 +185,7 @@ class ApiConnection(asyncio.BufferedProtocol):
         """The client is gone."""
         self._cancel_hello_timer()
         self._server.connections.discard(self)
+        self._server.limits.left(self.peer_number, read_clocks())
         self._leave()
         self._state = State.CLOSED
         self._server.log.debug(
@@ -161,9 +200,11 @@ class ApiConnection(asyncio.BufferedProtocol):
         if self._state is not State.OPEN:
             return
         for answer in answers:
-            self._under_way.pop(answer.id, None)
+            kind = self._under_way.pop(answer.id, None)
+            if (type(answer.reply) is Failed or kind in _WATCHED) and self._watch is not None:
+                self._watch.end(answer.id, kind, answer.reply)
         try:
-            data = encode_frames(answers)
+            data = _encoded(answers)
         except ApiError:
             data = b"".join(map(_frame_or_failure, answers))
         self._transport.write(data)
@@ -205,6 +246,11 @@ class ApiConnection(asyncio.BufferedProtocol):
             self._transport.close()
 
     @property
+    def peer(self) -> str:
+        """Who is at the other end, for the log."""
+        return self._peer
+
+    @property
     def has_answers_left(self) -> bool:
         """Whether the client has yet to take bytes that were written for it."""
         return self._transport.get_write_buffer_size() > 0
@@ -244,8 +290,18 @@ class ApiConnection(asyncio.BufferedProtocol):
         if call.id in self._under_way:
             raise ApiError(f"call {call.id} is still under way: number calls differently")
         self._under_way[call.id] = kind
+        if kind in _WATCHED or kind is CloseQueue:
+            self._note(call)
         request = _bounded(call.request) if kind in _HEAVY else call.request
         self._pump.request(self._number, call.id, request, now)
+
+    def _note(self, call: Call) -> None:
+        """Let the audit log know of a call that begins."""
+        if self._watch is not None:
+            if isinstance(call.request, CloseQueue):
+                self._watch.closed(call.request.handle)
+            else:
+                self._watch.begin(call.id, call.request)
 
     def _decline(self, call: int) -> None:
         refusal = self._pump.refusal or InsufficientResources(
@@ -266,15 +322,22 @@ class ApiConnection(asyncio.BufferedProtocol):
     def _identify(self) -> MsmqError | None:
         if self._door.kind != "unix":
             name = self._transport.get_extra_info("peername")
+            own = self._transport.get_extra_info("sockname")
             self._peer = f"{name[0]}:{name[1]}" if name else "already gone"
+            if name and own:
+                self._host = str(name[0])
+                # Now, because a socket that its process has given up is nobody's.
+                self._local = local_caller((name[0], name[1]), (own[0], own[1]))
             return None
         connection = cast("socket.socket", self._transport.get_extra_info("socket"))
         peer = peer_of(connection)
         if peer is None:
             self._peer = "unix"
+            self._local = socket_caller(self._door.group)
             return None
         self._peer = str(peer)
         if may_enter(peer, self._door.group):
+            self._local = caller_of(peer.user, peer.group)
             return None
         return AccessDenied(f"{peer} may not use this socket")
 
@@ -297,22 +360,40 @@ class ApiConnection(asyncio.BufferedProtocol):
                 f"this queue manager speaks version {PROTOCOL_VERSION} of the application "
                 f"interface, the client version {hello.version}: use the same version of OpenMSMQ"
             )
-        elif self._door.token is not None and not hmac.compare_digest(
-            self._door.token, hello.token.encode("utf-8", "replace")
-        ):
-            refusal = AccessDenied("the token is missing or wrong: connect with the right one")
         if refusal is not None:
             self._refuse(call.id, refusal)
             return False
+        assert isinstance(hello, Hello)
+        try:
+            caller, self.token = self._server.admit(
+                self._door, self._host, self._local, self._certificate(), hello.token
+            )
+        except AccessDenied as denied:
+            self._refuse(call.id, denied)
+            return False
         self._cancel_hello_timer()
+        self._server.limits.established(self.peer_number)
         self._state = State.OPEN
-        self._number = self._pump.connected(self)
-        self._server.log.debug(Event.CONNECTED, peer=self._peer, door=self._door.kind)
+        self._watch = Watch(self._server.audit, caller, self._peer)
+        self._number = self._pump.connected(self, caller)
+        self._server.log.debug(
+            Event.CONNECTED, peer=self._peer, door=self._door.kind, caller=caller.name
+        )
         welcome = Welcome(
             PROTOCOL_VERSION, SOFTWARE, self._server.manager_name, self._server.manager_id
         )
         self._transport.write(encode_frame(Answer(call.id, welcome)))
         return True
+
+    def _certificate(self) -> bytes | None:
+        """Give the certificate that the client has proved to have, if any; in DER."""
+        tls = cast("ssl.SSLObject | None", self._transport.get_extra_info("ssl_object"))
+        return None if tls is None else tls.getpeercert(binary_form=True)
+
+    def cut(self, reason: str) -> None:
+        """End the connection of a client that may not stay."""
+        if self._state is State.OPEN:
+            self._break(reason)
 
     def _hello_is_late(self) -> None:
         self._refuse(0, ServiceNotAvailable("no Hello came in time"))
@@ -320,7 +401,7 @@ class ApiConnection(asyncio.BufferedProtocol):
     def _refuse(self, call: int, refusal: MsmqError) -> None:
         self._state = State.CLOSED
         self._cancel_hello_timer()
-        self._server.note_refusal(self._peer, self._door.kind, refusal.detail)
+        self._server.note_refusal(self._peer, self._door.kind, refusal)
         failed = Failed(refusal.code, refusal.detail)
         self._transport.write(encode_frame(Answer(call, failed)))
         self._transport.close()
@@ -354,6 +435,12 @@ def _bounded(request: AnyRequest) -> AnyRequest:
             count=min(request.count, READ_ANSWER_MAX_COUNT),
         )
     return request
+
+
+def _encoded(answers: list[Answer]) -> bytes | bytearray:
+    if len(answers) == 1 and isinstance(answers[0].reply, Packets):
+        return encode_large_frame(answers[0])
+    return encode_frames(answers)
 
 
 def _frame_or_failure(answer: Answer) -> bytes:

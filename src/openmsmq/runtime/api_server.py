@@ -1,13 +1,15 @@
 """The doors of the application interface: TCP, with or without TLS, and a Unix socket.
 
-An address that other computers can reach is not opened without a token, unless the operator says
-so in as many words.
+An address that other computers can reach is not opened without tokens or certificates, unless the
+operator says so in as many words; and then those who come without are anonymous. Here is decided
+who a caller is; what a caller may do is decided by the queue manager.
 """
 
 from __future__ import annotations
 
 import asyncio
 import grp
+import hmac
 import os
 import socket
 import ssl
@@ -16,22 +18,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from openmsmq.model.errors import InsufficientResources, MsmqError
+from openmsmq.api.framing import FRAME_MAX_BYTES
+from openmsmq.model.errors import AccessDenied, InsufficientResources, MsmqError
 from openmsmq.model.identity import Guid
-from openmsmq.runtime.addresses import endpoints_of
 from openmsmq.runtime.api_connection import ApiConnection
+from openmsmq.runtime.audit import AuditLog
+from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config_errors import ConfigError
-from openmsmq.runtime.config_file import ServerConfig
+from openmsmq.runtime.config_file import ServerConfig, is_loopback
+from openmsmq.runtime.guarded_door import DoorKeeper, GuardedDoor
 from openmsmq.runtime.limits import (
     ACCEPT_BACKLOG_COUNT,
+    CONNECTIONS_RESERVED_SHARE,
     READ_BYTES,
     SOCKET_PATH_MAX_BYTES,
     STOP_LINGER_MS,
 )
 from openmsmq.runtime.logs import Event, EventLog, RefusalLog
+from openmsmq.runtime.peer_limits import PeerBounds, PeerLimits
 from openmsmq.runtime.peers import Door
 from openmsmq.runtime.server import Pump
 from openmsmq.runtime.start_errors import StartError, cannot_listen, os_reason
+from openmsmq.runtime.tcp_door import listening_sockets
+from openmsmq.runtime.tokens import TOKENS_LOOK_MS, Token, TokenBook, operator_caller
+from openmsmq.security.callers import Caller, anonymous, certificate_caller
 
 _OWNER_ONLY: Final = 0o600
 _OWNER_AND_GROUP: Final = 0o660
@@ -56,6 +66,11 @@ class ApiServer:
         self._socket_path: Path | None = None
         self._all_gone = asyncio.Event()
         self._refusals = RefusalLog(log)
+        self.audit: Final = AuditLog(config.audit_path, self._audit_failed)
+        self.limits: Final = PeerLimits(api_bounds(config), (), read_clocks())
+        self._tcp_door: GuardedDoor | None = None
+        self._tokens: TokenBook | None = None
+        self._token_timer: asyncio.TimerHandle | None = None
 
     # Beginning.
 
@@ -68,28 +83,41 @@ class ApiServer:
 
     async def _listen_tcp(self) -> None:
         config = self.config
-        if config.needs_token and not config.token_file:
+        tokens = self._tokens = TokenBook(
+            config.tokens_path, self._tokens_changed, self._tokens_unusable
+        )
+        if config.needs_token and not (config.token_file or tokens or config.tls_client_ca):
             raise ConfigError(
                 f"{config.address} can be reached from other computers, so a token is needed: "
-                "give token_file, or allow_remote_without_token if everybody may use the queues"
+                f"make one with openmsmq token create NAME --scope SCOPE --data {config.data}, "
+                "give token_file or tls_client_ca, or allow_remote_without_token if everybody on "
+                "the network may send to the queues"
             )
-        door = Door("tcp", token=read_token(config.token_file) if config.token_file else None)
+        door = Door(
+            "tcp",
+            token=read_token(config.token_file) if config.token_file else None,
+            is_open=config.allow_remote_without_token,
+        )
         context = tls_context(config)
         try:
-            listener = await asyncio.get_running_loop().create_server(
-                self._maker(door),
-                config.address,
-                config.api_port,
-                backlog=ACCEPT_BACKLOG_COUNT,
-                ssl=context,
-                ssl_handshake_timeout=config.hello_timeout_ms / 1000 if context else None,
-            )
+            listening = await listening_sockets(config.address, config.api_port)
         except OSError as error:
             raise cannot_listen(
                 error, config.address, config.api_port, key="api_port", switch="--no-api-tcp"
             ) from None
-        self._listeners.append(listener)
-        self.tcp_endpoints = endpoints_of(listener)
+        self._tcp_door = GuardedDoor(
+            listening,
+            self.limits,
+            DoorKeeper(
+                make=lambda number, _: ApiConnection(self, door, number),
+                cut=self.cut_peer,
+                note=lambda peer, reason: self._refusals.note(peer, "tcp", reason),
+                is_exempt=is_loopback,
+            ),
+            context=context,
+            handshake_s=config.hello_timeout_ms / 1000 if context else None,
+        )
+        self.tcp_endpoints = self._tcp_door.endpoints
         for host, port in self.tcp_endpoints:
             self.log.info(
                 Event.LISTENING,
@@ -97,7 +125,7 @@ class ApiServer:
                 address=host,
                 port=port,
                 tls=context is not None,
-                token=door.token is not None,
+                token=door.token is not None or len(tokens) > 0,
             )
 
     async def _listen_unix(self, path: Path) -> None:
@@ -129,9 +157,107 @@ class ApiServer:
             return InsufficientResources(f"{most} connections are open already: close some first")
         return None
 
-    def note_refusal(self, peer: str, door: str, reason: str) -> None:
+    def cut_peer(self, number: int, reason: str) -> None:
+        """End a connection that has to give way, or takes too much."""
+        for connection in list(self.connections):
+            if connection.peer_number == number:
+                self._refusals.note(connection.peer, "tcp", reason)
+                connection.abort()
+
+    def note_refusal(self, peer: str, door: str, refusal: MsmqError) -> None:
         """Log a refused connection."""
-        self._refusals.note(peer, door, reason)
+        self._refusals.note(peer, door, refusal.detail)
+        if isinstance(refusal, AccessDenied):
+            self.audit.denied(anonymous(peer), peer, "connect", refusal.detail)
+
+    # Who it is.
+
+    def admit(
+        self,
+        door: Door,
+        host: str,
+        local: Caller | None,
+        certificate: bytes | None,
+        shown: str,
+    ) -> tuple[Caller, Token | None]:
+        """Say who comes through a door, or raise `AccessDenied`.
+
+        A token counts most, because it says what the caller wants to be; then a certificate, then
+        the word of the kernel about a user of this computer.
+        """
+        if door.kind == "unix":
+            assert local is not None, "the kernel vouches for whoever comes by the socket"
+            return local, None
+        if shown and self._tokens is not None and self._tokens.look():
+            # Not now: whoever is cut must not be in the middle of something.
+            asyncio.get_running_loop().call_soon(self._cut_revoked)
+        # Where there are no tokens, a client that has one for elsewhere is welcome all the same.
+        if shown and (door.token is not None or self._tokens):
+            return self._shown(door, shown)
+        if certificate is not None:
+            user = self.pump.engine.user_of(certificate)
+            if user is None:
+                raise AccessDenied(
+                    "the directory has this certificate for no user: register it, or connect with "
+                    "a token"
+                )
+            return certificate_caller(user), None
+        if door.token is None and local is not None:
+            return local, None
+        if door.token is None and (door.is_open or is_loopback(host)):
+            return anonymous(host), None
+        raise AccessDenied("the token is missing or wrong: connect with the right one")
+
+    def _shown(self, door: Door, shown: str) -> tuple[Caller, Token | None]:
+        if door.token is not None and hmac.compare_digest(
+            door.token, shown.encode("utf-8", "replace")
+        ):
+            return operator_caller(), None
+        if self._tokens is not None:
+            found = self._tokens.find(shown, read_clocks().unix_s)
+            if found is not None:
+                self._watch_tokens()
+                return found.caller, found
+        raise AccessDenied(
+            "the token is missing or wrong, or its time is up: connect with the right one"
+        )
+
+    def _watch_tokens(self) -> None:
+        """Look again and again whether the tokens of connections are good, while there are any."""
+        if self._token_timer is None:
+            self._token_timer = asyncio.get_running_loop().call_later(
+                TOKENS_LOOK_MS / 1000, self.look_at_tokens
+            )
+
+    def look_at_tokens(self) -> None:
+        """Cut connections whose token was revoked, changed, or has come to its time."""
+        self._token_timer = None
+        if self._tokens is not None:
+            self._tokens.look()
+            self._cut_revoked()
+            if any(connection.token is not None for connection in self.connections):
+                self._watch_tokens()
+
+    def _cut_revoked(self) -> None:
+        now_s = read_clocks().unix_s
+        for connection in list(self.connections):
+            token = connection.token
+            tokens = self._tokens
+            if token is not None and not (tokens and tokens.still_has(token, now_s)):
+                connection.cut("its token was revoked, or its time is up")
+
+    def _tokens_changed(self, before: tuple[Token, ...], after: tuple[Token, ...]) -> None:
+        self.log.info(Event.TOKENS_CHANGED, count=len(after))
+        for token in set(after) - set(before):
+            self.audit.noted("token-added", token.name)
+        for token in set(before) - set(after):
+            self.audit.noted("token-removed", token.name)
+
+    def _tokens_unusable(self, reason: str) -> None:
+        self.log.error(Event.TOKENS_UNUSABLE, reason=reason)
+
+    def _audit_failed(self, reason: str) -> None:
+        self.log.error(Event.AUDIT_FAILED, reason=reason)
 
     def connection_ended(self) -> None:
         """A connection is gone."""
@@ -144,9 +270,16 @@ class ApiServer:
         """Let nobody in any more."""
         for listener in self._listeners:
             listener.close()
+        if self._tcp_door is not None:
+            self._tcp_door.close()
+            self._tcp_door.call_off()
         if self._socket_path is not None:
             self._socket_path.unlink(missing_ok=True)
             self._socket_path = None
+        if self._token_timer is not None:
+            self._token_timer.cancel()
+            self._token_timer = None
+        self._tokens = None
 
     async def close_connections(self) -> None:
         """End all connections in order; those that do not take their answers in time are cut."""
@@ -165,6 +298,20 @@ class ApiServer:
                 continue
         for connection in list(self.connections):
             connection.abort()
+        self.audit.close()
+
+
+def api_bounds(config: ServerConfig) -> PeerBounds:
+    """Say what applications on other computers may take; those on this one have the rest."""
+    most = config.connections_max
+    return PeerBounds(
+        connections_max=max(1, most - most // CONNECTIONS_RESERVED_SHARE),
+        connections_reserved=0,
+        connections_per_peer_max=config.connections_per_peer_max,
+        # One frame may be as long as this; a second one may have begun.
+        buffered_per_peer_max_bytes=2 * FRAME_MAX_BYTES,
+        buffered_max_bytes=8 * FRAME_MAX_BYTES,
+    )
 
 
 def read_token(file: str) -> bytes:
@@ -191,6 +338,15 @@ def tls_context(config: ServerConfig) -> ssl.SSLContext | None:
         raise ConfigError(
             f"cannot use the certificate in {config.tls_cert}{keys}: {error}"
         ) from None
+    if config.tls_client_ca:
+        # Whoever shows no certificate needs a token; one that nobody vouches for ends the greeting.
+        context.verify_mode = ssl.CERT_OPTIONAL
+        try:
+            context.load_verify_locations(config.tls_client_ca)
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(
+                f"cannot use the authorities in {config.tls_client_ca}: {error}"
+            ) from None
     return context
 
 

@@ -33,11 +33,16 @@ from openmsmq.protocol.config import TransferConfig
 from openmsmq.runtime import limits
 from openmsmq.runtime.config_errors import ConfigError, nearest, reason
 from openmsmq.runtime.logs import Format, Level
+from openmsmq.runtime.security_table import SecurityTable, read_security
 from openmsmq.runtime.transfer_tables import TABLES, Parameter, parameters_of, read_tables
 
 VARIABLE_PREFIX: Final = "OPENMSMQ_"
 STORE_FOLDER: Final = "store"
 """The store's place below the data directory."""
+TOKENS_FILE: Final = "tokens.json"
+"""The usual place of the tokens below it."""
+AUDIT_LOG: Final = "audit.log"
+"""The usual place of the audit log below it."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,255}")
 _ALIKE: Final = 0.75
@@ -80,9 +85,19 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     token_file: Annotated[
         str, Meta(description="File with the token that applications must show on TCP.")
     ] = ""
+    tokens_file: Annotated[
+        str,
+        Meta(
+            description="File with the tokens that `openmsmq token` makes, relative to the data "
+            "directory."
+        ),
+    ] = TOKENS_FILE
     allow_remote_without_token: Annotated[
         bool,
-        Meta(description="Whether to listen on other than loopback addresses without a token."),
+        Meta(
+            description="Whether others may connect from other computers without a token. They "
+            "may do what `everyone` and `anonymous` may: by default send, and read properties."
+        ),
     ] = False
     tls_cert: Annotated[
         str, Meta(description="Certificate chain in PEM; with it, TCP is TLS only.")
@@ -90,6 +105,20 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     tls_key: Annotated[
         str, Meta(description="Private key in PEM. Empty: it is in the certificate's file.")
     ] = ""
+    tls_client_ca: Annotated[
+        str,
+        Meta(
+            description="Authorities in PEM whose certificates applications may show instead of a "
+            "token; the directory says whose a certificate is."
+        ),
+    ] = ""
+    audit_log: Annotated[
+        str,
+        Meta(
+            description="File for who changed what, relative to the data directory; `none` for no "
+            "file."
+        ),
+    ] = AUDIT_LOG
     transfer: Annotated[
         bool,
         Meta(description="Whether messages come from other queue managers and go to them."),
@@ -175,6 +204,9 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     connections_max: Annotated[
         int, Meta(ge=1, description="Connections of applications at a time.")
     ] = limits.CONNECTIONS_MAX_COUNT
+    connections_per_peer_max: Annotated[
+        int, Meta(ge=1, description="The same, from one address of another computer.")
+    ] = limits.CONNECTIONS_PER_PEER_MAX_COUNT
     calls_waiting_max: Annotated[
         int, Meta(ge=1, description="Calls of one connection that may wait at a time.")
     ] = limits.CALLS_WAITING_MAX_COUNT
@@ -213,6 +245,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         int, Meta(ge=1, le=PORT_MAX_NUMBER, extra={"registry": "MsmqIpPingPort"})
     ] = PING_PORT
     parameters: TransferConfig = TransferConfig()
+    security: SecurityTable = SecurityTable()
     active_directory: dict[str, Any] = {}
     """Where Active Directory is; its own package reads it."""
 
@@ -229,6 +262,10 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             )
         if self.tls_key and not self.tls_cert:
             raise ConfigError("tls_key is given but tls_cert is not: TLS needs the certificate too")
+        if self.tls_client_ca and not self.tls_cert:
+            raise ConfigError(
+                "tls_client_ca is given but tls_cert is not: certificates are shown over TLS only"
+            )
         if not self.api_tcp and self.socket_path is None:
             raise ConfigError(
                 "api_tcp is false and api_socket is none: nobody could connect; allow one of them"
@@ -276,6 +313,16 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return Path(self.data) / self.api_socket
 
     @property
+    def tokens_path(self) -> Path:
+        """Where the tokens are."""
+        return Path(self.data) / self.tokens_file
+
+    @property
+    def audit_path(self) -> Path | None:
+        """Where the audit log is, or None without one."""
+        return None if self.audit_log in ("", "none") else Path(self.data) / self.audit_log
+
+    @property
     def needs_token(self) -> bool:
         """Whether this address may not be served without a token."""
         return (
@@ -309,6 +356,7 @@ PARAMETERS: Final[dict[str, Parameter]] = {
 """Those that have a registry name, by it."""
 _IN_TABLES: Final = {
     "parameters",
+    "security",
     "active_directory",
     *(each.field for each in PARAMETERS.values()),
 }
@@ -362,6 +410,7 @@ def _from_file(file: str) -> dict[str, Any]:
         raise ConfigError(f"cannot read the configuration file {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is not valid TOML: {error}") from None
+    security = read_security(table.pop("security", {}), file)
     active_directory = table.pop("active_directory", {})
     if not isinstance(active_directory, dict):
         raise ConfigError(f"{file}: active_directory is a table; begin it with [active_directory]")
@@ -376,7 +425,11 @@ def _from_file(file: str) -> dict[str, Any]:
     }
     changed = read_tables(tables, PARAMETERS, file)
     ports = {key: changed.pop(key) for key in ("session_port", "ping_port") if key in changed}
-    tables = {"parameters": TransferConfig(**changed), "active_directory": active_directory}
+    tables = {
+        "parameters": TransferConfig(**changed),
+        "security": security,
+        "active_directory": active_directory,
+    }
     return options | ports | tables
 
 

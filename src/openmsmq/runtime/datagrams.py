@@ -1,7 +1,7 @@
 """Pings: the port to which questions come, and another one from which ours go. [MQQB 2.1.2]
 
 A question and its answer look alike. What comes to the ping port is a question; what comes to the
-port of our own questions is an answer.
+port of our own questions is an answer. Whoever sends too many is not heard.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import Final, cast
 
 from openmsmq.runtime.addresses import Target, target
 from openmsmq.runtime.capture_file import CaptureFile, endpoint
+from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.limits import DATAGRAM_BUFFER_MAX_BYTES
 from openmsmq.runtime.logs import Event, EventLog
+from openmsmq.runtime.peer_limits import PeerLimits
 from openmsmq.runtime.server import Pump
 from openmsmq.runtime.start_errors import cannot_listen
 
@@ -56,8 +58,16 @@ class PingSocket(asyncio.DatagramProtocol):
 class Datagrams:
     """The sockets of pings: one that answers and one that asks, for each kind of address."""
 
-    def __init__(self, port: int, pump: Pump, log: EventLog, capture: CaptureFile | None) -> None:
+    def __init__(
+        self,
+        port: int,
+        pump: Pump,
+        log: EventLog,
+        capture: CaptureFile | None,
+        limits: PeerLimits,
+    ) -> None:
         self._port = port
+        self._limits = limits
         self._pump = pump
         self._log = log
         self._capture = capture
@@ -88,7 +98,9 @@ class Datagrams:
         return made
 
     def received(self, made: PingSocket, data: bytes, address: str, port: int) -> None:
-        """Hand in a datagram, unless it comes from where only answers could go."""
+        """Hand in a datagram, unless it comes from where only answers could go, or too many do."""
+        if not self._limits.takes_datagram(address, read_clocks()):
+            return
         if self._capture is not None:
             self._capture.datagram(endpoint(address, port), endpoint(*made.name), data)
         if port == self._port and not made.asks:

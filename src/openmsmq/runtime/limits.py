@@ -16,6 +16,9 @@ API_PORT: Final = 1802
 CONNECTIONS_MAX_COUNT: Final = 1000
 """Connections of applications at a time."""
 
+CONNECTIONS_PER_PEER_MAX_COUNT: Final = 100
+"""The same from one address of another computer."""
+
 HELLO_MS: Final = 10_000
 """A connection that has not said a valid hello by then is closed."""
 
@@ -116,3 +119,71 @@ GARBAGE_MIN_COUNT: Final = 50_000
 
 DIRECTORY_CALL_MS: Final = 10_000
 """How long a directory server may take to answer."""
+
+# What one address may take of a door, and all together.
+
+HALF_OPEN_MAX_COUNT: Final = 200
+"""Connections that others have made and whose handshake has not come to its end."""
+
+HALF_OPEN_PER_PEER_MAX_COUNT: Final = 50
+"""The same from one address."""
+
+HALF_OPEN_GRACE_MS: Final = 2_000
+"""How long a handshake may take before it gives way to a newer one, when there are too many."""
+
+CONNECTIONS_RESERVED_SHARE: Final = 4
+"""One place in so many is kept for addresses that are known."""
+
+CONNECTS_PER_PEER_PER_S: Final = 20
+"""Connections that one address may make in a second, in the long run."""
+
+CONNECTS_PER_PEER_BURST_COUNT: Final = 400
+"""The same at once, by one that has been quiet: a computer that starts opens all its sessions."""
+
+CONNECTS_ALL_PER_S: Final = 100
+"""The same by all addresses; those that have been quiet are let in all the same."""
+
+CONNECTS_ALL_BURST_COUNT: Final = 400
+"""The same by all addresses, at once."""
+
+CONNECTS_QUIET_COUNT: Final = 20
+"""An address that has made fewer connections than this of late is a quiet one."""
+
+HANDSHAKE_UNFINISHED_COST_COUNT: Final = 2
+"""For so many further connections one counts that ends before its handshake does."""
+
+DATAGRAMS_PER_PEER_PER_S: Final = 20
+"""Pings of one address that are looked at in a second; the others are dropped."""
+
+DATAGRAMS_ALL_PER_S: Final = 500
+"""The same of all addresses."""
+
+PEER_BUFFERED_MAX_BYTES: Final = 64 << 20
+"""What is held for one address: packets that have not come whole, and bytes it does not take."""
+
+PEERS_BUFFERED_MAX_BYTES: Final = 256 << 20
+"""The same for all addresses."""
+
+PEER_ADDRESSES_MAX_COUNT: Final = 4096
+"""Addresses that are remembered; further ones share one place among them."""
+
+KNOWN_PEERS_MAX_COUNT: Final = 1000
+"""Addresses that count as known because this queue manager has reached them itself."""
+
+ACCEPTS_PER_TURN_MAX_COUNT: Final = 16
+"""Connections that are accepted before the sessions that are there have their turn."""
+
+ACCEPT_PAUSE_MS: Final = 100
+"""How long nobody is accepted when the system has no more sockets."""
+
+SESSION_UNREAD_MS: Final = 60_000
+"""A peer that has taken none of the bytes that wait for it for so long is cut."""
+
+SESSIONS_LOOK_MS: Final = 1_000
+"""How often is looked for peers that do not take their bytes."""
+
+DESCRIPTORS_SPARE_COUNT: Final = 128
+"""File descriptors for everything but connections: the store, the log, outgoing sessions."""
+
+PEER_NUMBER_STEP: Final = 2
+"""Peers that connect have even numbers; those that we connect to have the others."""

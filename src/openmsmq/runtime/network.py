@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 
 from openmsmq.model.queue import ConnectionStatus
+from openmsmq.runtime.addresses import literal
 from openmsmq.runtime.capture_file import CaptureFile
+from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config_file import ServerConfig
 from openmsmq.runtime.datagrams import Datagrams
+from openmsmq.runtime.limits import CONNECTIONS_RESERVED_SHARE
 from openmsmq.runtime.logs import Event, EventLog
+from openmsmq.runtime.peer_limits import PeerBounds, PeerLimits
 from openmsmq.runtime.resolver import Resolver
 from openmsmq.runtime.server import Pump
 from openmsmq.runtime.sessions import Sessions
+from openmsmq.runtime.tcp_door import connections_possible
 
 
 class TransferNetwork:
@@ -24,8 +29,9 @@ class TransferNetwork:
         self._capture = (
             CaptureFile(config.capture, config.capture_max_bytes, log) if config.capture else None
         )
-        self._sessions = Sessions(config, pump, log, self._capture)
-        self._datagrams = Datagrams(config.ping_port, pump, log, self._capture)
+        limits = PeerLimits(transfer_bounds(config), known_addresses(config), read_clocks())
+        self._sessions = Sessions(config, pump, log, self._capture, limits)
+        self._datagrams = Datagrams(config.ping_port, pump, log, self._capture, limits)
         self._resolver = Resolver(self._resolved)
         self._loop = asyncio.get_running_loop()
 
@@ -102,3 +108,29 @@ class TransferNetwork:
         await self._sessions.close()
         if self._capture is not None:
             self._capture.close()
+
+
+def transfer_bounds(config: ServerConfig) -> PeerBounds:
+    """Say what other queue managers may take of this one."""
+    most = connections_possible(config.transfer_connections_max, config.connections_max)
+    return PeerBounds(
+        connections_max=most,
+        connections_reserved=most // CONNECTIONS_RESERVED_SHARE,
+        connections_per_peer_max=config.transfer_connections_per_peer_max,
+    )
+
+
+def known_addresses(config: ServerConfig) -> list[str]:
+    """Give the addresses for which places are kept: this computer's, and those an operator named.
+
+    Of the loopback addresses only the usual one counts: where several queue managers share a
+    computer, each of them has one of the others.
+    """
+    parameters = config.parameters
+    hosts = ["127.0.0.1", "::1"]
+    for named in (*parameters.hosts.values(), *parameters.next_hops.values()):
+        hosts += named
+    for server in config.directory:
+        host, separator, port = server.rpartition(":")
+        hosts += [server, host] if separator and port.isdigit() else [server]
+    return [address for host in hosts if (address := literal(host)) is not None]

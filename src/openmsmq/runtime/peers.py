@@ -1,7 +1,12 @@
-"""Who is at the other end of a connection, and whether that user may come in."""
+"""Who is at the other end of a connection, and whether that user may come in.
+
+Users of this computer are known by the word of the kernel, over the Unix socket and over TCP
+alike. Root, and the user under which the server runs, are administrators.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import pwd
 import socket
@@ -9,6 +14,9 @@ import struct
 from typing import Final
 
 import msgspec
+
+from openmsmq.runtime.socket_owner import Endpoint, owner_of
+from openmsmq.security.callers import Caller, unix_caller
 
 _CREDENTIALS: Final = struct.Struct("3i")
 
@@ -18,7 +26,10 @@ class Door(msgspec.Struct, frozen=True):
 
     kind: str
     token: bytes | None = None
+    """The token of an administrator; with it, everybody has to show one."""
     group: int | None = None
+    is_open: bool = False
+    """Whether those may come in, too, of whom nothing is known."""
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -45,14 +56,64 @@ def peer_of(connection: socket.socket) -> Peer | None:
 
 def may_enter(peer: Peer, group: int | None) -> bool:
     """Whether a user is the server's own, root, or in the group that was let in."""
-    if peer.user in (0, os.geteuid()):
+    if is_administrator(peer.user):
         return True
-    return group is not None and group in _groups(peer)
+    return group is not None and group in _groups(peer.user, peer.group)
 
 
-def _groups(peer: Peer) -> list[int]:
+def is_administrator(user: int) -> bool:
+    """Whether a user is root, or the one under which the server runs."""
+    return user in (0, os.geteuid())
+
+
+def caller_of(user: int, group: int | None = None) -> Caller:
+    """Give the caller that a user of this computer is, with all groups of the user."""
     try:
-        name = pwd.getpwuid(peer.user).pw_name
+        found = pwd.getpwuid(user)
     except KeyError:
-        return [peer.group]
-    return os.getgrouplist(name, peer.group)
+        groups = frozenset(() if group is None else (group,))
+        return unix_caller(str(user), user, groups, administrator=is_administrator(user))
+    own = found.pw_gid if group is None else group
+    return unix_caller(
+        found.pw_name,
+        user,
+        frozenset(_groups(user, own)),
+        administrator=is_administrator(user),
+    )
+
+
+def socket_caller(group: int | None) -> Caller:
+    """Give the caller that a Unix socket vouches for where the kernel does not say who it is.
+
+    A socket without a group lets only the server's own user in, and root; one with a group lets
+    its members in, and nobody knows which of them it is.
+    """
+    if group is None:
+        return caller_of(os.geteuid())
+    nobody = 0xFFFFFFFE
+    return unix_caller("somebody of the group", nobody, frozenset({group}), administrator=False)
+
+
+def local_caller(theirs: Endpoint | None, ours: Endpoint | None) -> Caller | None:
+    """Give the user of this computer at the other end of a TCP connection; None for others."""
+    if theirs is None or ours is None or not _is_here(theirs[0], ours[0]):
+        return None
+    user = owner_of(theirs, ours)
+    return None if user is None else caller_of(user)
+
+
+def _is_here(theirs: str, ours: str) -> bool:
+    try:
+        address = ipaddress.ip_address(theirs)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return theirs == ours or (mapped or address).is_loopback
+
+
+def _groups(user: int, group: int) -> list[int]:
+    try:
+        name = pwd.getpwuid(user).pw_name
+    except KeyError:
+        return [group]
+    return os.getgrouplist(name, group)

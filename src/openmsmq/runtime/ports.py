@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from openmsmq.api.messages import Answer, AnyRequest
 from openmsmq.manager.outputs import Output
@@ -11,6 +11,9 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.directory import Change, DirectoryChanges, Position
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.queue import ConnectionStatus
+from openmsmq.security.callers import Caller
+from openmsmq.security.own_key import OwnKey
+from openmsmq.security.sids import Sid
 
 
 class Outlet(Protocol):
@@ -28,8 +31,12 @@ class Outlet(Protocol):
 class Engine(Protocol):
     """A queue manager as the pump and the sockets see it; `QueueManager` is one."""
 
-    def connected(self, connection: int) -> None:
-        """An application has connected."""
+    def connected(self, connection: int, caller: Caller) -> None:
+        """An application has connected; the caller is who it is."""
+        ...
+
+    def user_of(self, certificate: bytes) -> Sid | None:
+        """Say for whom the directory has a certificate."""
         ...
 
     def connection_lost(self, connection: int, now: Instant) -> None:
@@ -86,6 +93,19 @@ class Engine(Protocol):
         """The directory has refused changes that were asked for."""
         ...
 
+    def keys_made(self, keys: Sequence[OwnKey], now: Instant) -> None:
+        """New key pairs are there."""
+        ...
+
+    def keys_failed(self, error: MsmqError, now: Instant) -> None:
+        """New key pairs could not be made."""
+        ...
+
+    @property
+    def kept_keys(self) -> tuple[OwnKey, ...]:
+        """All key pairs that are of use."""
+        ...
+
     def persisted(self, ticket: int, now: Instant) -> None:
         """A batch is durable."""
         ...
@@ -104,6 +124,23 @@ class Engine(Protocol):
 
     def next_wake_ms(self, now: Instant) -> int | None:
         """When to call `wake`."""
+        ...
+
+
+@runtime_checkable
+class HoldsBytes(Protocol):
+    """An engine that can say what it holds for a session."""
+
+    def session_held_bytes(self, session: int) -> int:
+        """Give how many bytes of a packet wait for the rest of it; 0 for a session that is over."""
+        ...
+
+
+class Keys(Protocol):
+    """What makes key pairs, as the pump uses it."""
+
+    def make(self) -> None:
+        """Begin to make keys."""
         ...
 
 

@@ -23,6 +23,7 @@ from openmsmq.manager.outputs import (
     ChangeDirectory,
     Connect,
     Disconnect,
+    MakeKeys,
     Persist,
     Resolve,
     Respond,
@@ -34,7 +35,8 @@ from openmsmq.model.errors import InsufficientResources, MessageStorageFailed, M
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.limits import PERSISTS_PER_TURN_MAX_COUNT
 from openmsmq.runtime.logs import Event, EventLog
-from openmsmq.runtime.ports import Directory, Engine, Network, Outlet
+from openmsmq.runtime.ports import Directory, Engine, Keys, Network, Outlet
+from openmsmq.security.callers import Caller
 from openmsmq.storage.port import Store, StoreError, StoreFull
 
 _OUTCOME_UNKNOWN: Final = (
@@ -71,6 +73,8 @@ class Pump:
         """Must be there before the first turn."""
         self.directory: Directory
         """Must be there before the first turn of a queue manager with a copy of a directory."""
+        self.keys: Keys
+        """Must be there before the first turn of a queue manager with keys."""
         self._manager = manager
         self._store = store
         self._log = log
@@ -94,11 +98,11 @@ class Pump:
 
     # Inputs.
 
-    def connected(self, outlet: Outlet) -> int:
+    def connected(self, outlet: Outlet, caller: Caller) -> int:
         """Let a connection in; gives its number."""
         self._last_connection += 1
         self._outlets[self._last_connection] = outlet
-        self._manager.connected(self._last_connection)
+        self._manager.connected(self._last_connection, caller)
         return self._last_connection
 
     def request(self, connection: int, call: int, request: AnyRequest, now: Instant) -> None:
@@ -188,7 +192,13 @@ class Pump:
 
     def _reach_out(
         self,
-        output: Resolve | Connect | Disconnect | SendDatagram | AskDirectory | ChangeDirectory,
+        output: Resolve
+        | Connect
+        | Disconnect
+        | SendDatagram
+        | AskDirectory
+        | ChangeDirectory
+        | MakeKeys,
     ) -> None:
         match output:
             case Resolve(host):
@@ -203,6 +213,8 @@ class Pump:
                 self.directory.ask(position)
             case ChangeDirectory(ticket, changes):
                 self.directory.change(ticket, changes)
+            case MakeKeys():
+                self.keys.make()
             case _:
                 assert_never(output)
 

@@ -11,12 +11,13 @@ import os
 import random
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.manager import QueueManager
+from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.errors import ServiceNotAvailable
 from openmsmq.model.identity import Guid
 from openmsmq.protocol.discovery_server import DiscoveryServer
@@ -28,11 +29,14 @@ from openmsmq.runtime.config_file import ServerConfig, is_loopback
 from openmsmq.runtime.directory_link import DirectoryLink
 from openmsmq.runtime.discovery import DiscoveryListener
 from openmsmq.runtime.joining import Membership, directory_config
+from openmsmq.runtime.key_files import KeyFiles
+from openmsmq.runtime.key_maker import KeyMaker
 from openmsmq.runtime.limits import GARBAGE_MIN_COUNT
 from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler
 from openmsmq.runtime.network import TransferNetwork
 from openmsmq.runtime.server import ExitCode, Pump
 from openmsmq.runtime.start_errors import StartError
+from openmsmq.security.own_key import OwnKey
 from openmsmq.storage.engine import open_store
 from openmsmq.storage.port import Store, StoreError
 from openmsmq.storage.records import MACHINE_KEY
@@ -54,6 +58,7 @@ class Server:
         log: EventLog,
         membership: Membership,
         identifier: Guid | None,
+        keys: Sequence[OwnKey] = (),
     ) -> None:
         self.config = config
         self._store = store
@@ -61,12 +66,13 @@ class Server:
         self._ending: asyncio.Future[ExitCode] = asyncio.get_running_loop().create_future()
         # The constructor recovers, so this is where a store that cannot be used is noticed.
         manager = QueueManager(
-            manager_config(config, identifier), random.SystemRandom(), store, read_clocks()
+            manager_config(config, identifier), random.SystemRandom(), store, read_clocks(), keys
         )
         self.manager_name: Final = config.manager_name
         self.manager_id: Final[Guid] = manager.identifier
         self._pump = Pump(manager, store, log, self._end)
         self._network = self._pump.network = TransferNetwork(config, self._pump, log)
+        self._keys = self._pump.keys = KeyMaker(key_files(config), self._pump, log)
         self._directory: DirectoryLink | None = None
         if membership.port is not None:
             self._directory = DirectoryLink(membership.port, self._pump, log)
@@ -99,7 +105,8 @@ class Server:
             identifier = None
             if store.get(MACHINE_KEY) is None:
                 identifier = await membership.identifier()
-            server = cls(config, store, log, membership, identifier)
+            keys = await load_keys(config)
+            server = cls(config, store, log, membership, identifier, keys)
             # Who this queue manager is must be durable before anybody hears of it.
             server._pump.turn()
             if store.get(MACHINE_KEY) is None:
@@ -162,6 +169,7 @@ class Server:
         await asyncio.gather(self._api.close_connections(), self._network.close())
         if self._directory is not None:
             await self._directory.close()
+        await self._keys.close()
         self._pump.close()
         self._store.close()
         self._log.info(Event.STOPPED, status=int(code))
@@ -241,7 +249,21 @@ def manager_config(config: ServerConfig, identifier: Guid | None = None) -> Mana
         directory=directory_config(config),
         identifier=identifier,
         transfer=config.parameters,
+        security=config.security.config,
     )
+
+
+def key_files(config: ServerConfig) -> KeyFiles:
+    """Find the place of the keys, and which there should be."""
+    return KeyFiles(Path(config.data), config.security.providers, config.security.key_bits)
+
+
+async def load_keys(config: ServerConfig) -> list[OwnKey]:
+    """Read the keys; make them for a queue manager that can publish them and has none yet."""
+    files = key_files(config)
+    if config.directory_role is DirectoryRole.NONE:
+        return files.load()
+    return await asyncio.to_thread(files.load_or_make, read_clocks().unix_s)
 
 
 def _own_addresses(address: str) -> list[str]:

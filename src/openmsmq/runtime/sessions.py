@@ -1,71 +1,80 @@
 """The connections of sessions: those that other queue managers make, and those to them.
 
 Which packets go over them is the queue manager's business. Here are the sockets, and what keeps
-one peer, or many, from taking more of the process than its share: how many connections, how many
-bytes at a time, and how long a connection that is over may stay.
+one peer, or many, from taking more of the process than its share: `PeerLimits` decides who is let
+in and for whom too much is held; how many bytes are read at a time, how long a peer may leave its
+bytes lying, and how long a connection that is over may stay, is decided here.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections import Counter
 from typing import Final, cast
 
+from openmsmq.model.clock import Instant
 from openmsmq.model.queue import ConnectionStatus
-from openmsmq.runtime.addresses import Target, endpoints_of, source_for, target
 from openmsmq.runtime.capture_file import CaptureFile, endpoint
+from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config_file import ServerConfig
+from openmsmq.runtime.guarded_door import DoorKeeper, GuardedDoor
 from openmsmq.runtime.limits import (
-    ACCEPT_BACKLOG_COUNT,
     SESSION_DATA_PER_TURN_BYTES,
     SESSION_LINGER_MS,
     SESSION_READ_BYTES,
+    SESSION_UNREAD_MS,
     SESSION_WRITE_BUFFER_MAX_BYTES,
+    SESSIONS_LOOK_MS,
 )
 from openmsmq.runtime.logs import Event, EventLog, RefusalLog
+from openmsmq.runtime.peer_limits import PeerLimits
+from openmsmq.runtime.ports import HoldsBytes
 from openmsmq.runtime.server import Pump
+from openmsmq.runtime.session_attempts import ConnectFailed, connected_socket
 from openmsmq.runtime.start_errors import cannot_listen, os_reason
+from openmsmq.runtime.tcp_door import listening_sockets
+from openmsmq.wire.headers import base, establish, internal
 
-_EVEN: Final = 2
+_DOOR: Final = "sessions"
 
-
-class ConnectFailed(Exception):
-    """A connection could not be made; `status` says at which step."""
-
-    def __init__(self, status: ConnectionStatus, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
+GREETING_BYTES: Final = base.SIZE + internal.SIZE + establish.SIZE
+"""What the queue manager says to a peer before its session is open; more means that it is."""
 
 
 class SessionConnection(asyncio.BufferedProtocol):
     """The connection of one session, from the moment it is there until it is lost."""
 
-    def __init__(self, sessions: Sessions, number: int | None) -> None:
-        """`number` is given by `Connect`; None is for a connection that a peer has made."""
+    def __init__(self, sessions: Sessions, number: int, accepted_from: str = "") -> None:
+        """`accepted_from` is the address of a peer that has made the connection itself."""
         self.pending: list[bytes] = []
-        self.peer = "?"
-        self.accepted = number is None
+        self.peer = accepted_from
+        self.accepted = bool(accepted_from)
         self.transport: asyncio.Transport
+        self.key: Final = number
+        """The number of its session, also when that is over."""
         self._sessions = sessions
-        self._number = number
+        self._number: int | None = number
         self._linger: asyncio.TimerHandle | None = None
         self._recorded = False
+        self._written_bytes = 0
+        self._taken_bytes = 0
+        self._taken_ms: int | None = None
 
     # What the loop calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is there."""
         self.transport = cast(asyncio.Transport, transport)
-        self.peer = str(_peer_name(transport)[0])
-        self._number = self._sessions.admit(self, self._number)
-        if self._number is None:
+        if not self.accepted:
+            self.peer = str(_peer_name(transport)[0])
+        if not self._sessions.wants(self):
+            self._number = None
             self.transport.abort()
             return
         self.transport.set_write_buffer_limits(high=SESSION_WRITE_BUFFER_MAX_BYTES)
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._record_opened()
-        self._sessions.announce(self, self._number)
+        self._sessions.announce(self, self.key)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the loop's own guess
         """Lend the buffer that all sessions share; what comes in is taken out at once."""
@@ -76,7 +85,7 @@ class SessionConnection(asyncio.BufferedProtocol):
         if self._number is not None:
             data = bytes(self._sessions.buffer[:nbytes])
             self._record(data, received=True)
-            self._sessions.received(self._number, data)
+            self._sessions.received(self, data)
 
     def pause_writing(self) -> None:
         """Give up a peer that takes nothing and still makes us write."""
@@ -105,7 +114,27 @@ class SessionConnection(asyncio.BufferedProtocol):
             return
         for data in pending:
             self._record(data, received=False)
+        self._written_bytes += sum(map(len, pending))
         self.transport.writelines(pending)
+
+    @property
+    def unread_bytes(self) -> int:
+        """How many bytes wait for the peer to take them."""
+        return self.transport.get_write_buffer_size()
+
+    @property
+    def is_greeted(self) -> bool:
+        """Whether the queue manager has opened its session."""
+        return self._written_bytes > GREETING_BYTES
+
+    def takes_nothing(self, now: Instant) -> bool:
+        """Say whether bytes wait for the peer, and it has taken none for too long."""
+        unread_bytes = self.unread_bytes
+        taken_bytes = self._written_bytes - unread_bytes
+        if self._taken_ms is None or not unread_bytes or taken_bytes != self._taken_bytes:
+            self._taken_bytes = taken_bytes
+            self._taken_ms = now.ticks_ms
+        return now.ticks_ms - self._taken_ms >= SESSION_UNREAD_MS
 
     def finish(self) -> None:
         """End in order: what was written still leaves, and the peer hangs up, if it does so soon.
@@ -150,7 +179,12 @@ class Sessions:
     """All connections to other queue managers, by the number of their session."""
 
     def __init__(
-        self, config: ServerConfig, pump: Pump, log: EventLog, capture: CaptureFile | None
+        self,
+        config: ServerConfig,
+        pump: Pump,
+        log: EventLog,
+        capture: CaptureFile | None,
+        limits: PeerLimits,
     ) -> None:
         self.log = log
         self.capture = capture
@@ -159,23 +193,19 @@ class Sessions:
         """Where peers connect to."""
         self._config = config
         self._pump = pump
-        self._listener: asyncio.Server | None = None
+        self._limits = limits
+        self._door: GuardedDoor | None = None
         self._listening = asyncio.Event()
         self._by_number: dict[int, SessionConnection] = {}
         self._open: set[SessionConnection] = set()
-        self._accepted: Counter[str] = Counter()
+        self._accepted: dict[int, SessionConnection] = {}
         self._attempts: dict[int, asyncio.Task[None]] = {}
         self._unflushed: dict[SessionConnection, None] = {}
         self._turn_bytes = 0
-        self._last_accepted = 0
         self._closing = False
         self._all_gone = asyncio.Event()
         self._refusals = RefusalLog(log)
-
-    @property
-    def accepted_count(self) -> int:
-        """How many connections of peers there are, those that are ending included."""
-        return self._accepted.total()
+        self._look_timer: asyncio.TimerHandle | None = None
 
     # Beginning.
 
@@ -183,17 +213,30 @@ class Sessions:
         """Let peers in, or raise `StartError`."""
         address, port = self._config.address, self._config.session_port
         try:
-            self._listener = await asyncio.get_running_loop().create_server(
-                lambda: SessionConnection(self, None), address, port, backlog=ACCEPT_BACKLOG_COUNT
-            )
+            listening = await listening_sockets(address, port)
         except OSError as error:
             raise cannot_listen(
                 error, address, port, key="MsmqIpPort", switch="--no-transfer"
             ) from None
-        self.endpoints = endpoints_of(self._listener)
+        keeper = DoorKeeper(
+            make=lambda number, peer: SessionConnection(self, number, peer),
+            cut=self._cut,
+            note=lambda peer, reason: self._refusals.note(peer, _DOOR, reason),
+            is_stopping=lambda: self._closing or self._pump.refusal is not None,
+            option_prefix="transfer_",
+        )
+        self._door = GuardedDoor(listening, self._limits, keeper)
+        self.endpoints = self._door.endpoints
         self._listening.set()
         for host, used in self.endpoints:
-            self.log.info(Event.LISTENING, door="sessions", address=host, port=used)
+            self.log.info(Event.LISTENING, door=_DOOR, address=host, port=used)
+
+    def _cut(self, number: int, reason: str) -> None:
+        """End the connection of a peer now; it is no longer counted."""
+        connection = self._accepted.get(number)
+        if connection is not None:
+            self._refusals.note(connection.peer, _DOOR, reason)
+            connection.transport.abort()
 
     # What the queue manager wants.
 
@@ -228,6 +271,7 @@ class Sessions:
             for connection in unflushed:
                 if connection.pending:
                     connection.flush()
+                    self._weigh(connection)
         if self.capture is not None:
             self.capture.flush()
 
@@ -236,34 +280,15 @@ class Sessions:
         await self._listening.wait()
         loop = asyncio.get_running_loop()
         try:
-            made = await self._connected_socket(address)
+            made = await connected_socket(
+                address, self._config, [host for host, _ in self.endpoints]
+            )
             await loop.create_connection(lambda: SessionConnection(self, session), sock=made)
         except ConnectFailed as error:
             self._failed(session, address, error.status, str(error))
         except OSError as error:
             status = ConnectionStatus.SOCKET_CONNECT_FAILURE
             self._failed(session, address, status, os_reason(error))
-
-    async def _connected_socket(self, address: str) -> socket.socket:
-        where = target(address, self._config.session_port)
-        if where is None:
-            raise ConnectFailed(
-                ConnectionStatus.SOCKET_CONNECT_FAILURE, f"{address} is not an IP address"
-            )
-        made = _bound_socket(where, source_for((host for host, _ in self.endpoints), address))
-        try:
-            async with asyncio.timeout(self._config.connect_timeout_ms / 1000):
-                await asyncio.get_running_loop().sock_connect(made, where.address)
-        except TimeoutError:
-            made.close()
-            raise ConnectFailed(
-                ConnectionStatus.SOCKET_CONNECT_FAILURE,
-                f"no connection within {self._config.connect_timeout_ms} ms",
-            ) from None
-        except BaseException:
-            made.close()
-            raise
-        return made
 
     def _failed(self, session: int, address: str, status: ConnectionStatus, reason: str) -> None:
         if self._attempts.pop(session, None) is not None:
@@ -272,34 +297,33 @@ class Sessions:
 
     # What connections report.
 
-    def admit(self, connection: SessionConnection, number: int | None) -> int | None:
-        """Take up a connection under its number; None when there is no place for it."""
-        if number is not None:
-            # The queue manager may have changed its mind meanwhile.
-            return number if self._attempts.pop(number, None) is not None else None
-        reason = self._reason_to_refuse(connection.peer)
-        if reason is not None:
-            self._refusals.note(connection.peer, "sessions", reason)
-            return None
-        self._last_accepted += _EVEN
-        return self._last_accepted
+    def wants(self, connection: SessionConnection) -> bool:
+        """Say whether a connection is still wanted, now that it is there."""
+        if connection.accepted:
+            return not self._closing
+        # The queue manager may have changed its mind meanwhile.
+        return self._attempts.pop(connection.key, None) is not None
 
     def announce(self, connection: SessionConnection, number: int) -> None:
         """Tell the queue manager of a connection that was admitted."""
         self._open.add(connection)
         self._by_number[number] = connection
         engine = self._pump.engine
+        if self._look_timer is None:
+            self._look_later()
         if connection.accepted:
-            self._accepted[connection.peer] += 1
+            self._accepted[number] = connection
             self.log.debug(Event.SESSION_ACCEPTED, session=number, peer=connection.peer)
             self._pump.put_in(engine.session_accepted, number, connection.peer)
         else:
+            self._limits.met(connection.peer)
             self.log.debug(Event.SESSION_CONNECTED, session=number, peer=connection.peer)
             self._pump.put_in(engine.session_connected, number)
 
-    def received(self, number: int, data: bytes) -> None:
+    def received(self, connection: SessionConnection, data: bytes) -> None:
         """Hand in bytes; when many have come, have them made durable before more come."""
-        self._pump.put_in(self._pump.engine.session_data, number, data)
+        self._pump.put_in(self._pump.engine.session_data, connection.key, data)
+        self._weigh(connection)
         self._turn_bytes += len(data)
         if self._turn_bytes >= SESSION_DATA_PER_TURN_BYTES:
             self._pump.turn()
@@ -311,37 +335,57 @@ class Sessions:
         self._open.discard(connection)
         self._unflushed.pop(connection, None)
         if connection.accepted:
-            self._accepted[connection.peer] -= 1
-            if self._accepted[connection.peer] == 0:
-                del self._accepted[connection.peer]
+            del self._accepted[connection.key]
+            self._limits.left(connection.key, read_clocks())
         self.log.debug(Event.SESSION_ENDED, session=number, peer=connection.peer, reason=reason)
         if number is not None and self._by_number.pop(number, None) is not None:
             self._pump.put_in(self._pump.engine.session_lost, number)
         if not self._open:
             self._all_gone.set()
 
-    def _reason_to_refuse(self, peer: str) -> str | None:
-        config = self._config
-        if self._closing or self._pump.refusal is not None:
-            return "the queue manager is stopping"
-        if self._accepted[peer] >= config.transfer_connections_per_peer_max:
-            return (
-                f"{config.transfer_connections_per_peer_max} connections from this address are "
-                "open already (transfer_connections_per_peer_max)"
-            )
-        if self.accepted_count >= config.transfer_connections_max:
-            return (
-                f"{config.transfer_connections_max} connections are open already "
-                "(transfer_connections_max)"
-            )
-        return None
+    # What keeps peers to their share.
+
+    def _weigh(self, connection: SessionConnection) -> None:
+        """Note how far a peer has come and what is held for it; cut whoever has too much."""
+        if not connection.accepted:
+            return
+        if connection.is_greeted:
+            self._limits.established(connection.key)
+        engine = self._pump.engine
+        size_bytes = connection.unread_bytes
+        if isinstance(engine, HoldsBytes):
+            size_bytes += engine.session_held_bytes(connection.key)
+        heavy = self._limits.buffered(connection.key, size_bytes, read_clocks())
+        if heavy is not None:
+            self._cut(heavy, "too many bytes are held for it")
+
+    def _look_later(self) -> None:
+        self._look_timer = asyncio.get_running_loop().call_later(
+            SESSIONS_LOOK_MS / 1000, self._look
+        )
+
+    def _look(self) -> None:
+        """Give up peers that do not take their bytes."""
+        now = read_clocks()
+        for connection in list(self._open):
+            if connection.takes_nothing(now):
+                self.log.warning(
+                    Event.SESSION_CUT,
+                    session=connection.key,
+                    peer=connection.peer,
+                    reason=f"it has taken nothing of what waits for it for {SESSION_UNREAD_MS} ms",
+                )
+                connection.transport.abort()
+        self._look_timer = None
+        if self._open:
+            self._look_later()
 
     # End.
 
     def stop_listening(self) -> None:
         """Let nobody in any more."""
-        if self._listener is not None:
-            self._listener.close()
+        if self._door is not None:
+            self._door.close()
 
     def call_off_attempts(self) -> None:
         """Make no connection any more."""
@@ -349,6 +393,8 @@ class Sessions:
         for attempt in self._attempts.values():
             attempt.cancel()
         self._attempts.clear()
+        if self._door is not None:
+            self._door.call_off()
 
     async def close(self) -> None:
         """End all sessions in order; those that do not take their bytes in time are cut."""
@@ -364,24 +410,9 @@ class Sessions:
             except TimeoutError:
                 for connection in list(self._open):
                     connection.transport.abort()
-
-
-def _bound_socket(where: Target, source: str | None) -> socket.socket:
-    """Make a socket that comes from an address of this queue manager."""
-    try:
-        made = socket.socket(where.family, socket.SOCK_STREAM)
-    except OSError as error:
-        raise ConnectFailed(ConnectionStatus.SOCKET_CREATE_FAILURE, os_reason(error)) from None
-    made.setblocking(False)
-    if source is not None:
-        try:
-            made.bind((source, 0))
-        except OSError as error:
-            made.close()
-            raise ConnectFailed(
-                ConnectionStatus.SOCKET_BIND_FAILURE, f"{source}: {os_reason(error)}"
-            ) from None
-    return made
+        if self._look_timer is not None:
+            self._look_timer.cancel()
+            self._look_timer = None
 
 
 def _peer_name(transport: asyncio.BaseTransport) -> tuple[str, int]:

@@ -48,6 +48,7 @@ EFFECTIVE = [
     api.Abort(1),
     api.Prepare(1),
     api.Resolve(b"", True),
+    api.RemoveCertificate(bytes(16)),
 ]
 HARMLESS = [
     api.Receive(1, peek=True),
@@ -86,6 +87,14 @@ HARMLESS = [
     api.ReadDirectory(),
     api.RefreshDirectory(),
     api.FindQueues(),
+    api.GetSecurity("q"),
+    api.SetSecurity("q", b""),
+    api.TakeOwnership("q"),
+    api.GetCaller(),
+    api.GetEncryptionKeys(bytes(16)),
+    api.RenewKeys(),
+    api.RegisterCertificate(b"certificate"),
+    api.ListCertificates(),
     api.Hello(),
 ]
 

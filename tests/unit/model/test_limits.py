@@ -14,6 +14,7 @@ UNITS = (
     "CHARACTERS",
     "COUNT",
     "FACTOR",
+    "BITS",
     "KB",
     "LEVEL",
     "NUMBER",

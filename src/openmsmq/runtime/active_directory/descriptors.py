@@ -3,13 +3,12 @@
 MQDSSM copies descriptors as they are, but the same bits mean other things in the two systems: what
 lets everybody read the properties of a queue manager would let everybody change its entry. So
 rights are translated. Active Directory has the rights to send and receive as control access
-rights with identifiers of their own. [MS-ADTS 5.1.3.2.1, MS-DTYP 2.4.4, 2.4.6]
+rights with identifiers of their own. [MS-ADTS 5.1.3.2.1]
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import IntFlag
 from typing import Final
 
@@ -18,24 +17,20 @@ import msgspec
 from openmsmq.model.access import ManagerAccess, QueueAccess, SiteAccess
 from openmsmq.model.identity import Guid
 from openmsmq.runtime.active_directory.entries import Malformed
+from openmsmq.security import descriptors
+from openmsmq.security.descriptors import (
+    AccessEntry,
+    Ace,
+    BadDescriptor,
+    Descriptor,
+    decode_aces,
+    encode,
+    encode_aces,
+)
+from openmsmq.security.sids import ADMINISTRATORS, EVERYONE, Sid, unix_number
 
-EVERYBODY: Final = bytes.fromhex("010100000000000100000000")
-"""S-1-1-0."""
+EVERYBODY: Final = bytes(EVERYONE)
 
-ACES_MAX_COUNT: Final = 2000
-"""Entries of one access list; 64 KiB, the most a list can have, hold no more. [MS-DTYP 2.4.5]"""
-
-_HEADER: Final = struct.Struct("<BBHIIII")
-_LIST: Final = struct.Struct("<BBHHH")
-_ACE: Final = struct.Struct("<BBHI")
-_SELF_RELATIVE: Final = 0x8000
-_HAS_LIST: Final = 0x0004
-_ALLOWED: Final = 0
-_DENIED: Final = 1
-_OBJECT: Final = 5
-"""What makes an entry about one kind of object out of an allowing or denying one."""
-_INHERIT_ONLY: Final = 0x08
-_INHERITED: Final = 0x10
 _STANDARD: Final = 0x000F0000
 _GENERIC_ALL: Final = 0x10000000
 _GENERIC_WRITE: Final = 0x40000000
@@ -158,41 +153,19 @@ _KEEPER: Final = (
 )
 
 
-class AccessEntry(msgspec.Struct, frozen=True):
-    """Who may, or may not, do something; the rights are those of MSMQ."""
-
-    user: bytes
-    """A security identifier."""
-    rights: int
-    is_denied: bool = False
-    is_inherited: bool = False
-    """Whether it comes from what is above the object; servers add these themselves."""
-
-    @property
-    def whose(self) -> tuple[bytes, bool, bool]:
-        """All but the rights."""
-        return self.user, self.is_denied, self.is_inherited
-
-
-class Descriptor(msgspec.Struct, frozen=True):
-    """Whose an object is and who may use it, in the words of MSMQ."""
-
-    owner: bytes = b""
-    group: bytes = b""
-    entries: tuple[AccessEntry, ...] | None = None
-    """None when there is no list, which is that everybody may do everything."""
-
-
 def translate_from_directory(data: bytes, rights: Rights) -> bytes:
     """Give a descriptor with the rights of MSMQ for one of Active Directory."""
-    owner, group, aces = _parse(data)
+    try:
+        owner, group, aces = decode_aces(data)
+    except BadDescriptor as problem:
+        raise Malformed(str(problem)) from None
     if aces is None:
         return encode(Descriptor(owner, group, None))
     found: list[AccessEntry] = []
-    for kind, flags, mask, about, user in aces:
-        given = rights.from_directory(mask, about)
+    for ace in aces:
+        given = rights.from_directory(ace.entry.rights, ace.about)
         if given:
-            _append(found, AccessEntry(user, given, kind == _DENIED, bool(flags & _INHERITED)))
+            _append(found, msgspec.structs.replace(ace.entry, rights=given))
     return encode(Descriptor(owner, group, tuple(found)))
 
 
@@ -215,33 +188,20 @@ def to_directory(descriptor: Descriptor, rights: Rights) -> bytes:
     aces = None
     if descriptor.entries is not None:
         aces = [
-            _ace(entry, mask, about)
+            Ace(msgspec.structs.replace(entry, rights=mask), about)
             for entry in descriptor.entries
             if not entry.is_inherited
             for mask, about in rights.to_directory(entry.rights)
         ]
-    return _build(descriptor.owner, descriptor.group, aces)
+    return encode_aces(descriptor.owner, descriptor.group, aces)
 
 
 def decode(data: bytes) -> Descriptor:
     """Read a descriptor with the rights of MSMQ, or raise `Malformed`."""
-    owner, group, aces = _parse(data)
-    if aces is None:
-        return Descriptor(owner, group, None)
-    entries = tuple(
-        AccessEntry(user, mask, kind == _DENIED, bool(flags & _INHERITED))
-        for kind, flags, mask, about, user in aces
-        if about is None
-    )
-    return Descriptor(owner, group, entries)
-
-
-def encode(descriptor: Descriptor) -> bytes:
-    """Write a descriptor with the rights of MSMQ."""
-    aces = None
-    if descriptor.entries is not None:
-        aces = [_ace(entry, entry.rights, None) for entry in descriptor.entries]
-    return _build(descriptor.owner, descriptor.group, aces)
+    try:
+        return descriptors.decode(data)
+    except BadDescriptor as problem:
+        raise Malformed(str(problem)) from None
 
 
 def new_manager(computer: bytes, owner: bytes, *, foreign: bool) -> bytes:
@@ -268,73 +228,18 @@ def new_queue(computer: bytes, wanted: bytes) -> bytes:
     descriptor = decode(wanted) if wanted else Descriptor()
     entries = descriptor.entries
     if entries is None:
-        entries = (AccessEntry(EVERYBODY, QueueAccess.GENERIC_WRITE),)
+        entries = (
+            AccessEntry(EVERYBODY, QueueAccess.GENERIC_WRITE),
+            AccessEntry(ADMINISTRATORS, QueueAccess.GENERIC_ALL),
+        )
     if computer and all(entry.user != computer for entry in entries):
         entries += (AccessEntry(computer, _KEEPER),)
-    return to_directory(Descriptor(descriptor.owner, descriptor.group, entries), QUEUE_RIGHTS)
+    # A domain takes nobody as an owner whom it does not know.
+    owner = b"" if _is_local(descriptor.owner) else descriptor.owner
+    group = b"" if _is_local(descriptor.group) else descriptor.group
+    return to_directory(Descriptor(owner, group, entries), QUEUE_RIGHTS)
 
 
-# The bytes.
-
-_Ace = tuple[int, int, int, Guid | None, bytes]
-"""Kind, flags, mask, what it is about, and whom."""
-
-
-def _parse(data: bytes) -> tuple[bytes, bytes, list[_Ace] | None]:
-    try:
-        _, _, control, owner, group, _, acl = _HEADER.unpack_from(data)
-        aces = list(_aces(data, acl)) if control & _HAS_LIST and acl else None
-        return _user(data, owner), _user(data, group), aces
-    except (struct.error, IndexError):
-        raise Malformed("a security descriptor is cut short") from None
-
-
-def _aces(data: bytes, offset: int) -> Iterator[_Ace]:
-    _, _, _, count, _ = _LIST.unpack_from(data, offset)
-    offset += _LIST.size
-    for _ in range(min(count, ACES_MAX_COUNT)):
-        kind, flags, size, mask = _ACE.unpack_from(data, offset)
-        body, offset = offset + _ACE.size, offset + max(size, _ACE.size)
-        if flags & _INHERIT_ONLY:
-            continue
-        if kind in (_ALLOWED, _DENIED):
-            yield kind, flags, mask, None, _user(data, body)
-        elif kind in (_ALLOWED + _OBJECT, _DENIED + _OBJECT):
-            (present,) = struct.unpack_from("<I", data, body)
-            about = Guid(data[body + 4 : body + 20]) if present & 1 else None
-            body += 4 + 16 * (present & 1) + 16 * (present >> 1 & 1)
-            yield kind - _OBJECT, flags, mask, about, _user(data, body)
-
-
-def _user(data: bytes, offset: int) -> bytes:
-    if not offset:
-        return b""
-    user = data[offset : offset + 8 + 4 * data[offset + 1]]
-    if len(user) != 8 + 4 * data[offset + 1]:
-        raise IndexError
-    return user
-
-
-def _ace(entry: AccessEntry, mask: int, about: Guid | None) -> bytes:
-    kind, user = _DENIED if entry.is_denied else _ALLOWED, entry.user
-    if about is not None:
-        kind += _OBJECT
-        user = struct.pack("<I", 1) + about + user
-    flags = _INHERITED if entry.is_inherited else 0
-    return _ACE.pack(kind, flags, _ACE.size + len(user), mask) + user
-
-
-def _build(owner: bytes, group: bytes, aces: Iterable[bytes] | None) -> bytes:
-    parts = b""
-    offsets = []
-    for user in (owner, group):
-        offsets.append(_HEADER.size + len(parts) if user else 0)
-        parts += user
-    acl = b""
-    if aces is not None:
-        listed = list(aces)
-        body = b"".join(listed)
-        acl = _LIST.pack(4, 0, _LIST.size + len(body), len(listed), 0) + body
-    control = _SELF_RELATIVE | (_HAS_LIST if aces is not None else 0)
-    place = _HEADER.size + len(parts) if acl else 0
-    return _HEADER.pack(1, 0, control, *offsets, 0, place) + parts + acl
+def _is_local(user: bytes) -> bool:
+    """Whether a SID is one of this computer's Unix."""
+    return unix_number(Sid(user)) is not None

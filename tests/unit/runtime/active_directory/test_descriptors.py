@@ -29,6 +29,7 @@ from openmsmq.runtime.active_directory.descriptors import (
     translate_to_directory,
 )
 from openmsmq.runtime.active_directory.entries import Malformed
+from openmsmq.security.sids import ADMINISTRATORS, unix_user
 
 ALICE = bytes.fromhex("01050000000000051500000001000000020000000300000050040000")
 COMPUTER = bytes.fromhex("01050000000000051500000001000000020000000300000051040000")
@@ -206,9 +207,17 @@ def test_a_computer_that_cannot_be_read_gets_no_rights() -> None:
 def test_everybody_may_send_to_a_new_queue_and_its_computer_keeps_it() -> None:
     entries = read(new_queue(COMPUTER, b""), QUEUE_RIGHTS) or ()
     assert entries[0] == AccessEntry(EVERYBODY, QueueAccess.GENERIC_WRITE)
-    assert entries[1].user == COMPUTER
-    assert entries[1].rights & QueueAccess.SET_PROPERTIES
-    assert not entries[1].rights & QueueAccess.RECEIVE_MESSAGE
+    assert entries[1] == AccessEntry(ADMINISTRATORS, QueueAccess.GENERIC_ALL)
+    assert entries[2].user == COMPUTER
+    assert entries[2].rights & QueueAccess.SET_PROPERTIES
+    assert not entries[2].rights & QueueAccess.RECEIVE_MESSAGE
+
+
+def test_a_user_of_this_computer_is_no_owner_to_the_domain() -> None:
+    wanted = encode(Descriptor(unix_user(1000), b"", (AccessEntry(ALICE, 4),)))
+    assert decode(new_queue(COMPUTER, wanted)).owner == b""
+    wanted = encode(Descriptor(ALICE, b"", (AccessEntry(ALICE, 4),)))
+    assert decode(new_queue(COMPUTER, wanted)).owner == ALICE
 
 
 def test_what_the_creator_of_a_queue_wants_is_kept() -> None:

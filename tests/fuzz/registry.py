@@ -1,0 +1,93 @@
+"""All targets: where each is, what it starts from, how its inputs are repaired, and its share.
+
+A target is imported when it is asked for: under the fuzzer, every module that is imported is slowed
+down, and takes long to import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from random import Random
+from typing import Final, NamedTuple, TypeAlias
+
+Target: TypeAlias = Callable[[bytes], None]
+Repair: TypeAlias = Callable[[bytes, Random], bytes]
+
+_WIRE: Final = ("tests.fuzz.targets", "tests.fuzz.seeds", "tests.fuzz.mutation")
+_MANAGER: Final = (
+    "tests.fuzz.manager_targets",
+    "tests.fuzz.manager_seeds",
+    "tests.fuzz.tree_mutation",
+)
+_SECURITY: Final = (
+    "tests.fuzz.security_targets",
+    "tests.fuzz.security_seeds",
+    "tests.fuzz.security_seeds",
+)
+_PLACES: Final = {
+    "packets": _WIRE,
+    "frames": _WIRE,
+    "datagrams": _WIRE,
+    "keys": _WIRE,
+    "notifications": _WIRE,
+    "acknowledgments": _WIRE,
+    "names": _WIRE,
+    "captures": _WIRE,
+    "views": _WIRE,
+    "calls": _MANAGER,
+    "sessions": _MANAGER,
+    "directory": _MANAGER,
+    "discovery": _MANAGER,
+    "signatures": _SECURITY,
+    "encryption": _SECURITY,
+    "certificates": _SECURITY,
+    "descriptors": _SECURITY,
+}
+"""The modules with a target, with its seeds and with its repair."""
+
+NAMES: Final = tuple(_PLACES)
+
+SHARES: Final = {
+    "packets": 4,
+    "frames": 2,
+    "captures": 3,
+    "views": 3,
+    "calls": 6,
+    "sessions": 6,
+    "signatures": 2,
+    "encryption": 2,
+}
+"""Parts of the time: most for what has most code behind it; one for each target not named."""
+
+COUNT_SHARES: Final = {
+    "packets": 4,
+    "frames": 4,
+    "calls": 4,
+    "sessions": 3,
+    "acknowledgments": 1,
+    "discovery": 1,
+}
+"""Parts of a number of inputs; two for each target not named."""
+
+SLOW: Final = frozenset({"calls", "sessions"})
+"""Targets that start a queue manager for each input."""
+
+
+class Loaded(NamedTuple):
+    """What a run of a target needs."""
+
+    target: Target
+    seeds: Callable[[], list[bytes]]
+    repair: Repair | None
+
+
+def load(name: str) -> Loaded:
+    """Import a target."""
+    targets, seeds, repairs = map(import_module, _PLACES[name])
+    return Loaded(targets.TARGETS[name], seeds.SEEDS[name], repairs.REPAIRS.get(name))
+
+
+def seeds(name: str) -> list[bytes]:
+    """The inputs that a target starts from, always the same ones."""
+    return list(dict.fromkeys(load(name).seeds()))
