@@ -172,3 +172,12 @@ def test_a_removed_certificate_is_gone(office: tuple[Computer, Computer], tmp_pa
     clerk.command("certificate", "remove", digest)
     assert digest not in json.dumps(clerk.objects("certificate", "list"))
     clerk.command("certificate", "remove", digest, code=1)
+
+
+def test_what_would_sign_needs_to_be_told_to(
+    office: tuple[Computer, Computer], certificate: str
+) -> None:
+    """A message of which its sender believes that it is signed must not go without."""
+    clerk, _ = office
+    for option in (("--certificate", certificate), ("--hash", "sha1"), ("--signature", "1.0")):
+        clerk.command("send", r"private$\anything", "--body", "1", *option, code=2)

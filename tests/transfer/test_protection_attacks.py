@@ -5,7 +5,7 @@ Whatever an application of ours signs arrives authenticated; nobody else's claim
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ from openmsmq.client.outgoing import OutgoingMessage
 from openmsmq.client.plans import Ahead, Collect
 from openmsmq.client.queue import QueueHandle
 from openmsmq.client.transactions import SINGLE_MESSAGE
+from openmsmq.manager.reports import report_for
 from openmsmq.model.errors import AccessDenied, IllegalPropertySize, InvalidParameter, MsmqError
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.limits import DIRECTORY_POLL_S, PACKET_MAX_BYTES
@@ -29,6 +30,7 @@ from openmsmq.model.message import (
     AuthenticationLevel,
     AuthenticationRequest,
     HashAlgorithm,
+    MessageClass,
     PrivacyLevel,
 )
 from openmsmq.model.queue import QueuePrivacy
@@ -39,6 +41,7 @@ from openmsmq.security.sids import Sid, identities
 from openmsmq.security.signatures import sign
 from openmsmq.wire.headers import transaction
 from openmsmq.wire.headers.multi_queue import AddressList, DirectElement, MultiQueueFormatHeader
+from openmsmq.wire.headers.queue_names import PrivateOnSource
 from openmsmq.wire.headers.security import AUTHENTICATED, SIGNATURE_KIND, SecurityHeader, SenderKind
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.outline import outline, transaction_offset
@@ -53,6 +56,7 @@ from tests.transfer.test_protected_messages import (
     TRANSACTIONAL,
     USER,
     Pair,
+    allow_only,
     level_of,
     own_key,
     signer,
@@ -220,11 +224,13 @@ def test_a_session_key_that_was_given_up_opens_nothing_in_a_batch_either(pair: P
             encode(plain(opened)), ANYTHING_GOES, PrivacyLevel.BASE, pair.published()
         )
 
-    pair.send(opened, sealed())
-    for _ in range(BAD_MESSAGES_PER_KEY_MAX_COUNT):
-        pair.send(opened, spoiled(sealed()))
+    bad = [spoiled(sealed()) for _ in range(BAD_MESSAGES_PER_KEY_MAX_COUNT)]
+    pair.alpha.ok(api.Send(opened.handle, [sealed(), *bad]))
+    pair.network.run(10_000)
+    # The key is remembered still, and would open them.
+    assert len(pair.beta.manager.keys.receive.cache) == 1
     pair.alpha.ok(api.Send(opened.handle, [sealed()] * 5))
-    pair.network.run(60_000)
+    pair.network.run(10_000)
     assert pair.beta.bodies(ORDERS) == [SECRET]
 
 
@@ -262,6 +268,20 @@ def test_nobody_registers_the_certificate_of_somebody_else(pair: Pair) -> None:
     assert again == api.Certificates(bytes(USER), [certificate()])
 
 
+class Eager(dict[int, api.AnyReply]):
+    """Answers of which one is followed by the next call at once."""
+
+    def __init__(self, call: int, then: Callable[[], None]) -> None:
+        super().__init__()
+        self._call = call
+        self._then = then
+
+    def __setitem__(self, call: int, reply: api.AnyReply) -> None:
+        super().__setitem__(call, reply)
+        if call == self._call:
+            self._then()
+
+
 def test_two_changes_at_once_do_not_undo_each_other(pair: Pair) -> None:
     """BETA has a copy, which hears of a change only after the directory has it."""
     beta = pair.beta
@@ -274,16 +294,15 @@ def test_two_changes_at_once_do_not_undo_each_other(pair: Pair) -> None:
 
     register(900_001, 0)
     pair.network.run(DIRECTORY_POLL_S * 1000)
+    beta.answers = Eager(900_002, lambda: register(900_004, 2))
     register(900_002, 1)
     register(900_003, 2)
     refused = beta.answers[900_003]
     assert isinstance(refused, api.Failed)
     assert "try again" in refused.detail
     pair.network.run()
-    # Answered only when the copy has it, so that the next change begins with it.
+    # It is answered only when the copy has it, so that the next change begins with it.
     assert isinstance(beta.answers[900_002], api.Certificates)
-    register(900_004, 2)
-    pair.network.run()
     wanted = [certificate(seed=seed) for seed in range(3)]
     assert beta.answers[900_004] == api.Certificates(bytes(USER), wanted)
     known = pair.alpha.manager.directory.copy.image.user_of(bytes(USER))
@@ -554,3 +573,47 @@ def test_nobody_signs_as_nobody(pair: Pair) -> None:
     plan = queue_verbs.send(application.queue(ORDERS), b"1", certificate=mine)
     with pytest.raises(AccessDenied, match="connect as a user or with a token"):
         application.run(plan)
+
+
+# Acknowledgments: what a queue manager writes for others.
+
+
+@pytest.mark.parametrize("demand", ["authentication", "privacy", "access"])
+def test_no_stranger_gets_into_a_closed_queue_by_an_acknowledgment(pair: Pair, demand: str) -> None:
+    pair.beta.create(r"private$\open")
+    pair.target(
+        authentication_required=demand == "authentication",
+        privacy=QueuePrivacy.BODY if demand == "privacy" else QueuePrivacy.OPTIONAL,
+    )
+    if demand == "access":
+        allow_only(pair, USER)
+    opened = pair.opened(pair.beta.ok(api.GetNames(r"private$\open")).private_name)
+    late = plain(opened, admin_queue=rf"OS:BETA\{ORDERS}", acknowledge=15, reach_queue_within_s=1)
+    header = msgspec.structs.replace(late.user, source=Guid(bytes([7] * 16)), sent_time_s=1)
+    peer = pair.network.peer(PEER)
+    peer.open_session(BETA)
+    peer.write(msgspec.structs.replace(late, user=header))
+    assert pair.beta.messages(ORDERS) == []
+
+
+def test_the_acknowledgment_of_a_message_that_is_as_long_as_can_be_has_no_body(pair: Pair) -> None:
+    opened = pair.opened(pair.target())
+    short = plain(opened, acknowledge=15)
+    header = msgspec.structs.replace(
+        short.user, source=Guid(bytes([7] * 16)), admin_queue=PrivateOnSource(9)
+    )
+    room = PACKET_MAX_BYTES - len(encode(msgspec.structs.replace(short, user=header)))
+    body = bytes(len(short.properties.body) + (room & ~3))
+    properties = msgspec.structs.replace(
+        short.properties, body=body, body_size=len(body), allocated_size=len(body), padding=b""
+    )
+    longest = encode(msgspec.structs.replace(short, user=header, properties=properties))
+    assert len(longest) > PACKET_MAX_BYTES - 4
+    report = report_for(
+        longest, MessageClass.NACK_REACH_QUEUE_TIMEOUT, pair.beta.manager.identifier
+    )
+    assert report is not None
+    found = decode(report.packet)
+    assert isinstance(found, UserMessage)
+    assert found.properties.body == b""
+    assert found.properties.message_class == MessageClass.NACK_REACH_QUEUE_TIMEOUT

@@ -70,6 +70,8 @@ class Delivery:
         """Tells the source of a transactional message how it ended."""
         self.given_up: Callable[[LocalQueue, list[Row]], None] = lambda _queue, _rows: None
         """Hears which entries leave an outgoing queue without having arrived."""
+        self.may_enter_plain: Callable[[LocalQueue], bool] = lambda _queue: True
+        """Says whether a message that proves nothing may enter a queue of this computer."""
         self.became_available: dict[LocalQueue, None] = {}
         """Queues with news for their readers since the manager last looked, in order."""
         self.ready: dict[LocalQueue, None] = {}
@@ -448,6 +450,9 @@ class Delivery:
         except MsmqError:
             return
         if queue.role not in ("queue", "outgoing") or queue.properties.transactional:
+            return
+        if queue.role == "queue" and not self.may_enter_plain(queue):
+            # What a stranger has written may be in it; over the network it would not come in.
             return
         if not queue.room_for(len(packet)):
             return

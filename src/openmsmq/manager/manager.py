@@ -102,6 +102,7 @@ class QueueManager:
         self.keys.publish = self.directory.publish
         self.directory.own_keys = lambda: self.keys.public
         security = MessageSecurity(config.security.policy, self.keys, copy, self.access)
+        delivery.may_enter_plain = security.may_enter_plain
         self._ways = Ways(config.transfer, copy, counters)
         self.transfer = self._build_transfer(table, delivery, plain, staging, reader, security, now)
         sending = Sending(config, table, delivery, plain, staging, counters, security)

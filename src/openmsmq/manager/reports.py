@@ -15,7 +15,7 @@ from openmsmq.model.names import (
     PrivateFormatName,
     PublicFormatName,
 )
-from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.headers import security, user
 from openmsmq.wire.headers.message_properties import (
     NEGATIVE_ARRIVAL,
@@ -59,7 +59,15 @@ def report_for(packet: bytes, reason: MessageClass, local: Guid) -> Report | Non
     queue = _admin_queue(original.user, local)
     if queue is None:
         return None
-    return Report(queue, encode(_acknowledgment(original, reason, queue, local)))
+    acknowledgment = _acknowledgment(original, reason, queue, local)
+    try:
+        return Report(queue, encode(acknowledgment))
+    except EncodeError:
+        # Its names may take more bytes than those of the message, which was as long as it may be.
+        without = msgspec.structs.replace(
+            acknowledgment.properties, body=b"", body_type=0, body_size=0, allocated_size=0
+        )
+        return Report(queue, encode(msgspec.structs.replace(acknowledgment, properties=without)))
 
 
 def _wanted_for(reason: MessageClass) -> int:

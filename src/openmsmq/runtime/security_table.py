@@ -22,8 +22,10 @@ from openmsmq.security.words import (
     HASHES,
     SAFE_CIPHER_NAMES,
     SAFE_HASH_NAMES,
+    SIGNATURES,
     CipherName,
     HashName,
+    SignatureName,
 )
 
 _DAY_S: Final = 24 * 3600
@@ -40,6 +42,14 @@ class SecurityTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             "forged.",
         ),
     ] = SAFE_HASH_NAMES
+    signatures: Annotated[
+        tuple[SignatureName, ...],
+        Meta(
+            min_length=1,
+            description="Kinds of signatures that are accepted. One of MSMQ `1.0` does not cover "
+            "the destination: whoever has a signed message can send it to other queues.",
+        ),
+    ] = ("1.0", "2.0", "3.0")
     ciphers: Annotated[
         tuple[CipherName, ...],
         Meta(
@@ -103,6 +113,7 @@ class SecurityTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return SecurityConfig(
             policy=SecurityPolicy(
                 hashes=frozenset(HASHES[name] for name in self.hashes),
+                signatures=frozenset(SIGNATURES[name] for name in self.signatures),
                 ciphers=frozenset(CIPHERS[name] for name in self.ciphers),
                 smallest_key_bits=self.smallest_key_bits,
                 accept_unregistered_certificates=self.accept_unregistered_certificates,

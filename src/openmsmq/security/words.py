@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from openmsmq.model.message import HashAlgorithm
+from openmsmq.model.message import AuthenticationLevel, HashAlgorithm
 from openmsmq.wire.keys import SessionAlgorithm
 
 HashName: TypeAlias = Literal["sha512", "sha256", "sha1", "md5", "md4", "md2"]
@@ -28,6 +28,15 @@ CIPHERS: Final[dict[str, SessionAlgorithm]] = {
     "rc2": SessionAlgorithm.RC2,
 }
 """Ciphers of bodies, the best first."""
+
+SignatureName: TypeAlias = Literal["1.0", "2.0", "3.0"]
+
+SIGNATURES: Final[dict[str, AuthenticationLevel]] = {
+    "1.0": AuthenticationLevel.SIGNATURE_10,
+    "2.0": AuthenticationLevel.SIGNATURE_20,
+    "3.0": AuthenticationLevel.SIGNATURE_30,
+}
+"""Kinds of signatures by the version of MSMQ that has brought them."""
 
 SAFE_HASH_NAMES: Final[tuple[HashName, ...]] = ("sha512", "sha256", "sha1")
 SAFE_CIPHER_NAMES: Final[tuple[CipherName, ...]] = ("aes256", "aes192", "aes128")

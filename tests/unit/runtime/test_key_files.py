@@ -92,3 +92,27 @@ def test_so_many_files_are_read_and_no_more(tmp_path: Path) -> None:
         path.write_bytes(key.key.to_pem())
         os.chmod(path, 0o600)
     assert len(files.load()) == KEY_FILES_MAX_COUNT
+
+
+def test_files_of_others_take_no_place_of_a_key(tmp_path: Path) -> None:
+    files = KeyFiles(tmp_path, (ADVANCED,), BITS)
+    [key] = files.make(1)
+    for number in range(KEY_FILES_MAX_COUNT + 1):
+        (tmp_path / KEY_FOLDER / f"zzz-{number}.pem").write_text("not ours")
+    assert [found.key.public for found in files.load()] == [key.key.public]
+
+
+def test_a_key_that_is_too_short_by_now_is_followed_by_a_longer_one(tmp_path: Path) -> None:
+    [short] = KeyFiles(tmp_path, (ADVANCED,), BITS).load_or_make(1000)
+    longer = KeyFiles(tmp_path, (ADVANCED,), 2 * BITS)
+    found = longer.load_or_make(500)
+    assert [key.key.public.bit_length for key in found] == [BITS, 2 * BITS]
+    assert found[1].created_time_s > short.created_time_s
+    assert len(longer.load_or_make(2000)) == 2
+
+
+def test_what_a_write_left_that_was_cut_off_is_removed(files: KeyFiles, tmp_path: Path) -> None:
+    kept = files.make(1000)
+    (tmp_path / KEY_FOLDER / "encryption-advanced-900.new").write_bytes(b"half a k")
+    files.remove_all_but(kept)
+    assert {path.suffix for path in (tmp_path / KEY_FOLDER).iterdir()} == {".pem"}

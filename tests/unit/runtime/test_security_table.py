@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from openmsmq.manager.config import SecurityConfig
-from openmsmq.model.message import HashAlgorithm
+from openmsmq.model.message import AuthenticationLevel, HashAlgorithm
 from openmsmq.runtime.config_errors import ConfigError
 from openmsmq.runtime.config_file import load_config
 from openmsmq.runtime.security_table import SecurityTable, security_options
@@ -32,12 +32,17 @@ def test_old_algorithms_are_allowed_by_name(tmp_path: Path) -> None:
     table = read(
         tmp_path,
         'hashes = ["sha512", "md5"]\nciphers = ["aes256", "rc4"]\ntrust_unsigned_senders = true\n'
+        'signatures = ["2.0", "3.0"]\n'
         "key_lifetime_days = 30\nkey_retention_days = 7\naccept_40_bit_rc2 = true",
     )
     policy = table.config.policy
     assert policy.hashes == {HashAlgorithm.SHA512, HashAlgorithm.MD5}
     assert policy.ciphers == {SessionAlgorithm.AES_256, SessionAlgorithm.RC4}
     assert policy.trust_unsigned_senders
+    assert policy.signatures == {
+        AuthenticationLevel.SIGNATURE_20,
+        AuthenticationLevel.SIGNATURE_30,
+    }
     assert not policy.reject_rc2_40_bit
     assert table.config.key_lifetime_s == 30 * 24 * 3600
     assert table.config.key_retention_s == 7 * 24 * 3600
@@ -84,3 +89,9 @@ def test_it_is_a_table(tmp_path: Path) -> None:
 def test_the_reference_page_has_all_options() -> None:
     page = Path(__file__).parents[3] / "docs/reference/configuration.md"
     assert security_options() in page.read_text(encoding="utf-8")
+
+
+def test_new_keys_must_not_be_too_short_to_be_used(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="give longer new keys, too"):
+        read(tmp_path, "smallest_key_bits = 4096")
+    assert read(tmp_path, "smallest_key_bits = 4096\nkey_bits = 4096").key_bits == 4096
