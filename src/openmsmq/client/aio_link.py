@@ -228,10 +228,13 @@ async def open_async_link(
 ) -> tuple[AsyncLink, Welcome]:
     """Connect; `ConnectionLost` says why that failed, `MsmqError` that it was refused."""
     link: AsyncLink | None = None
+    is_open = False
     try:
         async with asyncio.timeout(settings.connect_timeout_s):
             link = await _connect(settings, context)
-            return link, await link.welcome
+            welcome = await link.welcome
+        is_open = True
+        return link, welcome
     except ConnectionLost:
         raise
     except ServiceNotAvailable as error:
@@ -242,8 +245,10 @@ async def open_async_link(
             f"no queue manager answers at {settings.address}: {reason}. Is it running?"
         ) from error
     finally:
-        if link is not None and not link.welcome.done():
+        # Who breaks the wait off cancels what it waits for, so that says nothing.
+        if link is not None and not is_open:
             link.close()
+            await link.closed()
 
 
 async def _connect(settings: Settings, context: ssl.SSLContext | None) -> AsyncLink:
