@@ -294,11 +294,11 @@ def test_a_length_that_lies_costs_the_session_and_stores_nothing(shape: str) -> 
 class Office:
     """A queue manager that runs, its application, and an honest neighbour."""
 
-    def __init__(self, target: Computer, honest: Computer) -> None:
+    def __init__(self, target: Computer, manager: QueueManager, neighbour: QueueManager) -> None:
         self.target = target
-        self.manager: QueueManager = target.connect()
+        self.manager = manager
         self.manager.create_queue(ORDERS)
-        self.sender = honest.connect().queue(target.queue(ORDERS))
+        self.sender = neighbour.queue(target.queue(ORDERS))
         self.orders = self.manager.queue(ORDERS)
         self.said = 0
 
@@ -312,8 +312,8 @@ class Office:
 @pytest.fixture(scope="module")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     target, honest = neighbours(tmp_path_factory.mktemp("shapes"), "TARGET", "HONEST")
-    with running(target, honest):
-        made = Office(target, honest)
+    with running(target, honest), target.connect() as manager, honest.connect() as neighbour:
+        made = Office(target, manager, neighbour)
         made.talk()
         yield made
         made.talk()

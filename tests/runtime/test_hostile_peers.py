@@ -420,8 +420,8 @@ def sockets_at(computer: Computer) -> int:
 
 def test_honest_messages_move_beside_slow_peers_and_a_flood(tmp_path):
     alpha, beta = neighbours(tmp_path, "ALPHA", "BETA")
-    with running(alpha, beta):
-        managers = {computer: computer.connect() for computer in (alpha, beta)}
+    with running(alpha, beta), alpha.connect() as first, beta.connect() as second:
+        managers = {alpha: first, beta: second}
         for manager in managers.values():
             manager.create_queue(ORDERS)
         quiet = sockets_at(beta)
@@ -442,8 +442,6 @@ def test_honest_messages_move_beside_slow_peers_and_a_flood(tmp_path):
         assert did["connections of the flood"] > TOTAL_FLOOD
         wait_for(lambda: sockets_at(beta) <= quiet + 2)
         assert memory_mb(beta) < MEMORY_MAX_MB
-        for manager in managers.values():
-            manager.close()
 
 
 def test_a_flood_of_handshakes_does_not_keep_a_newcomer_out(tmp_path):
