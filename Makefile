@@ -31,7 +31,9 @@ test: setup samba ## Run all tests (ARGS="-k name" narrows them)
 
 test-compiled: compiled ## Run the tests of the core and of servers with the compiled core
 	PYTHONPATH=build/compiled $(BIN)/python -m pytest -n $(WORKERS) \
-		-o pythonpath="build/compiled ." tests/contracts tests/property tests/runtime \
+		-o pythonpath="build/compiled ." tests/contracts tests/property \
+		tests/runtime/test_server_process.py tests/runtime/test_transfer_processes.py \
+		tests/runtime/test_transfer_hostile.py tests/runtime/test_store_crash.py \
 		tests/scenarios tests/transfer tests/unit/api tests/unit/manager tests/unit/protocol \
 		tests/unit/runtime tests/unit/storage $(ARGS)
 

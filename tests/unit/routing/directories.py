@@ -167,7 +167,10 @@ class Words:
             if same:
                 if into:
                     return [into & {goal}, into - {goal}]
-                return [{goal}, self._routing_servers(same) - {goal}]
+                # Those of the own sites from which the destination is in the same site, too.
+                near = self._routing_servers(set(me.sites))
+                near &= self._routing_servers(set(destination.sites))
+                return [{goal}, near - {goal}]
             return self._nearest(me, self._routing_servers(set(me.sites)), destination)
         if own in destination.in_routing_servers:
             return [{goal}]
