@@ -12,17 +12,15 @@ from typing import Final
 
 import openmsmq
 from bench.measure import Effort, Figure
-from bench.peers import openmsmq as single
-from bench.peers.openmsmq_pair import SOURCE, TARGET
+from bench.peers.openmsmq_pair import SOURCE, TARGET, serve_one
 from bench.peers.pair import BODY
-from bench.peers.process import disk_directory, free_port
+from bench.peers.process import disk_directory, free_port, processor_s
 
 COUNT: Final = 20_000
 ROUNDS: Final = 7
 WARM_UP_COUNT: Final = 2_000
 ENCRYPTION_BAR: Final = 2.0
 _BATCH_COUNT: Final = 256
-_TICKS_PER_S: Final = 100
 _WITHIN_S: Final = 30.0
 _TCP: Final = re.compile(r"listening door=tcp address=\S+ port=(\d+)")
 
@@ -76,7 +74,7 @@ class _Lane:
         return (self._used_s() - before_s) / count * 1e6
 
     def _used_s(self) -> float:
-        return time.process_time() + sum(map(_cpu_s, self._pids))
+        return time.process_time() + sum(map(processor_s, self._pids))
 
 
 @contextlib.contextmanager
@@ -85,31 +83,17 @@ def _enterprise(directory: Path) -> Iterator[tuple[str, str, tuple[int, int]]]:
     session_port = free_port()
     with contextlib.ExitStack() as running:
         source, source_pid = running.enter_context(
-            _serve(directory, "SOURCE", SOURCE, session_port, ["--directory-server"])
+            serve_one(directory, "SOURCE", SOURCE, session_port, "--directory-server")
         )
         log = (directory / "source" / "serve.log").read_text()
         found = _TCP.search(log)
         assert found is not None, log
         options = ["--directory", f"{SOURCE}:{found[1]}", "--directory-poll-s", "1"]
         target, target_pid = running.enter_context(
-            _serve(directory, "TARGET", TARGET, session_port, options)
+            serve_one(directory, "TARGET", TARGET, session_port, *options)
         )
         _wait_for_keys(source, target)
         yield source, target, (source_pid, target_pid)
-
-
-@contextlib.contextmanager
-def _serve(
-    directory: Path, name: str, address: str, session_port: int, options: list[str]
-) -> Iterator[tuple[str, int]]:
-    home = directory / name.lower()
-    home.mkdir(exist_ok=True)
-    config = home / "openmsmq.toml"
-    config.write_text(f"[parameters]\nMsmqIpPort = {session_port}\nEnablePingService = false\n")
-    with single.launch(
-        home, name, ["--address", address, "--config", str(config), *options]
-    ) as started:
-        yield started
 
 
 def _wait_for_keys(source: str, target: str) -> None:
@@ -123,8 +107,3 @@ def _wait_for_keys(source: str, target: str) -> None:
                     return
             time.sleep(0.1)
     raise AssertionError("the target has not published its key")
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S

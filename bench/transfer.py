@@ -12,7 +12,7 @@ from typing import Final
 from bench.measure import Effort, Figure
 from bench.peers import openmsmq_pair, rabbitmq
 from bench.peers.pair import Job, run_pair
-from bench.peers.process import disk_directory
+from bench.peers.process import disk_directory, processor_s
 from bench.queues import Bar, Peer, Scenario, fastest, in_turn, rate_figures
 
 PAIR: Final[Peer] = openmsmq_pair
@@ -45,7 +45,6 @@ SHORT_RUNS: Final = 11
 IDLE_S: Final = 5.0
 IDLE_CPU_BAR: Final = 1.0
 IDLE_MEMORY_BAR: Final = 80.0
-_TICKS_PER_S: Final = 100
 
 
 def run(effort: Effort) -> Iterator[Figure]:
@@ -91,16 +90,13 @@ def _rate(pair: str, queue: str, count: int) -> float:
 def _idle(pids: tuple[int, int]) -> Iterator[Figure]:
     """How much two queue managers use that have nothing to do."""
     time.sleep(1.0)
-    before = [_cpu_s(pid) for pid in pids]
+    before = [processor_s(pid) for pid in pids]
     time.sleep(IDLE_S)
-    used = max((_cpu_s(pid) - earlier) / IDLE_S for pid, earlier in zip(pids, before, strict=True))
+    used = max(
+        (processor_s(pid) - earlier) / IDLE_S for pid, earlier in zip(pids, before, strict=True)
+    )
     yield Figure("idle, processor", 100 * used, "%", bar=IDLE_CPU_BAR)
     yield Figure("idle, private memory", max(map(_private_mb, pids)), "MB", bar=IDLE_MEMORY_BAR)
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
 
 
 def _private_mb(pid: int) -> float:

@@ -40,7 +40,7 @@ def serve(directory: Path) -> Iterator[tuple[str, tuple[int, int]]]:
     session_port = free_port()
     with contextlib.ExitStack() as running:
         started = [
-            running.enter_context(_serve(directory, name, address, session_port))
+            running.enter_context(serve_one(directory, name, address, session_port))
             for name, address in (("SOURCE", SOURCE), ("TARGET", TARGET))
         ]
         (source, source_pid), (target, target_pid) = started
@@ -48,15 +48,16 @@ def serve(directory: Path) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 @contextlib.contextmanager
-def _serve(
-    directory: Path, name: str, address: str, session_port: int
+def serve_one(
+    directory: Path, name: str, address: str, session_port: int, *more: str
 ) -> Iterator[tuple[str, int]]:
+    """Run one queue manager, with more options; gives its address and process id."""
     home = directory / name.lower()
     home.mkdir(exist_ok=True)
     config = home / "openmsmq.toml"
     # Other ports than MSMQ's, so that a queue manager that runs already is left alone.
     config.write_text(f"[parameters]\nMsmqIpPort = {session_port}\nEnablePingService = false\n")
-    options = ["--address", address, "--config", str(config)]
+    options = ["--address", address, "--config", str(config), *more]
     with single.launch(home, name, options) as started:
         yield started
 

@@ -14,6 +14,7 @@ from typing import Final
 
 HOST: Final = "127.0.0.1"
 _STOP_S: Final = 20.0
+_TICKS_PER_S: Final = 100
 
 
 class ServerFailed(Exception):
@@ -87,3 +88,9 @@ def _file_system(path: Path) -> str:
         if path.resolve().is_relative_to(place) and len(place) >= len(found):
             found, kind = place, kind_there
     return kind
+
+
+def processor_s(pid: int) -> float:
+    """Give the processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S

@@ -33,21 +33,22 @@ from openmsmq.wire.headers.queue_names import DirectName, PrivateOnSource
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import UserMessage, packet_fields
-from tests.strategies.keys import DESTINATION, QUEUE, SOURCE, changed, signer, user_message
+from tests.strategies.keys import (
+    DESTINATION,
+    ONE,
+    QUEUE,
+    REQUESTS,
+    SOURCE,
+    THREE,
+    TWO,
+    changed,
+    signer,
+    user_message,
+)
 from tests.strategies.packets import user_messages
 
 POLICY = SecurityPolicy()
 NOBODY = Guid(range(16))
-ONE, TWO, THREE = (
-    AuthenticationLevel.SIGNATURE_10,
-    AuthenticationLevel.SIGNATURE_20,
-    AuthenticationLevel.SIGNATURE_30,
-)
-REQUESTS = {
-    ONE: AuthenticationRequest.SIGNATURE_10,
-    TWO: AuthenticationRequest.SIGNATURE_20,
-    THREE: AuthenticationRequest.SIGNATURE_30,
-}
 
 PADDING = "says nothing, and nobody reads it"
 UNSIGNED = {

@@ -11,7 +11,7 @@ from functools import cache
 import msgspec
 
 from openmsmq.model.identity import Guid
-from openmsmq.model.message import HashAlgorithm
+from openmsmq.model.message import AuthenticationLevel, AuthenticationRequest, HashAlgorithm
 from openmsmq.security import providers
 from openmsmq.security.certificates import make_certificate
 from openmsmq.security.decryption import EncryptionKey
@@ -31,6 +31,18 @@ SOURCE = Guid.parse("11111111-1111-1111-1111-111111111111")
 DESTINATION = Guid.parse("22222222-2222-2222-2222-222222222222")
 QUEUE = Guid.parse("33333333-3333-3333-3333-333333333333")
 SID = bytes.fromhex("010500000000000515000000010203040506070809000a0be8030000")
+
+ONE, TWO, THREE = (
+    AuthenticationLevel.SIGNATURE_10,
+    AuthenticationLevel.SIGNATURE_20,
+    AuthenticationLevel.SIGNATURE_30,
+)
+REQUESTS = {
+    ONE: AuthenticationRequest.SIGNATURE_10,
+    TWO: AuthenticationRequest.SIGNATURE_20,
+    THREE: AuthenticationRequest.SIGNATURE_30,
+}
+"""The kinds of signatures, and how each is asked for."""
 
 ANYTHING_GOES = SecurityPolicy(
     hashes=frozenset(HashAlgorithm),

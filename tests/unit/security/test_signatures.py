@@ -64,9 +64,13 @@ from openmsmq.wire.packets import UserMessage
 from tests.strategies.keys import (
     ANYTHING_GOES,
     DESTINATION,
+    ONE,
     QUEUE,
+    REQUESTS,
     SID,
     SOURCE,
+    THREE,
+    TWO,
     certificate,
     letter,
     private_key,
@@ -78,16 +82,6 @@ from tests.strategies.keys import (
 
 POLICY = SecurityPolicy()
 NOBODY = Guid(range(16))
-ONE, TWO, THREE = (
-    AuthenticationLevel.SIGNATURE_10,
-    AuthenticationLevel.SIGNATURE_20,
-    AuthenticationLevel.SIGNATURE_30,
-)
-REQUESTS = {
-    ONE: AuthenticationRequest.SIGNATURE_10,
-    TWO: AuthenticationRequest.SIGNATURE_20,
-    THREE: AuthenticationRequest.SIGNATURE_30,
-}
 
 
 ADMIN = PrivateName(NOBODY, 7)
