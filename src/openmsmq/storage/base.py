@@ -11,7 +11,6 @@ that is being emptied, are remembered as a hidden run, so that each is stepped o
 from __future__ import annotations
 
 import errno
-import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator, Sequence
 from itertools import islice
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 import lmdb
+from zlib_ng.zlib_ng import crc32
 
 from openmsmq.storage.files import FULL, FileOps, disk_error
 from openmsmq.storage.layout import ADVICE
@@ -61,12 +61,12 @@ _VALUE: Final = slice(None, -CRC_BYTES)
 
 def pack(key: bytes, value: bytes) -> bytes:
     """Put the checksum of a key and its value behind the value."""
-    return value + zlib.crc32(value, zlib.crc32(key)).to_bytes(CRC_BYTES, "little")
+    return value + crc32(value, crc32(key)).to_bytes(CRC_BYTES, "little")
 
 
 def unpack(key: bytes, stored: bytes) -> bytes | None:
     """Take the checksum off; None if it is wrong."""
-    return stored[:-CRC_BYTES] if zlib.crc32(stored, zlib.crc32(key)) == RESIDUE else None
+    return stored[:-CRC_BYTES] if crc32(stored, crc32(key)) == RESIDUE else None
 
 
 class Base:
@@ -173,7 +173,6 @@ class Base:
         except lmdb.Error as error:
             raise self._explain(error, "read") from error
         # This is `unpack`, written out because it runs once for each message that is read.
-        crc32 = zlib.crc32
         return [
             (key, stored[_VALUE]) if crc32(stored, crc32(key)) == RESIDUE else self._damaged(key)
             for key, stored in found

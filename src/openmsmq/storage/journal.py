@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import contextlib
 import struct
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from zlib_ng.zlib_ng import crc32
 
 from openmsmq.storage.files import FULL, FileOps, disk_error, fill_with_zeroes
 from openmsmq.storage.layout import ADVICE, JOURNAL_NAMES
@@ -77,8 +77,7 @@ def encode_changes(changes: Changes, ranges: Ranges = ()) -> bytes:
 def seal(sequence: int, payload: bytes, salt: int) -> bytes:
     """Make the header of a record."""
     unsealed = _UNSEALED.pack(MAGIC, len(payload), sequence)
-    crc32 = zlib.crc32(payload, zlib.crc32(unsealed, salt))
-    return unsealed + crc32.to_bytes(4, "little")
+    return unsealed + crc32(payload, crc32(unsealed, salt)).to_bytes(4, "little")
 
 
 def read_record(data: bytes, offset: int, salt: int) -> Record | None:
@@ -86,12 +85,12 @@ def read_record(data: bytes, offset: int, salt: int) -> Record | None:
     body = offset + HEADER_BYTES
     if body > len(data):
         return None
-    magic, length, sequence, crc32 = _HEADER.unpack_from(data, offset)
+    magic, length, sequence, checksum = _HEADER.unpack_from(data, offset)
     end = body + length
     if magic != MAGIC or end > len(data):
         return None
     payload = data[body:end]
-    if zlib.crc32(payload, zlib.crc32(data[offset : offset + _UNSEALED.size], salt)) != crc32:
+    if crc32(payload, crc32(data[offset : offset + _UNSEALED.size], salt)) != checksum:
         return None
     return Record(sequence, offset, end, payload)
 
