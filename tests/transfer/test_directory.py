@@ -22,7 +22,7 @@ from openmsmq.model.errors import (
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import DIRECTORY_POLL_S, DIRECTORY_PROBE_S
 from openmsmq.model.names import PublicFormatName
-from openmsmq.model.topology import DistributionList
+from openmsmq.model.topology import DistributionList, Site
 from openmsmq.wire.notifications import NOTIFY_QUEUE_NUMBER, Event, ManagerNotification
 from tests.transfer.network import ALPHA, BETA, GAMMA, Computer, Network
 
@@ -83,6 +83,23 @@ def test_who_joins_registers_itself_and_all_learn_of_it(
     assert image(office).managers[shop.identifier].computer_name == "SHOP"
     status = shop.ok(api.GetStatus())
     assert (status.directory, status.directory_problem) == ("copy", "")
+
+
+def test_who_is_to_be_in_a_site_that_is_not_there_says_so_and_waits_for_it(
+    network: Network, office: Computer
+) -> None:
+    config = msgspec.structs.replace(COPY, site="Berlin")
+    shop = network.manager("SHOP", BETA, config)
+    network.run(POLL_MS)
+    problem = shop.ok(api.GetStatus()).directory_problem
+    assert "no site 'Berlin' (it has Default-Site)" in problem
+    assert shop.identifier not in image(office).managers
+    assert failure(shop, api.CreateQueue(r".\orders")) == NoDirectory.code
+    berlin = Site(identifier=Guid(b"the site Berlin!"), name="berlin")
+    change(office, berlin)
+    network.run(POLL_MS)
+    assert image(office).managers[shop.identifier].sites == (berlin.identifier,)
+    assert shop.ok(api.GetStatus()).directory_problem == ""
 
 
 def test_a_public_queue_takes_messages_by_either_name(

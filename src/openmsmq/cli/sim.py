@@ -41,6 +41,10 @@ def run(
         bool,
         typer.Option("--enterprise", help="With sites, links and a directory, so they route."),
     ] = False,
+    administrator: Annotated[
+        bool,
+        typer.Option(help="Whether somebody changes the directory of an enterprise meanwhile."),
+    ] = True,
     operations: Annotated[
         int | None,
         typer.Option("--operations", min=1, help="What each application does; else the seed."),
@@ -87,6 +91,8 @@ def run(
 
     if not enterprise and managers is not None and managers > MANAGERS_MAX_COUNT:
         fail(f"more than {MANAGERS_MAX_COUNT} queue managers are for --enterprise.")
+    if not enterprise and not administrator:
+        fail("only an --enterprise has an administrator.")
     if enterprise and managers == 1:
         fail("an enterprise has at least 2 queue managers.")
     known_operations = ENTERPRISE_OPERATIONS if enterprise else OPERATIONS + STREAMS
@@ -100,6 +106,7 @@ def run(
         doing=_chosen(doing, known_operations, "operation"),
         names=_chosen(names, known_names, "kind of destination"),
         enterprise=enterprise,
+        administered=administrator,
     )
     if trace or trace_html:
         if seeds != 1:
@@ -187,6 +194,7 @@ def _show_one(seed: int, options: Options, trace: bool, trace_html: str) -> None
 
 def _arguments(options: Options) -> str:
     text = " --enterprise" if options.enterprise else ""
+    text += "" if options.administered else " --no-administrator"
     text += "" if options.managers is None else f" --managers {options.managers}"
     if options.operations is not None:
         text += f" --operations {options.operations}"

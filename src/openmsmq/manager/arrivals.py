@@ -230,7 +230,7 @@ class Arrivals:
         """Whether so many more bytes are surely within all quotas."""
         size += self._run_bytes
         return queue.room_for(size) and (
-            self._table.totals.bytes + size <= self._config.quota_kb * 1024
+            self._table.totals.bytes + size <= self._table.quota_kb * 1024
         )
 
     def _take_sequence(self, packets: list[bytes], alike: Alike, now: Instant) -> None:
@@ -352,8 +352,8 @@ class Arrivals:
 
     def _require_room(self, packet: bytes) -> None:
         waiting = self._run_bytes + len(packet)
-        if self._table.totals.bytes + waiting > self._config.quota_kb * 1024:
-            raise NoRoom(f"this queue manager may hold {self._config.quota_kb} KB")
+        if self._table.totals.bytes + waiting > self._table.quota_kb * 1024:
+            raise NoRoom(f"this queue manager may hold {self._table.quota_kb} KB")
 
     def _require_room_for_dead_letter(
         self, packet: bytes, found: Outline, reason: MessageClass | None

@@ -9,11 +9,9 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.limits import (
     DIRECTORY_POLL_S,
     DIRECTORY_PROBE_S,
-    JOURNAL_QUOTA_DEFAULT_KB,
     KEY_LIFETIME_S,
     KEY_RETENTION_S,
     LIST_MEMBERS_MAX_COUNT,
-    MANAGER_QUOTA_DEFAULT_KB,
     OPEN_QUEUES_MAX_COUNT,
     QUERIES_MAX_COUNT,
     QUEUES_MAX_COUNT,
@@ -73,8 +71,10 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     addresses: tuple[str, ...] = ()
     """Host names and IP addresses that are this computer, beside its name."""
     software: str = "OpenMSMQ"
-    quota_kb: int = MANAGER_QUOTA_DEFAULT_KB
-    journal_quota_kb: int = JOURNAL_QUOTA_DEFAULT_KB
+    quota_kb: int = 0
+    """Room for the messages of all queues; 0 leaves it to the directory."""
+    journal_quota_kb: int = 0
+    """Room for the journal and for the dead letters; 0 leaves it to the directory."""
     queues_max: int = QUEUES_MAX_COUNT
     open_queues_max: int = OPEN_QUEUES_MAX_COUNT
     waiting_reads_max: int = WAITING_READS_MAX_COUNT

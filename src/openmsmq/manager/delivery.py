@@ -139,14 +139,14 @@ class Delivery:
             ):
                 self.report(send.packet, MessageClass.ACK_REACH_QUEUE, now)
 
-    def require_room(self, queue: LocalQueue, size: int, quota_kb: int) -> None:
+    def require_room(self, queue: LocalQueue, size: int) -> None:
         """Refuse messages for which a queue or the queue manager has no room."""
         if not queue.room_for(size):
             raise InsufficientResources(
                 f"{queue.name} holds {queue.size} bytes and may hold {queue.properties.quota_kb} KB"
             )
-        if self._table.totals.bytes + size > quota_kb * 1024:
-            raise InsufficientResources(f"this queue manager may hold {quota_kb} KB")
+        if self._table.totals.bytes + size > self._table.quota_kb * 1024:
+            raise InsufficientResources(f"this queue manager may hold {self._table.quota_kb} KB")
 
     # Out.
 

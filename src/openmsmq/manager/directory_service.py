@@ -60,6 +60,8 @@ _REGISTERED: Final = (
     "encryption_keys",
 )
 """What a queue manager says of itself; the rest of its object is the administrator's."""
+_QUOTAS: Final = ("quota_kb", "journal_quota_kb")
+"""What it says of itself if its configuration does."""
 
 
 class DirectoryService:
@@ -123,7 +125,7 @@ class DirectoryService:
             self.copy.found(Guid(self._rng.randbytes(16)), first)
             self.changed(list(self.copy.image), now)
         wanted = self._wanted_info()
-        if wanted is not None and not self._identity_problem():
+        if wanted is not None and not self._own_problem():
             self.changed(self.copy.write((wanted,)), now)
 
     def _first_objects(self) -> list[DirectoryObject]:
@@ -143,7 +145,7 @@ class DirectoryService:
         config = self._config.directory
         hosts = self._config.addresses if config.publishes_addresses else ()
         literal = (canonical_ip_address(host) for host in hosts)
-        return QueueManagerInfo(
+        info = QueueManagerInfo(
             identifier=self._counters.identifier,
             computer_name=self._config.name,
             qualified_computer_name=config.qualified_name,
@@ -154,6 +156,10 @@ class DirectoryService:
             directory_server=self._server_kind(),
             encryption_keys=self.own_keys(),
         )
+        return msgspec.structs.replace(info, **self._configured_quotas())
+
+    def _configured_quotas(self) -> dict[str, int]:
+        return {name: value for name in _QUOTAS if (value := getattr(self._config, name))}
 
     def _server_kind(self) -> DirectoryServerKind | None:
         if self._role is DirectoryRole.ORIGINAL:
@@ -218,7 +224,7 @@ class DirectoryService:
         real = self.copy.take(told)
         self.copy.answer_number = self.copy.question_number
         doubts, self._has_doubts = self._has_doubts, False
-        self.problem = self._identity_problem()
+        self.problem = self._own_problem()
         if real or doubts:
             self.changed(_without_losses(real, before, told.position), now)
         if again:
@@ -250,11 +256,20 @@ class DirectoryService:
 
     # Who we are to the directory.
 
-    def _identity_problem(self) -> str:
-        """Say if the directory means another queue manager by our name. [MQOD 2.7.6]"""
+    @property
+    def own_object(self) -> QueueManagerInfo | None:
+        """What the directory says of this queue manager; None without a directory too."""
+        if self._role is DirectoryRole.NONE:
+            return None
+        return self.copy.image.managers.get(self._counters.identifier)
+
+    def _own_problem(self) -> str:
+        """Say why the directory cannot know us as we are; empty if it can. [MQOD 2.7.6]"""
         known = self.copy.image.manager_named(self._config.name)
         own = self._counters.identifier
-        if known is None or known.identifier == own:
+        if known is None:
+            return site_problem(self.copy.image, self._config.directory.site)
+        if known.identifier == own:
             return ""
         return (
             f"the directory knows {self._config.name} as {known.identifier}, and this queue "
@@ -297,7 +312,7 @@ class DirectoryService:
             return self._own_info(site_named(image, self._config.directory.site))
         own = self._own_info(None)
         said = {name: value for name in _REGISTERED if (value := getattr(own, name))}
-        wanted = msgspec.structs.replace(known, **said)
+        wanted = msgspec.structs.replace(known, **said, **self._configured_quotas())
         return None if wanted == known else wanted
 
     # Changing.
@@ -416,3 +431,14 @@ def site_named(image: DirectoryImage, name: str) -> Site | None:
     if not name:
         return next(iter(sites), None)
     return next((site for site in sites if fold(site.name) == fold(name)), None)
+
+
+def site_problem(image: DirectoryImage, name: str) -> str:
+    """Say so if a queue manager is to be in a site that is not there."""
+    if not name or site_named(image, name) is not None:
+        return ""
+    there = ", ".join(sorted(site.name for site in image.sites.values())) or "none"
+    return (
+        f"the directory has no site {name!r} (it has {there}): correct `site` in the configuration "
+        "of this queue manager, or add the site at another one with `openmsmq directory apply`"
+    )

@@ -38,6 +38,7 @@ from openmsmq.manager.plain_delivery import PlainDelivery
 from openmsmq.manager.public_queues import PublicQueues
 from openmsmq.manager.queue_requests import QueueRequests
 from openmsmq.manager.queue_table import QueueTable
+from openmsmq.manager.quotas import take_quotas
 from openmsmq.manager.read_requests import ReadRequests
 from openmsmq.manager.recovery import open_machine, restore_queues, restore_transactions
 from openmsmq.manager.replies import Replies
@@ -85,7 +86,7 @@ class QueueManager:
         counters.open()
         copy = DirectoryCopy(ledger, reader)
         self.directory = DirectoryService(config, copy, counters, rng, now)
-        table = QueueTable(config, counters, ledger, reader, rng, copy)
+        table = self._table = QueueTable(config, counters, ledger, reader, rng, copy)
         self.access = AccessControl(table, ledger, reader)
         self._deadlines = Deadlines(reader)
         staging = Staging(counters, config.transfer.clock_skew_max_s)
@@ -157,6 +158,7 @@ class QueueManager:
         self._security = SecurityRequests(config, self.directory, self.keys, counters, replies, rng)
         self._arrivals.notified = self._notifications.take
         admin.directory_status = self._directory_status
+        self._take_quotas()
         self.directory.changed = self._directory_changed
         self.directory.open(now)
         self._public.take(copy.image.queues_of(counters.identifier), now)
@@ -271,8 +273,12 @@ class QueueManager:
 
     def _directory_changed(self, changes: list[Change], now: Instant) -> None:
         """Do what follows from changes of the directory."""
+        self._take_quotas()
         self._public.take(changes, now)
         self.transfer.ways_changed(now)
+
+    def _take_quotas(self) -> None:
+        take_quotas(self.config, self._table, self.directory.own_object)
 
     @property
     def identifier(self) -> Guid:

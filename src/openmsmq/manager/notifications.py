@@ -3,7 +3,7 @@
 A notification only says that something is to be read again; what is believed is the directory
 (C-147). So anybody may send one, and all it can bring about is a question to the directory, one at
 a time and not too often. Those of a directory service (version 1) carry the new values themselves
-and must be authenticated; as long as nothing can be verified here they are dropped.
+and must be authenticated; nobody here knows the keys of such a service, so they are dropped.
 """
 
 from __future__ import annotations

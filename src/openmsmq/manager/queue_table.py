@@ -75,6 +75,8 @@ class QueueTable:
         self.reader = reader
         self._rng = rng
         self.totals = Totals()
+        self.quota_kb = config.quota_kb
+        """Room for the messages of all queues; `quotas` knows it better than the configuration."""
         self.outgoing_count = 0
         self._by_id: dict[int, LocalQueue] = {}
         self._by_name: dict[str, LocalQueue] = {}
@@ -445,7 +447,6 @@ class QueueTable:
             path_name=name.path_text,
             kind=QueueKind.SYSTEM,
             transactional=name is SystemQueue.TRANSACTIONAL_DEAD_LETTER,
-            quota_kb=self._config.journal_quota_kb,
         )
         self._insert(
             LocalQueue(number, name.path_text, properties, self.reader, self.totals, role="system")

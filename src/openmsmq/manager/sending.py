@@ -104,7 +104,7 @@ class Sending:
             ]
         if queue.role == "outgoing":
             _require_destination(queue, packets, found)
-        self._delivery.require_room(queue, sum(map(len, packets)), self._config.quota_kb)
+        self._delivery.require_room(queue, sum(map(len, packets)))
         return packets, found, flags
 
     def _staged(

@@ -22,7 +22,6 @@ from msgspec import Meta
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.limits import (
     DIRECTORY_POLL_S,
-    JOURNAL_QUOTA_DEFAULT_KB,
     MANAGER_QUOTA_DEFAULT_KB,
     MSMQ_PORT,
     PING_PORT,
@@ -188,11 +187,23 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         str, Meta(description="Full name of the computer, which others ask a name server for.")
     ] = ""
     quota_kb: Annotated[
-        int, Meta(ge=1, le=UNLIMITED_KB, description="Room for the messages of all queues.")
-    ] = MANAGER_QUOTA_DEFAULT_KB
+        int,
+        Meta(
+            ge=0,
+            le=UNLIMITED_KB,
+            description="Room for the messages of all queues. 0: what the directory says, or "
+            f"{MANAGER_QUOTA_DEFAULT_KB}.",
+        ),
+    ] = 0
     journal_quota_kb: Annotated[
-        int, Meta(ge=1, le=UNLIMITED_KB, description="Room for the journal of the queue manager.")
-    ] = JOURNAL_QUOTA_DEFAULT_KB
+        int,
+        Meta(
+            ge=0,
+            le=UNLIMITED_KB,
+            description="Room for the journal of the queue manager, and for each of its queues of "
+            "dead letters. 0: what the directory says, or no limit.",
+        ),
+    ] = 0
     checkpoint_bytes: Annotated[
         int,
         Meta(

@@ -13,7 +13,7 @@ import msgspec
 
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.manager.config import DirectoryConfig
-from openmsmq.manager.directory_service import site_named
+from openmsmq.manager.directory_service import site_named, site_problem
 from openmsmq.model.directory import NOWHERE, DirectoryRole
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import NIL_GUID, Guid
@@ -89,6 +89,9 @@ class Membership:
     async def _registered(self, active: ActiveDirectory, image: DirectoryImage) -> Guid:
         """Enter a new queue manager into Active Directory, which chooses its identifier."""
         config = self._config
+        problem = site_problem(image, config.site)
+        if problem:
+            raise StartError(problem)
         site = site_named(image, config.site)
         info = QueueManagerInfo(
             identifier=NIL_GUID,

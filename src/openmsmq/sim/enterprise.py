@@ -209,12 +209,14 @@ class Enterprise:
             if number not in self.dead_links
         )
 
-    def hop_count_max(self, sent_ms: int | None) -> int:
-        """Give the largest hop count of a message that was sent at some moment, if that is known.
+    def hop_count_max(self, before: int) -> int:
+        """Give the largest hop count of a message that made some hops before all knew the same.
 
-        A message that meets different directories on its way may come back. Whoever passes it on
-        after so many hops as there are sites and three looks whether the directory has changed, so
-        it makes at most as many again.
+        By one directory it makes at most as many hops as there are sites, and three. One that meets
+        several on its way may come back, but whoever passes it on after so many hops looks whether
+        the directory has changed, so it makes at most as many again.
         """
-        settled = sent_ms is not None and self.settled_ms is not None and sent_ms >= self.settled_ms
-        return (self.plan.site_count + EXTRA_MAX_HOPS) * (1 if settled else 2)
+        once = self.plan.site_count + EXTRA_MAX_HOPS
+        if len(self.states) == 1:
+            return once
+        return 2 * once if self.settled_ms is None else min(2 * once, before + once)

@@ -83,6 +83,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """If given, the only ways to write a destination."""
     enterprise: bool = False
     """Whether the nodes have sites, links and a directory, and must route."""
+    administered: bool = True
+    """Whether the directory of an enterprise is changed while messages are under way."""
 
 
 class NodeHabits(msgspec.Struct, frozen=True):
@@ -219,8 +221,12 @@ def _draw_enterprise(seed: int, options: Options, rng: random.Random) -> Plan:
         0.95,
         options.names or ENTERPRISE_DESTINATIONS,
         (),
-        draw_enterprise(rng, count, duration_ms, faults=options.faults),
+        _administered(draw_enterprise(rng, count, duration_ms, faults=options.faults), options),
     )
+
+
+def _administered(plan: EnterprisePlan, options: Options) -> EnterprisePlan:
+    return plan if options.administered else msgspec.structs.replace(plan, chores=())
 
 
 def _operations(options: Options, drawn: frozenset[str], beside: frozenset[str]) -> frozenset[str]:

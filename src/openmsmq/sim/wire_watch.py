@@ -34,6 +34,8 @@ _BITS_COUNT: Final = 32
 _SOURCE: Final = slice(16, 32)
 _DESTINATION: Final = slice(32, 48)
 """Where the queue manager stands for which a packet is."""
+_NUMBER: Final = slice(56, 60)
+"""What its source numbered it with."""
 
 
 class WirePacket(msgspec.Struct, frozen=True):
@@ -68,6 +70,8 @@ class WireWatch:
         self.packet_count = 0
         self.hop_count_max = 0
         """The largest hop count of a packet in an enterprise."""
+        self._hops_before: dict[bytes, int] = {}
+        """By packet: the hops that it made before all knew the directory as it is now."""
 
     def leaves(self, flow: Flow, data: bytes) -> list[WirePacket]:
         """Look at bytes that a node writes; give the packets that are whole with them."""
@@ -123,14 +127,16 @@ class WireWatch:
         """A packet goes to whom the rules allow, and makes few hops."""
         spent = flags & user.HOP_COUNT
         self.hop_count_max = max(self.hop_count_max, spent)
+        name_of_it = packet[_SOURCE] + packet[_NUMBER]
+        if enterprise.settled_ms is None:
+            self._hops_before[name_of_it] = max(spent, self._hops_before.get(name_of_it, 0))
         goal = enterprise.index_of.get(Guid(packet[_DESTINATION]))
         if flow.other is None or goal is None:
             return
         number = number_in(packet)
         here, there = flow.node, flow.other.node
         goal_name = self._world.nodes[goal].name
-        message = None if number is None else self._books.messages.get(number)
-        if spent > enterprise.hop_count_max(None if message is None else message.sent_ms):
+        if spent > enterprise.hop_count_max(self._hops_before.get(name_of_it, 0)):
             raise Violation(
                 f"a packet for {goal_name} goes from {here.name} to {there.name} with hop count "
                 f"{spent}, in an enterprise of {enterprise.plan.site_count} sites",
