@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from openmsmq.api.base import Reply, Request
+from openmsmq.api.base import Number, Reply, Request
 
 PLACE_FORMAT: Final = "<I4xIHBx"
 """In `Packets`, before each packet: arrived_time_s, moved_time_s, abort_count, move_count."""
@@ -17,21 +17,21 @@ class FetchRange(Request, frozen=True, tag="fetch-range"):
     was already seen: they are what a stream of messages is read by.
     """
 
-    handle: int
-    start: int
-    stop: int
-    count: int = 1000
-    bytes_max: int = 4 << 20
+    handle: Number
+    start: Number
+    stop: Number
+    count: Number = 1000
+    bytes_max: Number = 4 << 20
 
 
 class FetchPackets(Request, frozen=True, tag="fetch-packets"):
     """Peek messages by arrival number as `FetchRange` does, for readers of very many."""
 
-    handle: int
-    start: int
-    stop: int
-    count: int = 10_000
-    bytes_max: int = 8 << 20
+    handle: Number
+    start: Number
+    stop: Number
+    count: Number = 10_000
+    bytes_max: Number = 8 << 20
 
 
 class Packets(Reply, frozen=True, tag="packets"):
@@ -52,9 +52,9 @@ class Packets(Reply, frozen=True, tag="packets"):
 class RemoveRange(Request, frozen=True, tag="remove-range"):
     """Take out messages by arrival number, as if received; those already gone do not matter."""
 
-    handle: int
-    start: int
-    stop: int
+    handle: Number
+    start: Number
+    stop: Number
 
 
 class Removed(Reply, frozen=True, tag="removed"):
@@ -72,12 +72,12 @@ class Reserve(Request, frozen=True, tag="reserve"):
     left that it has not completed, it can only begin among them, or right behind them.
     """
 
-    handle: int
+    handle: Number
     reader: str
-    start: int
-    count: int = 0
-    bytes_max: int = 0
-    below: int = 0
+    start: Number
+    count: Number = 0
+    bytes_max: Number = 0
+    below: Number = 0
     """Only arrival numbers below this; 0 for all."""
 
 
@@ -93,11 +93,11 @@ class Reserved(Reply, frozen=True, tag="reserved"):
 class Measure(Request, frozen=True, tag="measure"):
     """Ask how far `count` messages or `bytes_max` bytes reach from `start` on; 0 for no limit."""
 
-    handle: int
-    start: int
-    count: int = 0
-    bytes_max: int = 0
-    below: int = 0
+    handle: Number
+    start: Number
+    count: Number = 0
+    bytes_max: Number = 0
+    below: Number = 0
     """Only arrival numbers below this; 0 for all."""
 
 
@@ -116,9 +116,9 @@ class Complete(Request, frozen=True, tag="complete"):
     One call takes out so many that others need not wait; `Completed` says whether to go on.
     """
 
-    handle: int
+    handle: Number
     reader: str
-    stop: int
+    stop: Number
 
 
 class Completed(Reply, frozen=True, tag="completed"):

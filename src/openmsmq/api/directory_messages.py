@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from openmsmq.api.base import Reply, Request
+from openmsmq.api.base import Number, Reply, Request
 
 
 class ObjectRow(msgspec.Struct, frozen=True, array_like=True):
@@ -23,8 +23,8 @@ class ReadDirectory(Request, frozen=True, tag="read-directory"):
     """
 
     incarnation: bytes = bytes(16)
-    number: int = 0
-    skip: int = 0
+    number: Number = 0
+    skip: Number = 0
 
 
 class DirectoryPart(Reply, frozen=True, tag="directory-part"):

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from openmsmq.api.base import Number as Number
 from openmsmq.api.base import Reply as Reply
 from openmsmq.api.base import Request as Request
 from openmsmq.api.bulk_messages import PLACE_FORMAT as PLACE_FORMAT
@@ -90,7 +91,7 @@ _ARRIVAL_MASK: Final = (1 << 56) - 1
 class Hello(Request, frozen=True, tag="hello"):
     """Opens every connection. `token` is what the queue manager's operator gave out."""
 
-    version: int = PROTOCOL_VERSION
+    version: Number = PROTOCOL_VERSION
     token: str = ""
 
 
@@ -124,9 +125,9 @@ class Send(Request, frozen=True, tag="send"):
     `transaction` may be `OWN_TRANSACTION`.
     """
 
-    handle: int
+    handle: Number
     packets: list[bytes]
-    transaction: int = 0
+    transaction: Number = 0
 
 
 class Sent(Reply, frozen=True, tag="sent"):
@@ -145,15 +146,15 @@ class Receive(Request, frozen=True, tag="receive"):
     message stays.
     """
 
-    handle: int
-    count: int = 1
-    timeout_ms: int | None = 0
+    handle: Number
+    count: Number = 1
+    timeout_ms: Number | None = 0
     peek: bool = False
-    cursor: int = 0
+    cursor: Number = 0
     next: bool = False
-    transaction: int = 0
-    bytes_max: int = 1 << 20
-    body_max_bytes: int | None = None
+    transaction: Number = 0
+    bytes_max: Number = 1 << 20
+    body_max_bytes: Number | None = None
     lock: bool = False
 
 
@@ -164,34 +165,34 @@ class Seek(Request, frozen=True, tag="seek"):
     a transaction takes until that commits. The rest is as in `Receive`.
     """
 
-    handle: int
+    handle: Number
     action: str
-    lookup_id: int = 0
+    lookup_id: Number = 0
     peek: bool = False
-    transaction: int = 0
+    transaction: Number = 0
     allow_peek: bool = False
-    body_max_bytes: int | None = None
+    body_max_bytes: Number | None = None
     lock: bool = False
 
 
 class Find(Request, frozen=True, tag="find"):
     """Take or peek the first message with this identifier or correlation identifier."""
 
-    handle: int
+    handle: Number
     message_id: bytes | None = None
     correlation_id: bytes | None = None
-    timeout_ms: int | None = 0
+    timeout_ms: Number | None = 0
     peek: bool = False
-    transaction: int = 0
-    body_max_bytes: int | None = None
+    transaction: Number = 0
+    body_max_bytes: Number | None = None
     lock: bool = False
 
 
 class EndReceive(Request, frozen=True, tag="end-receive"):
     """End a read with `lock`: take the message out, or give it back to the other readers."""
 
-    handle: int
-    lookup_id: int
+    handle: Number
+    lookup_id: Number
     remove: bool
 
 
@@ -221,7 +222,7 @@ class Entries(Reply, frozen=True, tag="entries"):
 class CreateCursor(Request, frozen=True, tag="create-cursor"):
     """Make a cursor on an open queue."""
 
-    handle: int
+    handle: Number
 
 
 class CursorCreated(Reply, frozen=True, tag="cursor-created"):
@@ -233,28 +234,28 @@ class CursorCreated(Reply, frozen=True, tag="cursor-created"):
 class CloseCursor(Request, frozen=True, tag="close-cursor"):
     """Give a cursor back."""
 
-    cursor: int
+    cursor: Number
 
 
 class Cancel(Request, frozen=True, tag="cancel"):
     """Cancel a read that waits; the read itself then fails as cancelled."""
 
-    call: int
+    call: Number
 
 
 class Purge(Request, frozen=True, tag="purge"):
     """Delete all messages of an open queue."""
 
-    handle: int
+    handle: Number
 
 
 class Move(Request, frozen=True, tag="move"):
     """Move a message between a queue and its subqueues; `target` is a handle open for moving."""
 
-    handle: int
-    lookup_id: int
-    target: int
-    transaction: int = 0
+    handle: Number
+    lookup_id: Number
+    target: Number
+    transaction: Number = 0
 
 
 # Outgoing queues.
@@ -442,7 +443,7 @@ AnyReply: TypeAlias = (
 class Call(msgspec.Struct, frozen=True, array_like=True):
     """A request under way; `id` is the caller's, and unique among its calls under way."""
 
-    id: int
+    id: Number
     request: AnyRequest
 
 

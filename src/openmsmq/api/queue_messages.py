@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from openmsmq.api.base import Reply, Request
+from openmsmq.api.base import Number, Reply, Request
 
 
 class CreateQueue(Request, frozen=True, tag="create-queue"):
@@ -13,14 +13,14 @@ class CreateQueue(Request, frozen=True, tag="create-queue"):
     path: str
     transactional: bool = False
     journaling: bool = False
-    quota_kb: int | None = None
-    journal_quota_kb: int | None = None
+    quota_kb: Number | None = None
+    journal_quota_kb: Number | None = None
     label: str = ""
     authentication_required: bool = False
-    privacy: int = 1
+    privacy: Number = 1
     service_type: bytes = bytes(16)
     """What kind of service the queue stands for, as others look for it. [MQMQ 2.3.1.2]"""
-    base_priority: int = 0
+    base_priority: Number = 0
     """Added to the priority of messages on their way; public queues only."""
 
 
@@ -30,12 +30,12 @@ class ChangeQueue(Request, frozen=True, tag="change-queue"):
     name: str
     label: str | None = None
     journaling: bool | None = None
-    quota_kb: int | None = None
-    journal_quota_kb: int | None = None
+    quota_kb: Number | None = None
+    journal_quota_kb: Number | None = None
     authentication_required: bool | None = None
-    privacy: int | None = None
+    privacy: Number | None = None
     service_type: bytes | None = None
-    base_priority: int | None = None
+    base_priority: Number | None = None
 
 
 class DeleteQueue(Request, frozen=True, tag="delete-queue"):
@@ -112,8 +112,8 @@ class OpenQueue(Request, frozen=True, tag="open-queue"):
     """Open a queue. `access` and `share` are `AccessMode` and `ShareMode`."""
 
     name: str
-    access: int
-    share: int = 0
+    access: Number
+    share: Number = 0
 
 
 class Opened(Reply, frozen=True, tag="opened"):
@@ -134,7 +134,7 @@ class Opened(Reply, frozen=True, tag="opened"):
 class CloseQueue(Request, frozen=True, tag="close-queue"):
     """Give a handle back; waiting reads of it are cancelled, its cursors closed."""
 
-    handle: int
+    handle: Number
 
 
 # Who may do what.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from openmsmq.api.base import Reply, Request
+from openmsmq.api.base import Number, Reply, Request
 
 
 class Begin(Request, frozen=True, tag="begin"):
@@ -27,21 +27,21 @@ class Prepare(Request, frozen=True, tag="prepare"):
     With a `query` it is a part of one of its batches, which `CommitBatch` commits.
     """
 
-    transaction: int
+    transaction: Number
     query: str = ""
-    batch: int = 0
+    batch: Number = 0
 
 
 class Commit(Request, frozen=True, tag="commit"):
     """Make everything in the transaction take effect, at once."""
 
-    transaction: int
+    transaction: Number
 
 
 class Abort(Request, frozen=True, tag="abort"):
     """Undo everything in the transaction."""
 
-    transaction: int
+    transaction: Number
 
 
 class ListTransactions(Request, frozen=True, tag="list-transactions"):
@@ -95,7 +95,7 @@ class CommitBatch(Request, frozen=True, tag="commit-batch"):
     """
 
     query: str
-    batch: int
+    batch: Number
     units_of_work: list[bytes]
 
 
@@ -109,7 +109,7 @@ class AbortBatch(Request, frozen=True, tag="abort-batch"):
     """Abort the prepared transactions of a batch that was not committed."""
 
     query: str
-    batch: int
+    batch: Number
 
 
 class ForgetQuery(Request, frozen=True, tag="forget-query"):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import struct
+import sys
 
 import msgspec
+import msgspec.inspect
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openmsmq.api import messages as api
+from openmsmq.api.base import NUMBER_MAX, Number
 from openmsmq.api.framing import (
     FRAME_MAX_BYTES,
     LARGE_FRAME_BYTES,
@@ -40,6 +43,7 @@ def _built(kind: type) -> st.SearchStrategy[object]:
 def _values(annotation: object) -> st.SearchStrategy[object]:
     plain: dict[object, st.SearchStrategy[object]] = {
         int: st.integers(-(2**63), 2**64 - 1),
+        Number: st.integers(-(2**63), NUMBER_MAX),
         bool: st.booleans(),
         str: st.text(st.characters(exclude_categories=["Cs"]), max_size=10),
         bytes: st.binary(max_size=20),
@@ -53,6 +57,38 @@ def _values(annotation: object) -> st.SearchStrategy[object]:
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
         return _built(annotation)
     return st.one_of([_values(part) for part in annotation.__args__])  # type: ignore[attr-defined]
+
+
+def _numbers_in(kind: msgspec.inspect.Type) -> list[msgspec.inspect.IntType]:
+    """Find the numbers in a type, however deep."""
+    match kind:
+        case msgspec.inspect.IntType():
+            return [kind]
+        case msgspec.inspect.StructType(fields=fields):
+            return [found for field in fields for found in _numbers_in(field.type)]
+        case msgspec.inspect.UnionType(types=types):
+            return [found for one in types for found in _numbers_in(one)]
+        case msgspec.inspect.ListType(item_type=item):
+            return _numbers_in(item)
+        case _:
+            return []
+
+
+@pytest.mark.parametrize("kind", [api.Call, *REQUESTS], ids=lambda kind: kind.__name__)
+def test_no_request_has_a_number_that_python_cannot_count_to(kind: type) -> None:
+    for number in _numbers_in(msgspec.inspect.type_info(kind)):
+        assert number.le is not None
+        assert number.le <= sys.maxsize
+
+
+def test_a_number_that_is_too_large_is_refused() -> None:
+    call = api.Call(1, api.ReadDirectory(b"", 0, NUMBER_MAX))
+    reader = FrameReader(api.Call)
+    reader.feed(encode_frame(call))
+    assert next(reader.items()) == call
+    reader.feed(encode_frame(api.Call(2, api.ReadDirectory(b"", 0, NUMBER_MAX + 1))))
+    with pytest.raises(ApiError, match=str(NUMBER_MAX)):
+        next(reader.items())
 
 
 calls = st.builds(api.Call, st.integers(0, 2**63 - 1), one_of_each(REQUESTS))
