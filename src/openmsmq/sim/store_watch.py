@@ -71,6 +71,8 @@ class StoreWatch:
         An entry that is only rewritten in its place neither came nor went.
         """
         changes: list[Change] = []
+        for start, stop in batch.ranges:
+            self._range(start, stop, changes)
         for key, value in batch.changes:
             if key[0] == _ENTRY_KIND:
                 self._entry(key, value, True, changes)
@@ -106,6 +108,10 @@ class StoreWatch:
             role = SYSTEM_ROLE if number < FIRST_QUEUE else UNKNOWN_ROLE
             found = Shelf(number, f"{role} queue {number}", role)
         return found
+
+    def _range(self, start: bytes, stop: bytes, changes: list[Change]) -> None:
+        for key in sorted(key for key in self.entries if start <= key < stop):
+            self._entry(key, None, True, changes)
 
     def _entry(self, key: bytes, value: bytes | None, durable: bool, changes: list[Change]) -> None:
         before = self.entries.get(key)

@@ -7,8 +7,9 @@ effect once. That it does is what they check.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, Final
+import struct
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from openmsmq.api import messages as api
 from openmsmq.model.errors import InsufficientResources, MessageStorageFailed
@@ -18,6 +19,7 @@ from openmsmq.sim.books import READING
 from openmsmq.sim.facts import Fate, Group, SimMessage, number_in
 from openmsmq.sim.violation import Violation
 from openmsmq.sim.worker import Worker
+from openmsmq.storage import records
 
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node
@@ -25,7 +27,12 @@ if TYPE_CHECKING:
 
 _RETRY_MS: Final = 500
 _FETCH_COUNT: Final = 10_000
+_PLACE_BYTES: Final = struct.calcsize(api.PLACE_FORMAT)
 _DISK_TROUBLE: Final = frozenset({InsufficientResources.code, MessageStorageFailed.code})
+
+
+Fetching: TypeAlias = Generator[Ask | int, Any, list[tuple[int, bytes]] | None]
+"""Reads messages: their lookup identifiers and packets, or None if the disk was in the way."""
 
 
 class Stream(Application):
@@ -78,19 +85,21 @@ class Stream(Application):
 
     def _read(self, handle: int, stop: int) -> Script:
         """Look at the batch: a second time there is the same in it, but for lost express ones."""
-        reply = yield Ask(api.FetchRange(handle, 0, stop, _FETCH_COUNT, 1 << 30))
-        if not isinstance(reply, api.Entries):
-            self._require_trouble(reply)
+        if self.rng.random() < 0.5:
+            entries = yield from self._fetch_entries(handle, stop)
+        else:
+            entries = yield from self._fetch_packets(handle, stop)
+        if entries is None:
             return
         found: dict[int, SimMessage] = {}
-        for entry in reply.entries:
-            message = self.books.messages[number_in(entry.packet) or 0]
-            if entry.arrival_number < self._start:
+        for lookup_id, packet in entries:
+            message = self.books.messages[number_in(packet) or 0]
+            if lookup_id & records.ARRIVAL_MASK < self._start:
                 raise Violation(
                     f"{message} came into {self._queue} below what {self.name} has processed",
                     messages=(message.number,),
                 )
-            found[entry.lookup_id] = message
+            found[lookup_id] = message
         if self._batch is None:
             self._batch = found
         for lookup_id in found.keys() ^ self._batch.keys():
@@ -102,6 +111,27 @@ class Stream(Application):
                     messages=(message.number,),
                 )
         self.books.reserved(found.values(), self.name)
+
+    def _fetch_entries(self, handle: int, stop: int) -> Fetching:
+        """Read everything below the end of the batch; there must be nothing before its start."""
+        reply = yield Ask(api.FetchRange(handle, 0, stop, _FETCH_COUNT, 1 << 30))
+        if isinstance(reply, api.Entries):
+            return [(entry.lookup_id, entry.packet) for entry in reply.entries]
+        self._require_trouble(reply)
+        return None
+
+    def _fetch_packets(self, handle: int, stop: int) -> Fetching:
+        """Read the batch in pieces, so that all that is plain in it goes as a range later."""
+        found: list[tuple[int, bytes]] = []
+        start, count = self._start, self.rng.choice((1, 2, _FETCH_COUNT))
+        while start < stop:
+            reply = yield Ask(api.FetchPackets(handle, start, stop, count, 1 << 30))
+            if not isinstance(reply, api.Packets):
+                self._require_trouble(reply)
+                return None
+            found += _entries_in(reply)
+            start = reply.next_start
+        return found
 
     def _complete(self, handle: int, stop: int, batch: dict[int, SimMessage]) -> Script:
         def begun() -> None:
@@ -125,6 +155,15 @@ class Stream(Application):
     def _require_trouble(self, reply: api.AnyReply) -> None:
         if not isinstance(reply, api.Failed) or reply.code not in _DISK_TROUBLE:
             raise Violation(f"{self.node.name} refused {self.name} its own messages: {reply}")
+
+
+def _entries_in(raw: api.Packets) -> Iterator[tuple[int, bytes]]:
+    """Give the lookup identifier and the packet of each message of an answer."""
+    lookup_ids = struct.iter_unpack(">Q", raw.lookup_ids)
+    end = 0
+    for (lookup_id,), (size,) in zip(lookup_ids, struct.iter_unpack("<I", raw.sizes), strict=True):
+        start, end = end + _PLACE_BYTES, end + size
+        yield lookup_id, bytes(raw.entries[start:end])
 
 
 class Batches(Worker):

@@ -79,7 +79,13 @@ class World:
             if self.plan.enterprise is not None:
                 poll_ms = self.plan.enterprise.polls_ms[index]
                 directory = DirectoryConfig(role=role, poll_ms=poll_ms, probe_ms=poll_ms)
-            config = ManagerConfig(name=name_of(index), addresses=(address,), directory=directory)
+            config = ManagerConfig(
+                name=name_of(index),
+                addresses=(address,),
+                directory=directory,
+                # Readers of few messages take them out as a range too.
+                range_removal_min=1,
+            )
             hops = {
                 str(identifier): tuple(map(_address, self._next_hops(index, other)))
                 for other, identifier in enumerate(identifiers)
