@@ -48,6 +48,7 @@ VIOLATIONS: Final = {
     "bonsai": [("runtime/planted.py", "import bonsai")],
     "cryptography": [("manager/planted.py", "import cryptography")],
     "lmdb": [("storage/planted.py", "import lmdb")],
+    "zlib-ng": [("wire/planted.py", "from zlib_ng import zlib_ng")],
     "records": [("storage/memory.py", "import os"), ("storage/records.py", "import pathlib")],
     "applications": [("client/planted.py", "import openmsmq.storage.records")],
     "cycles": [

@@ -7,6 +7,7 @@ import os
 import random
 from itertools import permutations
 
+import msgspec
 import pytest
 
 from openmsmq.model.directory import NOWHERE
@@ -208,6 +209,32 @@ def test_a_packet_with_a_larger_hop_count_than_there_are_sites_and_three_is_noti
     checked(6, 1)
     with pytest.raises(Violation, match="hop count 7"):
         checked(7, 1)
+
+
+def test_the_hops_of_each_packet_are_counted_from_when_all_know_the_directory():
+    world = make_world(0, Options(enterprise=True, managers=5, faults=False))
+    enterprise = world.enterprise = built(TRIANGLE)
+    world.books.watches[0] = StoreWatch()
+    world.books.watches[0].directory_number = 1
+    flow = _FlowBetween(world.nodes[0], world.nodes[1])
+
+    def goes(number, hops):
+        packet = bytes(16) + b"another one else" + bytes([5]) * 16 + bytes(8) + bytes([number] * 4)
+        world.books.wire.check_hop(flow, packet, hops, enterprise)
+
+    enterprise.settled_ms = 1_000
+    goes(1, 4)
+    other = msgspec.structs.replace(enterprise.rules.layout.links[0], cost=9)
+    links = {**enterprise.rules.layout.links, 0: other}
+    enterprise.change(enterprise.changes_to(Layout(links, TRIANGLE.members)))
+    goes(2, 2)
+    enterprise.settled_ms = 2_000
+    goes(1, 10)
+    goes(2, 8)
+    goes(3, 6)
+    for number, hops in ((1, 11), (2, 9), (3, 7)):
+        with pytest.raises(Violation, match=f"hop count {hops}"):
+            goes(number, hops)
 
 
 def test_a_message_may_go_round_only_if_it_met_different_directories():

@@ -9,7 +9,7 @@ from openmsmq.api import messages as api
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.directory.rows import changes_in, row_of
 from openmsmq.manager.config import DirectoryConfig
-from openmsmq.manager.outputs import Persist
+from openmsmq.manager.outputs import ChangeDirectory, Persist
 from openmsmq.model.directory import Change, DirectoryRole, ObjectKind, Removal
 from openmsmq.model.errors import (
     IllegalFormatName,
@@ -100,6 +100,69 @@ def test_who_is_to_be_in_a_site_that_is_not_there_says_so_and_waits_for_it(
     network.run(POLL_MS)
     assert image(office).managers[shop.identifier].sites == (berlin.identifier,)
     assert shop.ok(api.GetStatus()).directory_problem == ""
+
+
+def test_an_original_whose_site_is_not_there_says_so_and_takes_it_when_it_comes(
+    network: Network, office: Computer
+) -> None:
+    own = image(office).managers[office.identifier]
+    office.manager.directory.copy.write((Removal(ObjectKind.MANAGER, own.identifier),))
+    office.config = msgspec.structs.replace(
+        office.config, directory=msgspec.structs.replace(ORIGINAL, site="Berlin")
+    )
+    office.pump()
+    office.crash()
+    assert "no site 'Berlin'" in office.ok(api.GetStatus()).directory_problem
+    berlin = Site(identifier=Guid(b"the site Berlin!"), name="Berlin")
+    change(office, berlin)
+    assert office.ok(api.GetStatus()).directory_problem == ""
+    assert image(office).managers[office.identifier].sites == (berlin.identifier,)
+    office.ok_soon(api.CreateQueue(r".\orders"))
+    network.run()
+
+
+def test_who_was_registered_without_a_site_gets_the_one_it_is_to_be_in(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    known = image(office).managers[shop.identifier]
+    change(office, msgspec.structs.replace(known, sites=()))
+    network.run(POLL_MS)
+    assert image(office).managers[shop.identifier].sites == known.sites
+    assert shop.ok(api.GetStatus()).directory_problem == ""
+
+
+def test_a_known_queue_manager_needs_no_site_of_its_configuration(
+    network: Network, office: Computer, shop: Computer
+) -> None:
+    shop.config = msgspec.structs.replace(
+        shop.config, name="STORE", directory=msgspec.structs.replace(COPY, site="Berlin")
+    )
+    shop.crash()
+    network.run(POLL_MS)
+    assert shop.ok(api.GetStatus()).directory_problem == ""
+    assert image(office).managers[shop.identifier].sites
+
+
+def test_a_directory_that_does_not_keep_what_it_takes_is_not_asked_without_end(
+    network: Network, office: Computer, shop: Computer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may round a number, or not know a property."""
+    taken: list[Change] = []
+
+    def take(self: Network, computer: Computer, output: ChangeDirectory) -> None:
+        del self
+        taken.extend(output.changes)
+        computer.manager.directory_changed(output.ticket, output.changes, network.now)
+        computer.pump()
+
+    monkeypatch.setattr(Network, "change_directory", take)
+    shop.config = msgspec.structs.replace(shop.config, quota_kb=4)
+    shop.crash()
+    network.run(POLL_MS // 2)
+    assert len(taken) == 1
+    network.run(2 * POLL_MS)
+    assert 2 <= len(taken) <= 4
+    assert image(office).managers[shop.identifier].quota_kb != 4
 
 
 def test_a_public_queue_takes_messages_by_either_name(

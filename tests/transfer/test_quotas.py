@@ -141,3 +141,5 @@ def test_the_original_of_the_directory_has_its_room_from_there_too(
     restarted(office, quota_kb=50)
     assert isinstance(offer(office, 4), api.Sent)
     assert own_object(office, office).quota_kb == 50
+    give(office, network, office, quota_kb=4)
+    assert own_object(office, office).quota_kb == 50

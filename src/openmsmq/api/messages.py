@@ -76,6 +76,7 @@ from openmsmq.api.transaction_messages import ListTransactions as ListTransactio
 from openmsmq.api.transaction_messages import Prepare as Prepare
 from openmsmq.api.transaction_messages import Resolve as Resolve
 from openmsmq.api.transaction_messages import Transactions as Transactions
+from openmsmq.model.limits import UNLIMITED_KB
 
 PROTOCOL_VERSION: Final = 1
 
@@ -352,6 +353,8 @@ class Status(Reply, frozen=True, tag="status"):
     """Why the directory could not be asked the last time; empty while all is well."""
     directory_number: int = 0
     """The last change of the directory that is known here."""
+    quota_kb: int = UNLIMITED_KB
+    """Room for the messages of all queues."""
 
 
 AnyRequest: TypeAlias = (

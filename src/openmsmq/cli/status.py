@@ -13,6 +13,7 @@ from openmsmq.cli.output import print_facts, print_json, size_text, time_text
 from openmsmq.cli.reading import JsonOption
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import Guid
+from openmsmq.model.limits import UNLIMITED_KB
 
 
 def status(context: typer.Context, json: JsonOption = False) -> None:
@@ -33,6 +34,7 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
                 "queue_count": found.queue_count,
                 "message_count": found.message_count,
                 "message_bytes": found.message_bytes,
+                "quota_kb": None if found.quota_kb == UNLIMITED_KB else found.quota_kb,
                 "connection_count": found.connection_count,
                 "transaction_count": found.transaction_count,
                 "online": found.online,
@@ -51,6 +53,7 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
             ("running for", str(timedelta(seconds=uptime_s))),
             ("queues", str(found.queue_count)),
             ("messages", f"{found.message_count} ({size_text(found.message_bytes)})"),
+            ("quota", _quota_text(found.quota_kb)),
             ("connections", str(found.connection_count)),
             ("transactions", str(found.transaction_count)),
             ("transfer", online_text(found.online)),
@@ -60,9 +63,15 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
     )
 
 
+def _quota_text(quota_kb: int) -> str:
+    return "none" if quota_kb == UNLIMITED_KB else size_text(quota_kb * 1024)
+
+
 def _directory_text(found: Status) -> str:
     if found.directory == DirectoryRole.NONE.value:
         return "none: it works in workgroup mode"
     if found.directory_problem:
-        return f"{found.directory}, not up to date: {found.directory_problem}"
+        return (
+            f"{found.directory}, up to change {found.directory_number}; {found.directory_problem}"
+        )
     return f"{found.directory}, up to change {found.directory_number}"

@@ -275,6 +275,9 @@ class _Rules:
                 raise IllegalPropertyValue(f"{who}: {error.detail}") from None
         if not manager.computer_name:
             raise IllegalPropertyValue(f"{who} has no computer name")
+        for what in ("quota_kb", "journal_quota_kb"):
+            if getattr(manager, what) >> 32:
+                raise IllegalPropertyValue(f"{who}: {what} exceeds 32 bits")
         _check_count(manager.sites, MANAGER_SITES_MAX_COUNT, who, "sites")
         networks = manager.connected_networks
         _check_count(networks, CONNECTED_NETWORKS_MAX_COUNT, who, "connected networks")

@@ -311,6 +311,7 @@ class Administration:
             directory=role,
             directory_problem=problem,
             directory_number=number,
+            quota_kb=self._table.totals.quota_kb,
         )
 
     def _format_name(self, queue: LocalQueue) -> FormatName:

@@ -229,9 +229,7 @@ class Arrivals:
     def _is_roomy(self, queue: LocalQueue, size: int) -> bool:
         """Whether so many more bytes are surely within all quotas."""
         size += self._run_bytes
-        return queue.room_for(size) and (
-            self._table.totals.bytes + size <= self._table.quota_kb * 1024
-        )
+        return queue.room_for(size) and self._table.totals.room_for(size)
 
     def _take_sequence(self, packets: list[bytes], alike: Alike, now: Instant) -> None:
         """Take transactional messages of one sequence, which are alike."""
@@ -351,9 +349,8 @@ class Arrivals:
         return None if queue.room_for(in_queue) else MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
 
     def _require_room(self, packet: bytes) -> None:
-        waiting = self._run_bytes + len(packet)
-        if self._table.totals.bytes + waiting > self._table.quota_kb * 1024:
-            raise NoRoom(f"this queue manager may hold {self._table.quota_kb} KB")
+        if not self._table.totals.room_for(self._run_bytes + len(packet)):
+            raise NoRoom(f"this queue manager may hold {self._table.totals.quota_kb} KB")
 
     def _require_room_for_dead_letter(
         self, packet: bytes, found: Outline, reason: MessageClass | None

@@ -74,7 +74,7 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     quota_kb: int = 0
     """Room for the messages of all queues; 0 leaves it to the directory."""
     journal_quota_kb: int = 0
-    """Room for the journal and for the dead letters; 0 leaves it to the directory."""
+    """Room for the journal of the queue manager; 0 leaves it to the directory."""
     queues_max: int = QUEUES_MAX_COUNT
     open_queues_max: int = OPEN_QUEUES_MAX_COUNT
     waiting_reads_max: int = WAITING_READS_MAX_COUNT

@@ -145,8 +145,10 @@ class Delivery:
             raise InsufficientResources(
                 f"{queue.name} holds {queue.size} bytes and may hold {queue.properties.quota_kb} KB"
             )
-        if self._table.totals.bytes + size > self._table.quota_kb * 1024:
-            raise InsufficientResources(f"this queue manager may hold {self._table.quota_kb} KB")
+        if not self._table.totals.room_for(size):
+            raise InsufficientResources(
+                f"this queue manager may hold {self._table.totals.quota_kb} KB"
+            )
 
     # Out.
 

@@ -31,7 +31,7 @@ from openmsmq.model.directory import (
     Removal,
 )
 from openmsmq.model.errors import InsufficientResources, MsmqError, NoDirectory
-from openmsmq.model.identity import Guid
+from openmsmq.model.identity import GUID_BYTES, Guid
 from openmsmq.model.limits import DIRECTORY_CALLS_MAX_COUNT, DIRECTORY_CHANGES_MAX_COUNT
 from openmsmq.model.names.parts import canonical_ip_address, fold
 from openmsmq.model.topology import (
@@ -51,6 +51,9 @@ TellOwners: TypeAlias = Callable[[Sequence[Change], DirectoryImage, Instant], No
 
 HINT_PAUSE_MS: Final = 1_000
 """Pause between an answer and the next question, if strangers bring it about. [ours]"""
+
+CHANGE_NUMBER_MAX: Final = (1 << 62) - 1
+"""The highest number of a change. A copy that becomes the original goes on counting from there."""
 
 DEFAULT_SITE: Final = "Default-Site"
 _REGISTERED: Final = (
@@ -97,6 +100,8 @@ class DirectoryService:
         """Since when changes were asked for, while the answer is awaited."""
         self._ask_again = False
         self._is_registering = False
+        self._registered: QueueManagerInfo | None = None
+        """What the directory has taken from us since it answered last."""
         self._is_hinted = False
         """Whether somebody has said since the last question that something has changed."""
         self._has_doubts = False
@@ -124,8 +129,13 @@ class DirectoryService:
             first = self._first_objects() if self.copy.position == NOWHERE else []
             self.copy.found(Guid(self._rng.randbytes(16)), first)
             self.changed(list(self.copy.image), now)
-        wanted = self._wanted_info()
-        if wanted is not None and not self._own_problem():
+        self._register_here(now)
+
+    def _register_here(self, now: Instant) -> None:
+        """Let the original know us as we are."""
+        self.problem = self._own_problem()
+        wanted = None if self.problem else self._wanted_info()
+        if wanted is not None:
             self.changed(self.copy.write((wanted,)), now)
 
     def _first_objects(self) -> list[DirectoryObject]:
@@ -211,6 +221,10 @@ class DirectoryService:
 
     def told(self, told: DirectoryChanges, now: Instant) -> None:
         """The directory has answered. What is waited for may come after this answer."""
+        problem = _position_problem(told.position)
+        if problem:
+            self.failed(NoDirectory(problem), now)
+            return
         asked, self._asked = self._asked, None
         if asked not in (None, self.copy.position) and not told.is_complete:
             # The disk has refused what brought us to where we asked from.
@@ -265,28 +279,32 @@ class DirectoryService:
 
     def _own_problem(self) -> str:
         """Say why the directory cannot know us as we are; empty if it can. [MQOD 2.7.6]"""
-        known = self.copy.image.manager_named(self._config.name)
+        named = self.copy.image.manager_named(self._config.name)
         own = self._counters.identifier
-        if known is None:
-            return site_problem(self.copy.image, self._config.directory.site)
-        if known.identifier == own:
+        if named is not None and named.identifier != own:
+            return (
+                f"the directory knows {self._config.name} as {named.identifier}, and this queue "
+                f"manager is {own}: remove that object, or start with an empty data directory"
+            )
+        known = self.own_object
+        if known is not None and known.sites:
             return ""
-        return (
-            f"the directory knows {self._config.name} as {known.identifier}, and this queue "
-            f"manager is {own}: remove that object, or start with an empty data directory"
-        )
+        return site_problem(self.copy.image, self._config.directory.site)
 
     def _register(self) -> None:
         """Publish ourselves, if the directory does not know us as we are."""
         if self.problem or self._is_registering or self._asked is not None:
             return
         wanted = self._wanted_info()
-        if wanted is None:
+        if wanted is None or wanted == self._registered:
+            # One that was taken and not kept is not handed on again before the next question.
+            self._registered = None
             return
         self._is_registering = True
 
         def done(_changes: Sequence[Change], _now: Instant) -> None:
             self._is_registering = False
+            self._registered = wanted
             self.ask_soon()
 
         def refused(error: MsmqError, now: Instant) -> None:
@@ -306,13 +324,14 @@ class DirectoryService:
 
     def _wanted_info(self) -> QueueManagerInfo | None:
         """Give what the directory should know of us; None if it does."""
-        image = self.copy.image
-        known = image.managers.get(self._counters.identifier)
+        own = self._own_info(site_named(self.copy.image, self._config.directory.site))
+        known = self.own_object
         if known is None:
-            return self._own_info(site_named(image, self._config.directory.site))
-        own = self._own_info(None)
+            return own
         said = {name: value for name in _REGISTERED if (value := getattr(own, name))}
-        wanted = msgspec.structs.replace(known, **said, **self._configured_quotas())
+        wanted = msgspec.structs.replace(
+            known, sites=known.sites or own.sites, **said, **self._configured_quotas()
+        )
         return None if wanted == known else wanted
 
     # Changing.
@@ -344,6 +363,7 @@ class DirectoryService:
         if real:
             self.changed(real, now)
             self.tell_owners(real, before, now)
+            self._register_here(now)
         done(changes, now)
 
     def _hand_on_when_known(
@@ -425,6 +445,18 @@ def _without_losses(changes: list[Change], before: Position, after: Position) ->
     ]
 
 
+def _position_problem(position: Position) -> str:
+    """Say so if a directory cannot be where it says: its answers may be made by others."""
+    if not 0 <= position.number <= CHANGE_NUMBER_MAX:
+        return (
+            f"the directory says that its last change is number {position.number}, which no change "
+            "can have"
+        )
+    if len(position.incarnation) != GUID_BYTES:
+        return f"the directory says that it is {position.incarnation.hex()!r}, which is no GUID"
+    return ""
+
+
 def site_named(image: DirectoryImage, name: str) -> Site | None:
     """Find the site in which a queue manager registers itself: by name, or else the first."""
     sites = sorted(image.sites.values(), key=lambda site: site.name)
@@ -440,5 +472,6 @@ def site_problem(image: DirectoryImage, name: str) -> str:
     there = ", ".join(sorted(site.name for site in image.sites.values())) or "none"
     return (
         f"the directory has no site {name!r} (it has {there}): correct `site` in the configuration "
-        "of this queue manager, or add the site at another one with `openmsmq directory apply`"
+        "of this queue manager, or add the site with `openmsmq directory apply` at the server of "
+        "the directory"
     )

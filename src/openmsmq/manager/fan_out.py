@@ -60,6 +60,11 @@ class QueueList(LocalQueue):
         for _, queue in self.targets:
             queue.count_handles(change)
 
+    def size_of_copies(self, packets: list[bytes]) -> int:
+        """Say how many bytes all copies have, at most: each of them names all queues."""
+        size = sum(map(len, packets)) + len(packets) * len(self.header.write())
+        return size * len(self.targets)
+
     def copies(self, packets: list[bytes]) -> list[tuple[LocalQueue, list[bytes]]]:
         """Give each queue its copies, addressed to it and naming all others."""
         drafts = [_draft(packet) for packet in packets]

@@ -75,8 +75,6 @@ class QueueTable:
         self.reader = reader
         self._rng = rng
         self.totals = Totals()
-        self.quota_kb = config.quota_kb
-        """Room for the messages of all queues; `quotas` knows it better than the configuration."""
         self.outgoing_count = 0
         self._by_id: dict[int, LocalQueue] = {}
         self._by_name: dict[str, LocalQueue] = {}

@@ -43,12 +43,19 @@ LOOKUP_START: Final = 5
 
 
 class Totals:
-    """The bytes of all messages of a queue manager."""
+    """The bytes of all messages of a queue manager, and how many it may hold."""
 
-    __slots__ = ("bytes",)
+    __slots__ = ("bytes", "quota_kb")
 
     def __init__(self) -> None:
         self.bytes = 0
+        self.quota_kb = UNLIMITED_KB
+        """What `take_quotas` says."""
+
+    def room_for(self, size: int) -> bool:
+        """Whether so many more bytes stay within the quota."""
+        quota_kb = self.quota_kb
+        return quota_kb == UNLIMITED_KB or self.bytes + size <= quota_kb * KILOBYTE
 
 
 class LocalQueue:

@@ -17,11 +17,20 @@ from openmsmq.model.topology import QueueManagerInfo
 
 
 def take_quotas(config: ManagerConfig, table: QueueTable, known: QueueManagerInfo | None) -> None:
-    """Give the queues of a queue manager, and its journals, the room that they are to have."""
-    told_kb = MANAGER_QUOTA_DEFAULT_KB if known is None else known.quota_kb
-    told_journal_kb = JOURNAL_QUOTA_DEFAULT_KB if known is None else known.journal_quota_kb
-    table.quota_kb = config.quota_kb or told_kb
+    """Give the queues of a queue manager, and its journal, the room that they are to have.
+
+    Dead letters have no quota of their own, so that none is lost while there is room.
+    """
+    told_kb, told_journal_kb = MANAGER_QUOTA_DEFAULT_KB, JOURNAL_QUOTA_DEFAULT_KB
+    if known is not None:
+        told_kb = _possible(known.quota_kb, told_kb)
+        told_journal_kb = _possible(known.journal_quota_kb, told_journal_kb)
+    table.totals.quota_kb = config.quota_kb or told_kb
+    journal = table.system(SystemQueue.JOURNAL)
     journal_kb = config.journal_quota_kb or told_journal_kb
-    for name in SystemQueue:
-        queue = table.system(name)
-        queue.properties = msgspec.structs.replace(queue.properties, quota_kb=journal_kb)
+    journal.properties = msgspec.structs.replace(journal.properties, quota_kb=journal_kb)
+
+
+def _possible(told_kb: int, default_kb: int) -> int:
+    """Pass over a number that is no quota: the directory may be written by others."""
+    return default_kb if told_kb >> 32 else told_kb

@@ -101,6 +101,8 @@ class ReadRequests:
             return
         if request.timeout_ms == 0:
             raise ReceiveTimeout(f"no message in {opened.queue.name}")
+        if len(self._waiting) >= self._config.waiting_reads_max:
+            raise InsufficientResources(f"{self._config.waiting_reads_max} reads wait already")
         self._wait(read)
 
     def _try(self, read: WaitingRead, now: Instant) -> bool:
@@ -228,8 +230,6 @@ class ReadRequests:
     # Waiting.
 
     def _wait(self, read: WaitingRead) -> None:
-        if len(self._waiting) >= self._config.waiting_reads_max:
-            raise InsufficientResources(f"{self._config.waiting_reads_max} reads wait already")
         self._waiting[read.connection, read.call] = read
         read.opened.queue.waiting[read] = None
         if read.deadline_ms is not None:
@@ -303,6 +303,7 @@ class ReadRequests:
             state = self._replies.connections.get(read.connection)
             if state is not None and read.opened.handle in state.queues:
                 read.ended = False
+                # Others may have all places by now; to refuse what was taken on is no way out.
                 self._wait(read)
 
         # Senders hear first: they prepare their next message while readers are still being woken.

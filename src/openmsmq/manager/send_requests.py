@@ -44,6 +44,7 @@ class SendRequests:
             raise AccessDenied(f"{queue.name} is not open for sending")
         transactional = request.transaction != 0
         if isinstance(queue, QueueList):
+            self._require_room_for_copies(queue, request.packets)
             copies = [
                 (in_its_kind(target, transactional=transactional), packets)
                 for target, packets in queue.copies(request.packets)
@@ -71,6 +72,15 @@ class SendRequests:
         else:
             self._stage(work, [send for _, sends, _ in accepted for send in sends])
             self._replies.answer(state.id, call, reply)
+
+    def _require_room_for_copies(self, queue: QueueList, packets: list[bytes]) -> None:
+        """Refuse what would be too much before it is copied: a list has many queues."""
+        size, size_max = queue.size_of_copies(packets), self._config.transaction_bytes_max
+        if size > size_max:
+            raise InsufficientResources(
+                f"copies for {len(queue.targets)} queues have {size} bytes, and {size_max} may be "
+                "sent at once: send fewer messages at once, or to fewer queues"
+            )
 
     def _accepted(
         self, copies: list[tuple[LocalQueue, list[bytes]]], now: Instant, *, transactional: bool

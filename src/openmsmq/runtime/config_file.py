@@ -178,7 +178,10 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     )
     site: Annotated[
         str,
-        Meta(description="Site in which it registers itself. Empty: the first by name."),
+        Meta(
+            description="Site in which it registers itself; one that is not there is waited for. "
+            "Empty: the first by name."
+        ),
     ] = ""
     routing_server: Annotated[
         bool, Meta(description="Whether it registers itself as a routing server.")
@@ -200,8 +203,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         Meta(
             ge=0,
             le=UNLIMITED_KB,
-            description="Room for the journal of the queue manager, and for each of its queues of "
-            "dead letters. 0: what the directory says, or no limit.",
+            description="Room for the journal of the queue manager. 0: what the directory says, or "
+            "no limit.",
         ),
     ] = 0
     checkpoint_bytes: Annotated[

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from itertools import product
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -37,6 +37,10 @@ PUBLIC_QUEUES: Final = (PUBLIC_PLAIN, PUBLIC_TRANSACTIONAL)
 
 EXTRA_MAX_HOPS: Final = 3
 """How many hops more than there are sites a message may make."""
+
+
+Era: TypeAlias = tuple[int, bool]
+"""How often the directory was changed, and whether all know it."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -209,8 +213,13 @@ class Enterprise:
             if number not in self.dead_links
         )
 
+    @property
+    def era(self) -> Era:
+        """What everybody knows of the directory: another one begins with each change of that."""
+        return len(self.states), self.settled_ms is not None
+
     def hop_count_max(self, before: int) -> int:
-        """Give the largest hop count of a message that made some hops before all knew the same.
+        """Give the largest hop count of a packet that had made some hops when the era began.
 
         By one directory it makes at most as many hops as there are sites, and three. One that meets
         several on its way may come back, but whoever passes it on after so many hops looks whether

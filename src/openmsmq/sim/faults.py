@@ -103,6 +103,8 @@ class Faults:
         if outage.ends_ms is None:
             assert world.enterprise is not None
             world.enterprise.lost_nodes.add(node.index)
+            # Perhaps it was the only one that did not know the directory yet.
+            world.directory_stored()
         else:
             delay_ms = outage.ends_ms - outage.begins_ms
             until_ms = world.timeline.now_ms + delay_ms

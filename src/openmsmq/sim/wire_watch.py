@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -24,7 +24,7 @@ from openmsmq.wire.summaries import name, summary
 
 if TYPE_CHECKING:
     from openmsmq.sim.books import Books
-    from openmsmq.sim.enterprise import Enterprise
+    from openmsmq.sim.enterprise import Enterprise, Era
     from openmsmq.sim.node import Node
     from openmsmq.sim.world import World
 
@@ -59,6 +59,17 @@ class Flow:
         """The recoverable packets in the order of sending; None for those of queue managers."""
 
 
+class Hops(NamedTuple):
+    """How far a packet has come."""
+
+    era: Era
+    """When it was seen last."""
+    before: int
+    """The hops it had made when that era began."""
+    most: int
+    """The hops it has made."""
+
+
 class WireWatch:
     """Looks at every packet as it leaves its node."""
 
@@ -70,8 +81,8 @@ class WireWatch:
         self.packet_count = 0
         self.hop_count_max = 0
         """The largest hop count of a packet in an enterprise."""
-        self._hops_before: dict[bytes, int] = {}
-        """By packet: the hops that it made before all knew the directory as it is now."""
+        self._hops: dict[bytes, Hops] = {}
+        """By packet, whoever sent it."""
 
     def leaves(self, flow: Flow, data: bytes) -> list[WirePacket]:
         """Look at bytes that a node writes; give the packets that are whole with them."""
@@ -127,16 +138,14 @@ class WireWatch:
         """A packet goes to whom the rules allow, and makes few hops."""
         spent = flags & user.HOP_COUNT
         self.hop_count_max = max(self.hop_count_max, spent)
-        name_of_it = packet[_SOURCE] + packet[_NUMBER]
-        if enterprise.settled_ms is None:
-            self._hops_before[name_of_it] = max(spent, self._hops_before.get(name_of_it, 0))
+        before = self._hops_before(packet[_SOURCE] + packet[_NUMBER], spent, enterprise.era)
         goal = enterprise.index_of.get(Guid(packet[_DESTINATION]))
         if flow.other is None or goal is None:
             return
         number = number_in(packet)
         here, there = flow.node, flow.other.node
         goal_name = self._world.nodes[goal].name
-        if spent > enterprise.hop_count_max(self._hops_before.get(name_of_it, 0)):
+        if spent > enterprise.hop_count_max(before):
             raise Violation(
                 f"a packet for {goal_name} goes from {here.name} to {there.name} with hop count "
                 f"{spent}, in an enterprise of {enterprise.plan.site_count} sites",
@@ -153,6 +162,13 @@ class WireWatch:
                 "hop",
                 messages=() if number is None else (number,),
             )
+
+    def _hops_before(self, packet: bytes, spent: int, era: Era) -> int:
+        """Note a hop of a packet; give how many it had made when this era began."""
+        known = self._hops.get(packet, Hops(era, 0, 0))
+        before = known.before if known.era == era else known.most
+        self._hops[packet] = Hops(era, before, max(known.most, spent))
+        return before
 
     def _is_next_hop(self, here: Node, there: int, goal: int, enterprise: Enterprise) -> bool:
         """Whether a node may pass a message to another, by what it may know of the directory.

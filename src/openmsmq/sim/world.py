@@ -197,12 +197,16 @@ class World:
         )
 
     def directory_stored(self) -> None:
-        """The disk of a node has a later state of the directory; perhaps all have it now."""
+        """The disk of a node has a later state of the directory, or it is gone.
+
+        Perhaps all that are left know the directory as it is now.
+        """
         enterprise, watches = self.enterprise, self.books.watches
         assert enterprise is not None, "there is no directory"
         if all(
             node.index in watches and watches[node.index].directory_number == enterprise.number
-            for node in self.lasting
+            for node in self.nodes
+            if node.index not in enterprise.lost_nodes
         ):
             enterprise.settled_ms = self.timeline.now_ms
 

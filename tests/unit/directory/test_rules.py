@@ -288,6 +288,15 @@ def test_a_queue_manager_has_so_many_addresses():
         check(IMAGE, [but(CLIENT, addresses=addresses)])
 
 
+@pytest.mark.parametrize("name", ["quota_kb", "journal_quota_kb"])
+def test_a_quota_of_a_queue_manager_has_32_bits(name):
+    for quota_kb in (0, limits.UNLIMITED_KB):
+        check(IMAGE, [but(CLIENT, **{name: quota_kb})])
+    for quota_kb in (-1, limits.UNLIMITED_KB + 1):
+        with pytest.raises(MsmqError, match=f"{name} exceeds 32 bits"):
+            check(IMAGE, [but(CLIENT, **{name: quota_kb})])
+
+
 def test_an_object_has_a_largest_size():
     room = limits.DIRECTORY_OBJECT_MAX_BYTES - len(encode_object(but(NORTH, directory_name="")))
     # The length of a long text takes four bytes more than that of an empty one.

@@ -376,6 +376,23 @@ def test_no_more_reads_wait_than_configured() -> None:
     assert full == "MQ_ERROR_INSUFFICIENT_RESOURCES"
 
 
+def test_a_read_whose_message_the_disk_refuses_waits_on_though_others_have_all_places() -> None:
+    office = Office(waiting_reads_max=1)
+    reading, sending = office.open(), office.open(access=AccessMode.SEND)
+    first = office.driver.request(office.app, api.Receive(reading, timeout_ms=None))
+    office.driver.pump()
+    office.driver.request(office.app, api.Send(sending, [Draft(body=b"refused").packet()]))
+    second = office.driver.request(office.app, api.Receive(reading, timeout_ms=None))
+    assert office.driver.pump(fail=1) == 1
+    assert not {(office.app, first), (office.app, second)} & office.driver.take_answers().keys()
+    packets = [Draft(body=body).packet() for body in (b"one", b"two")]
+    office.driver.request(office.app, api.Send(sending, packets))
+    office.driver.pump()
+    answers = office.driver.take_answers()
+    received = [bodies(answers[office.app, call]) for call in (first, second)]
+    assert sorted(received) == [[b"one"], [b"two"]]
+
+
 def test_reads_that_ended_early_leave_nothing_behind(office: Office) -> None:
     handle = office.open()
     assert office.ask(api.Receive(handle, timeout_ms=1000)) is None

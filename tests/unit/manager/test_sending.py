@@ -9,6 +9,8 @@ from openmsmq.model.queue import AccessMode
 from tests.strategies.messages import Draft
 from tests.unit.manager.office import ORDERS, Office
 
+SECOND = r"private$\second"
+
 
 @pytest.fixture
 def office() -> Office:
@@ -46,3 +48,18 @@ def test_a_packet_with_broken_headers_is_refused_though_it_is_as_long_as_a_good_
     sending = office.open(ORDERS, AccessMode.SEND)
     assert office.error(api.Send(sending, [good, broken])) == "MQ_ERROR_INVALID_PARAMETER"
     assert office.bodies() == []
+
+
+def test_what_would_be_too_much_for_all_queues_of_a_list_is_refused_before_it_is_copied() -> None:
+    office = Office(transaction_bytes_max=10_000)
+    office.ok(api.CreateQueue(SECOND))
+    names = [rf"DIRECT=OS:ALPHA\{queue}" for queue in (ORDERS, SECOND)]
+    sending = office.open(",".join(names), AccessMode.SEND)
+    few, many = Draft(body=b"x" * 4_000).packet(), Draft(body=b"x").packet()
+    assert len(few) * 2 < 10_000 > len(many) * 2 * 20
+    office.ok(api.Send(sending, [few]))
+    # Each copy names all queues: that is more than the messages themselves.
+    for packets in ([few, few], [many] * 20, [many] * 100_000):
+        assert office.error(api.Send(sending, packets)) == "MQ_ERROR_INSUFFICIENT_RESOURCES"
+    for queue in (ORDERS, SECOND):
+        assert office.bodies(queue) == [b"x" * 4_000]

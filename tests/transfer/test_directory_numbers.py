@@ -1,0 +1,112 @@
+"""Numbers in a directory that can be none: they are refused or passed over, and stop nobody."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from openmsmq.api import messages as api
+from openmsmq.directory.rows import row_of
+from openmsmq.manager.config import DirectoryConfig
+from openmsmq.model.directory import DirectoryChanges, DirectoryRole, Position
+from openmsmq.model.identity import Guid
+from openmsmq.model.limits import (
+    DIRECTORY_POLL_S,
+    DIRECTORY_PROBE_S,
+    JOURNAL_QUOTA_DEFAULT_KB,
+    UNLIMITED_KB,
+)
+from openmsmq.model.queue import AccessMode
+from openmsmq.model.topology import QueueManagerInfo, Site
+from tests.strategies.messages import Draft
+from tests.transfer.network import ALPHA, BETA, Computer, Network
+
+ORIGINAL = DirectoryConfig(role=DirectoryRole.ORIGINAL)
+COPY = DirectoryConfig(role=DirectoryRole.COPY)
+ORDERS = r"private$\orders"
+NO_QUOTAS = (-1, UNLIMITED_KB + 1, (1 << 64) - 1)
+
+
+@pytest.fixture
+def office(network: Network) -> Computer:
+    """Who has the original."""
+    network.directory = network.manager("OFFICE", ALPHA, ORIGINAL)
+    return network.directory
+
+
+@pytest.fixture
+def shop(network: Network, office: Computer) -> Computer:
+    """Who has a copy, and is registered."""
+    del office
+    computer = network.manager("SHOP", BETA, COPY)
+    network.run(DIRECTORY_POLL_S * 1000)
+    return computer
+
+
+def own_object(computer: Computer) -> QueueManagerInfo:
+    found = computer.manager.directory.own_object
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", ["quota_kb", "journal_quota_kb"])
+@pytest.mark.parametrize("quota_kb", NO_QUOTAS)
+def test_a_quota_that_is_none_is_refused_and_the_office_starts_again(
+    office: Computer, name: str, quota_kb: int
+) -> None:
+    before = own_object(office)
+    wanted = msgspec.structs.replace(before, **{name: quota_kb})
+    assert isinstance(office.ask(api.ChangeDirectory([row_of(wanted)])), api.Failed)
+    office.crash()
+    assert own_object(office) == before
+
+
+@pytest.mark.parametrize("quota_kb", NO_QUOTAS)
+def test_a_quota_that_is_none_is_passed_over_where_others_write_the_directory(
+    network: Network, shop: Computer, quota_kb: int
+) -> None:
+    copy = shop.manager.directory.copy
+    position = Position(copy.position.incarnation, copy.position.number + 1)
+    told = msgspec.structs.replace(own_object(shop), quota_kb=quota_kb, journal_quota_kb=quota_kb)
+    shop.create(ORDERS)
+    shop.manager.directory_told(DirectoryChanges(position, (told,)), network.now)
+    shop.pump()
+    for _ in range(2):
+        assert own_object(shop) == told
+        queues = shop.ok(api.ListQueues(everything=True)).queues
+        assert {queue.quota_kb for queue in queues} == {JOURNAL_QUOTA_DEFAULT_KB}
+        opened = shop.ok(api.OpenQueue(ORDERS, AccessMode.SEND))
+        shop.ok(api.Send(opened.handle, [Draft().packet()]))
+        shop.crash()
+
+
+@pytest.mark.parametrize("number", [-1, 1 << 62, (1 << 64) - 1, 1 << 64])
+@pytest.mark.parametrize("is_complete", [False, True])
+def test_an_answer_with_a_number_that_no_change_has_is_not_taken(
+    network: Network, shop: Computer, number: int, is_complete: bool
+) -> None:
+    copy = shop.manager.directory.copy
+    before = copy.position, copy.image
+    site = Site(identifier=Guid(b"s" * 16), name="Elsewhere")
+    for incarnation in (copy.position.incarnation, Guid(b"another director")):
+        told = DirectoryChanges(Position(incarnation, number), (site,), is_complete)
+        shop.manager.directory_told(told, network.now)
+        shop.pump()
+        assert (copy.position, copy.image) == before
+        assert str(number) in shop.ok(api.GetStatus()).directory_problem
+    network.run(DIRECTORY_PROBE_S * 1000)
+    assert shop.ok(api.GetStatus()).directory_problem == ""
+
+
+def test_an_answer_of_a_directory_that_has_no_identity_is_not_taken(
+    network: Network, shop: Computer
+) -> None:
+    copy = shop.manager.directory.copy
+    before = copy.position
+    told = DirectoryChanges(Position(Guid(b"short"), 7), (), is_complete=True)
+    shop.manager.directory_told(told, network.now)
+    shop.pump()
+    assert copy.position == before
+    assert "no GUID" in shop.ok(api.GetStatus()).directory_problem
+    network.run(DIRECTORY_PROBE_S * 1000)
+    assert shop.ok(api.GetStatus()).directory_problem == ""
