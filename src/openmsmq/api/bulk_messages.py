@@ -50,7 +50,10 @@ class Packets(Reply, frozen=True, tag="packets"):
 
 
 class RemoveRange(Request, frozen=True, tag="remove-range"):
-    """Take out messages by arrival number, as if received; those already gone do not matter."""
+    """Take out messages by arrival number, as if received; those already gone do not matter.
+
+    One request takes out so many, and says where the next one goes on.
+    """
 
     handle: Number
     start: Number
@@ -58,9 +61,10 @@ class RemoveRange(Request, frozen=True, tag="remove-range"):
 
 
 class Removed(Reply, frozen=True, tag="removed"):
-    """How many messages were taken out."""
+    """How many messages were taken out, and where to go on; 0 if there are no more."""
 
     count: int
+    next_start: int = 0
 
 
 class Reserve(Request, frozen=True, tag="reserve"):

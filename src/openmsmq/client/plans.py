@@ -159,7 +159,7 @@ def patience_s(request: AnyRequest, call_timeout_s: float) -> float | None:
     match request:
         case Receive(timeout_ms=wait_ms) | Find(timeout_ms=wait_ms):
             return None if wait_ms is None else wait_ms / 1000 + call_timeout_s
-        case Purge() | DeleteQueue() | RemoveRange():
+        case Purge() | DeleteQueue():
             return None
         case _:
             return call_timeout_s

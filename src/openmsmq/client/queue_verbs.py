@@ -179,7 +179,13 @@ def fetch_range(
 def remove_range(queue: QueueHandle, start: int, stop: int) -> Plan[int]:
     """Take out messages by arrival number, as if received; gives how many."""
     handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
-    return (yield from ask(api.RemoveRange(handle, start, stop), api.Removed)).count
+    removed = 0
+    while True:
+        reply = yield from ask(api.RemoveRange(handle, start, stop), api.Removed)
+        removed += reply.count
+        start = reply.next_start
+        if not start:
+            return removed
 
 
 def fetch_packets(

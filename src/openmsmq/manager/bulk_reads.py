@@ -44,7 +44,7 @@ from openmsmq.storage.port import StoreReader
 from openmsmq.storage.records import ReservationRecord
 
 SLICE_ROWS: Final = 10_000
-"""How many messages one `Complete` takes out, and one step of longer work looks at."""
+"""How many messages one request takes out, and one step of longer work looks at."""
 
 _DEADLINE_START: Final = 4
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
@@ -175,14 +175,14 @@ class BulkReads:
     def remove_range(
         self, state: Connection, call: int, request: api.RemoveRange, now: Instant
     ) -> None:
-        """Take out messages by their arrival numbers."""
+        """Take out the first messages of a range of arrival numbers."""
         queue = self._receiving(state, request.handle).queue
-        removed = 0
-        start = request.start
-        while rows := queue.by_arrival(start, request.stop, SLICE_ROWS):
-            removed += self._take_out(queue, rows, now)
-            start = _arrival(rows[-1]) + 1
-        self._replies.answer_when_done(state.id, call, api.Removed(removed))
+        rows = queue.by_arrival(request.start, request.stop, SLICE_ROWS)
+        removed = self._take_out(queue, rows, now)
+        next_start = 0
+        if rows and queue.by_arrival(_arrival(rows[-1]) + 1, request.stop, 1):
+            next_start = _arrival(rows[-1]) + 1
+        self._replies.answer_when_done(state.id, call, api.Removed(removed, next_start))
 
     def _take_out(self, queue: LocalQueue, rows: list[Row], now: Instant) -> int:
         free = [row for row in rows if not queue.is_held(row[0])]

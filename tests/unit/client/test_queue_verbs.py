@@ -268,3 +268,12 @@ def test_a_transaction_is_good_for_its_connection_only(queue: QueueHandle) -> No
         _ = transaction.number
     with pytest.raises(TransactionSequence, match="aborted"):
         _ = transaction.number
+
+
+def test_removing_goes_on_until_nothing_is_left(queue: QueueHandle) -> None:
+    run = PlanRun(lambda: queue_verbs.remove_range(queue, 0, 99))
+    run.start()
+    assert answer(run, OPENED) == api.RemoveRange(5, 0, 99)
+    assert answer(run, api.Removed(4, 7)) == api.RemoveRange(5, 7, 99)
+    assert answer(run, api.Removed(2)) is None
+    assert run.result == 6

@@ -684,6 +684,19 @@ def test_nothing_behind_a_reservation_is_completed(office: Office) -> None:
     assert office.bodies() == [b"two"]
 
 
+def test_very_many_messages_are_removed_in_slices(office: Office) -> None:
+    sender, handle = office.open(access=AccessMode.SEND), office.open()
+    packets = [Draft(body=b"", recoverable=False).packet()] * (SLICE_ROWS // 2)
+    for _ in range(3):
+        office.ok(api.Send(sender, packets))
+    office.ok(api.Receive(handle, lock=True))
+    first = office.ok(api.RemoveRange(handle, 0, EVERYTHING))
+    assert first.count == SLICE_ROWS - 1, "what somebody holds is passed over"
+    rest = office.ok(api.RemoveRange(handle, first.next_start, EVERYTHING))
+    assert rest == api.Removed(len(packets))
+    assert count(office) == 1
+
+
 def test_very_many_messages_are_completed_in_slices(office: Office) -> None:
     sender, handle = office.open(access=AccessMode.SEND), office.open()
     packets = [Draft(body=b"", recoverable=False).packet()] * (SLICE_ROWS // 2)
