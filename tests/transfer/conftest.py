@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.transfer.directories import ORIGINAL, joined
 from tests.transfer.network import ALPHA, BETA, Computer, Network
 
 ORDERS = r"private$\orders"
@@ -26,3 +27,17 @@ def alpha(network: Network) -> Computer:
 def beta(network: Network) -> Computer:
     """A queue manager with a plain queue and a transactional one."""
     return network.manager("BETA", BETA).with_queues(ORDERS, LEDGER)
+
+
+@pytest.fixture
+def office(network: Network) -> Computer:
+    """Who has the original of a directory."""
+    network.directory = network.manager("OFFICE", ALPHA, ORIGINAL)
+    return network.directory
+
+
+@pytest.fixture
+def shop(network: Network, office: Computer) -> Computer:
+    """Who has a copy of it, and is registered."""
+    del office
+    return joined(network, "SHOP", BETA)

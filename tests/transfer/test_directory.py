@@ -6,11 +6,9 @@ import msgspec
 import pytest
 
 from openmsmq.api import messages as api
-from openmsmq.directory.image import DirectoryImage
-from openmsmq.directory.rows import changes_in, row_of
-from openmsmq.manager.config import DirectoryConfig
+from openmsmq.directory.rows import changes_in
 from openmsmq.manager.outputs import ChangeDirectory, Persist
-from openmsmq.model.directory import Change, DirectoryRole, ObjectKind, Removal
+from openmsmq.model.directory import Change, ObjectKind, Removal
 from openmsmq.model.errors import (
     IllegalFormatName,
     InsufficientResources,
@@ -20,45 +18,12 @@ from openmsmq.model.errors import (
     QueueNotFound,
 )
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import DIRECTORY_POLL_S, DIRECTORY_PROBE_S
+from openmsmq.model.limits import DIRECTORY_PROBE_S
 from openmsmq.model.names import PublicFormatName
 from openmsmq.model.topology import DistributionList, Site
 from openmsmq.wire.notifications import NOTIFY_QUEUE_NUMBER, Event, ManagerNotification
+from tests.transfer.directories import COPY, ORIGINAL, POLL_MS, change, image, joined
 from tests.transfer.network import ALPHA, BETA, GAMMA, Computer, Network
-
-ORIGINAL = DirectoryConfig(role=DirectoryRole.ORIGINAL)
-COPY = DirectoryConfig(role=DirectoryRole.COPY)
-POLL_MS = DIRECTORY_POLL_S * 1000
-
-
-@pytest.fixture
-def office(network: Network) -> Computer:
-    """Who has the original."""
-    network.directory = network.manager("OFFICE", ALPHA, ORIGINAL)
-    return network.directory
-
-
-@pytest.fixture
-def shop(network: Network, office: Computer) -> Computer:
-    """Who has a copy, and is registered."""
-    del office
-    return joined(network, "SHOP", BETA)
-
-
-def joined(network: Network, name: str, address: str) -> Computer:
-    computer = network.manager(name, address, COPY)
-    network.run(POLL_MS)
-    return computer
-
-
-def image(computer: Computer) -> DirectoryImage:
-    return computer.manager.directory.copy.image
-
-
-def change(computer: Computer, *changes: Change) -> tuple[Change, ...]:
-    """Change the directory from a queue manager, whichever."""
-    reply = computer.ok_soon(api.ChangeDirectory([row_of(each) for each in changes]))
-    return changes_in(reply.rows)
 
 
 def public_name(computer: Computer, path: str) -> str:

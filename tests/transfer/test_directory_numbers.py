@@ -7,11 +7,9 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.directory.rows import row_of
-from openmsmq.manager.config import DirectoryConfig
-from openmsmq.model.directory import DirectoryChanges, DirectoryRole, Position
+from openmsmq.model.directory import DirectoryChanges, Position
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import (
-    DIRECTORY_POLL_S,
     DIRECTORY_PROBE_S,
     JOURNAL_QUOTA_DEFAULT_KB,
     UNLIMITED_KB,
@@ -19,28 +17,10 @@ from openmsmq.model.limits import (
 from openmsmq.model.queue import AccessMode
 from openmsmq.model.topology import QueueManagerInfo, Site
 from tests.strategies.messages import Draft
-from tests.transfer.network import ALPHA, BETA, Computer, Network
+from tests.transfer.network import Computer, Network
 
-ORIGINAL = DirectoryConfig(role=DirectoryRole.ORIGINAL)
-COPY = DirectoryConfig(role=DirectoryRole.COPY)
 ORDERS = r"private$\orders"
 NO_QUOTAS = (-1, UNLIMITED_KB + 1, (1 << 64) - 1)
-
-
-@pytest.fixture
-def office(network: Network) -> Computer:
-    """Who has the original."""
-    network.directory = network.manager("OFFICE", ALPHA, ORIGINAL)
-    return network.directory
-
-
-@pytest.fixture
-def shop(network: Network, office: Computer) -> Computer:
-    """Who has a copy, and is registered."""
-    del office
-    computer = network.manager("SHOP", BETA, COPY)
-    network.run(DIRECTORY_POLL_S * 1000)
-    return computer
 
 
 def own_object(computer: Computer) -> QueueManagerInfo:

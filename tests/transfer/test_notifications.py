@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openmsmq.api import messages as api
-from openmsmq.manager.config import DirectoryConfig
 from openmsmq.manager.directory_service import HINT_PAUSE_MS
 from openmsmq.manager.notifications import NOTIFICATION_REACH_S, NOTIFICATIONS_WAITING_MAX_COUNT
 from openmsmq.manager.outputs import AskDirectory
-from openmsmq.model.directory import Change, DirectoryRole, ObjectKind, Removal
+from openmsmq.model.directory import Change, ObjectKind, Removal
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.names import PrivateFormatName
@@ -36,29 +35,20 @@ from openmsmq.wire.notifications import (
 )
 from openmsmq.wire.packets import UserMessage
 from tests.strategies.wire_parts import directory_notifications, manager_notifications
+from tests.transfer.directories import ORIGINAL, PATIENT_COPY, change, image, joined
 from tests.transfer.neighbour import Neighbour, packets_in
 from tests.transfer.network import ALPHA, BETA, GAMMA, PEER, Computer, Network
-from tests.transfer.test_directory import ORIGINAL, change, image
 from tests.unit.wire.codec_checks import damaged
 
 QUEUE_ID = Guid(b"a published one!")
 SOON_MS = 3_000
-COPY = DirectoryConfig(role=DirectoryRole.COPY, poll_ms=24 * 3_600_000)
-"""A queue manager that learns nothing in time unless it is told to look."""
-
-
-@pytest.fixture
-def office(network: Network) -> Computer:
-    """Who has the original."""
-    network.directory = network.manager("OFFICE", ALPHA, ORIGINAL)
-    return network.directory
 
 
 @pytest.fixture
 def shop(network: Network, office: Computer) -> Computer:
     """Who has a copy and a public queue."""
     del office
-    computer = joined(network, "SHOP", BETA)
+    computer = joined(network, "SHOP", BETA, PATIENT_COPY)
     computer.ok_soon(api.CreateQueue(r".\orders", label="old"))
     network.run(SOON_MS)
     return computer
@@ -72,12 +62,6 @@ def owner(network: Network, office: Computer) -> Neighbour:
     network.run(SOON_MS)
     neighbour.arrived.clear()
     return neighbour
-
-
-def joined(network: Network, name: str, address: str) -> Computer:
-    computer = network.manager(name, address, COPY)
-    network.run(SOON_MS)
-    return computer
 
 
 def owner_info(office: Computer, **properties: Any) -> QueueManagerInfo:
@@ -251,7 +235,7 @@ def test_where_the_directory_is_no_queue_manager_its_own_server_is_named(
     network: Network, office: Computer, owner: Neighbour
 ) -> None:
     del office
-    directory = msgspec.structs.replace(COPY, server="dc1.example")
+    directory = msgspec.structs.replace(PATIENT_COPY, server="dc1.example")
     clerk = network.manager("CLERK", GAMMA, directory)
     network.run(SOON_MS)
     change(clerk, owner_queue(owner, label="new"))
@@ -263,7 +247,7 @@ def test_where_the_directory_is_no_queue_manager_its_own_server_is_named(
 def test_a_copy_names_the_server_where_the_directory_was_changed(
     network: Network, office: Computer, owner: Neighbour
 ) -> None:
-    clerk = joined(network, "CLERK", GAMMA)
+    clerk = joined(network, "CLERK", GAMMA, PATIENT_COPY)
     owner.arrived.clear()
     change(clerk, owner_queue(owner, label="new"))
     network.run(SOON_MS)
@@ -425,7 +409,7 @@ def test_a_notification_of_a_directory_service_that_proves_nothing_is_dropped(
 def test_any_bodies_cost_at_most_a_question(bodies: list[bytes]) -> None:
     network = Network()
     network.directory = network.manager("OFFICE", ALPHA, ORIGINAL)
-    shop = joined(network, "SHOP", BETA)
+    shop = joined(network, "SHOP", BETA, PATIENT_COPY)
     stranger = Neighbour(network, PEER)
     before, questions = image(shop), network.directory_questions
     tell(stranger, shop, *bodies)
@@ -496,7 +480,7 @@ def test_a_public_queue_is_modified_from_another_computer(
     network: Network, office: Computer, shop: Computer
 ) -> None:
     """Example 3 of MQOD: the client changes the directory and tells the server, which reads it."""
-    client = joined(network, "CLIENT", GAMMA)
+    client = joined(network, "CLIENT", GAMMA, PATIENT_COPY)
     (queue,) = image(client).queues.values()
     questions = network.directory_questions
     change(client, msgspec.structs.replace(queue, label="new", journaling=True))

@@ -12,9 +12,8 @@ import msgspec
 import pytest
 
 from openmsmq.api import messages as api
-from openmsmq.manager.config import DirectoryConfig, SecurityConfig
+from openmsmq.manager.config import SecurityConfig
 from openmsmq.model.access import QueueAccess
-from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.limits import (
     DIRECTORY_POLL_S,
     KEY_CACHE_MARGIN_S,
@@ -50,10 +49,9 @@ from openmsmq.wire.keys import SessionAlgorithm
 from openmsmq.wire.packets import UserMessage, decode, encode
 from tests.strategies.keys import ANYTHING_GOES, certificate, private_key
 from tests.strategies.messages import Draft
+from tests.transfer.directories import COPY, ORIGINAL
 from tests.transfer.network import ALPHA, BETA, START_S, Network, addressed
 
-ORIGINAL = DirectoryConfig(role=DirectoryRole.ORIGINAL)
-COPY = DirectoryConfig(role=DirectoryRole.COPY)
 ORDERS, TRANSACTIONAL, ANSWERS = r"private$\orders", r"private$\ledger", r"private$\answers"
 USER = Sid.parse("S-1-5-21-1-2-3-1000")
 CALLER = Caller("user", USER, identities(USER))

@@ -13,26 +13,19 @@ from openmsmq.model.limits import JOURNAL_QUOTA_DEFAULT_KB, MANAGER_QUOTA_DEFAUL
 from openmsmq.model.queue import AccessMode
 from openmsmq.model.topology import QueueManagerInfo
 from tests.strategies.messages import Draft
+from tests.transfer.directories import PATIENT_COPY, change, image, joined
 from tests.transfer.network import ALPHA, BETA, Computer, Network, addressed
-from tests.transfer.test_directory import ORIGINAL, change, image
-from tests.transfer.test_notifications import SOON_MS, joined
 
 ORDERS = r".\private$\orders"
 KILOBYTE = b"k" * 1024
-
-
-@pytest.fixture
-def office(network: Network) -> Computer:
-    """Who has the original."""
-    network.directory = network.manager("OFFICE", ALPHA, ORIGINAL)
-    return network.directory
+SOON_MS = 3_000
 
 
 @pytest.fixture
 def shop(network: Network, office: Computer) -> Computer:
     """Who has a copy, and a queue."""
     del office
-    computer = joined(network, "SHOP", BETA)
+    computer = joined(network, "SHOP", BETA, PATIENT_COPY)
     computer.create(ORDERS)
     return computer
 

@@ -7,17 +7,15 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.directory.rows import row_of
-from openmsmq.manager.config import DirectoryConfig
-from openmsmq.model.directory import DirectoryObject, DirectoryRole, ObjectKind, Removal
+from openmsmq.model.directory import DirectoryObject, ObjectKind, Removal
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import DIRECTORY_POLL_S, DIRECTORY_PROBE_S
 from openmsmq.model.names import PrivateFormatName
 from openmsmq.model.topology import RoutingLink, Site
 from openmsmq.wire.headers import user
+from tests.transfer.directories import COPY, ORIGINAL
 from tests.transfer.network import Computer, Network
 
-ORIGINAL = DirectoryConfig(role=DirectoryRole.ORIGINAL)
-COPY = DirectoryConfig(role=DirectoryRole.COPY)
 SITES = {
     "branch": ["CLERK", "BRANCH1", "BRANCH2"],
     "region": ["REGION1", "REGION2", "OTHER"],
