@@ -28,6 +28,7 @@ from rich.text import Text
 
 from openmsmq.cli.console import Printer, safe
 from openmsmq.model.errors import MsmqError
+from openmsmq.model.limits import UNLIMITED_KB
 
 JsonObject: TypeAlias = dict[str, object]
 ROWS_MAX_COUNT: Final = 1000
@@ -106,6 +107,11 @@ def size_text(size_bytes: int) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} GiB"
+
+
+def quota_value(quota_kb: int) -> int | None:
+    """Give a quota as programs read it: none if there is no limit."""
+    return None if quota_kb == UNLIMITED_KB else quota_kb
 
 
 def count_text(count: int, what: str = "message") -> str:

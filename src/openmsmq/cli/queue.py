@@ -20,6 +20,7 @@ from openmsmq.cli.output import (
     print_table,
     progress,
     progress_by_asking,
+    quota_value,
     size_text,
     time_text,
 )
@@ -392,8 +393,8 @@ def queue_object(found: QueueStatus) -> JsonObject:
         "label": found.label,
         "transactional": found.transactional,
         "journaling": found.journaling,
-        "quota_kb": _quota(found.quota_kb),
-        "journal_quota_kb": _quota(found.journal_quota_kb),
+        "quota_kb": quota_value(found.quota_kb),
+        "journal_quota_kb": quota_value(found.journal_quota_kb),
         "authenticate": found.authentication_required,
         "privacy": QueuePrivacy(found.privacy).name.lower(),
         "public": found.is_public,
@@ -412,17 +413,13 @@ def queue_object(found: QueueStatus) -> JsonObject:
     }
 
 
-def _quota(quota_kb: int) -> int | None:
-    return None if quota_kb == UNLIMITED_KB else quota_kb
-
-
 def _show(found: QueueStatus, *, json: bool) -> None:
     if json:
         print_json(queue_object(found))
         return
     quotas = [
         UNLIMITED if quota is None else f"{quota} KB"
-        for quota in (_quota(found.quota_kb), _quota(found.journal_quota_kb))
+        for quota in (quota_value(found.quota_kb), quota_value(found.journal_quota_kb))
     ]
     reserved = []
     if found.reserved_stop:

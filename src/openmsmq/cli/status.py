@@ -9,11 +9,10 @@ import typer
 from openmsmq.api.messages import Status
 from openmsmq.cli.connecting import connected
 from openmsmq.cli.outgoing import online_text
-from openmsmq.cli.output import print_facts, print_json, size_text, time_text
+from openmsmq.cli.output import print_facts, print_json, quota_value, size_text, time_text
 from openmsmq.cli.reading import JsonOption
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import UNLIMITED_KB
 
 
 def status(context: typer.Context, json: JsonOption = False) -> None:
@@ -34,7 +33,7 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
                 "queue_count": found.queue_count,
                 "message_count": found.message_count,
                 "message_bytes": found.message_bytes,
-                "quota_kb": None if found.quota_kb == UNLIMITED_KB else found.quota_kb,
+                "quota_kb": quota_value(found.quota_kb),
                 "connection_count": found.connection_count,
                 "transaction_count": found.transaction_count,
                 "online": found.online,
@@ -64,7 +63,8 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
 
 
 def _quota_text(quota_kb: int) -> str:
-    return "none" if quota_kb == UNLIMITED_KB else size_text(quota_kb * 1024)
+    limit_kb = quota_value(quota_kb)
+    return "none" if limit_kb is None else size_text(limit_kb * 1024)
 
 
 def _directory_text(found: Status) -> str:

@@ -15,8 +15,7 @@ from openmsmq.directory.plan_names import PlanNames
 from openmsmq.model.directory import Change, DirectoryObject, ObjectKind, Removal, kind_of
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import UNLIMITED_KB
-
-_QUOTAS: Final = ("quota_kb", "journal_quota_kb")
+from openmsmq.model.queue import QUOTAS
 
 # A new object is introduced by its name, so these would only repeat it.
 _IN_THE_NAME: Final = {
@@ -123,7 +122,7 @@ class _Values:
 
     def _text(self, attribute: str, value: Any) -> str:
         match value:
-            case int() if attribute in _QUOTAS and value == UNLIMITED_KB:
+            case int() if attribute in QUOTAS and value == UNLIMITED_KB:
                 return UNLIMITED
             case bool():
                 return "yes" if value else "no"

@@ -41,7 +41,7 @@ from openmsmq.model.names import (
 )
 from openmsmq.model.names.errors import IllegalPathName as IllegalPathText
 from openmsmq.model.names.parts import check_computer_name, check_queue_name, excess_position, fold
-from openmsmq.model.queue import QueueKind, QueueProperties
+from openmsmq.model.queue import QUOTAS, QueueKind, QueueProperties
 from openmsmq.model.topology import (
     DistributionList,
     EnterpriseInfo,
@@ -275,7 +275,7 @@ class _Rules:
                 raise IllegalPropertyValue(f"{who}: {error.detail}") from None
         if not manager.computer_name:
             raise IllegalPropertyValue(f"{who} has no computer name")
-        for what in ("quota_kb", "journal_quota_kb"):
+        for what in QUOTAS:
             if getattr(manager, what) >> 32:
                 raise IllegalPropertyValue(f"{who}: {what} exceeds 32 bits")
         _check_count(manager.sites, MANAGER_SITES_MAX_COUNT, who, "sites")

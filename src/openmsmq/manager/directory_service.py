@@ -34,6 +34,7 @@ from openmsmq.model.errors import InsufficientResources, MsmqError, NoDirectory
 from openmsmq.model.identity import GUID_BYTES, Guid
 from openmsmq.model.limits import DIRECTORY_CALLS_MAX_COUNT, DIRECTORY_CHANGES_MAX_COUNT
 from openmsmq.model.names.parts import canonical_ip_address, fold
+from openmsmq.model.queue import QUOTAS
 from openmsmq.model.topology import (
     DirectoryServerKind,
     EnterpriseInfo,
@@ -63,8 +64,6 @@ _REGISTERED: Final = (
     "encryption_keys",
 )
 """What a queue manager says of itself; the rest of its object is the administrator's."""
-_QUOTAS: Final = ("quota_kb", "journal_quota_kb")
-"""What it says of itself if its configuration does."""
 
 
 class DirectoryService:
@@ -169,7 +168,8 @@ class DirectoryService:
         return msgspec.structs.replace(info, **self._configured_quotas())
 
     def _configured_quotas(self) -> dict[str, int]:
-        return {name: value for name in _QUOTAS if (value := getattr(self._config, name))}
+        """Give what it says of itself only if its configuration does."""
+        return {name: value for name in QUOTAS if (value := getattr(self._config, name))}
 
     def _server_kind(self) -> DirectoryServerKind | None:
         if self._role is DirectoryRole.ORIGINAL:

@@ -115,6 +115,10 @@ class ReceiveAction(IntEnum):
 _SEEKS: Final = (SeekAction.CURRENT, SeekAction.NEXT, SeekAction.PREVIOUS)
 
 
+QUOTAS: Final = ("quota_kb", "journal_quota_kb")
+"""The quotas that queues and queue managers have."""
+
+
 class QueueProperties(msgspec.Struct, frozen=True, kw_only=True):
     """The lasting properties of a queue; those of a public queue are in the directory too.
 
@@ -158,7 +162,7 @@ class QueueProperties(msgspec.Struct, frozen=True, kw_only=True):
             raise IllegalPropertyValue(
                 f"base_priority of {self.path_name} must be 0: only public queues have one"
             )
-        for name in ("quota_kb", "journal_quota_kb"):
+        for name in QUOTAS:
             if getattr(self, name) >> 32:
                 raise IllegalPropertyValue(f"{name} of {self.path_name} exceeds 32 bits")
 
