@@ -28,6 +28,7 @@ from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.message_security import MessageSecurity
+from openmsmq.manager.notices import Notices
 from openmsmq.manager.notifications import Notifications
 from openmsmq.manager.order_acks import OrderAcks
 from openmsmq.manager.outgoing import OutgoingQueues
@@ -79,6 +80,7 @@ class QueueManager:
         keys: Sequence[OwnKey] = (),
     ) -> None:
         self.config = config
+        self.notices = Notices()
         self._now = now
         ledger = self._ledger = Ledger()
         replies = self._replies = Replies(ledger)
@@ -319,15 +321,18 @@ class QueueManager:
             self._replies.fail(connection, call, error)
         self._reads.serve_waiting(now)
 
-    def session_accepted(self, session: int, address: str, now: Instant) -> None:
-        """Another queue manager has connected; the driver numbers such sessions evenly."""
-        self._now = now
-        self.transfer.accepted(session, address, now)
+    def session_accepted(self, session: int, address: str, now: Instant, peer: str = "") -> None:
+        """Another queue manager has connected; the driver numbers such sessions evenly.
 
-    def session_connected(self, session: int, now: Instant) -> None:
-        """The connection asked for with `Connect` is there."""
+        Over TLS, `peer` is the name of the rule whose certificate it has shown.
+        """
         self._now = now
-        self.transfer.connected(session, now)
+        self.transfer.accepted(session, address, now, peer)
+
+    def session_connected(self, session: int, now: Instant, peer: str = "") -> None:
+        """The connection asked for with `Connect` is there; `peer` as above."""
+        self._now = now
+        self.transfer.connected(session, now, peer)
 
     def session_failed(self, session: int, status: ConnectionStatus, now: Instant) -> None:
         """The connection asked for with `Connect` cannot be made."""
@@ -441,6 +446,7 @@ class QueueManager:
         if self.directory.outputs:
             outputs += self.directory.outputs
             self.directory.outputs = []
+        outputs += self.notices.take()
         if persist is not None:
             outputs.append(persist)
         return outputs

@@ -35,6 +35,7 @@ class Peer:
         "is_counted",
         "link",
         "number",
+        "proven",
         "queues",
         "served",
         "waiting",
@@ -48,6 +49,8 @@ class Peer:
         self.expected = engine.remote
         """Who was asked for at an address of his; nil for one who only says himself who he is."""
         self.link = link
+        self.proven = ""
+        """The rule of `[peers]` whose certificate it has shown; empty without TLS."""
         self.queues: dict[OutgoingQueue, None] = {}
         self.waiting: dict[OutgoingQueue, None] = {}
         """Queues that had more to send than there was room."""

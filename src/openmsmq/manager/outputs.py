@@ -7,6 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from openmsmq.api.messages import AnyReply
+from openmsmq.manager.notices import Notice
 from openmsmq.model.directory import Change, Position
 from openmsmq.storage.port import Batch
 
@@ -91,4 +92,5 @@ Output: TypeAlias = (
     | AskDirectory
     | ChangeDirectory
     | MakeKeys
+    | Notice
 )

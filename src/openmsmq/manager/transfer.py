@@ -98,11 +98,12 @@ class Transfer:
 
     # Inputs from the network.
 
-    def accepted(self, session: int, address: str, now: Instant) -> None:
+    def accepted(self, session: int, address: str, now: Instant, proven: str) -> None:
         """Another queue manager has connected. [MQQB 3.1.5.10]"""
         address = canonical_ip_address(address) or address
         engine = Session(self._counters.identifier, Role.ACCEPTOR, self._config, address=address)
         peer = self.peers[session] = Peer(session, engine, None)
+        peer.proven = proven
         if not self.online or self._admission.refuses(now):
             self._close(peer, CloseReason.STOPPING, now)
             return
@@ -110,11 +111,12 @@ class Transfer:
         engine.connected(now)
         self._drain(peer, now)
 
-    def connected(self, session: int, now: Instant) -> None:
+    def connected(self, session: int, now: Instant, proven: str) -> None:
         """A connection that was asked for is there."""
         peer = self.peers.get(session)
         if peer is None:
             return
+        peer.proven = proven
         if peer.link is not None:
             peer.link.engine.connected(now)
         peer.engine.connected(now)

@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 
 from openmsmq.model import limits
+from openmsmq.model.peers import PeerPolicy
 
 
 def _registry(name: str) -> msgspec.Meta:
@@ -67,6 +68,9 @@ class TransferConfig(msgspec.Struct, frozen=True, kw_only=True):
     turn."""
     connectors: dict[str, str] = {}
     """Foreign computers, and the identifier of the connector that takes their messages here."""
+
+    peers: PeerPolicy = PeerPolicy()
+    """Who is believed, and who is let in."""
 
     @property
     def handshake_ms(self) -> int:

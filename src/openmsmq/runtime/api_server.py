@@ -34,7 +34,7 @@ from openmsmq.runtime.limits import (
     SOCKET_PATH_MAX_BYTES,
     STOP_LINGER_MS,
 )
-from openmsmq.runtime.logs import Event, EventLog, RefusalLog
+from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.peer_limits import PeerBounds, PeerLimits
 from openmsmq.runtime.peers import Door
 from openmsmq.runtime.server import Pump
@@ -65,7 +65,7 @@ class ApiServer:
         self._listeners: list[asyncio.Server] = []
         self._socket_path: Path | None = None
         self._all_gone = asyncio.Event()
-        self._refusals = RefusalLog(log)
+        self._limited = LimitedLog(log)
         self.audit: Final = AuditLog(config.audit_path, self._audit_failed)
         self.limits: Final = PeerLimits(api_bounds(config), (), read_clocks())
         self._tcp_door: GuardedDoor | None = None
@@ -111,7 +111,7 @@ class ApiServer:
             DoorKeeper(
                 make=lambda number, _: ApiConnection(self, door, number),
                 cut=self.cut_peer,
-                note=lambda peer, reason: self._refusals.note(peer, "tcp", reason),
+                note=lambda peer, reason: self._limited.refused(peer, "tcp", reason),
                 is_exempt=is_loopback,
             ),
             context=context,
@@ -161,12 +161,12 @@ class ApiServer:
         """End a connection that has to give way, or takes too much."""
         for connection in list(self.connections):
             if connection.peer_number == number:
-                self._refusals.note(connection.peer, "tcp", reason)
+                self._limited.refused(connection.peer, "tcp", reason)
                 connection.abort()
 
     def note_refusal(self, peer: str, door: str, refusal: MsmqError) -> None:
         """Log a refused connection."""
-        self._refusals.note(peer, door, refusal.detail)
+        self._limited.refused(peer, door, refusal.detail)
         if isinstance(refusal, AccessDenied):
             self.audit.denied(anonymous(peer), peer, "connect", refusal.detail)
 

@@ -81,8 +81,8 @@ STOP_LINGER_MS: Final = 100
 PERSISTS_PER_TURN_MAX_COUNT: Final = 64
 """Batches that one turn makes durable before the sockets are looked at again."""
 
-REFUSALS_LOGGED_PER_S: Final = 5
-"""Refused connections that are logged in a second; the others are counted."""
+LIMITED_LINES_PER_S: Final = 5
+"""Lines of the log in a second about one event that strangers can cause; others are counted."""
 
 SOCKET_PATH_MAX_BYTES: Final = 107
 """Path of a Unix socket, as Linux has it."""

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Final, Literal, TypeAlias
 
 from openmsmq.runtime.clocks import read_clocks, timestamp
-from openmsmq.runtime.limits import REFUSALS_LOGGED_PER_S
+from openmsmq.runtime.limits import LIMITED_LINES_PER_S
 
 Fact: TypeAlias = str | int | float | bool | None
 Format: TypeAlias = Literal["text", "json"]
@@ -46,6 +46,11 @@ class Event(Enum):
     SESSION_FAILED = "session-failed"
     SESSION_CUT = "session-cut"
     SESSION_ENDED = "session-ended"
+    IDENTITY_REFUSED = "identity-refused"
+    ACKNOWLEDGMENT_REFUSED = "acknowledgment-refused"
+    SEQUENCE_REFUSED = "sequence-refused"
+    MESSAGE_DROPPED = "message-dropped"
+    REPORT_DROPPED = "report-dropped"
     HOST_NOT_RESOLVED = "host-not-resolved"
     CAPTURE_ENDED = "capture-ended"
     DIRECTORY_LOST = "directory-lost"
@@ -107,26 +112,37 @@ class EventLog:
             )
 
 
-class RefusalLog:
-    """Logs refused connections; a flood of them must not become a flood of lines."""
+class LimitedLog:
+    """Logs what strangers can make happen; a flood of it must not become a flood of lines.
+
+    Of each event so many lines are written in a second, then they are counted.
+    """
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
         self._second_s = 0
-        self._count = 0
+        self._counts: dict[Event, int] = {}
 
-    def note(self, peer: str, door: str, reason: str) -> None:
-        """Log a refusal, or count it."""
+    def warning(self, event: Event, **facts: Fact) -> None:
+        """Log an event, or count it."""
         now_s = read_clocks().unix_s
         if now_s != self._second_s:
-            left_out = self._count - REFUSALS_LOGGED_PER_S
-            if left_out > 0:
-                self._log.warning(Event.CONNECTION_REFUSED, not_logged=left_out)
+            self.flush()
             self._second_s = now_s
-            self._count = 0
-        self._count += 1
-        if self._count <= REFUSALS_LOGGED_PER_S:
-            self._log.warning(Event.CONNECTION_REFUSED, peer=peer, door=door, reason=reason)
+        count = self._counts[event] = self._counts.get(event, 0) + 1
+        if count <= LIMITED_LINES_PER_S:
+            self._log.warning(event, **facts)
+
+    def refused(self, peer: str, door: str, reason: str) -> None:
+        """Log a connection that was refused, or count it."""
+        self.warning(Event.CONNECTION_REFUSED, peer=peer, door=door, reason=reason)
+
+    def flush(self) -> None:
+        """Say how many lines were left out since the last time."""
+        for event, count in self._counts.items():
+            if count > LIMITED_LINES_PER_S:
+                self._log.warning(event, not_logged=count - LIMITED_LINES_PER_S)
+        self._counts.clear()
 
 
 class LibraryLogHandler(logging.Handler):

@@ -47,12 +47,15 @@ class Engine(Protocol):
         """An application asks for something."""
         ...
 
-    def session_accepted(self, session: int, address: str, now: Instant) -> None:
-        """Another queue manager has connected; its number is even."""
+    def session_accepted(self, session: int, address: str, now: Instant, peer: str = "") -> None:
+        """Another queue manager has connected; its number is even.
+
+        Over TLS, `peer` is the name of the rule whose certificate it has shown.
+        """
         ...
 
-    def session_connected(self, session: int, now: Instant) -> None:
-        """What `Connect` asked for is there."""
+    def session_connected(self, session: int, now: Instant, peer: str = "") -> None:
+        """What `Connect` asked for is there; `peer` as above."""
         ...
 
     def session_failed(self, session: int, status: ConnectionStatus, now: Instant) -> None:

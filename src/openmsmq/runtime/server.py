@@ -18,6 +18,7 @@ from enum import IntEnum
 from typing import Final, TypeVarTuple, Unpack, assert_never
 
 from openmsmq.api.messages import Answer, AnyRequest
+from openmsmq.manager.notices import Notice
 from openmsmq.manager.outputs import (
     AskDirectory,
     ChangeDirectory,
@@ -34,7 +35,7 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, MessageStorageFailed, MsmqError
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.limits import PERSISTS_PER_TURN_MAX_COUNT
-from openmsmq.runtime.logs import Event, EventLog
+from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.ports import Directory, Engine, Keys, Network, Outlet
 from openmsmq.security.callers import Caller
 from openmsmq.storage.port import Store, StoreError, StoreFull
@@ -78,6 +79,7 @@ class Pump:
         self._manager = manager
         self._store = store
         self._log = log
+        self._notices = LimitedLog(log)
         self._failed = failed
         self._loop = asyncio.get_running_loop()
         self._outlets: dict[int, Outlet] = {}
@@ -198,7 +200,8 @@ class Pump:
         | SendDatagram
         | AskDirectory
         | ChangeDirectory
-        | MakeKeys,
+        | MakeKeys
+        | Notice,
     ) -> None:
         match output:
             case Resolve(host):
@@ -215,6 +218,8 @@ class Pump:
                 self.directory.change(ticket, changes)
             case MakeKeys():
                 self.keys.make()
+            case Notice():
+                self._notices.warning(Event(output.kind.value), **dict(output.facts))
             case _:
                 assert_never(output)
 

@@ -26,7 +26,7 @@ from openmsmq.runtime.limits import (
     SESSION_WRITE_BUFFER_MAX_BYTES,
     SESSIONS_LOOK_MS,
 )
-from openmsmq.runtime.logs import Event, EventLog, RefusalLog
+from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.peer_limits import PeerLimits
 from openmsmq.runtime.ports import HoldsBytes
 from openmsmq.runtime.server import Pump
@@ -204,7 +204,7 @@ class Sessions:
         self._turn_bytes = 0
         self._closing = False
         self._all_gone = asyncio.Event()
-        self._refusals = RefusalLog(log)
+        self._limited = LimitedLog(log)
         self._look_timer: asyncio.TimerHandle | None = None
 
     # Beginning.
@@ -221,7 +221,7 @@ class Sessions:
         keeper = DoorKeeper(
             make=lambda number, peer: SessionConnection(self, number, peer),
             cut=self._cut,
-            note=lambda peer, reason: self._refusals.note(peer, _DOOR, reason),
+            note=lambda peer, reason: self._limited.refused(peer, _DOOR, reason),
             is_stopping=lambda: self._closing or self._pump.refusal is not None,
             option_prefix="transfer_",
         )
@@ -235,7 +235,7 @@ class Sessions:
         """End the connection of a peer now; it is no longer counted."""
         connection = self._accepted.get(number)
         if connection is not None:
-            self._refusals.note(connection.peer, _DOOR, reason)
+            self._limited.refused(connection.peer, _DOOR, reason)
             connection.transport.abort()
 
     # What the queue manager wants.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
 from openmsmq.api.messages import AnyReply, AnyRequest
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.manager import QueueManager
+from openmsmq.manager.notices import Notice
 from openmsmq.manager.outputs import (
     AskDirectory,
     ChangeDirectory,
@@ -260,8 +261,9 @@ class Node:
                 network.send_datagram(self, address, data, port)
             case AskDirectory() | ChangeDirectory():
                 self._use_directory(output)
-            case MakeKeys():
-                raise Violation(f"{self.name} has no keys, and wants new ones")
+            case MakeKeys() | Notice():
+                if isinstance(output, MakeKeys):
+                    raise Violation(f"{self.name} has no keys, and wants new ones")
             case _:
                 assert_never(output)
 

@@ -1,0 +1,58 @@
+"""What an operator should hear of: values that the driver logs, and counts that `status` shows.
+
+The core does not log. What happens on the word of strangers can happen a million times in a second,
+so a turn tells of a few and counts all.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, TypeAlias
+
+import msgspec
+
+NOTICES_PER_TURN_MAX_COUNT: Final = 8
+"""Notices of one kind that a turn hands out; the others are only counted. [ours]"""
+
+Fact: TypeAlias = str | int
+
+
+class NoticeKind(Enum):
+    """What may have happened; the value is the name of the event in the log and in `status`."""
+
+    IDENTITY_REFUSED = "identity-refused"
+    ACKNOWLEDGMENT_REFUSED = "acknowledgment-refused"
+    SEQUENCE_REFUSED = "sequence-refused"
+    MESSAGE_DROPPED = "message-dropped"
+    REPORT_DROPPED = "report-dropped"
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """Tell the operator; the driver may leave some out where there are many."""
+
+    kind: NoticeKind
+    facts: tuple[tuple[str, Fact], ...] = ()
+
+
+class Notices:
+    """Collects the notices of a turn, and counts all since the start by kind and reason."""
+
+    def __init__(self) -> None:
+        self.counts: dict[tuple[NoticeKind, str], int] = {}
+        """How often each happened; reasons are words of ours, so there are few."""
+        self._waiting: list[Notice] = []
+        self._told: dict[NoticeKind, int] = {}
+
+    def note(self, kind: NoticeKind, reason: str, **facts: Fact) -> None:
+        """Count something for a reason of ours, and tell of it unless the turn has told enough."""
+        self.counts[kind, reason] = self.counts.get((kind, reason), 0) + 1
+        told = self._told.get(kind, 0)
+        if told < NOTICES_PER_TURN_MAX_COUNT:
+            self._told[kind] = told + 1
+            self._waiting.append(Notice(kind, (("reason", reason), *facts.items())))
+
+    def take(self) -> list[Notice]:
+        """Give what is to be told, once."""
+        waiting, self._waiting = self._waiting, []
+        self._told.clear()
+        return waiting
