@@ -259,15 +259,16 @@ class Node:
                 network.resolve(self, host)
             case SendDatagram(address, data, port):
                 network.send_datagram(self, address, data, port)
-            case AskDirectory() | ChangeDirectory():
+            case AskDirectory() | ChangeDirectory() | MakeKeys():
                 self._use_directory(output)
-            case MakeKeys() | Notice():
-                if isinstance(output, MakeKeys):
-                    raise Violation(f"{self.name} has no keys, and wants new ones")
+            case Notice():
+                pass
             case _:
                 assert_never(output)
 
-    def _use_directory(self, output: AskDirectory | ChangeDirectory) -> None:
+    def _use_directory(self, output: AskDirectory | ChangeDirectory | MakeKeys) -> None:
+        if isinstance(output, MakeKeys):
+            raise Violation(f"{self.name} has no keys, and wants new ones")
         if isinstance(output, ChangeDirectory):
             self._change_directory(output.ticket, output.changes)
         else:
