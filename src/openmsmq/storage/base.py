@@ -25,6 +25,7 @@ from zlib_ng.zlib_ng import crc32
 from openmsmq.storage.files import FULL, FileOps, disk_error
 from openmsmq.storage.journal import JournalNote
 from openmsmq.storage.layout import ADVICE
+from openmsmq.storage.pages import find_damage
 from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed, StoreFull
 
 KEY_MAX_BYTES: Final = 511
@@ -47,6 +48,9 @@ HIDDEN_RUNS_MAX_COUNT: Final = 1024
 
 PAGE_MAX_COUNT: Final = 256
 """Records that are fetched at once behind hidden ones."""
+
+PAGES_LOOKED_AT_COUNT: Final = 1024
+"""Pages that every opening looks at; all pages of a store of some megabytes."""
 
 CRC_BYTES: Final = 4
 
@@ -73,11 +77,38 @@ def unpack(key: bytes, stored: bytes) -> bytes | None:
     return stored[:-CRC_BYTES] if crc32(stored, crc32(key)) == RESIDUE else None
 
 
+def damaged_pages(files: FileOps, path: Path, *, thorough: bool) -> Iterator[str]:
+    """Say what is wrong with the pages of the file; LMDB must not read it then.
+
+    Unless it is `thorough` this takes the same short time however large the file is, and what it
+    does not reach is left for whoever reads there.
+    """
+    file = files.open(path, write=False)
+    try:
+        problems = find_damage(
+            lambda length, offset: files.read(file, length, offset),
+            files.size_bytes(file),
+            None if thorough else PAGES_LOOKED_AT_COUNT,
+        )
+        for problem in problems:
+            yield f"{path} is damaged: {problem}"
+    except OSError as error:
+        raise disk_error(error, "read the records", path) from error
+    finally:
+        files.close(file)
+
+
 class Base:
     """The LMDB file of a store, in one process and one thread."""
 
     def __init__(
-        self, files: FileOps, path: Path, *, create: bool = False, write: bool = True
+        self,
+        files: FileOps,
+        path: Path,
+        *,
+        create: bool = False,
+        write: bool = True,
+        thorough: bool = False,
     ) -> None:
         self.path = path
         self._files = files
@@ -85,8 +116,12 @@ class Base:
         self.applied = 0
         self.note: JournalNote | None = None
         # LMDB would take an empty file for a new one.
-        if not create and not (path.exists() and path.stat().st_size):
-            raise StoreDamaged(f"{path} is missing or empty: {ADVICE}")
+        if not create:
+            if not (path.exists() and path.stat().st_size):
+                raise StoreDamaged(f"{path} is missing or empty: {ADVICE}")
+            problem = next(damaged_pages(files, path, thorough=thorough), None)
+            if problem is not None:
+                raise StoreDamaged(f"{problem}: {ADVICE}")
         try:
             self._env = _open(path, create=create, write=write)
         except lmdb.Error as error:
@@ -97,7 +132,6 @@ class Base:
             self._env.close()
             raise disk_error(error, "open the records", path) from error
         try:
-            self._check_size()
             self._records = self._env.open_db(_RECORDS, create=create)
             self._state = self._env.open_db(_STATE, create=create)
             self._begin_reading()
@@ -108,13 +142,6 @@ class Base:
             if isinstance(error, lmdb.Error):
                 raise self._explain(error, "open") from error
             raise
-
-    def _check_size(self) -> None:
-        # Reading a page behind the end of the file would end the process without a word.
-        needed = (self._env.info()["last_pgno"] + 1) * self._env.stat()["psize"]
-        size = self._files.size_bytes(self._file)
-        if size < needed:
-            raise StoreDamaged(f"{self.path} is cut: {size} bytes of {needed} are left: {ADVICE}")
 
     def _begin_reading(self) -> None:
         self._reader = self._env.begin(db=self._records, buffers=False)

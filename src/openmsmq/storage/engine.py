@@ -331,26 +331,36 @@ def open_store(
     *,
     create: bool = True,
     checkpoint_bytes: int = CHECKPOINT_BYTES,
+    thorough: bool = False,
     files: FileOps | None = None,
 ) -> JournaledStore:
     """Open the store in a directory, or create it if there is none and `create` allows it.
 
     A larger `checkpoint_bytes` moves fewer messages into the base and needs more memory and time
-    to start after a crash. Raises `StoreInUse`, `StoreTooNew`, `StoreDamaged`, `StoreFull` or
-    `StoreFailed`; a store that cannot be read is never replaced by an empty one.
+    to start after a crash. `thorough` looks at every page of the base first, which takes a second
+    for some hundred megabytes, and not only at those that most reads go through.
+
+    Raises `StoreInUse`, `StoreTooNew`, `StoreDamaged`, `StoreFull` or `StoreFailed`; a store that
+    cannot be read is never replaced by an empty one.
     """
     if checkpoint_bytes < CHECKPOINT_MIN_BYTES:
         raise ValueError(f"checkpoint_bytes must be at least {CHECKPOINT_MIN_BYTES}")
     directory = Path(path)
     files = files or FileOps()
     try:
-        return _open(files, directory, create=create, checkpoint_bytes=checkpoint_bytes)
+        return _open(
+            files,
+            directory,
+            create=create,
+            checkpoint_bytes=checkpoint_bytes,
+            thorough=thorough,
+        )
     except OSError as error:
         raise disk_error(error, "open the store", directory) from error
 
 
 def _open(
-    files: FileOps, directory: Path, *, create: bool, checkpoint_bytes: int
+    files: FileOps, directory: Path, *, create: bool, checkpoint_bytes: int, thorough: bool
 ) -> JournaledStore:
     lock = lock_store(directory, create=create)
     with contextlib.ExitStack() as parts:
@@ -360,7 +370,7 @@ def _open(
             if not create:
                 raise StoreDamaged(f"there is no store at {directory}: check the path")
             description = _create(files, directory, checkpoint_bytes)
-        base = Base(files, directory / BASE_NAME)
+        base = Base(files, directory / BASE_NAME, thorough=thorough)
         parts.callback(base.close)
         check_note(description, base)
         journal = Journal(files, directory, framing_of(description), size_bytes=checkpoint_bytes)

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.storage.base import Base
+from openmsmq.storage.base import Base, damaged_pages
 from openmsmq.storage.engine import check_note, framing_of, lock_store, open_store
 from openmsmq.storage.files import FileOps, disk_error
 from openmsmq.storage.journal import Journal, JournalNote
@@ -149,7 +149,15 @@ def _check_base(
     findings: _Findings,
     progress: Progress,
 ) -> _BaseFacts:
-    base = Base(files, directory / BASE_NAME, write=False)
+    path = directory / BASE_NAME
+    if path.exists() and path.stat().st_size:
+        before = findings.count
+        for problem in damaged_pages(files, path, thorough=True):
+            findings.add(problem)
+        if findings.count > before:
+            # LMDB would believe the pages; it could end this process.
+            raise StoreDamaged(f"{path}: its records were not read; restore the directory")
+    base = Base(files, path, write=False)
     try:
         total = base.count
         done = size_bytes = 0
@@ -204,7 +212,7 @@ def compact_store(
     directory = Path(path)
     files = files or FileOps()
     # Opening and closing moves the journal into the base, so that only one file has to be copied.
-    open_store(directory, create=False, files=files).close()
+    open_store(directory, create=False, thorough=True, files=files).close()
     lock = lock_store(directory, create=False)
     try:
         return _compact(files, directory, progress)
