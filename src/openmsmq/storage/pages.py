@@ -283,7 +283,8 @@ class _Walk:
         pages = numbers[1 : numbers[0] + 1]
         if list(pages) != sorted(pages, reverse=True):
             raise _Broken("has a list of free pages in the wrong order")
-        for page in pages if self._pages_max is None else pages[:1] + pages[-1:]:
+        # A look at a limited number of pages has no time for each of these.
+        for page in pages if self._pages_max is None else {*pages[:1], *pages[-1:]}:
             self._own(page)
 
     def _count(self) -> Iterator[str]:
