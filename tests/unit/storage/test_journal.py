@@ -76,13 +76,22 @@ def write_batches(directory: Path, first: int) -> Example:
     return Example(directory, journal, states, files, bases, ends)
 
 
-@pytest.fixture
-def fresh(tmp_path: Path) -> Example:
+def make_fresh(tmp_path: Path) -> Example:
+    """A store whose journal was never used before."""
     return write_batches(tmp_path / "store", 0)
 
 
 @pytest.fixture
+def fresh(tmp_path: Path) -> Example:
+    return make_fresh(tmp_path)
+
+
+@pytest.fixture
 def recycled(tmp_path: Path) -> Example:
+    return make_recycled(tmp_path)
+
+
+def make_recycled(tmp_path: Path) -> Example:
     """The same, but the journal file is full of batches that were applied long ago."""
     directory = tmp_path / "store"
     store = open_store(directory, checkpoint_bytes=CHECKPOINT_MIN_BYTES)
