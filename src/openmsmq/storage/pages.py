@@ -220,21 +220,22 @@ class _Walk:
     def _look_at_leaf(self, place: _Place, data: bytes, offsets: tuple[int, ...]) -> Iterator[str]:
         tree, before = place.tree, place.low
         page_bytes = self._page_bytes
+        is_free_list, is_main = tree.is_free_list, tree.name == "main"
         unpack = _NODE.unpack_from
         for index, offset in enumerate(offsets):
-            first, second, flags, key_bytes = unpack(data, offset)
+            low, high, flags, key_bytes = unpack(data, offset)
             start = offset + 8 + key_bytes
-            value_bytes = first | second << 16
+            value_bytes = low | high << 16
             key = data[offset + 8 : start]
             end = start + (_NUMBER.size if flags & _ELSEWHERE else value_bytes)
             if end > page_bytes or not key_bytes:
                 raise _Broken("has a node that does not end inside")
-            self._check_order(tree, before, key, is_first=index == 0)
+            # Most keys need no closer look; this runs once for each record.
+            if is_free_list or (before is not None and key <= before):
+                self._check_order(tree, before, key, is_first=index == 0)
             before = key
-            if flags or tree.is_free_list:
+            if flags or is_free_list or is_main:
                 yield from self._look_at_value(tree, data[start:end], flags, key, value_bytes)
-            elif tree.name == "main":
-                raise _Broken("has a value where a tree should be")
 
     def _check_order(
         self, tree: _Tree, before: bytes | None, key: bytes, *, is_first: bool
