@@ -44,8 +44,10 @@ class CrashFile:
 
     def put_away(self) -> None:
         """Keep what an earlier run left under another name: the store was found to be good."""
+        self.close()
         with contextlib.suppress(OSError):
             os.replace(self.path, self.path.with_name(EARLIER_CRASH_FILE))
+        self.open()
 
     def close(self) -> None:
         """Let the end of the process be its own affair again."""

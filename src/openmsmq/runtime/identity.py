@@ -15,7 +15,7 @@ import msgspec
 
 from openmsmq.runtime.key_files import KEY_FOLDER
 from openmsmq.runtime.start_errors import StartError
-from openmsmq.storage.files import FileOps, write_whole
+from openmsmq.storage.files import FileOps, disk_error, write_whole
 from openmsmq.storage.layout import read_format
 from openmsmq.storage.port import Batch, Store
 from openmsmq.storage.records import MACHINE_KEY, decode_machine, encode_record
@@ -61,7 +61,10 @@ def read_identity(data: Path) -> Identity | None:
 
 def check_directory(data: Path, store: Path, leave: Leave) -> None:
     """Refuse to begin anew in the place of somebody, unless that is wanted."""
-    description = read_format(FileOps(), store)
+    try:
+        description = read_format(FileOps(), store)
+    except OSError as error:
+        raise disk_error(error, "read the store", store) from error
     if description is not None and description.state == "ready":
         if leave.new_store:
             raise StartError(
