@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
+import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -153,6 +155,38 @@ def test_messages_of_several_days_go_into_their_directories(tmp_path):
         assert table.num_rows == file.rows
         found.setdefault(file.directory, []).extend(table["label"].to_pylist())
     assert found == {f"date=2026-01-{day:02d}/queue=a%3Ab": [f"{day:02d}"] * 4 for day in days}
+
+
+def test_a_batch_that_counts_is_on_the_disk_with_all_its_files(tmp_path, monkeypatch):
+    """Messages leave their queue when their batch counts; the power may fail right then."""
+    contents: dict[int, bytes] = {}
+    names: dict[int, list[str]] = {}
+    sync = os.fsync
+
+    def watched_sync(file: int) -> None:
+        sync(file)
+        status = os.fstat(file)
+        if stat.S_ISDIR(status.st_mode):
+            names[status.st_ino] = os.listdir(file)
+        else:
+            contents[status.st_ino] = Path(f"/proc/self/fd/{file}").read_bytes()
+
+    monkeypatch.setattr(os, "fsync", watched_sync)
+    table = Table(str(tmp_path / "table"))
+    table.prepare()
+    options = read_source_options({"queue": "q", "columns": "queue,arrived_time,label"})
+    files = StagedFiles(Copying(options, str(table.path), ("date", "queue")), "q")
+    times = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2)]
+    rows = {"queue": ["q"] * 2, "arrived_time": times, "label": ["one", "two"]}
+    files.add(pa.RecordBatch.from_pydict(rows))
+    table.publish(0, files.close())
+    found = committed_files(table.path)
+    assert len(found) == 2
+    for path in [*found, table.log.path / "0"]:
+        assert contents[path.stat().st_ino] == path.read_bytes()
+        while path != table.path:
+            assert path.name in names[path.parent.stat().st_ino], path
+            path = path.parent
 
 
 def test_an_attempt_that_fails_leaves_no_file(alpha, manager, tmp_path, monkeypatch):

@@ -28,14 +28,18 @@ if TYPE_CHECKING:
 CONFIG_VARIABLE: Final = f"{VARIABLE_PREFIX}CONFIG"
 
 
-def serve(config: str | None = None, **flags: object) -> None:
+def serve(
+    config: str | None = None, *, new_store: bool = False, rename: bool = False, **flags: object
+) -> None:
     """Run a queue manager in the foreground, until SIGTERM or Ctrl-C stops it."""
     # Other commands do not pay for loading a server.
+    from openmsmq.runtime.identity import Leave
     from openmsmq.runtime.service import START_ERRORS, run_in_loop
 
     try:
         given = load_config(flags, os.environ, config or os.environ.get(CONFIG_VARIABLE))
-        code = run_in_loop(given, ready=_say_ready)
+        leave = Leave(new_store=new_store, rename=rename)
+        code = run_in_loop(given, ready=_say_ready, leave=leave)
     except START_ERRORS as error:
         fail(str(error))
     raise typer.Exit(code)
@@ -77,6 +81,16 @@ def _option(key: str) -> inspect.Parameter:
     )
 
 
+def _leave(key: str, shown: str) -> inspect.Parameter:
+    """Make a flag that stands in no file and no variable, because it is meant once."""
+    return inspect.Parameter(
+        key,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[bool, typer.Option(flag(key), help=shown)],
+    )
+
+
 def _give_options() -> None:
     config = inspect.Parameter(
         "config",
@@ -90,7 +104,13 @@ def _give_options() -> None:
             ),
         ],
     )
-    parameters = [config, *map(_option, DEFAULTS)]
+    leaves = [
+        _leave(
+            "new_store", "Begin anew in a data directory whose store is lost. For one start only."
+        ),
+        _leave("rename", "Give the queue manager another name than it had. For one start only."),
+    ]
+    parameters = [config, *map(_option, DEFAULTS), *leaves]
     serve.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     serve.__annotations__ = {each.name: each.annotation for each in parameters}
 

@@ -34,6 +34,7 @@ class Event(Enum):
     STARTING = "starting"
     LISTENING = "listening"
     READY = "ready"
+    CRASHED = "crashed-before"
     CONNECTED = "connected"
     DISCONNECTED = "disconnected"
     CONNECTION_REFUSED = "connection-refused"

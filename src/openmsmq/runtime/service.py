@@ -26,8 +26,16 @@ from openmsmq.runtime.api_server import ApiServer
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config_errors import ConfigError
 from openmsmq.runtime.config_file import ServerConfig, is_loopback
+from openmsmq.runtime.crash_file import CrashFile
 from openmsmq.runtime.directory_link import DirectoryLink
 from openmsmq.runtime.discovery import DiscoveryListener
+from openmsmq.runtime.identity import (
+    Identity,
+    Leave,
+    check_directory,
+    check_store_identity,
+    keep_identity,
+)
 from openmsmq.runtime.joining import Membership, directory_config
 from openmsmq.runtime.key_files import KeyFiles
 from openmsmq.runtime.key_maker import KeyMaker
@@ -87,18 +95,27 @@ class Server:
 
     @classmethod
     async def start(
-        cls, config: ServerConfig, *, store: Store | None = None, log: EventLog | None = None
+        cls,
+        config: ServerConfig,
+        *,
+        store: Store | None = None,
+        log: EventLog | None = None,
+        leave: Leave | None = None,
+        thorough: bool = False,
     ) -> Server:
-        """Start a queue manager; raises one of `START_ERRORS`, and then nothing is left open."""
+        """Start a queue manager; raises one of `START_ERRORS`, and then nothing is left open.
+
+        `thorough` looks at every page of the store first.
+        """
         if not __debug__:
             raise StartError(
                 "openmsmq does not run under python -O: its assertions guard your messages"
             )
         log = log or EventLog(config.log_format, config.log_level)
         log.info(Event.STARTING, name=config.manager_name, data=config.data, software=SOFTWARE)
+        own_store = store is None
         if store is None:
-            make_data_directory(Path(config.data))
-            store = open_store(config.store_path, checkpoint_bytes=config.checkpoint_bytes)
+            store = open_own_store(config, leave or Leave(), thorough=thorough)
         with contextlib.ExitStack() as started:
             started.callback(store.close)
             membership = Membership(config)
@@ -111,6 +128,9 @@ class Server:
             server._pump.turn()
             if store.get(MACHINE_KEY) is None:
                 raise StartError(f"{config.data} has no room for a new queue manager: free some")
+            if own_store:
+                identity = Identity(server.manager_name, str(server.manager_id))
+                keep_identity(Path(config.data), identity)
             started.callback(server._network.give_up)
             started.callback(server._api.stop_listening)
             await server._api.listen()
@@ -176,13 +196,38 @@ class Server:
         return code
 
 
-async def run(config: ServerConfig, *, ready: Callable[[Server], None]) -> ExitCode:
+def open_own_store(config: ServerConfig, leave: Leave, *, thorough: bool = False) -> Store:
+    """Open the store of the data directory, if it is the one that belongs there."""
+    data = Path(config.data)
+    make_data_directory(data)
+    check_directory(data, config.store_path, leave)
+    store = open_store(
+        config.store_path, checkpoint_bytes=config.checkpoint_bytes, thorough=thorough
+    )
+    with contextlib.ExitStack() as opened:
+        opened.callback(store.close)
+        check_store_identity(data, store, config.manager_name, leave)
+        opened.pop_all()
+    return store
+
+
+async def run(
+    config: ServerConfig, *, ready: Callable[[Server], None], leave: Leave | None = None
+) -> ExitCode:
     """Run a queue manager until a signal stops it; a second signal ends it at once."""
     log = EventLog(config.log_format, config.log_level)
     handler = LibraryLogHandler(log)
     logging.getLogger().addHandler(handler)
+    crash = CrashFile(Path(config.data))
     try:
-        server = await Server.start(config, log=log)
+        make_data_directory(Path(config.data))
+        crashed = crash.is_left()
+        if crashed:
+            log.warning(Event.CRASHED, file=str(crash.path), reason="every page is looked at")
+        crash.open()
+        server = await Server.start(config, log=log, leave=leave, thorough=crashed)
+        if crashed:
+            crash.put_away()
         _obey_signals(server)
         _spare_the_collector()
         ready(server)
@@ -192,6 +237,7 @@ async def run(config: ServerConfig, *, ready: Callable[[Server], None]) -> ExitC
         notify_supervisor("STOPPING=1")
         return code
     finally:
+        crash.close()
         logging.getLogger().removeHandler(handler)
 
 
@@ -217,10 +263,12 @@ def _obey_signals(server: Server) -> None:
         loop.add_signal_handler(number, obey, number)
 
 
-def run_in_loop(config: ServerConfig, *, ready: Callable[[Server], None]) -> ExitCode:
+def run_in_loop(
+    config: ServerConfig, *, ready: Callable[[Server], None], leave: Leave | None = None
+) -> ExitCode:
     """Run a queue manager in an event loop of the configured kind."""
     with asyncio.Runner(loop_factory=loop_factory(config.event_loop)) as runner:
-        return runner.run(run(config, ready=ready))
+        return runner.run(run(config, ready=ready, leave=leave))
 
 
 def loop_factory(kind: str) -> Callable[[], asyncio.AbstractEventLoop]:

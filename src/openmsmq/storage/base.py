@@ -2,7 +2,7 @@
 
 Only checkpoints write it, in transactions that end with a sync. A value is followed by the crc32
 of its key and itself, which is verified whenever it is read. Beside the records stands the number
-of the last journal batch that they contain.
+of the last journal batch that they contain, and a note of how far the journal went.
 
 Reading skips what the memtable has changed. Many deleted keys in a row, as at the front of a queue
 that is being emptied, are remembered as a hidden run, so that each is stepped over once.
@@ -11,6 +11,7 @@ that is being emptied, are remembered as a hidden run, so that each is stepped o
 from __future__ import annotations
 
 import errno
+import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator, Sequence
 from itertools import islice
@@ -22,7 +23,9 @@ import lmdb
 from zlib_ng.zlib_ng import crc32
 
 from openmsmq.storage.files import FULL, FileOps, disk_error
+from openmsmq.storage.journal import JournalNote
 from openmsmq.storage.layout import ADVICE
+from openmsmq.storage.pages import find_damage
 from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed, StoreFull
 
 KEY_MAX_BYTES: Final = 511
@@ -46,6 +49,9 @@ HIDDEN_RUNS_MAX_COUNT: Final = 1024
 PAGE_MAX_COUNT: Final = 256
 """Records that are fetched at once behind hidden ones."""
 
+PAGES_LOOKED_AT_COUNT: Final = 1024
+"""Pages that every opening looks at; all pages of a store of some megabytes."""
+
 CRC_BYTES: Final = 4
 
 RESIDUE: Final = 0x2144DF1C
@@ -54,6 +60,8 @@ RESIDUE: Final = 0x2144DF1C
 _RECORDS: Final = b"records"
 _STATE: Final = b"state"
 _APPLIED: Final = b"applied"
+_JOURNAL: Final = b"journal"
+_NOTE: Final = struct.Struct("<QQQ")
 _KEY: Final = itemgetter(0)
 _VALUE: Final = slice(None, -CRC_BYTES)
 """The part of what is stored that is the value; made once, not for each record."""
@@ -69,18 +77,51 @@ def unpack(key: bytes, stored: bytes) -> bytes | None:
     return stored[:-CRC_BYTES] if crc32(stored, crc32(key)) == RESIDUE else None
 
 
+def damaged_pages(files: FileOps, path: Path, *, thorough: bool) -> Iterator[str]:
+    """Say what is wrong with the pages of the file; LMDB must not read it then.
+
+    Unless it is `thorough` this takes the same short time however large the file is, and what it
+    does not reach is left for whoever reads there.
+    """
+    file = files.open(path, write=False)
+    try:
+        problems = find_damage(
+            lambda length, offset: files.read(file, length, offset),
+            files.size_bytes(file),
+            None if thorough else PAGES_LOOKED_AT_COUNT,
+        )
+        for problem in problems:
+            yield f"{path} is damaged: {problem}"
+    except OSError as error:
+        raise disk_error(error, "read the records", path) from error
+    finally:
+        files.close(file)
+
+
 class Base:
     """The LMDB file of a store, in one process and one thread."""
 
     def __init__(
-        self, files: FileOps, path: Path, *, create: bool = False, write: bool = True
+        self,
+        files: FileOps,
+        path: Path,
+        *,
+        create: bool = False,
+        write: bool = True,
+        thorough: bool = False,
     ) -> None:
         self.path = path
         self._files = files
         self._runs: list[tuple[bytes, bytes]] = []
+        self.applied = 0
+        self.note: JournalNote | None = None
         # LMDB would take an empty file for a new one.
-        if not create and not (path.exists() and path.stat().st_size):
-            raise StoreDamaged(f"{path} is missing or empty: {ADVICE}")
+        if not create:
+            if not (path.exists() and path.stat().st_size):
+                raise StoreDamaged(f"{path} is missing or empty: {ADVICE}")
+            problem = next(damaged_pages(files, path, thorough=thorough), None)
+            if problem is not None:
+                raise StoreDamaged(f"{problem}: {ADVICE}")
         try:
             self._env = _open(path, create=create, write=write)
         except lmdb.Error as error:
@@ -91,37 +132,43 @@ class Base:
             self._env.close()
             raise disk_error(error, "open the records", path) from error
         try:
-            self._check_size()
             self._records = self._env.open_db(_RECORDS, create=create)
             self._state = self._env.open_db(_STATE, create=create)
             self._begin_reading()
             self.applied = self._read_applied(create=create)
+            self.note = self._read_note()
         except BaseException as error:
             self.close()
             if isinstance(error, lmdb.Error):
                 raise self._explain(error, "open") from error
             raise
 
-    def _check_size(self) -> None:
-        # Reading a page behind the end of the file would end the process without a word.
-        needed = (self._env.info()["last_pgno"] + 1) * self._env.stat()["psize"]
-        size = self._files.size_bytes(self._file)
-        if size < needed:
-            raise StoreDamaged(f"{self.path} is cut: {size} bytes of {needed} are left: {ADVICE}")
-
     def _begin_reading(self) -> None:
         self._reader = self._env.begin(db=self._records, buffers=False)
         self._cursor: lmdb.Cursor[bytes] = self._reader.cursor()
 
     def _read_applied(self, *, create: bool) -> int:
-        stored = self._reader.get(_APPLIED, db=self._state)
-        if stored is None and create:
+        value = self._read_state(_APPLIED)
+        if value is None and create:
             self.write([], applied=0)
             return 0
-        value = None if stored is None else unpack(_APPLIED, stored)
         if value is None:
             raise StoreDamaged(f"{self.path} does not say which batches it has: {ADVICE}")
         return int.from_bytes(value, "little")
+
+    def _read_note(self) -> JournalNote | None:
+        value = self._read_state(_JOURNAL)
+        if value is None:
+            return None
+        written, first_bytes, second_bytes = _NOTE.unpack(value)
+        return JournalNote(written, (first_bytes, second_bytes))
+
+    def _read_state(self, key: bytes) -> bytes | None:
+        stored = self._reader.get(key, db=self._state)
+        if stored is None:
+            return None
+        value = unpack(key, stored)
+        return self._damaged(key) if value is None else value
 
     @property
     def count(self) -> int:
@@ -266,7 +313,11 @@ class Base:
     # Writing.
 
     def write(
-        self, changes: Sequence[tuple[bytes, bytes | None]], *, applied: int | None = None
+        self,
+        changes: Sequence[tuple[bytes, bytes | None]],
+        *,
+        applied: int | None = None,
+        note: JournalNote | None = None,
     ) -> None:
         """Apply changes in one transaction; on return they are on the disk.
 
@@ -285,14 +336,17 @@ class Base:
                 if applied is not None:
                     number = applied.to_bytes(8, "little")
                     transaction.put(_APPLIED, pack(_APPLIED, number), db=self._state)
+                if note is not None:
+                    numbers = _NOTE.pack(note.written, *note.sizes_bytes)
+                    transaction.put(_JOURNAL, pack(_JOURNAL, numbers), db=self._state)
         except lmdb.Error as error:
             raise self._write_error(error, len(changes)) from error
         # LMDB leaves the last state as it is while it writes the next, so the reader could stay
         # open until here; if the transaction failed, reading goes on with it.
         self._reader.abort()
         self._begin_reading()
-        if applied is not None:
-            self.applied = applied
+        self.applied = self.applied if applied is None else applied
+        self.note = note or self.note
         self._forget_runs([key for key, _ in puts])
 
     def clear(self, start: bytes, stop: bytes, limit: int) -> bytes:

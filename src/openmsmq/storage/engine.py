@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -22,11 +23,14 @@ import msgspec
 
 from openmsmq.storage.base import KEY_MAX_BYTES, Base
 from openmsmq.storage.files import DirectoryLock, FileOps, disk_error
-from openmsmq.storage.journal import Changes, Journal, Record, encode_changes
+from openmsmq.storage.frames import Changes, Framing, Record, encode_changes
+from openmsmq.storage.journal import Journal, JournalNote
 from openmsmq.storage.layout import (
+    ADVICE,
     BASE_NAME,
     JOURNAL_NAMES,
     LOCK_NAME,
+    UNMARKED_VERSION,
     StoreFormat,
     new_format,
     read_format,
@@ -77,11 +81,13 @@ class JournaledStore:
         self._sealed_sequence: int | None = None
         self._failure: str | None = None
         self._closed = False
+        # Whether the base knows of a batch of this turn of the journal.
+        self._noted = False
         self._replay()
 
     def _replay(self) -> None:
         last: int | None = None
-        for records in self._journal.recover(self._base.applied):
+        for records in self._journal.recover(self._base.applied, self._base.note):
             if last is not None:
                 self._memtable.seal()
                 self._sealed_sequence = last
@@ -157,6 +163,8 @@ class JournaledStore:
                 payload = encode_changes(changes, batch.ranges)
                 self._make_room(len(payload), adds=_adds(changes, len(batch.ranges)))
                 self._journal.append(payload)
+                if not self._noted:
+                    self._note()
             for start, stop in batch.ranges:
                 self._memtable.delete_range(start, stop)
             self._memtable.apply(batch.changes)
@@ -189,6 +197,13 @@ class JournaledStore:
             or self._base.contains(key)
         ]
 
+    def _note(self) -> None:
+        """Note that the journal has begun a turn, lest an emptied file look like an unused one."""
+        # On a full disk it has to do with what was noted before; the next slice notes it again.
+        with contextlib.suppress(StoreFull):
+            self._base.write([], note=self._journal.note)
+        self._noted = True
+
     def _make_room(self, payload_bytes: int, *, adds: bool) -> None:
         """Switch to the other journal file if the active one is full."""
         crowded = len(self._memtable.active) >= CHECKPOINT_MAX_COUNT
@@ -203,7 +218,11 @@ class JournaledStore:
 
     def _switch(self, payload_bytes: int) -> None:
         self._finish_checkpoint()
+        shorter = self._journal.note_before_switch(payload_bytes, self._spare_bytes)
+        if shorter is not None:
+            self._base.write([], note=shorter)
         self._journal.switch(payload_bytes, self._spare_bytes)
+        self._noted = False
         self._memtable.seal()
         self._sealed_sequence = self._journal.last_sequence
 
@@ -251,7 +270,8 @@ class JournaledStore:
             self._clear_slice()
         changes, place = memtable.next_slice(SLICE_BYTES)
         last = memtable.is_last(place)
-        self._base.write(changes, applied=self._sealed_sequence if last else None)
+        applied = self._sealed_sequence if last else None
+        self._base.write(changes, applied=applied, note=self._journal.note)
         memtable.moved(changes, place)
         if last:
             self._sealed_sequence = None
@@ -274,9 +294,18 @@ class JournaledStore:
                 self._sealed_sequence = self._journal.last_sequence
                 self._finish_checkpoint()
                 self._journal.rewind()
+                self._noted = False
         except (StoreFailed, StoreDamaged) as error:
             self._refuse_commits(error)
             raise
+
+    def reframe(self, framing: Framing, announce: Callable[[], None]) -> None:
+        """Let the journal's records be known by something else, which `announce` makes durable."""
+        self.checkpoint()
+        self._base.write([], note=self._journal.note)
+        announce()
+        # What the files have is in the base, so nobody needs to recognise it again.
+        self._journal.begin_anew(framing)
 
     def close(self) -> None:
         """Release everything; nothing that was committed is lost."""
@@ -302,26 +331,36 @@ def open_store(
     *,
     create: bool = True,
     checkpoint_bytes: int = CHECKPOINT_BYTES,
+    thorough: bool = False,
     files: FileOps | None = None,
 ) -> JournaledStore:
     """Open the store in a directory, or create it if there is none and `create` allows it.
 
     A larger `checkpoint_bytes` moves fewer messages into the base and needs more memory and time
-    to start after a crash. Raises `StoreInUse`, `StoreTooNew`, `StoreDamaged`, `StoreFull` or
-    `StoreFailed`; a store that cannot be read is never replaced by an empty one.
+    to start after a crash. `thorough` looks at every page of the base first, which takes a second
+    for some hundred megabytes, and not only at those that most reads go through.
+
+    Raises `StoreInUse`, `StoreTooNew`, `StoreDamaged`, `StoreFull` or `StoreFailed`; a store that
+    cannot be read is never replaced by an empty one.
     """
     if checkpoint_bytes < CHECKPOINT_MIN_BYTES:
         raise ValueError(f"checkpoint_bytes must be at least {CHECKPOINT_MIN_BYTES}")
     directory = Path(path)
     files = files or FileOps()
     try:
-        return _open(files, directory, create=create, checkpoint_bytes=checkpoint_bytes)
+        return _open(
+            files,
+            directory,
+            create=create,
+            checkpoint_bytes=checkpoint_bytes,
+            thorough=thorough,
+        )
     except OSError as error:
         raise disk_error(error, "open the store", directory) from error
 
 
 def _open(
-    files: FileOps, directory: Path, *, create: bool, checkpoint_bytes: int
+    files: FileOps, directory: Path, *, create: bool, checkpoint_bytes: int, thorough: bool
 ) -> JournaledStore:
     lock = lock_store(directory, create=create)
     with contextlib.ExitStack() as parts:
@@ -331,13 +370,30 @@ def _open(
             if not create:
                 raise StoreDamaged(f"there is no store at {directory}: check the path")
             description = _create(files, directory, checkpoint_bytes)
-        base = Base(files, directory / BASE_NAME)
+        base = Base(files, directory / BASE_NAME, thorough=thorough)
         parts.callback(base.close)
-        journal = Journal(files, directory, description.salt, size_bytes=checkpoint_bytes)
+        check_note(description, base)
+        journal = Journal(files, directory, framing_of(description), size_bytes=checkpoint_bytes)
         parts.callback(journal.close)
         store = JournaledStore(lock, journal, base, checkpoint_bytes=checkpoint_bytes)
+        if description.version == UNMARKED_VERSION:
+            ready = msgspec.structs.replace(new_format(), state="ready")
+            store.reframe(framing_of(ready), lambda: write_format(files, directory, ready))
         parts.pop_all()
     return store
+
+
+def framing_of(description: StoreFormat) -> Framing:
+    """Tell how the journal's records of a store are known."""
+    return Framing(description.mark, description.salt)
+
+
+def check_note(description: StoreFormat, base: Base) -> None:
+    """Make sure that the base says how far the journal went, where it should."""
+    if description.version == UNMARKED_VERSION:
+        base.note = None
+    elif base.note is None:
+        raise StoreDamaged(f"{base.path} does not say how far the journal went: {ADVICE}")
 
 
 def lock_store(directory: Path, *, create: bool) -> DirectoryLock:
@@ -359,7 +415,11 @@ def _create(files: FileOps, directory: Path, checkpoint_bytes: int) -> StoreForm
     for name in (BASE_NAME, *JOURNAL_NAMES):
         files.remove(directory / name)
     Journal.create(files, directory, checkpoint_bytes)
-    Base(files, directory / BASE_NAME, create=True).close()
+    base = Base(files, directory / BASE_NAME, create=True)
+    try:
+        base.write([], note=JournalNote(0, (checkpoint_bytes, checkpoint_bytes)))
+    finally:
+        base.close()
     files.sync_directory(directory)
     ready = msgspec.structs.replace(description, state="ready")
     write_format(files, directory, ready)

@@ -1,6 +1,6 @@
 """The directory of a store: which files it has, and the file that says what they are.
 
-    format.json           schema version, state, and the salt of the journal's checksums
+    format.json           schema version, state, and what the journal's records are known by
     lock                  held while the store is open; has the process id of the owner
     journal-00000001.log  two files of fixed size that take turns, see `journal`
     journal-00000002.log
@@ -21,10 +21,14 @@ from typing import Final, Literal
 import msgspec
 
 from openmsmq.storage.files import FileOps, write_whole
+from openmsmq.storage.frames import FIRST_MARK, MARK_BYTES
 from openmsmq.storage.port import StoreDamaged, StoreTooNew
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Grows with every change that an older version of this software could not read."""
+
+UNMARKED_VERSION: Final = 1
+"""The version whose journals all have the same mark, and whose base has no note of the journal."""
 
 FORMAT_NAME: Final = "format.json"
 LOCK_NAME: Final = "lock"
@@ -41,6 +45,8 @@ class StoreFormat(msgspec.Struct, frozen=True):
     state: Literal["creating", "ready"]
     salt: int
     """Start of every checksum in the journal, so that no message can contain a valid record."""
+    mark: bytes = FIRST_MARK
+    """What every record in the journal begins with."""
     format: Literal["openmsmq-store"] = "openmsmq-store"
 
 
@@ -56,7 +62,8 @@ class _Version(msgspec.Struct):
 
 def new_format() -> StoreFormat:
     """Describe a store that is about to be created."""
-    return StoreFormat(SCHEMA_VERSION, "creating", secrets.randbits(32))
+    mark = secrets.token_bytes(MARK_BYTES)
+    return StoreFormat(SCHEMA_VERSION, "creating", secrets.randbits(32), mark)
 
 
 def write_format(files: FileOps, directory: Path, description: StoreFormat) -> None:

@@ -10,10 +10,10 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.storage.base import Base
-from openmsmq.storage.engine import lock_store, open_store
+from openmsmq.storage.base import Base, damaged_pages
+from openmsmq.storage.engine import check_note, framing_of, lock_store, open_store
 from openmsmq.storage.files import FileOps, disk_error
-from openmsmq.storage.journal import Journal
+from openmsmq.storage.journal import Journal, JournalNote
 from openmsmq.storage.layout import BASE_NAME, StoreFormat, read_format
 from openmsmq.storage.port import StoreDamaged
 
@@ -105,13 +105,13 @@ def check_store(
             description = read_format(files, directory)
             if description is None or description.state == "creating":
                 raise StoreDamaged(f"there is no store at {directory}: check the path")
-        applied: int | None = None
+        base: _BaseFacts | None = None
         with findings.collecting():
-            applied = _check_base(files, directory, findings, progress)
-        # Without its salt the journal cannot be told from noise.
-        if description is not None and applied is not None:
+            base = _check_base(files, directory, description, findings, progress)
+        # Without its mark the journal cannot be told from noise.
+        if description is not None and base is not None:
             with findings.collecting():
-                _check_journal(files, directory, description.salt, applied, findings)
+                _check_journal(files, directory, description, base, findings)
     except OSError as error:
         raise disk_error(error, "check the store", directory) from error
     finally:
@@ -119,7 +119,7 @@ def check_store(
     return StoreReport(
         path=str(directory),
         schema_version=description.version if description is not None else 0,
-        applied_sequence=applied or 0,
+        applied_sequence=base.applied if base is not None else 0,
         problem_count=findings.count,
         problems=tuple(findings.problems),
         **{
@@ -135,8 +135,29 @@ def check_store(
     )
 
 
-def _check_base(files: FileOps, directory: Path, findings: _Findings, progress: Progress) -> int:
-    base = Base(files, directory / BASE_NAME, write=False)
+class _BaseFacts(msgspec.Struct, frozen=True):
+    """What the base says of the journal."""
+
+    applied: int
+    note: JournalNote | None
+
+
+def _check_base(
+    files: FileOps,
+    directory: Path,
+    description: StoreFormat | None,
+    findings: _Findings,
+    progress: Progress,
+) -> _BaseFacts:
+    path = directory / BASE_NAME
+    if path.exists() and path.stat().st_size:
+        before = findings.count
+        for problem in damaged_pages(files, path, thorough=True):
+            findings.add(problem)
+        if findings.count > before:
+            # LMDB would believe the pages; it could end this process.
+            raise StoreDamaged(f"{path}: its records were not read; restore the directory")
+    base = Base(files, path, write=False)
     try:
         total = base.count
         done = size_bytes = 0
@@ -154,18 +175,25 @@ def _check_base(files: FileOps, directory: Path, findings: _Findings, progress: 
         findings.numbers.update(
             record_count=done, record_bytes=size_bytes, file_bytes=base.size_bytes
         )
-        return base.applied
+        if description is not None:
+            with findings.collecting():
+                check_note(description, base)
+        return _BaseFacts(base.applied, base.note)
     finally:
         base.close()
 
 
 def _check_journal(
-    files: FileOps, directory: Path, salt: int, applied: int, findings: _Findings
+    files: FileOps,
+    directory: Path,
+    description: StoreFormat,
+    base: _BaseFacts,
+    findings: _Findings,
 ) -> None:
-    journal = Journal(files, directory, salt, size_bytes=0, write=False)
+    journal = Journal(files, directory, framing_of(description), size_bytes=0, write=False)
     try:
         batches = changes = 0
-        for records in journal.recover(applied):
+        for records in journal.recover(base.applied, base.note):
             batches += len(records)
             changes += sum(len(part) for record in records for part in record.content())
         findings.numbers.update(journal_batch_count=batches, journal_change_count=changes)
@@ -184,7 +212,7 @@ def compact_store(
     directory = Path(path)
     files = files or FileOps()
     # Opening and closing moves the journal into the base, so that only one file has to be copied.
-    open_store(directory, create=False, files=files).close()
+    open_store(directory, create=False, thorough=True, files=files).close()
     lock = lock_store(directory, create=False)
     try:
         return _compact(files, directory, progress)
@@ -233,6 +261,6 @@ def _copy(source: Base, target: Base, progress: Progress) -> int:
             done += len(part)
             part = []
             progress(done, total)
-    target.write(part, applied=source.applied)
+    target.write(part, applied=source.applied, note=source.note)
     progress(done + len(part), total)
     return done + len(part)

@@ -239,6 +239,37 @@ def test_a_clean_stop_leaves_nothing_to_replay(tmp_path: Path) -> None:
     assert report.record_count == len(after(5))
 
 
+def test_a_file_that_is_made_shorter_never_looks_cut(tmp_path: Path) -> None:
+    class Crash(Exception):
+        """The process ends here."""
+
+    class Interrupted(FileOps):
+        def truncate(self, file: int, size_bytes: int) -> None:
+            shrinks = size_bytes < self.size_bytes(file)
+            super().truncate(file, size_bytes)
+            if shrinks:
+                raise Crash
+
+    def commit_all() -> None:
+        nonlocal accepted
+        while True:
+            store.commit(numbered(accepted))
+            accepted += 1
+
+    store = open_store(tmp_path, checkpoint_bytes=4 * CHECKPOINT_MIN_BYTES)
+    store.commit(Batch([(b"count", b"-")]))
+    store.abandon()
+    # The journal files were larger than they are to be from now on.
+    store = opened(tmp_path, Interrupted())
+    accepted = 0
+    with pytest.raises(Crash):
+        commit_all()
+    store.abandon()
+    store = opened(tmp_path)
+    assert content(store) == after(accepted)
+    store.close()
+
+
 def test_volatile_messages_cause_no_write(tmp_path: Path) -> None:
     files = FailingFiles(0, errno.EIO)
     store = opened(tmp_path, files)
@@ -332,7 +363,7 @@ def test_a_store_in_use_is_refused_with_the_process_that_uses_it(tmp_path: Path)
 def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
     opened(tmp_path).close()
     write_format(FileOps(), tmp_path, StoreFormat(SCHEMA_VERSION + 1, "ready", 0))
-    with pytest.raises(StoreTooNew, match="schema version 2, this software knows 1"):
+    with pytest.raises(StoreTooNew, match="schema version 3, this software knows 2"):
         opened(tmp_path)
     with pytest.raises(StoreTooNew):
         check_store(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import shutil
 from pathlib import Path
@@ -10,13 +11,15 @@ from typing import NamedTuple
 import pytest
 
 from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore, open_store
-from openmsmq.storage.journal import HEADER_BYTES, encode_changes, find_later, read_run, seal
-from openmsmq.storage.layout import JOURNAL_NAMES
+from openmsmq.storage.files import FileOps
+from openmsmq.storage.frames import MARK_BYTES, Framing, encode_changes
+from openmsmq.storage.layout import BASE_NAME, JOURNAL_NAMES, read_format
 from openmsmq.storage.maintenance import check_store
 from openmsmq.storage.port import Batch, StoreDamaged
 
 State = list[tuple[bytes, bytes]]
 BATCHES = 4
+FOREIGN = Framing(bytes(MARK_BYTES - 1) + b"x", salt=0)
 
 
 def batch(number: int) -> Batch:
@@ -35,6 +38,12 @@ def content(store: JournaledStore) -> State:
     return store.scan(b"", b"\xff", 1000)
 
 
+def framing_of(directory: Path) -> Framing:
+    description = read_format(FileOps(), directory)
+    assert description is not None
+    return Framing(description.mark, description.salt)
+
+
 def opened(directory: Path) -> JournaledStore:
     return open_store(directory, create=False, checkpoint_bytes=CHECKPOINT_MIN_BYTES)
 
@@ -46,30 +55,43 @@ class Example(NamedTuple):
     journal: Path
     states: list[State]
     files: list[bytes]
+    bases: list[bytes]
     ends: list[int]
     """Where the record of each batch ends; the first is where the journal began."""
 
 
 def write_batches(directory: Path, first: int) -> Example:
     store = open_store(directory, checkpoint_bytes=CHECKPOINT_MIN_BYTES)
-    journal = directory / JOURNAL_NAMES[0]
+    journal, base = directory / JOURNAL_NAMES[0], directory / BASE_NAME
     states, files, ends = [content(store)], [journal.read_bytes()], [0]
+    bases = [base.read_bytes()]
     for number in range(first, first + BATCHES):
         store.commit(batch(number))
         states.append(content(store))
         files.append(journal.read_bytes())
-        ends.append(ends[-1] + HEADER_BYTES + len(encode_changes(batch(number).changes)))
+        bases.append(base.read_bytes())
+        payload = encode_changes(batch(number).changes)
+        ends.append(ends[-1] + FOREIGN.header_bytes + len(payload))
     store.abandon()
-    return Example(directory, journal, states, files, ends)
+    return Example(directory, journal, states, files, bases, ends)
 
 
-@pytest.fixture
-def fresh(tmp_path: Path) -> Example:
+def make_fresh(tmp_path: Path) -> Example:
+    """A store whose journal was never used before."""
     return write_batches(tmp_path / "store", 0)
 
 
 @pytest.fixture
+def fresh(tmp_path: Path) -> Example:
+    return make_fresh(tmp_path)
+
+
+@pytest.fixture
 def recycled(tmp_path: Path) -> Example:
+    return make_recycled(tmp_path)
+
+
+def make_recycled(tmp_path: Path) -> Example:
     """The same, but the journal file is full of batches that were applied long ago."""
     directory = tmp_path / "store"
     store = open_store(directory, checkpoint_bytes=CHECKPOINT_MIN_BYTES)
@@ -88,18 +110,74 @@ def recovered(example: Example, data: bytes) -> State:
         store.abandon()
 
 
-def whole_batches(example: Example, cut: int) -> int:
-    return sum(end <= cut for end in example.ends) - 1
+@pytest.mark.parametrize("kind", ["fresh", "recycled"])
+@pytest.mark.parametrize("name", JOURNAL_NAMES)
+def test_a_journal_file_that_was_cut_anywhere_is_damage(
+    request: pytest.FixtureRequest, kind: str, name: str
+) -> None:
+    example: Example = request.getfixturevalue(kind)
+    path = example.directory / name
+    data = path.read_bytes()
+    for cut in [*range(0, len(data), 97), *example.ends, len(data) - 1]:
+        path.write_bytes(data[:cut])
+        with pytest.raises(StoreDamaged, match=rf"{name} is cut: {cut} bytes of {len(data)}"):
+            opened(example.directory)
+        problems = check_store(example.directory).problems
+        assert [problem for problem in problems if f"{name} is cut" in problem], cut
+    path.write_bytes(data)
+    assert check_store(example.directory).sound
 
 
-def test_a_journal_cut_at_any_byte_gives_the_batches_before(fresh: Example) -> None:
-    data = fresh.files[-1]
-    for cut in range(fresh.ends[-1] + 2):
-        assert recovered(fresh, data[:cut]) == fresh.states[whole_batches(fresh, cut)], cut
+@pytest.mark.parametrize("kind", ["fresh", "recycled"])
+def test_a_journal_file_that_was_emptied_in_its_place_is_damage(
+    request: pytest.FixtureRequest, kind: str
+) -> None:
+    example: Example = request.getfixturevalue(kind)
+    size = len(example.files[-1])
+    other = open_store(example.directory.parent / "other", checkpoint_bytes=size)
+    other.commit(batch(1))
+    other.abandon()
+    foreign = (example.directory.parent / "other" / JOURNAL_NAMES[0]).read_bytes()
+    # Zeroes, what stood there before the last start, and the journal of another store.
+    for data in (bytes(size), example.files[0], foreign):
+        with pytest.raises(StoreDamaged, match="was emptied, replaced"):
+            recovered(example, data)
+        assert "was emptied, replaced" in check_store(example.directory).problems[0]
+
+
+def test_after_a_clean_stop_the_journal_holds_nothing_that_could_be_lost(tmp_path: Path) -> None:
+    store = open_store(tmp_path, checkpoint_bytes=CHECKPOINT_MIN_BYTES)
+    for number in range(30):
+        store.commit(batch(number))
+    expected = content(store)
+    store.close()
+    for name in JOURNAL_NAMES:
+        (tmp_path / name).write_bytes(bytes(CHECKPOINT_MIN_BYTES))
+    store = opened(tmp_path)
+    assert content(store) == expected
+    store.close()
+
+
+def test_the_journal_is_known_to_reach_what_a_checkpoint_saw(tmp_path: Path) -> None:
+    store = open_store(tmp_path, checkpoint_bytes=CHECKPOINT_MIN_BYTES)
+    second = tmp_path / JOURNAL_NAMES[1]
+    for number in itertools.count():
+        store.commit(batch(number))
+        if store.base_count:
+            break
+    store.abandon()
+    # The last record of the active file looks like a torn write, but a slice has moved since.
+    framing = framing_of(tmp_path)
+    data = second.read_bytes()
+    last = framing.read_run(data)[-1]
+    second.write_bytes(data[: last.offset] + bytes(len(data) - last.offset))
+    with pytest.raises(StoreDamaged, match=f"it had batch {number + 1}"):
+        opened(tmp_path)
 
 
 def test_a_write_torn_at_any_byte_is_as_if_it_had_not_begun(recycled: Example) -> None:
     for number in range(BATCHES):
+        (recycled.directory / BASE_NAME).write_bytes(recycled.bases[number])
         before, after = recycled.files[number], recycled.files[number + 1]
         for cut in range(recycled.ends[number], recycled.ends[number + 1]):
             # Leftovers of the earlier turn may happen to be the bytes that are missing.
@@ -159,7 +237,13 @@ def test_a_batch_that_is_missing_between_the_files_is_damage(tmp_path: Path) -> 
     store.abandon()
     first = tmp_path / JOURNAL_NAMES[0]
     whole = first.read_bytes()
-    first.write_bytes(whole[: len(whole) // 2])
+    # One batch is missing, or many are.
+    last = framing_of(tmp_path).read_run(whole)[-1]
+    first.write_bytes(whole[: last.offset] + bytes(len(whole) - last.offset))
+    with pytest.raises(StoreDamaged, match=rf"batch {last.sequence} is missing"):
+        opened(tmp_path)
+    assert not check_store(tmp_path).sound
+    first.write_bytes(whole[: len(whole) // 2].ljust(len(whole), b"\0"))
     with pytest.raises(StoreDamaged, match=r"batch \d+ is missing"):
         opened(tmp_path)
     report = check_store(tmp_path)
@@ -180,20 +264,19 @@ def test_a_missing_file_is_damage_and_is_not_made_again(fresh: Example, name: st
 
 def test_a_message_cannot_contain_a_record_of_the_journal(fresh: Example) -> None:
     # Somebody sends a copy of a journal record with a high number; the write is then torn.
-    foreign = b"padding" + seal(1000, b"payload", salt=0) + b"payload"
-    assert find_later(foreign, 0, 5, salt=0) is not None
+    foreign = b"padding" + FOREIGN.header(1000, b"payload") + b"payload"
+    assert FOREIGN.find_later(foreign, 0, 5) == (7, 1000)
     store = opened(fresh.directory)
+    store.commit(Batch([(b"D", b"before")]))
+    expected = content(store)
+    before = fresh.journal.read_bytes()
     store.commit(Batch([(b"E", foreign)]))
     store.abandon()
     data = bytearray(fresh.journal.read_bytes())
-    data[fresh.ends[-1] + 1] ^= 1
-    assert recovered(fresh, bytes(data)) == fresh.states[-1]
-
-
-def test_reading_stops_where_the_numbers_stop() -> None:
-    records = [seal(number, b"x", 5) + b"x" for number in (3, 4, 9, 10)]
-    assert [record.sequence for record in read_run(b"".join(records), 5)] == [3, 4]
-    assert read_run(b"".join(records), 6) == []
+    changed = next(place for place in range(len(data)) if data[place] != before[place])
+    data[changed + 1] ^= 1
+    assert foreign in data
+    assert recovered(fresh, bytes(data)) == expected
 
 
 def test_a_copy_of_the_directory_opens_elsewhere(fresh: Example, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from openmsmq.storage.base import PAGES_LOOKED_AT_COUNT
 from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, open_store
 from openmsmq.storage.maintenance import check_store, compact_store
 from openmsmq.storage.port import Batch, StoreDamaged, StoreInUse
@@ -21,6 +22,10 @@ def value(number: int) -> bytes:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
+    return make_store(tmp_path)
+
+
+def make_store(tmp_path: Path) -> Path:
     """A store with 10,000 records in the base, of which the journal deletes most."""
     store = open_store(tmp_path, checkpoint_bytes=64 * CHECKPOINT_MIN_BYTES)
     store.commit(Batch([(key(number), value(number)) for number in range(COUNT)]))
@@ -61,6 +66,25 @@ def test_a_check_names_every_damaged_record(directory: Path) -> None:
     report = check_store(directory)
     assert report.problem_count == 1
     assert key(9950).hex() in report.problems[0]
+
+
+def test_a_check_looks_at_every_page(directory: Path) -> None:
+    store = open_store(directory)
+    count = 6 * PAGES_LOOKED_AT_COUNT
+    store.commit(Batch([(b"Z%06d" % number, bytes(1500)) for number in range(count)]))
+    store.close()
+    assert check_store(directory).sound
+    path = directory / "records.mdb"
+    data = bytearray(path.read_bytes())
+    page = data.rindex(b"Z%06d" % (count - 1)) // 4096
+    # Two records of the page change places, which no checksum notices.
+    start = page * 4096 + 16
+    data[start : start + 4] = data[start + 2 : start + 4] + data[start : start + 2]
+    path.write_bytes(data)
+    report = check_store(directory)
+    assert report.problem_count == 2
+    assert f"page {page} has keys in the wrong order" in report.problems[0]
+    assert "its records were not read" in report.problems[1]
 
 
 def test_a_check_goes_on_behind_a_damaged_part(directory: Path) -> None:

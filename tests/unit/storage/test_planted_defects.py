@@ -1,0 +1,291 @@
+"""Defects of the store, one line each, and the test that must notice it.
+
+A defect is put into the function that it names while the test runs, as the simulator's are. A test
+that still passes then shows nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.sim.mutants import Mutant, applied
+from tests.unit.storage import damaged_pages
+from tests.unit.storage import test_base as base
+from tests.unit.storage import test_engine as engine
+from tests.unit.storage import test_frames as frames
+from tests.unit.storage import test_journal as journal
+from tests.unit.storage import test_maintenance as maintenance
+from tests.unit.storage import test_pages as pages
+from tests.unit.storage import test_recovery as recovery
+
+
+class Defect(NamedTuple):
+    """A defect and who notices it."""
+
+    name: str
+    where: str
+    old: str
+    new: str
+    test: Callable[..., None]
+    arguments: Mapping[str, Any] = MappingProxyType({})
+    """What the test gets beside its fixtures."""
+
+
+DEFECTS = [
+    # The journal.
+    Defect(
+        "a gap of one batch at the change of files is accepted",
+        "storage.journal:Journal.recover",
+        "self.last_sequence + 1:",
+        "self.last_sequence + 2:",
+        journal.test_a_batch_that_is_missing_between_the_files_is_damage,
+    ),
+    Defect(
+        "what is replayed is not synced before",
+        "storage.journal:Journal._read",
+        "self._files.sync(segment.file)",
+        "pass",
+        recovery.test_what_a_start_has_seen_survives_a_loss_of_power,
+    ),
+    Defect(
+        "a commit is not synced",
+        "storage.journal:Journal.append",
+        "self._files.write_through(",
+        "self._files.write(",
+        recovery.test_a_commit_that_has_returned_survives_a_loss_of_power,
+    ),
+    Defect(
+        "a cut file is taken as it is",
+        "storage.journal:Journal._check_sizes",
+        "segment.size_bytes < noted",
+        "segment.size_bytes < 0",
+        journal.test_a_journal_file_that_was_cut_anywhere_is_damage,
+        {"kind": "fresh", "name": journal.JOURNAL_NAMES[0]},
+    ),
+    Defect(
+        "a cut of one byte is taken as it is",
+        "storage.journal:Journal._check_sizes",
+        "segment.size_bytes < noted",
+        "segment.size_bytes < noted - 1",
+        journal.test_a_journal_file_that_was_cut_anywhere_is_damage,
+        {"kind": "fresh", "name": journal.JOURNAL_NAMES[1]},
+    ),
+    Defect(
+        "an emptied file is taken for an unused one",
+        "storage.journal:Journal.recover",
+        "self.last_sequence < note.written",
+        "self.last_sequence < note.written - 1",
+        journal.test_a_journal_file_that_was_emptied_in_its_place_is_damage,
+        {"kind": "recycled"},
+    ),
+    Defect(
+        "the first batch of a turn is not noted",
+        "storage.engine:JournaledStore._note",
+        "self._base.write([], note=self._journal.note)",
+        "pass",
+        journal.test_a_journal_file_that_was_emptied_in_its_place_is_damage,
+        {"kind": "recycled"},
+    ),
+    Defect(
+        "a slice does not note how far the journal went",
+        "storage.engine:JournaledStore._move_slice",
+        "note=self._journal.note",
+        "note=None",
+        journal.test_the_journal_is_known_to_reach_what_a_checkpoint_saw,
+    ),
+    Defect(
+        "a file is made shorter before that is noted",
+        "storage.journal:Journal.note_before_switch",
+        "wanted >= self._segments[place].size_bytes",
+        "True",
+        engine.test_a_file_that_is_made_shorter_never_looks_cut,
+    ),
+    Defect(
+        "whole records behind a broken one are not looked for",
+        "storage.journal:Journal._read",
+        "if later is not None:",
+        "if False:",
+        journal.test_a_flipped_bit_is_noticed_unless_it_looks_like_a_torn_write,
+        {"kind": "fresh"},
+    ),
+    Defect(
+        "leftovers of an earlier turn count",
+        "storage.frames:Framing.find_later",
+        "number > sequence and",
+        "",
+        journal.test_a_flipped_bit_behind_the_end_changes_nothing,
+    ),
+    Defect(
+        "the numbers of records need not go on",
+        "storage.frames:Framing.read_run",
+        "record.sequence == run[-1].sequence + 1",
+        "record.sequence > run[-1].sequence",
+        frames.test_reading_stops_where_the_numbers_stop,
+    ),
+    Defect(
+        "each mark costs the checksum of all that it claims",
+        "storage.frames:_Beginnings.crc_of",
+        "crc32_combine(begun ^ self._up_to(start), self._up_to(end), end - start)",
+        "crc32(self._data[start:end], begun)",
+        frames.test_no_content_makes_looking_for_records_long,
+    ),
+    Defect(
+        "a record that ends with the file is not found",
+        "storage.frames:Framing.find_later",
+        "body + length <= size",
+        "body + length < size",
+        frames.test_a_whole_record_is_found_wherever_it_stands,
+    ),
+    Defect(
+        "an old store becomes new before its journal is in the base",
+        "storage.engine:JournaledStore.reframe",
+        "self.checkpoint()",
+        "pass",
+        recovery.test_an_old_store_is_read_and_becomes_a_new_one,
+    ),
+    Defect(
+        "a new store of an old one does not begin at the start of its file",
+        "storage.journal:Journal.begin_anew",
+        "self.rewind()",
+        "self._offset = 100",
+        recovery.test_an_old_store_is_read_and_becomes_a_new_one,
+    ),
+    # The base.
+    Defect(
+        "the checksum of a value is not looked at",
+        "storage.base:Base.get",
+        "self._damaged(key) if value is None else value",
+        "stored[:-4]",
+        base.test_a_damaged_value_is_an_error_for_every_way_to_read_it,
+    ),
+    Defect(
+        "pages are not looked at before LMDB is asked",
+        "storage.base:damaged_pages",
+        "for problem in problems:",
+        "for problem in ():",
+        pages.test_opening_says_which_page_is_damaged_and_what_to_do,
+    ),
+    Defect(
+        "keys in the wrong order are accepted",
+        "storage.pages:_Walk._check_order",
+        "key < before",
+        "False",
+        pages.test_each_kind_of_damage_is_named,
+        {
+            "kind": pages.LEAF,
+            "change": pages.swap_first_keys,
+            "said": "keys in the wrong order",
+        },
+    ),
+    Defect(
+        "a page may belong to two places",
+        "storage.pages:_Walk._own",
+        "if any(self._owned[page:end]):",
+        "if False:",
+        pages.test_a_page_that_two_places_point_to_is_noticed,
+    ),
+    Defect(
+        "records that vanished are not missed",
+        "storage.pages:_Walk._count",
+        "tree.found != told",
+        "False",
+        pages.test_a_record_that_vanished_is_noticed_by_the_numbers,
+    ),
+    Defect(
+        "the only free page of a list is counted twice",
+        "storage.pages:_Walk._look_at_free",
+        "{*pages[:1], *pages[-1:]}",
+        "[*pages[:1], *pages[-1:]]",
+        pages.test_a_file_that_lmdb_wrote_is_good_at_every_moment,
+    ),
+    Defect(
+        "a check reads on where LMDB would believe a damaged page",
+        "storage.maintenance:_check_base",
+        "thorough=True",
+        "thorough=False",
+        maintenance.test_a_check_looks_at_every_page,
+    ),
+    Defect(
+        "compacting forgets how far the journal went",
+        "storage.maintenance:_copy",
+        ", note=source.note",
+        "",
+        maintenance.test_compacting_keeps_every_record_and_gives_space_back,
+    ),
+    # Checkpoints.
+    Defect(
+        "the journal is said to be applied before it is",
+        "storage.engine:JournaledStore._move_slice",
+        "self._sealed_sequence if last else None",
+        "self._sealed_sequence",
+        engine.test_one_commit_moves_only_a_part_of_a_checkpoint,
+    ),
+    Defect(
+        "a younger value is moved before its range is cleared",
+        "storage.engine:JournaledStore._move_slice",
+        "while memtable.gone:",
+        "while False:",
+        engine.test_a_range_is_cleared_before_a_younger_value_of_it_is_moved,
+    ),
+    Defect(
+        "commits go on after a failed sync",
+        "storage.engine:JournaledStore._refuse_commits",
+        "self._failure =",
+        "unused =",
+        engine.test_after_a_failed_sync_no_commit_is_accepted_but_reading_goes_on,
+    ),
+]
+
+
+def fixtures(defect: Defect, tmp_path: Path) -> dict[str, Any]:
+    """Give a test what pytest would give it."""
+    made: dict[str, Callable[[], Any]] = {
+        "tmp_path": lambda: tmp_path,
+        "request": lambda: Request(tmp_path),
+        "fresh": lambda: Request(tmp_path).getfixturevalue("fresh"),
+        "recycled": lambda: Request(tmp_path).getfixturevalue("recycled"),
+        "directory": lambda: maintenance.make_store(tmp_path),
+        "whole": lambda: whole_file(tmp_path),
+    }
+    if hasattr(defect.test, "hypothesis"):
+        return {}
+    names = inspect.signature(defect.test).parameters
+    return {name: make() for name, make in made.items() if name in names} | {**defect.arguments}
+
+
+class Request:
+    """What tests ask of pytest's fixture of this name."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self._tmp_path = tmp_path
+
+    def getfixturevalue(self, name: str) -> Any:
+        make = {"fresh": journal.make_fresh, "recycled": journal.make_recycled}[name]
+        return make(self._tmp_path)
+
+
+def whole_file(tmp_path: Path) -> bytes:
+    damaged_pages.make(tmp_path / "whole.mdb")
+    return (tmp_path / "whole.mdb").read_bytes()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("defect", [pytest.param(defect, id=defect.name) for defect in DEFECTS])
+def test_a_defect_is_noticed(defect: Defect, tmp_path: Path) -> None:
+    mutant = Mutant(defect.name, defect.where, defect.old, defect.new)
+    (tmp_path / "sound").mkdir()
+    (tmp_path / "broken").mkdir()
+    defect.test(**fixtures(defect, tmp_path / "sound"))
+    with applied(mutant), pytest.raises(BaseException) as noticed:  # noqa: PT011
+        defect.test(**fixtures(defect, tmp_path / "broken"))
+    assert not isinstance(noticed.value, KeyboardInterrupt | TypeError | NameError)
+
+
+def test_each_defect_has_its_own_name() -> None:
+    assert len({defect.name for defect in DEFECTS}) == len(DEFECTS)
