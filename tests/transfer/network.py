@@ -16,6 +16,7 @@ from openmsmq.api import messages as api
 from openmsmq.directory.rows import changes_in, row_of
 from openmsmq.manager.config import DirectoryConfig, ManagerConfig, SecurityConfig
 from openmsmq.manager.manager import QueueManager
+from openmsmq.manager.notices import Notice
 from openmsmq.manager.outputs import (
     AskDirectory,
     ChangeDirectory,
@@ -312,6 +313,8 @@ class Computer:
         """So many commits from now on find the disk full."""
         self.sent: list[bytes] = []
         """All bytes that went to other queue managers."""
+        self.notices: list[Notice] = []
+        """What its operator was told."""
         self._starts = 0
         self._calls = 0
         self.answers: dict[int, api.AnyReply] = {}
@@ -387,6 +390,8 @@ class Computer:
                 network.ask_directory(self, output)
             case ChangeDirectory():
                 network.change_directory(self, output)
+            case Notice():
+                self.notices.append(output)
             case _:
                 assert isinstance(output, MakeKeys)
                 self._make_keys()

@@ -52,6 +52,7 @@ from openmsmq.manager.timers import earliest
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.manager.transactions import TransactionWork
 from openmsmq.manager.transfer import Transfer
+from openmsmq.manager.unrouted import Unrouted
 from openmsmq.manager.ways import Ways
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import Change, DirectoryChanges
@@ -106,7 +107,7 @@ class QueueManager:
         self.directory.own_keys = lambda: self.keys.public
         security = MessageSecurity(config.security.policy, self.keys, copy, self.access)
         delivery.may_enter_plain = security.may_enter_plain
-        self._ways = Ways(config.transfer, copy, counters)
+        self._ways = Ways(config.transfer, copy, counters, config.directory.role)
         self.transfer = self._build_transfer(table, delivery, plain, staging, reader, security, now)
         sending = Sending(config, table, delivery, plain, staging, counters, security)
         self._reads = ReadRequests(
@@ -194,7 +195,17 @@ class QueueManager:
             history,
             security,
         )
-        return Transfer(
+        self._unrouted = arrivals.unrouted = Unrouted(
+            table,
+            counters,
+            delivery,
+            self._housekeeping,
+            acks,
+            self._ways,
+            self.notices,
+            permit_insecure_nacks=config.transfer.permit_insecure_nacks,
+        )
+        transfer = Transfer(
             config,
             delivery,
             counters,
@@ -209,6 +220,8 @@ class QueueManager:
             self._ways,
             now,
         )
+        self._unrouted.has_way = arrivals.has_way
+        return transfer
 
     def _all_handlers(self) -> dict[type, Callable[..., None]]:
         reads, queues, transactions = self._reads, self._queues, self._transactions
@@ -373,6 +386,7 @@ class QueueManager:
         """The directory has answered `AskDirectory`."""
         self._now = now
         self.directory.told(told, now)
+        self._unrouted.heard(now)
         self._public.retry()
         self._reads.serve_waiting(now)
 
@@ -426,6 +440,7 @@ class QueueManager:
         self._reads.end_timeouts(now)
         self._housekeeping.run(now)
         self.transfer.wake(now)
+        self._unrouted.wake(now)
         self.directory.wake(now)
         self.keys.wake(now)
         self._reads.serve_waiting(now)
@@ -457,6 +472,7 @@ class QueueManager:
             self._housekeeping.next_run_ms(now),
             self._reads.next_timeout_ms(),
             self.transfer.next_wake_ms(now),
+            self._unrouted.next_wake_ms(now),
             self.directory.next_wake_ms,
             self.keys.next_wake_ms(now),
         )

@@ -1,0 +1,230 @@
+"""Messages of others for queue managers that the copy of the directory does not have yet.
+
+Recoverable ones wait for a route, as our own do. [MQQB 3.1.5.8.5, 3.1.5.2.1] The directory is asked
+at once. If it does not know the queue manager either, and still does not after a while in which
+other copies and servers of the directory come up to date, the messages are refused. Anybody may name
+queue managers without end, so it is bounded what waits, and strangers have a small share of that.
+
+What a restart finds waits on without such an end: its queue manager may have been known before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Final
+
+from openmsmq.manager.counters import Counters
+from openmsmq.manager.delivery import Delivery
+from openmsmq.manager.housekeeping import SLICE_ROWS, Housekeeping
+from openmsmq.manager.notices import NoticeKind, Notices
+from openmsmq.manager.order_acks import OrderAcks
+from openmsmq.manager.queue_table import QueueTable
+from openmsmq.manager.queues import LocalQueue, Row
+from openmsmq.manager.timers import earliest
+from openmsmq.manager.ways import Ways
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import MsmqError
+from openmsmq.model.identity import Guid
+from openmsmq.model.limits import (
+    UNROUTED_MAX_BYTES,
+    UNROUTED_MAX_COUNT,
+    UNROUTED_PATIENCE_S,
+    UNROUTED_STRANGERS_SHARE,
+)
+from openmsmq.model.message import MessageClass
+from openmsmq.model.names import FormatName
+from openmsmq.storage import records
+from openmsmq.storage.records import ASKS_DEAD_LETTER, ASKS_RECEIVE_REPORT, FACTS_BYTES
+from openmsmq.wire.headers import user
+
+_SOURCE: Final = FACTS_BYTES + 16
+_KIND: Final = 62
+_TRANSACTIONAL: Final = user.TRANSACTION >> 16
+_JOURNAL: Final = 61
+_JOURNAL_ON_FAILURE: Final = user.JOURNAL_ON_FAILURE >> 8
+_REASON: Final = MessageClass.NACK_BAD_DESTINATION_QUEUE
+
+
+class _Awaited:
+    """An outgoing queue without a way, and what the directory still has to say about it."""
+
+    __slots__ = ("arrival_limit", "due_ms", "manager", "name", "question", "strangers_bytes")
+
+    def __init__(self, name: FormatName, manager: Guid, due_ms: int) -> None:
+        self.name = name
+        self.manager = manager
+        self.due_ms: int | None = due_ms
+        """When the last question is to be put; None once it is."""
+        self.question = 0
+        self.arrival_limit = 0
+        """The last message that had arrived when the last question was put."""
+        self.strangers_bytes = 0
+
+
+class Unrouted:
+    """Says which messages without a way may wait, and ends them when there will be none."""
+
+    def __init__(
+        self,
+        table: QueueTable,
+        counters: Counters,
+        delivery: Delivery,
+        housekeeping: Housekeeping,
+        acks: OrderAcks,
+        ways: Ways,
+        notices: Notices,
+        *,
+        permit_insecure_nacks: bool,
+    ) -> None:
+        self._table = table
+        self._counters = counters
+        self._delivery = delivery
+        self._housekeeping = housekeeping
+        self._acks = acks
+        self._ways = ways
+        self._notices = notices
+        self._reports = permit_insecure_nacks
+        self.has_way: Callable[[FormatName, Guid], bool] = lambda _name, _manager: True
+        """Says whether it is known how to reach a queue of a queue manager."""
+        self._awaited: dict[LocalQueue, _Awaited] = {}
+
+    # Arrivals.
+
+    def place_for(
+        self, name: FormatName, manager: Guid, packet: bytes, address: str, now: Instant
+    ) -> LocalQueue | None:
+        """Give the queue in which a message without a way waits; None if it is refused."""
+        if not self._ways.may_learn:
+            return None
+        is_peer = self._ways.is_peer(address, Guid(packet[16:32]))
+        if not self._has_room(name, len(packet), is_peer=is_peer):
+            return None
+        self._ways.doubt()
+        if not (packet[60] & user.RECOVERABLE or packet[_KIND] & _TRANSACTIONAL):
+            return None
+        try:
+            queue = self._table.outgoing(name)
+        except MsmqError:
+            return None
+        awaited = self._awaited.get(queue)
+        if awaited is None:
+            due_ms = now.ticks_ms + UNROUTED_PATIENCE_S * 1000
+            awaited = self._awaited[queue] = _Awaited(name, manager, due_ms)
+        if not is_peer:
+            awaited.strangers_bytes += len(packet)
+        return queue
+
+    def _has_room(self, name: FormatName, size: int, *, is_peer: bool) -> bool:
+        found = self._awaited
+        if is_peer:
+            held = sum(queue.size for queue in found)
+            return held + size <= UNROUTED_MAX_BYTES and (
+                len(found) < UNROUTED_MAX_COUNT or any(each.name == name for each in found.values())
+            )
+        theirs = [each for each in found.values() if each.strangers_bytes]
+        held = sum(each.strangers_bytes for each in theirs)
+        return held + size <= UNROUTED_MAX_BYTES // UNROUTED_STRANGERS_SHARE and (
+            len(theirs) < UNROUTED_MAX_COUNT // UNROUTED_STRANGERS_SHARE
+            or any(each.name == name for each in theirs)
+        )
+
+    def refused(self, packet: bytes, address: str, now: Instant) -> None:
+        """Count a message that was refused on arrival; one of a peer may leave a dead letter.
+
+        Its source has been told that we have it.
+        """
+        self._note(Guid(packet[32:48]))
+        if (
+            packet[_JOURNAL] & _JOURNAL_ON_FAILURE
+            and not packet[_KIND] & _TRANSACTIONAL
+            and self._ways.is_peer(address, Guid(packet[16:32]))
+            and self._table.totals.room_for(len(packet))
+        ):
+            self._delivery.keep_dead_letter(packet, _REASON, now)
+
+    # What the directory says.
+
+    def heard(self, now: Instant) -> None:
+        """The directory has answered."""
+        for queue, awaited in list(self._awaited.items()):
+            if self._is_done(queue, awaited):
+                del self._awaited[queue]
+            elif awaited.due_ms is None and self._ways.is_answered(awaited.question):
+                self._refuse(queue, awaited, now)
+
+    def _is_done(self, queue: LocalQueue, awaited: _Awaited) -> bool:
+        return (
+            queue not in self._table
+            or not queue.count
+            or self.has_way(awaited.name, awaited.manager)
+        )
+
+    def _refuse(self, queue: LocalQueue, awaited: _Awaited, now: Instant) -> None:
+        """End what had arrived before the last question, a slice at a time."""
+        own = self._counters.identifier
+        found = (
+            row
+            for row in queue.rows(-1)
+            if row[1][_SOURCE : _SOURCE + 16] != own
+            and row[0] & records.ARRIVAL_MASK <= awaited.arrival_limit
+            and row[0] not in queue.held
+        )
+        rows = list(islice(found, SLICE_ROWS))
+        if rows:
+            self._housekeeping.surely(
+                queue, rows, lambda moment: self._end(queue, rows, moment), now
+            )
+            self._note(awaited.manager, count=len(rows))
+        if len(rows) < SLICE_ROWS:
+            # What has come since then has its own time.
+            awaited.due_ms = now.ticks_ms + UNROUTED_PATIENCE_S * 1000
+            awaited.strangers_bytes = 0
+
+    def _end(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
+        self._delivery.end(queue, rows, _REASON, now, told=False)
+        for _, value in rows:
+            packet, asks = value[FACTS_BYTES:], records.asks_of(value)
+            if not self._reports:
+                # It tells a stranger what is not there (C-88).
+                asks &= ~ASKS_RECEIVE_REPORT
+            self._delivery.tell(
+                asks & (ASKS_DEAD_LETTER | ASKS_RECEIVE_REPORT), packet, _REASON, now
+            )
+            if packet[_KIND] & _TRANSACTIONAL:
+                self._acks.send_final(packet, _REASON, now)
+
+    def _note(self, manager: Guid, *, count: int = 1) -> None:
+        self._notices.note(
+            NoticeKind.MESSAGE_DROPPED, "no-route", manager=str(manager), count=count
+        )
+
+    # Time.
+
+    def wake(self, now: Instant) -> None:
+        """Time has passed: the last question is put, or the next slice ends."""
+        for queue, awaited in list(self._awaited.items()):
+            if awaited.due_ms is None:
+                if self._ways.is_answered(awaited.question):
+                    self._refuse(queue, awaited, now)
+            elif awaited.due_ms > now.ticks_ms:
+                continue
+            elif self._is_done(queue, awaited):
+                del self._awaited[queue]
+            else:
+                awaited.due_ms = None
+                awaited.arrival_limit = self._counters.last_arrival
+                awaited.question = self._ways.doubt()
+
+    def next_wake_ms(self, now: Instant) -> int | None:
+        """When `wake` has something to do."""
+        if not self._awaited:
+            return None
+        return earliest(
+            *(
+                now.ticks_ms if self._ways.is_answered(awaited.question) else None
+                for awaited in self._awaited.values()
+                if awaited.due_ms is None
+            ),
+            *(awaited.due_ms for awaited in self._awaited.values()),
+        )
