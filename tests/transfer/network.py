@@ -390,11 +390,15 @@ class Computer:
                 network.ask_directory(self, output)
             case ChangeDirectory():
                 network.change_directory(self, output)
-            case Notice():
-                self.notices.append(output)
             case _:
-                assert isinstance(output, MakeKeys)
-                self._make_keys()
+                self._do_the_rest(output)
+
+    def _do_the_rest(self, output: Output) -> None:
+        if isinstance(output, Notice):
+            self.notices.append(output)
+        else:
+            assert isinstance(output, MakeKeys)
+            self._make_keys()
 
     def _make_keys(self) -> None:
         made = self.new_keys()

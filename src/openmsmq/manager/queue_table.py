@@ -406,7 +406,7 @@ class QueueTable:
             parent = self._by_name.get(LocalQueueName(name.name, name.private).key)
             if parent is not None:
                 return self.subqueue(parent, name.subqueue)
-        raise QueueNotFound(shown)
+        raise QueueNotFound(shown) if name.private else self.published.missing(shown)
 
     def _numbered(self, number: int, name: FormatName, *, journal: bool) -> LocalQueue:
         queue = self._by_id.get(number)
@@ -420,7 +420,7 @@ class QueueTable:
             return self._journal_if(queue, name.journal, name)
         if self.published.is_elsewhere(name):
             raise RemoteMachineNotAvailable(f"{name} is not on this computer")
-        raise QueueNotFound(f"{name}: no public queue is known under it")
+        raise self.published.missing(f"{name}: no public queue is known under it")
 
     def _journal_if(self, queue: LocalQueue, journal: bool, name: FormatName) -> LocalQueue:
         if not journal:

@@ -2,8 +2,9 @@
 
 Recoverable ones wait for a route, as our own do. [MQQB 3.1.5.8.5, 3.1.5.2.1] The directory is asked
 at once. If it does not know the queue manager either, and still does not after a while in which
-other copies and servers of the directory come up to date, the messages are refused. Anybody may name
-queue managers without end, so it is bounded what waits, and strangers have a small share of that.
+other copies and servers of the directory come up to date, the messages are refused. Anybody may
+name queue managers without end, so it is bounded what waits, and strangers have a small share of
+that.
 
 What a restart finds waits on without such an end: its queue manager may have been known before.
 """
