@@ -406,7 +406,7 @@ class QueueTable:
             parent = self._by_name.get(LocalQueueName(name.name, name.private).key)
             if parent is not None:
                 return self.subqueue(parent, name.subqueue)
-        raise QueueNotFound(shown) if name.private else self.published.missing(shown)
+        raise QueueNotFound(shown)
 
     def _numbered(self, number: int, name: FormatName, *, journal: bool) -> LocalQueue:
         queue = self._by_id.get(number)
