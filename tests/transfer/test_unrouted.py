@@ -83,7 +83,7 @@ def waiting(gate: Computer) -> int:
 def dropped(gate: Computer) -> int:
     """Count the messages that the operator of the gate was told of as dropped."""
     counts = gate.manager.notices.counts
-    return counts.get((NoticeKind.MESSAGE_DROPPED, "no-route"), 0)
+    return counts.get((NoticeKind.MESSAGE_DROPPED, "not-passed-on"), 0)
 
 
 @pytest.mark.parametrize("transactional", [False, True])
@@ -167,7 +167,7 @@ def test_what_the_directory_does_not_know_for_good_is_refused_and_leaves_what_it
     assert clerk.classes(r"private$\reports") == []
     assert dropped(gate) == 1
     assert dict(gate.notices[0].facts) == {
-        "reason": "no-route",
+        "reason": "not-passed-on",
         "manager": str(NOBODIES[0]),
         "count": 2,
     }

@@ -197,7 +197,7 @@ class Unrouted:
 
     def _note(self, manager: Guid, *, count: int = 1) -> None:
         self._notices.note(
-            NoticeKind.MESSAGE_DROPPED, "no-route", manager=str(manager), count=count
+            NoticeKind.MESSAGE_DROPPED, "not-passed-on", manager=str(manager), count=count
         )
 
     # Time.

@@ -60,8 +60,9 @@ class _Known(msgspec.Struct, frozen=True):
 class ActiveDirectory:
     """A directory port. All of its methods may be called at any time; they take turns."""
 
-    def __init__(self, config: ActiveDirectoryConfig) -> None:
+    def __init__(self, config: ActiveDirectoryConfig, look_s: float = LOOK_S) -> None:
         self._config = config
+        self._look_s = look_s
         self._servers = [parse_server(text, config.protection) for text in config.servers]
         self._session: Session | None = None
         self._known: _Known | None = None
@@ -112,7 +113,7 @@ class ActiveDirectory:
         """
         seen = position.number
         for _ in range(LOOKS_COUNT):
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(self._look_s)
             async with self._ready() as (session, number):
                 if session.incarnation != position.incarnation or number < seen:
                     return True
