@@ -6,6 +6,7 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.manager.directory_service import HINT_PAUSE_MS
+from openmsmq.manager.housekeeping import SLICE_ROWS
 from openmsmq.manager.notices import NoticeKind
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import (
@@ -165,12 +166,8 @@ def test_what_the_directory_does_not_know_for_good_is_refused_and_leaves_what_it
     assert gate.bodies(r"system$;deadletter") == [b"1"]
     # What is not there is told only to those who may know (C-88).
     assert clerk.classes(r"private$\reports") == []
-    assert dropped(gate) == 1
-    assert dict(gate.notices[0].facts) == {
-        "reason": "not-passed-on",
-        "manager": str(NOBODIES[0]),
-        "count": 2,
-    }
+    assert dropped(gate) == 2
+    assert dict(gate.notices[0].facts) == {"reason": "not-passed-on", "manager": str(NOBODIES[0])}
 
 
 def test_who_may_know_is_told_that_it_is_refused(network: Network, office: Computer) -> None:
@@ -208,6 +205,18 @@ def test_what_comes_after_the_last_question_has_its_own_time(
     network.run(DIRECTORY_PROBE_S * 1000 - 10 * HINT_PAUSE_MS)
     gate.ok_soon(api.RefreshDirectory())
     assert waiting(gate) == 1
+
+
+def test_what_is_refused_in_several_slices_is_refused_altogether(
+    network: Network, gate: Computer, clerk: Computer
+) -> None:
+    count = SLICE_ROWS + 100
+    clerk.send(nobody(), *(b"%d" % number for number in range(count)))
+    network.run(PATIENCE_MS - HINT_PAUSE_MS)
+    assert waiting(gate) == count
+    network.run(3 * HINT_PAUSE_MS)
+    assert waiting(gate) == 0
+    assert dropped(gate) == count
 
 
 def test_our_own_messages_to_the_same_queue_wait_on(
@@ -273,9 +282,13 @@ def test_strangers_have_a_small_share_and_leave_the_rest_to_those_who_are_known(
     assert waiting(gate) == share
     assert dropped(gate) == 10
     assert gate.bodies(r"system$;deadletter") == []
-    clerk.send(nobody(share + 11), b"1")
+    clerk.send(nobody(share + 11), b"from the clerk", journal_on_failure=True)
     network.run()
     assert waiting(gate) == share + 1
+    # What they ask to be kept would fill the disk.
+    network.run(PATIENCE_MS + 3 * HINT_PAUSE_MS)
+    assert waiting(gate) == 0
+    assert gate.bodies(r"system$;deadletter") == [b"from the clerk"]
 
 
 def test_a_stranger_cannot_use_up_the_bytes_of_those_who_are_known(

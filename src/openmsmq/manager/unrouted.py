@@ -12,7 +12,6 @@ What a restart finds waits on without such an end: its queue manager may have be
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
 from typing import Final
 
 from openmsmq.manager.counters import Counters
@@ -50,7 +49,15 @@ _REASON: Final = MessageClass.NACK_BAD_DESTINATION_QUEUE
 class _Awaited:
     """An outgoing queue without a way, and what the directory still has to say about it."""
 
-    __slots__ = ("arrival_limit", "due_ms", "manager", "name", "question", "strangers_bytes")
+    __slots__ = (
+        "arrival_limit",
+        "due_ms",
+        "manager",
+        "name",
+        "question",
+        "strangers",
+        "strangers_bytes",
+    )
 
     def __init__(self, name: FormatName, manager: Guid, due_ms: int) -> None:
         self.name = name
@@ -60,6 +67,8 @@ class _Awaited:
         self.question = 0
         self.arrival_limit = 0
         """The last message that had arrived when the last question was put."""
+        self.strangers: set[bytes] = set()
+        """The identifiers of messages that came from strangers."""
         self.strangers_bytes = 0
 
 
@@ -113,6 +122,7 @@ class Unrouted:
             due_ms = now.ticks_ms + UNROUTED_PATIENCE_S * 1000
             awaited = self._awaited[queue] = _Awaited(name, manager, due_ms)
         if not is_peer:
+            awaited.strangers.add(_identifier(packet))
             awaited.strangers_bytes += len(packet)
         return queue
 
@@ -123,7 +133,7 @@ class Unrouted:
             return held + size <= UNROUTED_MAX_BYTES and (
                 len(found) < UNROUTED_MAX_COUNT or any(each.name == name for each in found.values())
             )
-        theirs = [each for each in found.values() if each.strangers_bytes]
+        theirs = [each for each in found.values() if each.strangers]
         held = sum(each.strangers_bytes for each in theirs)
         return held + size <= UNROUTED_MAX_BYTES // UNROUTED_STRANGERS_SHARE and (
             len(theirs) < UNROUTED_MAX_COUNT // UNROUTED_STRANGERS_SHARE
@@ -164,58 +174,62 @@ class Unrouted:
     def _refuse(self, queue: LocalQueue, awaited: _Awaited, now: Instant) -> None:
         """End what had arrived before the last question, a slice at a time."""
         own = self._counters.identifier
-        found = (
-            row
-            for row in queue.rows(-1)
-            if row[1][_SOURCE : _SOURCE + 16] != own
-            and row[0] & records.ARRIVAL_MASK <= awaited.arrival_limit
-            and row[0] not in queue.held
-        )
-        rows = list(islice(found, SLICE_ROWS))
+        theirs = (row for row in queue.rows(-1) if row[1][_SOURCE : _SOURCE + 16] != own)
+        rows: list[Row] = []
+        has_newer = False
+        for row in theirs:
+            if row[0] & records.ARRIVAL_MASK > awaited.arrival_limit:
+                has_newer = True
+            elif row[0] not in queue.held:
+                rows.append(row)
+                if len(rows) == SLICE_ROWS:
+                    break
+        strangers = awaited.strangers
         if rows:
             self._housekeeping.surely(
-                queue, rows, lambda moment: self._end(queue, rows, moment), now
+                queue, rows, lambda moment: self._end(queue, rows, strangers, moment), now
             )
-            self._note(awaited.manager, count=len(rows))
-        if len(rows) < SLICE_ROWS:
+        if len(rows) == SLICE_ROWS:
+            return
+        if has_newer:
             # What has come since then has its own time.
             awaited.due_ms = now.ticks_ms + UNROUTED_PATIENCE_S * 1000
-            awaited.strangers_bytes = 0
+        else:
+            del self._awaited[queue]
 
-    def _end(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
+    def _end(self, queue: LocalQueue, rows: list[Row], strangers: set[bytes], now: Instant) -> None:
         self._delivery.end(queue, rows, _REASON, now, told=False)
         for _, value in rows:
             packet, asks = value[FACTS_BYTES:], records.asks_of(value)
+            self._note(Guid(packet[32:48]))
             if not self._reports:
                 # It tells a stranger what is not there (C-88).
                 asks &= ~ASKS_RECEIVE_REPORT
-            self._delivery.tell(
-                asks & (ASKS_DEAD_LETTER | ASKS_RECEIVE_REPORT), packet, _REASON, now
-            )
+            if _identifier(packet) in strangers:
+                # They would have a way to fill the disk.
+                asks &= ~ASKS_DEAD_LETTER
+            self._delivery.tell(asks, packet, _REASON, now)
             if packet[_KIND] & _TRANSACTIONAL:
                 self._acks.send_final(packet, _REASON, now)
 
-    def _note(self, manager: Guid, *, count: int = 1) -> None:
-        self._notices.note(
-            NoticeKind.MESSAGE_DROPPED, "not-passed-on", manager=str(manager), count=count
-        )
+    def _note(self, manager: Guid) -> None:
+        self._notices.note(NoticeKind.MESSAGE_DROPPED, "not-passed-on", manager=str(manager))
 
     # Time.
 
     def wake(self, now: Instant) -> None:
         """Time has passed: the last question is put, or the next slice ends."""
         for queue, awaited in list(self._awaited.items()):
-            if awaited.due_ms is None:
-                if self._ways.is_answered(awaited.question):
-                    self._refuse(queue, awaited, now)
-            elif awaited.due_ms > now.ticks_ms:
+            if awaited.due_ms is not None and awaited.due_ms > now.ticks_ms:
                 continue
-            elif self._is_done(queue, awaited):
+            if self._is_done(queue, awaited):
                 del self._awaited[queue]
-            else:
+            elif awaited.due_ms is not None:
                 awaited.due_ms = None
                 awaited.arrival_limit = self._counters.last_arrival
                 awaited.question = self._ways.doubt()
+            elif self._ways.is_answered(awaited.question):
+                self._refuse(queue, awaited, now)
 
     def next_wake_ms(self, now: Instant) -> int | None:
         """When `wake` has something to do."""
@@ -229,3 +243,7 @@ class Unrouted:
             ),
             *(awaited.due_ms for awaited in self._awaited.values()),
         )
+
+
+def _identifier(packet: bytes) -> bytes:
+    return packet[16:32] + packet[56:60]
