@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from openmsmq.api import messages as api
@@ -137,6 +139,37 @@ def test_it_outlives_the_gate_that_has_it(
     gate.crash()
     network.run(2 * HINT_PAUSE_MS)
     assert late.bodies(ORDERS) == [b"1"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_happens_before_its_queue_manager_joins_it_arrives(
+    network: Network, gate: Computer, clerk: Computer, seed: int
+) -> None:
+    """The gate crashes, the directory is away, lines are cut; nothing that was sent is lost."""
+    rng = random.Random(seed)
+    original = network.directory
+    known = Network().manager("LATE", LATE).with_queues(ORDERS, LEDGER)
+    sent: dict[str, list[bytes]] = {ORDERS: [], LEDGER: []}
+
+    def send() -> None:
+        path = rng.choice((ORDERS, LEDGER))
+        body = b"%d" % len(sent[path])
+        clerk.send(name_of(known, path), body, transactional=path == LEDGER)
+        sent[path].append(body)
+
+    def lose_or_find_the_directory() -> None:
+        network.directory = rng.choice((None, original))
+
+    troubles = (send, send, send, gate.crash, lambda: network.cut(GATE), lose_or_find_the_directory)
+    while network.now.ticks_ms < PATIENCE_MS:
+        rng.choice(troubles)()
+        network.run(rng.randrange(1, 5_000))
+    network.directory = original
+    late = network.manager("LATE", LATE, COPY).with_queues(ORDERS, LEDGER)
+    network.run(10 * PATIENCE_MS)
+    assert late.bodies(LEDGER) == sent[LEDGER]
+    assert sorted(set(late.bodies(ORDERS))) == sorted(sent[ORDERS])
+    assert dropped(gate) == 0
 
 
 def test_its_own_time_ends_while_it_waits(
