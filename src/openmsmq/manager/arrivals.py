@@ -420,12 +420,19 @@ class Arrivals:
 
     def _onward(self, place: Place, packet: bytes, address: str, now: Instant) -> LocalQueue | None:
         if place.queue is None and place.route is not None:
-            if not self.has_way(place.route, place.manager):
-                return self.unrouted.place_for(place.route, place.manager, packet, address, now)
+            has_way = self.has_way(place.route, place.manager)
+            if not has_way and not self.unrouted.lets_wait(
+                place.route, place.manager, packet, address, now
+            ):
+                return None
             try:
-                place.queue = self._table.outgoing(place.route)
+                queue = self._table.outgoing(place.route)
             except MsmqError:
                 return None
+            if not has_way:
+                # The next packet may have no room there any more.
+                return queue
+            place.queue = queue
         return place.queue
 
     # Runs: neighbours for the same queue are put together.

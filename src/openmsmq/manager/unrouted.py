@@ -11,7 +11,7 @@ What a restart finds waits on without such an end: its queue manager may have be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from openmsmq.manager.counters import Counters
@@ -47,7 +47,7 @@ _REASON: Final = MessageClass.NACK_BAD_DESTINATION_QUEUE
 
 
 class _Awaited:
-    """An outgoing queue without a way, and what the directory still has to say about it."""
+    """A queue to which no way is known, and what the directory still has to say about it."""
 
     __slots__ = (
         "arrival_limit",
@@ -55,6 +55,7 @@ class _Awaited:
         "manager",
         "name",
         "question",
+        "queue",
         "strangers",
         "strangers_bytes",
     )
@@ -62,6 +63,8 @@ class _Awaited:
     def __init__(self, name: FormatName, manager: Guid, due_ms: int) -> None:
         self.name = name
         self.manager = manager
+        self.queue: LocalQueue | None = None
+        """Where its messages wait; None before the first of them does."""
         self.due_ms: int | None = due_ms
         """When the last question is to be put; None once it is."""
         self.question = 0
@@ -97,48 +100,53 @@ class Unrouted:
         self._reports = permit_insecure_nacks
         self.has_way: Callable[[FormatName, Guid], bool] = lambda _name, _manager: True
         """Says whether it is known how to reach a queue of a queue manager."""
-        self._awaited: dict[LocalQueue, _Awaited] = {}
+        self._awaited: dict[FormatName, _Awaited] = {}
 
     # Arrivals.
 
-    def place_for(
+    def lets_wait(
         self, name: FormatName, manager: Guid, packet: bytes, address: str, now: Instant
-    ) -> LocalQueue | None:
-        """Give the queue in which a message without a way waits; None if it is refused."""
+    ) -> bool:
+        """Whether a message without a way may wait in its outgoing queue; it is refused if not."""
         if not self._ways.may_learn:
-            return None
+            return False
         is_peer = self._ways.is_peer(address, Guid(packet[16:32]))
         if not self._has_room(name, len(packet), is_peer=is_peer):
-            return None
+            return False
         self._ways.doubt()
         if not (packet[60] & user.RECOVERABLE or packet[_KIND] & _TRANSACTIONAL):
-            return None
-        try:
-            queue = self._table.outgoing(name)
-        except MsmqError:
-            return None
-        awaited = self._awaited.get(queue)
+            return False
+        awaited = self._awaited.get(name)
         if awaited is None:
             due_ms = now.ticks_ms + UNROUTED_PATIENCE_S * 1000
-            awaited = self._awaited[queue] = _Awaited(name, manager, due_ms)
+            awaited = self._awaited[name] = _Awaited(name, manager, due_ms)
         if not is_peer:
             awaited.strangers.add(_identifier(packet))
             awaited.strangers_bytes += len(packet)
-        return queue
+        return True
 
     def _has_room(self, name: FormatName, size: int, *, is_peer: bool) -> bool:
         found = self._awaited
+        share = 1
+        names: Collection[FormatName] = found
         if is_peer:
-            held = sum(queue.size for queue in found)
-            return held + size <= UNROUTED_MAX_BYTES and (
-                len(found) < UNROUTED_MAX_COUNT or any(each.name == name for each in found.values())
-            )
-        theirs = [each for each in found.values() if each.strangers]
-        held = sum(each.strangers_bytes for each in theirs)
-        return held + size <= UNROUTED_MAX_BYTES // UNROUTED_STRANGERS_SHARE and (
-            len(theirs) < UNROUTED_MAX_COUNT // UNROUTED_STRANGERS_SHARE
-            or any(each.name == name for each in theirs)
+            queues = map(self._queue_of, found.values())
+            held = sum(queue.size for queue in queues if queue is not None)
+        else:
+            names = {each.name for each in found.values() if each.strangers}
+            held = sum(each.strangers_bytes for each in found.values())
+            share = UNROUTED_STRANGERS_SHARE
+        return held + size <= UNROUTED_MAX_BYTES // share and (
+            name in names or len(names) < UNROUTED_MAX_COUNT // share
         )
+
+    def _queue_of(self, awaited: _Awaited) -> LocalQueue | None:
+        if awaited.queue is None or awaited.queue not in self._table:
+            try:
+                awaited.queue = self._table.outgoing(awaited.name, create=False)
+            except MsmqError:
+                awaited.queue = None
+        return awaited.queue
 
     def refused(self, packet: bytes, address: str, now: Instant) -> None:
         """Count a message that was refused on arrival; one of a peer may leave a dead letter.
@@ -158,18 +166,19 @@ class Unrouted:
 
     def heard(self, now: Instant) -> None:
         """The directory has answered."""
-        for queue, awaited in list(self._awaited.items()):
-            if self._is_done(queue, awaited):
-                del self._awaited[queue]
+        for awaited in list(self._awaited.values()):
+            queue = self._waiting(awaited)
+            if queue is None:
+                del self._awaited[awaited.name]
             elif awaited.due_ms is None and self._ways.is_answered(awaited.question):
                 self._refuse(queue, awaited, now)
 
-    def _is_done(self, queue: LocalQueue, awaited: _Awaited) -> bool:
-        return (
-            queue not in self._table
-            or not queue.count
-            or self.has_way(awaited.name, awaited.manager)
-        )
+    def _waiting(self, awaited: _Awaited) -> LocalQueue | None:
+        """Give the queue in which messages wait for a way; None if none do any more."""
+        queue = self._queue_of(awaited)
+        if queue is None or not queue.count or self.has_way(awaited.name, awaited.manager):
+            return None
+        return queue
 
     def _refuse(self, queue: LocalQueue, awaited: _Awaited, now: Instant) -> None:
         """End what had arrived before the last question, a slice at a time."""
@@ -195,7 +204,7 @@ class Unrouted:
             # What has come since then has its own time.
             awaited.due_ms = now.ticks_ms + UNROUTED_PATIENCE_S * 1000
         else:
-            del self._awaited[queue]
+            del self._awaited[awaited.name]
 
     def _end(self, queue: LocalQueue, rows: list[Row], strangers: set[bytes], now: Instant) -> None:
         self._delivery.end(queue, rows, _REASON, now, told=False)
@@ -219,11 +228,12 @@ class Unrouted:
 
     def wake(self, now: Instant) -> None:
         """Time has passed: the last question is put, or the next slice ends."""
-        for queue, awaited in list(self._awaited.items()):
+        for awaited in list(self._awaited.values()):
             if awaited.due_ms is not None and awaited.due_ms > now.ticks_ms:
                 continue
-            if self._is_done(queue, awaited):
-                del self._awaited[queue]
+            queue = self._waiting(awaited)
+            if queue is None:
+                del self._awaited[awaited.name]
             elif awaited.due_ms is not None:
                 awaited.due_ms = None
                 awaited.arrival_limit = self._counters.last_arrival
