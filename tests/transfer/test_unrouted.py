@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import msgspec
 import pytest
 
 from openmsmq.api import messages as api
@@ -238,6 +239,9 @@ def test_what_comes_after_the_last_question_has_its_own_time(
     network.run(DIRECTORY_PROBE_S * 1000 - 10 * HINT_PAUSE_MS)
     gate.ok_soon(api.RefreshDirectory())
     assert waiting(gate) == 1
+    network.run(2 * PATIENCE_MS)
+    assert waiting(gate) == 0
+    assert dropped(gate) == 2
 
 
 def test_what_is_refused_in_several_slices_is_refused_altogether(
@@ -272,6 +276,16 @@ def test_an_express_message_is_dropped_and_counted_and_the_next_one_arrives(
     clerk.send(name_of(late, ORDERS), b"2", recoverable=False)
     network.run()
     assert late.bodies(ORDERS) == [b"2"]
+
+
+def test_what_may_wait_says_nothing_of_what_comes_with_it(
+    network: Network, gate: Computer, clerk: Computer
+) -> None:
+    name = nobody()
+    clerk.send(name, b"1")
+    clerk.send(name, b"2", recoverable=False)
+    network.run()
+    assert (waiting(gate), dropped(gate)) == (1, 1)
 
 
 def test_for_so_many_unknown_queue_managers_messages_wait(
@@ -322,6 +336,22 @@ def test_strangers_have_a_small_share_and_leave_the_rest_to_those_who_are_known(
     network.run(PATIENCE_MS + 3 * HINT_PAUSE_MS)
     assert waiting(gate) == 0
     assert gate.bodies(r"system$;deadletter") == [b"from the clerk"]
+
+
+def test_who_has_no_address_in_the_directory_is_known_by_his_word(
+    network: Network, gate: Computer
+) -> None:
+    """Active Directory has no place for addresses."""
+    nowhere = msgspec.structs.replace(COPY, publishes_addresses=False)
+    clerk = network.manager("CLERK", CLERK, nowhere, next_hops=OVER_THE_GATE)
+    network.run(HINT_PAUSE_MS)
+    gate.ok_soon(api.RefreshDirectory())
+    assert image(gate).managers[clerk.identifier].addresses == ()
+    count = UNROUTED_MAX_COUNT // UNROUTED_STRANGERS_SHARE + 1
+    for number in range(count):
+        clerk.send(nobody(number), b"1")
+    network.run()
+    assert waiting(gate) == count
 
 
 def test_a_stranger_cannot_use_up_the_bytes_of_those_who_are_known(
