@@ -11,6 +11,7 @@ from openmsmq.directory.rows import changes_in, row_of
 from openmsmq.manager.connections import Connection
 from openmsmq.manager.directory_service import DirectoryService
 from openmsmq.manager.replies import Replies
+from openmsmq.manager.timers import earliest
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import NOWHERE, Change, DirectoryRole, Position
 from openmsmq.model.errors import (
@@ -38,6 +39,8 @@ class DirectoryRequests:
         self._replies = replies
         self._waiting: dict[int, tuple[int, int]] = {}
         """Reads that wait for the next change, by connection: the call, and until when."""
+        self.next_wake_ms: int | None = None
+        """When `wake` may have something to do."""
         service.copy.moved = self._moved
 
     def read(self, state: Connection, call: int, request: api.ReadDirectory, now: Instant) -> None:
@@ -70,8 +73,9 @@ class DirectoryRequests:
                 f"{DIRECTORY_READS_WAITING_MAX_COUNT} reads wait for a change of the directory "
                 "already: read it from time to time"
             )
-        wait_ms = min(wait_ms, DIRECTORY_READ_WAIT_MAX_S * 1000)
-        self._waiting[state.id] = call, now.ticks_ms + wait_ms
+        due_ms = now.ticks_ms + min(wait_ms, DIRECTORY_READ_WAIT_MAX_S * 1000)
+        self._waiting[state.id] = call, due_ms
+        self.next_wake_ms = earliest(self.next_wake_ms, due_ms)
 
     def _moved(self) -> None:
         """Tell all who wait, without the changes: so many at once may be slow to take them."""
@@ -93,14 +97,12 @@ class DirectoryRequests:
 
     def wake(self, now: Instant) -> None:
         """Time has passed: who has waited long enough hears that nothing has changed."""
+        if self.next_wake_ms is None or now.ticks_ms < self.next_wake_ms:
+            return
         for connection, (_, due_ms) in list(self._waiting.items()):
             if due_ms <= now.ticks_ms:
                 self._end(connection, has_more=False)
-
-    @property
-    def next_wake_ms(self) -> int | None:
-        """When `wake` has something to do."""
-        return min((due_ms for _, due_ms in self._waiting.values()), default=None)
+        self.next_wake_ms = min((due_ms for _, due_ms in self._waiting.values()), default=None)
 
     def change(
         self, state: Connection, call: int, request: api.ChangeDirectory, now: Instant
