@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -105,6 +106,36 @@ def test_changes_of_other_entries_say_nothing(domain: Domain) -> None:
         assert answer.position.number > 0
 
     follow(domain, story)
+
+
+def test_who_waits_for_a_change_hears_of_it_whoever_has_made_it(domain: Domain) -> None:
+    queue = domain.new_queue(domain.new_manager("WATCHED"), "q")
+
+    async def story(watcher: ActiveDirectory) -> None:
+        position = (await watcher.changes(NOWHERE)).position
+        waiting = asyncio.create_task(watcher.moved(position))
+        domain.replace(queue.directory_name, mSMQLabelEx="seen at once")
+        assert await asyncio.wait_for(waiting, 10)
+        # Meanwhile others may ask over the same connection, and it is true until they have.
+        told = await watcher.changes(position)
+        assert [change.identifier for change in told.changes] == [queue.identifier]
+        assert await watcher.moved(position)
+        elsewhere = msgspec.structs.replace(told.position, incarnation=NIL_GUID)
+        assert await watcher.moved(elsewhere)
+        await watcher.close()
+
+    asyncio.run(story(ActiveDirectory(domain.config, look_s=0.05)))
+
+
+def test_who_waits_for_a_change_does_not_hear_of_other_entries(domain: Domain) -> None:
+    async def story(watcher: ActiveDirectory) -> None:
+        position = (await watcher.changes(NOWHERE)).position
+        waiting = asyncio.create_task(watcher.moved(position))
+        domain.replace(f"CN=clerk,{USERS}", description="is not ours")
+        assert not await asyncio.wait_for(waiting, 30)
+        await watcher.close()
+
+    asyncio.run(story(ActiveDirectory(domain.config, look_s=0.05)))
 
 
 def test_the_name_of_a_computer_changes_its_queue_manager_and_its_queues(domain: Domain) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -19,7 +19,16 @@ from openmsmq.runtime.config_errors import ConfigError
 from openmsmq.runtime.config_file import ServerConfig, load_config
 from openmsmq.runtime.start_errors import StartError
 from openmsmq.runtime.threaded import ServerThread
-from tests.runtime.computers import PROGRAM, environment, wait_for
+from tests.runtime.computers import (
+    PROGRAM,
+    WITHIN_S,
+    Computer,
+    environment,
+    neighbours,
+    running,
+    wait_for,
+    waiting_count,
+)
 from tests.runtime.namespaces import required_laboratory
 from tests.runtime.scripted_engine import free_port
 
@@ -136,6 +145,139 @@ def test_a_read_copy_serves_others_while_the_original_is_away(tmp_path: Path) ->
         with connected(late) as manager:
             wait_for(manager.find_queues)
             assert [queue.path_name for queue in manager.find_queues()] == [r"SHOP\orders"]
+
+
+ORDERS = r"private$\orders"
+NEVER_S = 3_600
+"""A copy that would ask by itself long after the test has ended."""
+SOON_S = 5.0
+
+
+def soon(happened: Callable[[], object]) -> None:
+    """Wait for something that has to happen long before anybody asks by himself."""
+    wait_for(happened, within_s=SOON_S)
+
+
+def found(manager: QueueManager) -> list[str]:
+    return [queue.path_name for queue in manager.find_queues()]
+
+
+def test_a_change_of_the_directory_reaches_all_copies_at_once(tmp_path: Path) -> None:
+    with (
+        server(tmp_path, "OFFICE", directory_server=True) as office,
+        server(
+            tmp_path,
+            "BACKUP",
+            directory_server=True,
+            directory=(address(office),),
+            directory_poll_s=NEVER_S,
+        ) as backup,
+        server(tmp_path, "SHOP", directory=(address(backup),), directory_poll_s=NEVER_S) as shop,
+        connected(office) as at_office,
+        connected(shop) as at_shop,
+    ):
+        wait_for(lambda: at_shop.read_directory().manager_named("SHOP"))
+        # It goes over the copy of the backup.
+        at_office.create_queue(r".\first")
+        soon(lambda: r"OFFICE\first" in found(at_shop))
+        at_office.create_queue(r".\second")
+        soon(lambda: r"OFFICE\second" in found(at_shop))
+
+
+def test_a_public_queue_is_opened_elsewhere_as_soon_as_it_is_created(tmp_path: Path) -> None:
+    with (
+        server(tmp_path, "OFFICE", directory_server=True) as office,
+        server(tmp_path, "A", directory=(address(office),), directory_poll_s=NEVER_S) as one,
+        server(tmp_path, "B", directory=(address(office),), directory_poll_s=NEVER_S) as other,
+        connected(one) as at_one,
+        connected(other) as at_other,
+    ):
+        for number in range(5):
+            at_one.create_queue(rf".\orders{number}")
+            assert at_other.format_name(rf"A\orders{number}").startswith("PUBLIC=")
+
+
+def test_a_copy_hears_of_changes_again_when_its_server_has_come_back(tmp_path: Path) -> None:
+    port = free_port("127.0.0.1")
+    where = f"127.0.0.1:{port}"
+    with contextlib.ExitStack() as stack:
+        office = stack.enter_context(contextlib.ExitStack())
+        office.enter_context(server(tmp_path, "OFFICE", directory_server=True, api_port=port))
+        shop = stack.enter_context(
+            server(tmp_path, "SHOP", directory=(where,), directory_poll_s=NEVER_S)
+        )
+        manager = stack.enter_context(connected(shop))
+        wait_for(lambda: manager.read_directory().manager_named("SHOP"))
+        office.close()
+        # It is noticed at once that the server is gone, not at the next question.
+        soon(lambda: manager.status().directory_problem)
+        stack.enter_context(server(tmp_path, "OFFICE", directory_server=True, api_port=port))
+        manager.refresh_directory()
+        with openmsmq.connect(where) as at_office:
+            at_office.create_queue(r".\after")
+        soon(manager.find_queues)
+
+
+def test_a_server_that_lets_nobody_wait_is_asked_from_time_to_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openmsmq.manager.directory_requests.DIRECTORY_READS_WAITING_MAX_COUNT", 0)
+    with (
+        server(tmp_path, "OFFICE", directory_server=True) as office,
+        server(tmp_path, "SHOP", directory=(address(office),), directory_poll_s=1) as shop,
+        connected(office) as at_office,
+        connected(shop) as at_shop,
+    ):
+        wait_for(lambda: at_shop.read_directory().manager_named("SHOP"))
+        at_office.create_queue(r".\new")
+        soon(at_shop.find_queues)
+
+
+def members(folder: Path, *names: str) -> list[Computer]:
+    """Make computers of an enterprise: pings have a port of their own, discovery has the other."""
+    addresses = [f"127.0.0.{number}" for number in range(2, 2 + len(names))]
+    return neighbours(folder, *names, ping_port=free_port(*addresses))
+
+
+def test_what_a_routing_server_has_taken_for_one_whom_it_does_not_know_yet_arrives(
+    tmp_path: Path,
+) -> None:
+    """A recoverable message that was acknowledged is not dropped: its queue manager joins later."""
+    office, gate, clerk, late = members(tmp_path, "OFFICE", "GATE", "CLERK", "LATE")
+    with running(late), late.connect() as manager:
+        manager.create_queue(ORDERS)
+        orders = manager.names(ORDERS).private_name
+    office.options = ("--directory-server",)
+    gate.options = ("--directory", office.qm, "--directory-poll-s", "1", "--routing-server")
+    clerk.options = late.options = ("--directory", office.qm)
+    clerk.configure(f'[next_hops]\n"{late.identifier}" = "{gate.address}"\n')
+    with running(office), running(gate, clerk), gate.connect() as between:
+        wait_for(lambda: between.read_directory().manager_named("CLERK"))
+        office.end()
+        with clerk.connect() as source:
+            source.queue(orders).send(b"for whom", recoverable=True)
+            wait_for(lambda: waiting_count(source, orders) == 0)
+        assert waiting_count(between, orders) == 1
+        office.start()
+        with running(late), late.connect() as target:
+            assert target.queue(ORDERS).receive(timeout=WITHIN_S).body_bytes == b"for whom"
+        office.end()
+
+
+def test_a_path_name_reaches_a_computer_whose_name_nobody_else_knows(tmp_path: Path) -> None:
+    office, shop = members(tmp_path, "OFFICE", "NO-SUCH-HOST")
+    office.options = ("--directory-server",)
+    shop.options = ("--directory", office.qm)
+    with (
+        running(office),
+        running(shop),
+        office.connect() as source,
+        shop.connect() as target,
+    ):
+        orders = target.create_queue(ORDERS)
+        wait_for(lambda: source.read_directory().manager_named("NO-SUCH-HOST"))
+        source.queue(rf"NO-SUCH-HOST\{ORDERS}").send(b"by name", recoverable=True)
+        assert orders.receive(timeout=WITHIN_S).body_bytes == b"by name"
 
 
 def test_a_long_directory_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

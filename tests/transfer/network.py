@@ -16,6 +16,7 @@ from openmsmq.api import messages as api
 from openmsmq.directory.rows import changes_in, row_of
 from openmsmq.manager.config import DirectoryConfig, ManagerConfig, SecurityConfig
 from openmsmq.manager.manager import QueueManager
+from openmsmq.manager.notices import Notice
 from openmsmq.manager.outputs import (
     AskDirectory,
     ChangeDirectory,
@@ -312,6 +313,8 @@ class Computer:
         """So many commits from now on find the disk full."""
         self.sent: list[bytes] = []
         """All bytes that went to other queue managers."""
+        self.notices: list[Notice] = []
+        """What its operator was told."""
         self._starts = 0
         self._calls = 0
         self.answers: dict[int, api.AnyReply] = {}
@@ -388,8 +391,14 @@ class Computer:
             case ChangeDirectory():
                 network.change_directory(self, output)
             case _:
-                assert isinstance(output, MakeKeys)
-                self._make_keys()
+                self._do_the_rest(output)
+
+    def _do_the_rest(self, output: Output) -> None:
+        if isinstance(output, Notice):
+            self.notices.append(output)
+        else:
+            assert isinstance(output, MakeKeys)
+            self._make_keys()
 
     def _make_keys(self) -> None:
         made = self.new_keys()

@@ -19,12 +19,15 @@ class ObjectRow(msgspec.Struct, frozen=True, array_like=True):
 class ReadDirectory(Request, frozen=True, tag="read-directory"):
     """Ask what has changed since a copy was at a position; the whole directory from number 0 on.
 
-    A long answer comes in parts: `skip` is how many rows of it the caller has.
+    A long answer comes in parts: `skip` is how many rows of it the caller has. If nothing has
+    changed, the answer may wait for so many milliseconds until something does; then it is a part
+    without rows, and there is more. A connection has one such call: the next one ends it.
     """
 
     incarnation: bytes = bytes(16)
     number: Number = 0
     skip: Number = 0
+    wait_ms: Number = 0
 
 
 class DirectoryPart(Reply, frozen=True, tag="directory-part"):

@@ -303,6 +303,7 @@ class QueueManager(ManagerHandle):
     resend_outgoing = _verb(outgoing_verbs.resend_outgoing)
     set_online = _verb(outgoing_verbs.set_online)
     directory_changes = _verb(directory_verbs.directory_changes)
+    wait_for_directory = _verb(directory_verbs.wait_for_directory)
     read_directory = _verb(directory_verbs.read_directory)
     write_directory = _verb(directory_verbs.write_directory)
     refresh_directory = _verb(directory_verbs.refresh_directory)

@@ -41,6 +41,19 @@ def directory_changes(
     raise InsufficientResources("the directory changes faster than it can be read: try again")
 
 
+def wait_for_directory(
+    manager: ManagerHandle,  # noqa: ARG001
+    position: Position,
+    timeout: float,
+) -> Plan[bool]:
+    """Wait until the directory is no longer at a position, or `timeout` has passed; says which."""
+    request = api.ReadDirectory(
+        bytes(position.incarnation), position.number, wait_ms=max(1, round(timeout * 1000))
+    )
+    part = yield from ask(request, api.DirectoryPart)
+    return part.has_more or Position(Guid(part.incarnation), part.number) != position
+
+
 def read_directory(manager: ManagerHandle) -> Plan[DirectoryImage]:
     """Ask for the whole directory."""
     told = yield from directory_changes(manager)

@@ -159,6 +159,8 @@ def patience_s(request: AnyRequest, call_timeout_s: float) -> float | None:
     match request:
         case Receive(timeout_ms=wait_ms) | Find(timeout_ms=wait_ms):
             return None if wait_ms is None else wait_ms / 1000 + call_timeout_s
+        case ReadDirectory(wait_ms=wait_ms):
+            return wait_ms / 1000 + call_timeout_s
         case Purge() | DeleteQueue():
             return None
         case _:

@@ -24,6 +24,7 @@ from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.staging import Staging
 from openmsmq.manager.traces import arrival_report, is_traced
+from openmsmq.manager.unrouted import Unrouted
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import Guid, SequenceId
@@ -90,6 +91,8 @@ class Arrivals:
         self._places = Places(table, counters)
         self.has_way: Callable[[FormatName, Guid], bool] = lambda _name, _manager: True
         """Says whether it is known how to reach a queue of a queue manager."""
+        self.unrouted: Unrouted
+        """Must be there before the first packet."""
         self.notified: Callable[[bytes, Instant], None] = lambda _packet, _now: None
         """Hears of packets to the queue of change notifications."""
         self._run_queue: LocalQueue | None = None
@@ -126,7 +129,7 @@ class Arrivals:
             elif place.is_notify_queue:
                 self.notified(packet, now)
             elif not place.local:
-                self._forward(packet, found, place, now)
+                self._forward(packet, found, place, address, now)
             elif not self._is_plain(packet, found, place):
                 self._take_local(packet, found, place, address, now)
                 if found.flags & user.SECURITY:
@@ -376,7 +379,9 @@ class Arrivals:
 
     # Messages that only pass through.
 
-    def _forward(self, packet: bytes, found: Outline, place: Place, now: Instant) -> None:
+    def _forward(
+        self, packet: bytes, found: Outline, place: Place, address: str, now: Instant
+    ) -> None:
         """Send a message on towards its queue manager. [MQQB 3.1.5.8.2]
 
         Only its destination looks whether it came before: when the directory changes on its way it
@@ -392,9 +397,10 @@ class Arrivals:
         elif self._has_expired(packet, now):
             reason = MessageClass.NACK_REACH_QUEUE_TIMEOUT
         else:
-            queue = self._onward(place)
+            queue = self._onward(place, packet, address, now)
             if queue is None:
                 reason = MessageClass.NACK_BAD_DESTINATION_QUEUE
+                self.unrouted.refused(packet, address, now)
             elif self._quota_problem(queue, packet) is not None:
                 reason = MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
         self._require_room_for_dead_letter(packet, found, reason)
@@ -412,15 +418,21 @@ class Arrivals:
             if report is not None:
                 self._delivery.post(*report, now)
 
-    def _onward(self, place: Place) -> LocalQueue | None:
+    def _onward(self, place: Place, packet: bytes, address: str, now: Instant) -> LocalQueue | None:
         if place.queue is None and place.route is not None:
-            if not self.has_way(place.route, place.manager):
-                # Strangers may name queue managers without end.
+            has_way = self.has_way(place.route, place.manager)
+            if not has_way and not self.unrouted.lets_wait(
+                place.route, place.manager, packet, address, now
+            ):
                 return None
             try:
-                place.queue = self._table.outgoing(place.route)
+                queue = self._table.outgoing(place.route)
             except MsmqError:
                 return None
+            if not has_way:
+                # The next packet may have no room there any more.
+                return queue
+            place.queue = queue
         return place.queue
 
     # Runs: neighbours for the same queue are put together.

@@ -7,7 +7,7 @@ an object twice does no harm, to miss one would.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Final
 
@@ -64,6 +64,8 @@ class DirectoryCopy:
         """The last of these questions that was answered."""
         self.is_doubted = False
         """Whether this copy looks as if it were behind, so that the directory is to be asked."""
+        self.moved: Callable[[], None] = lambda: None
+        """Hears when this copy, or original, is at another position."""
         self._floor = 0
         self._numbers: dict[_Key, int] = {}
         """The last change of each object and each removal; those changed last come last."""
@@ -188,6 +190,7 @@ class DirectoryCopy:
             self._forget_removed(position.number, numbers)
         record = PositionRecord(position.incarnation, position.number, self._floor, is_original)
         self._ledger.put(records.POSITION_KEY, records.encode_record(record))
+        self.moved()
 
     def _store(self, change: Change, number: int, before: dict[_Key, int | None]) -> None:
         kind, identifier = key = _key_of(change)

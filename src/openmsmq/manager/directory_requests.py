@@ -11,11 +11,21 @@ from openmsmq.directory.rows import changes_in, row_of
 from openmsmq.manager.connections import Connection
 from openmsmq.manager.directory_service import DirectoryService
 from openmsmq.manager.replies import Replies
+from openmsmq.manager.timers import earliest
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import NOWHERE, Change, DirectoryRole, Position
-from openmsmq.model.errors import InvalidParameter, MsmqError, NoDirectory
+from openmsmq.model.errors import (
+    InsufficientResources,
+    InvalidParameter,
+    MsmqError,
+    NoDirectory,
+)
 from openmsmq.model.identity import GUID_BYTES, Guid
-from openmsmq.model.limits import DIRECTORY_PART_MAX_BYTES
+from openmsmq.model.limits import (
+    DIRECTORY_PART_MAX_BYTES,
+    DIRECTORY_READ_WAIT_MAX_S,
+    DIRECTORY_READS_WAITING_MAX_COUNT,
+)
 
 ROW_OVERHEAD_BYTES: Final = 32
 """What a row has beside its object: a removal is not for nothing."""
@@ -27,11 +37,19 @@ class DirectoryRequests:
     def __init__(self, service: DirectoryService, replies: Replies) -> None:
         self._service = service
         self._replies = replies
+        self._waiting: dict[int, tuple[int, int]] = {}
+        """Reads that wait for the next change, by connection: the call, and until when."""
+        self.next_wake_ms: int | None = None
+        """When `wake` may have something to do."""
+        service.copy.moved = self._moved
 
-    def read(self, state: Connection, call: int, request: api.ReadDirectory, _: Instant) -> None:
+    def read(self, state: Connection, call: int, request: api.ReadDirectory, now: Instant) -> None:
         """Tell what has changed since a position."""
         self._require_directory()
         position = Position(_guid(request.incarnation), request.number)
+        if request.wait_ms > 0 and position == self._service.copy.position != NOWHERE:
+            self._wait(state, call, request.wait_ms, now)
+            return
         told = self._service.copy.since(position)
         if told.position == NOWHERE:
             # Who took this for an answer would forget all that he knows.
@@ -45,6 +63,46 @@ class DirectoryRequests:
             has_more,
         )
         self._replies.answer_when_done(state.id, call, reply)
+
+    # Reads that wait.
+
+    def _wait(self, state: Connection, call: int, wait_ms: int, now: Instant) -> None:
+        self._end(state.id, has_more=False)
+        if len(self._waiting) >= DIRECTORY_READS_WAITING_MAX_COUNT:
+            raise InsufficientResources(
+                f"{DIRECTORY_READS_WAITING_MAX_COUNT} reads wait for a change of the directory "
+                "already: read it from time to time"
+            )
+        due_ms = now.ticks_ms + min(wait_ms, DIRECTORY_READ_WAIT_MAX_S * 1000)
+        self._waiting[state.id] = call, due_ms
+        self.next_wake_ms = earliest(self.next_wake_ms, due_ms)
+
+    def _moved(self) -> None:
+        """Tell all who wait, without the changes: so many at once may be slow to take them."""
+        for connection in list(self._waiting):
+            self._end(connection, has_more=True)
+
+    def _end(self, connection: int, *, has_more: bool) -> None:
+        found = self._waiting.pop(connection, None)
+        if found is not None:
+            at = self._service.copy.position
+            part = api.DirectoryPart(
+                bytes(at.incarnation), at.number, [], is_complete=False, has_more=has_more
+            )
+            self._replies.answer_when_done(connection, found[0], part)
+
+    def forget(self, connection: int) -> None:
+        """A connection is gone."""
+        self._waiting.pop(connection, None)
+
+    def wake(self, now: Instant) -> None:
+        """Time has passed: who has waited long enough hears that nothing has changed."""
+        if self.next_wake_ms is None or now.ticks_ms < self.next_wake_ms:
+            return
+        for connection, (_, due_ms) in list(self._waiting.items()):
+            if due_ms <= now.ticks_ms:
+                self._end(connection, has_more=False)
+        self.next_wake_ms = min((due_ms for _, due_ms in self._waiting.values()), default=None)
 
     def change(
         self, state: Connection, call: int, request: api.ChangeDirectory, now: Instant

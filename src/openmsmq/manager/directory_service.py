@@ -53,6 +53,10 @@ TellOwners: TypeAlias = Callable[[Sequence[Change], DirectoryImage, Instant], No
 HINT_PAUSE_MS: Final = 1_000
 """Pause between an answer and the next question, if strangers bring it about. [ours]"""
 
+MOVED_PAUSE_MS: Final = 100
+"""The same, if the directory itself says that it has changed: many changes make one question.
+[ours]"""
+
 CHANGE_NUMBER_MAX: Final = (1 << 62) - 1
 """The highest number of a change. A copy that becomes the original goes on counting from there."""
 
@@ -103,6 +107,7 @@ class DirectoryService:
         """What the directory has taken from us since it answered last."""
         self._is_hinted = False
         """Whether somebody has said since the last question that something has changed."""
+        self._hint_pause_ms = HINT_PAUSE_MS
         self._has_doubts = False
         """Whether somebody waits to hear that the copy is up to date."""
         self._answered_ms = now.ticks_ms - HINT_PAUSE_MS
@@ -199,20 +204,23 @@ class DirectoryService:
         elif self._role is DirectoryRole.COPY:
             self._ask()
 
-    def hint(self, now: Instant) -> None:
+    def hint(self, now: Instant, pause_ms: int = HINT_PAUSE_MS) -> None:
         """Somebody says that something has changed: ask, but not as often as anybody may say so."""
         self._is_hinted = True
+        if not self.problem:
+            self._hint_pause_ms = min(self._hint_pause_ms, pause_ms)
         self._heed_hint(now)
 
     def _heed_hint(self, now: Instant) -> None:
         # What was said while an answer was awaited may not be in it.
         if self._is_hinted and self._ask_at_ms is not None:
-            due_ms = max(self._answered_ms + HINT_PAUSE_MS, now.ticks_ms)
+            due_ms = max(self._answered_ms + self._hint_pause_ms, now.ticks_ms)
             self._ask_at_ms = min(self._ask_at_ms, due_ms)
 
     def _ask(self) -> None:
         self._asked = self.copy.position
         self._ask_again = self._is_hinted = False
+        self._hint_pause_ms = HINT_PAUSE_MS
         self._has_doubts = self._has_doubts or self.copy.is_doubted
         self.copy.is_doubted = False
         self.copy.question_number += 1

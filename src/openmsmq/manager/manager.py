@@ -22,12 +22,13 @@ from openmsmq.manager.deadlines import Deadlines
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.directory_copy import DirectoryCopy
 from openmsmq.manager.directory_requests import DirectoryRequests
-from openmsmq.manager.directory_service import DirectoryService
+from openmsmq.manager.directory_service import MOVED_PAUSE_MS, DirectoryService
 from openmsmq.manager.history import History
 from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.message_security import MessageSecurity
+from openmsmq.manager.name_lookups import NameLookups
 from openmsmq.manager.notices import Notices
 from openmsmq.manager.notifications import Notifications
 from openmsmq.manager.order_acks import OrderAcks
@@ -52,6 +53,7 @@ from openmsmq.manager.timers import earliest
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.manager.transactions import TransactionWork
 from openmsmq.manager.transfer import Transfer
+from openmsmq.manager.unrouted import Unrouted
 from openmsmq.manager.ways import Ways
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import Change, DirectoryChanges
@@ -106,7 +108,7 @@ class QueueManager:
         self.directory.own_keys = lambda: self.keys.public
         security = MessageSecurity(config.security.policy, self.keys, copy, self.access)
         delivery.may_enter_plain = security.may_enter_plain
-        self._ways = Ways(config.transfer, copy, counters)
+        self._ways = Ways(config.transfer, copy, counters, config.directory.role)
         self.transfer = self._build_transfer(table, delivery, plain, staging, reader, security, now)
         sending = Sending(config, table, delivery, plain, staging, counters, security)
         self._reads = ReadRequests(
@@ -166,7 +168,8 @@ class QueueManager:
         self.directory.changed = self._directory_changed
         self.directory.open(now)
         self._public.take(copy.image.queues_of(counters.identifier), now)
-        self._handlers = self.access.guarded(self._all_handlers())
+        self._names = NameLookups(table.published, self._ways, replies)
+        self._handlers = self._names.asking(self.access.guarded(self._all_handlers()))
 
     def _build_transfer(
         self,
@@ -196,7 +199,17 @@ class QueueManager:
             history,
             security,
         )
-        return Transfer(
+        self._unrouted = arrivals.unrouted = Unrouted(
+            table,
+            counters,
+            delivery,
+            self._housekeeping,
+            acks,
+            self._ways,
+            self.notices,
+            permit_insecure_nacks=config.transfer.permit_insecure_nacks,
+        )
+        transfer = Transfer(
             config,
             delivery,
             counters,
@@ -211,6 +224,8 @@ class QueueManager:
             self._ways,
             now,
         )
+        self._unrouted.has_way = arrivals.has_way
+        return transfer
 
     def _all_handlers(self) -> dict[type, Callable[..., None]]:
         reads, queues, transactions = self._reads, self._queues, self._transactions
@@ -306,6 +321,7 @@ class QueueManager:
         for opened in list(state.queues.values()):
             self._queues.close_queue(state, opened, None)
         self._transactions.abort_all(state, now)
+        self._lookups.forget(connection)
         self._reads.serve_waiting(now)
 
     def request(self, connection: int, call: int, request: api.AnyRequest, now: Instant) -> None:
@@ -375,13 +391,21 @@ class QueueManager:
         """The directory has answered `AskDirectory`."""
         self._now = now
         self.directory.told(told, now)
+        self._unrouted.heard(now)
         self._public.retry()
+        self._names.heard(now)
         self._reads.serve_waiting(now)
 
     def directory_failed(self, error: MsmqError, now: Instant) -> None:
         """The directory could not be asked."""
         self._now = now
         self.directory.failed(error, now)
+        self._names.failed(error)
+
+    def directory_moved(self, now: Instant) -> None:
+        """The directory is not any more where it was when it answered last."""
+        self._now = now
+        self.directory.hint(now, MOVED_PAUSE_MS)
 
     def directory_changed(self, ticket: int, changes: Sequence[Change], now: Instant) -> None:
         """The directory has the changes of `ChangeDirectory`, and has them so."""
@@ -428,6 +452,9 @@ class QueueManager:
         self._reads.end_timeouts(now)
         self._housekeeping.run(now)
         self.transfer.wake(now)
+        self._unrouted.wake(now)
+        self._names.wake(now)
+        self._lookups.wake(now)
         self.directory.wake(now)
         self.keys.wake(now)
         self._reads.serve_waiting(now)
@@ -459,6 +486,9 @@ class QueueManager:
             self._housekeeping.next_run_ms(now),
             self._reads.next_timeout_ms(),
             self.transfer.next_wake_ms(now),
+            self._unrouted.next_wake_ms(now),
+            self._names.next_wake_ms,
+            self._lookups.next_wake_ms,
             self.directory.next_wake_ms,
             self.keys.next_wake_ms(now),
         )

@@ -285,7 +285,7 @@ class Neighbours:
         """
         name = outgoing.name
         if isinstance(name, DirectFormatName):
-            return fold(name.host), name.host, (Hop(name.host),)
+            return fold(name.host), name.host, self._ways.hops_to_host(name.host)
         owner = self._owner_of(outgoing)
         if owner is None:
             return fold(str(name)), str(name), ()

@@ -31,6 +31,13 @@ class Published:
         self._copy = copy
         self._counters = counters
         self._members_max = config.list_members_max
+        self.missed_count = 0
+        """How often a name was not in the directory, as far as it is known here."""
+
+    def missing(self, detail: str) -> QueueNotFound:
+        """Give the error for a name that the directory would know, and does not as it is here."""
+        self.missed_count += 1
+        return QueueNotFound(detail)
 
     def require_directory(self, detail: str) -> None:
         """Refuse what only a directory can tell if there is none."""
@@ -57,7 +64,7 @@ class Published:
         assert isinstance(path.queue, LocalQueueName)
         found = self._copy.image.queue_at(path.computer, path.queue.name)
         if found is None:
-            raise QueueNotFound(f"{path}: the directory has no such public queue")
+            raise self.missing(f"{path}: the directory has no such public queue")
         return PublicFormatName(found.identifier, path.queue.journal)
 
     def remote_name(self, path: PathName) -> FormatName:
@@ -96,7 +103,7 @@ class Published:
         self.require_directory(f"{name}: lists are found in a directory, and there is none")
         listed = self._copy.image.lists.get(name.distribution_list)
         if listed is None:
-            raise QueueNotFound(f"{name}: the directory has no such distribution list")
+            raise self.missing(f"{name}: the directory has no such distribution list")
         members: list[FormatName] = []
         for text in listed.members:
             member = parse_format_name(text)

@@ -420,7 +420,7 @@ class QueueTable:
             return self._journal_if(queue, name.journal, name)
         if self.published.is_elsewhere(name):
             raise RemoteMachineNotAvailable(f"{name} is not on this computer")
-        raise QueueNotFound(f"{name}: no public queue is known under it")
+        raise self.published.missing(f"{name}: no public queue is known under it")
 
     def _journal_if(self, queue: LocalQueue, journal: bool, name: FormatName) -> LocalQueue:
         if not journal:

@@ -8,9 +8,11 @@ from __future__ import annotations
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.directory_copy import DirectoryCopy
+from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import HOP_MAX_COUNT
 from openmsmq.model.names import FormatName, PrivateFormatName, PublicFormatName
+from openmsmq.model.names.parts import fold
 from openmsmq.model.topology import QueueManagerInfo
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.link import Hop
@@ -20,13 +22,23 @@ from openmsmq.routing.next_hops import EXTRA_MAX_HOPS, Routes
 class Ways:
     """Finds the next hops towards queues that are known by number or identifier."""
 
-    def __init__(self, config: TransferConfig, copy: DirectoryCopy, counters: Counters) -> None:
+    def __init__(
+        self,
+        config: TransferConfig,
+        copy: DirectoryCopy,
+        counters: Counters,
+        role: DirectoryRole,
+    ) -> None:
         self._config = config
         self._copy = copy
         self._counters = counters
+        self._role = role
         self._routes: Routes | None = None
         self._routes_of: DirectoryImage | None = None
         """The state of the directory that the routes are known to be those of."""
+        self._peers: frozenset[str] = frozenset()
+        self._peers_of: DirectoryImage | None = None
+        """The state of the directory of whose queue managers those are the addresses."""
 
     @property
     def image(self) -> DirectoryImage:
@@ -67,6 +79,11 @@ class Ways:
         own = self._copy.image.managers.get(self._counters.identifier)
         return own is not None and own.routing_server and not self._copy.is_original
 
+    @property
+    def may_learn(self) -> bool:
+        """Whether there is a directory to ask that may know more than its copy here."""
+        return self._role is DirectoryRole.COPY
+
     def doubt(self) -> int:
         """Have the directory asked; gives the question that has to be answered."""
         return self._copy.doubt()
@@ -74,6 +91,23 @@ class Ways:
     def is_answered(self, question: int) -> bool:
         """Whether the directory has answered a question, or a later one."""
         return self._copy.answer_number >= question
+
+    # Who may route through us.
+
+    def is_peer(self, address: str, source: Guid) -> bool:
+        """Whether a message may come from a computer of the enterprise, as far as can be told.
+
+        That is one at an address that the directory has. Where it has none of the source, its word
+        has to do.
+        """
+        image = self._copy.image
+        if image is not self._peers_of:
+            if self._peers_of is None or not image.routes_like(self._peers_of):
+                managers = image.managers.values()
+                self._peers = frozenset(at for manager in managers for at in manager.addresses)
+            self._peers_of = image
+        sender = image.managers.get(source)
+        return address in self._peers or (sender is not None and not sender.addresses)
 
     # Whose queues they are, and how to get there.
 
@@ -99,6 +133,16 @@ class Ways:
             for hop in self.routes.next_hops(manager)
             for host in _hosts_of(managers[hop])
         )
+
+    def hops_to_host(self, host: str) -> tuple[Hop, ...]:
+        """Give where a computer is that an application names: as the directory says, or its name.
+
+        What the configuration says of the name comes first, and the name service last.
+        """
+        named = self._copy.image.manager_named(host)
+        if named is None or fold(host) in map(fold, self._config.hosts):
+            return (Hop(host),)
+        return (*map(Hop, named.addresses), Hop(host))
 
 
 def _hosts_of(manager: QueueManagerInfo) -> tuple[str, ...]:

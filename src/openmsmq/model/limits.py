@@ -275,6 +275,29 @@ DIRECTORY_PART_MAX_BYTES: Final = 1024 * 1024
 DIRECTORY_CALLS_MAX_COUNT: Final = 1_000
 """Calls that wait for the directory at a time. [ours]"""
 
+DIRECTORY_READS_WAITING_MAX_COUNT: Final = 1_000
+"""Reads of the directory that wait for its next change; one of each connection. [ours]"""
+
+DIRECTORY_READ_WAIT_MAX_S: Final = 300
+"""How long a read waits for the next change of the directory, whatever was asked for. [ours]"""
+
+DIRECTORY_LOOKUP_WAIT_S: Final = 5
+"""A name that is not in the copy is "not found" when the directory has not answered by then.
+[ours]"""
+
+UNROUTED_MAX_COUNT: Final = 256
+"""Queues of unknown queue managers for which messages of others wait. [ours]"""
+
+UNROUTED_MAX_BYTES: Final = 64 * 1024 * 1024
+"""Bytes of these messages. [ours]"""
+
+UNROUTED_STRANGERS_SHARE: Final = 8
+"""Senders that the directory does not know have one part in so many of both. [ours]"""
+
+UNROUTED_PATIENCE_S: Final = 60
+"""So long after a message came the directory must still not know its queue manager, before the
+message is refused: copies and servers of the directory need time to come up to date. [ours]"""
+
 LIST_MEMBERS_MAX_COUNT: Final = 1_000
 """Queues that a distribution list stands for, those of lists in it included. [ours]"""
 

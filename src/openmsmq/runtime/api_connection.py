@@ -36,6 +36,7 @@ from openmsmq.api.messages import (
     ListQueues,
     OpenQueue,
     Packets,
+    ReadDirectory,
     Receive,
     Seek,
     Welcome,
@@ -83,7 +84,7 @@ SOFTWARE: Final = f"OpenMSMQ {__version__}"
 _HEAVY: Final = frozenset({Receive, Find, Seek, FetchRange, FetchPackets, ListQueues})
 """Requests whose answers may be large."""
 
-_WAITING: Final = frozenset({Receive, Find})
+_WAITING: Final = frozenset({Receive, Find, ReadDirectory})
 """Requests that may wait, and have done nothing while they do."""
 
 _ALWAYS_TAKEN: Final = frozenset({Cancel, CloseQueue})

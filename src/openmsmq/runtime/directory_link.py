@@ -1,4 +1,8 @@
-"""Carries the questions and changes of a queue manager to its directory, and the answers back."""
+"""Carries the questions and changes of a queue manager to its directory, and the answers back.
+
+Beside them one question waits at the directory until something changes there, so that the queue
+manager hears of it at once. Where that cannot be it asks from time to time, as it does anyway.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import Any
 from openmsmq.model.directory import Change, Position
 from openmsmq.model.errors import MsmqError, NoDirectory
 from openmsmq.runtime.directory_port import DirectoryPort
+from openmsmq.runtime.limits import DIRECTORY_WATCH_PAUSE_MS
 from openmsmq.runtime.logs import Event, EventLog
 from openmsmq.runtime.server import Pump
 
@@ -22,6 +27,10 @@ class DirectoryLink:
         self._log = log
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_reached = True
+        self._position: Position | None = None
+        """Where the directory was when it answered last."""
+        self._answered = asyncio.Event()
+        self._is_watching = False
 
     def ask(self, position: Position) -> None:
         """Ask for changes."""
@@ -51,6 +60,31 @@ class DirectoryLink:
                 self._log.info(Event.DIRECTORY_FOUND)
             self._is_reached = True
             self._pump.put_in(engine.directory_told, told)
+            self._position = told.position
+            self._answered.set()
+            if not self._is_watching:
+                self._is_watching = True
+                self._start(self._watch())
+
+    async def _watch(self) -> None:
+        """Tell the queue manager of changes, as long as the directory lets us wait for them."""
+        while True:
+            position = self._position
+            assert position is not None
+            try:
+                if not await self._port.moved(position) or self._position != position:
+                    continue
+            except NoDirectory:
+                # Whether another server answers is known when it is asked.
+                await asyncio.sleep(DIRECTORY_WATCH_PAUSE_MS / 1000)
+            except Exception as problem:
+                self._log.debug(Event.DIRECTORY_UNWATCHED, reason=_failure(problem).detail)
+                self._answered.clear()
+                await self._answered.wait()
+                continue
+            self._answered.clear()
+            self._pump.put_in(self._pump.engine.directory_moved)
+            await self._answered.wait()
 
     async def _change(self, ticket: int, changes: tuple[Change, ...]) -> None:
         engine = self._pump.engine

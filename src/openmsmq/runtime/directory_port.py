@@ -19,6 +19,10 @@ class DirectoryPort(Protocol):
         """Ask what has changed since a copy was at `position`."""
         ...
 
+    async def moved(self, position: Position) -> bool:
+        """Wait for a while until the directory is no longer at `position`; say whether it is so."""
+        ...
+
     async def write(self, changes: Sequence[Change]) -> tuple[Change, ...]:
         """Change objects, in order, until one is refused.
 

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, TypeVar
 from openmsmq import aio
 from openmsmq.model.directory import NOWHERE, Change, DirectoryChanges, Position
 from openmsmq.model.errors import MsmqError, NoDirectory
-from openmsmq.runtime.limits import DIRECTORY_CALL_MS
+from openmsmq.runtime.limits import DIRECTORY_CALL_MS, DIRECTORY_WAIT_S
 
 Find: TypeAlias = Callable[[], Awaitable[tuple[str, ...]]]
 _Result = TypeVar("_Result")
@@ -49,6 +49,19 @@ class EmbeddedDirectory:
     async def changes(self, position: Position = NOWHERE) -> DirectoryChanges:
         """Ask what has changed since a copy was at `position`."""
         return await self._ask(lambda manager: manager.directory_changes(position))
+
+    async def moved(self, position: Position) -> bool:
+        """Wait at the server that has answered last until the directory is no longer there.
+
+        Other questions go over the same connection meanwhile.
+        """
+        manager = self._manager
+        if manager is None:
+            raise NoDirectory("no directory server has answered yet")
+        try:
+            return await manager.wait_for_directory(position, DIRECTORY_WAIT_S)
+        except _UNREACHABLE as error:
+            raise NoDirectory(_reason(error)) from None
 
     async def write(self, changes: Sequence[Change]) -> tuple[Change, ...]:
         """Change objects, all or none; give them as they are there now."""

@@ -120,6 +120,12 @@ GARBAGE_MIN_COUNT: Final = 50_000
 DIRECTORY_CALL_MS: Final = 10_000
 """How long a directory server may take to answer."""
 
+DIRECTORY_WAIT_S: Final = 60
+"""How long one question waits at a directory server for the next change, before it is put anew."""
+
+DIRECTORY_WATCH_PAUSE_MS: Final = 1_000
+"""Pause after such a question was broken off, before another server is looked for."""
+
 # What one address may take of a door, and all together.
 
 HALF_OPEN_MAX_COUNT: Final = 200

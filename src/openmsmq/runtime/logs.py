@@ -56,6 +56,7 @@ class Event(Enum):
     CAPTURE_ENDED = "capture-ended"
     DIRECTORY_LOST = "directory-lost"
     DIRECTORY_FOUND = "directory-found"
+    DIRECTORY_UNWATCHED = "directory-unwatched"
     DISCOVERY_STOPPED = "discovery-stopped"
     KEYS_MADE = "keys-made"
     KEYS_FAILED = "keys-failed"

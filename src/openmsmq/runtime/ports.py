@@ -88,6 +88,10 @@ class Engine(Protocol):
         """The directory could not be asked."""
         ...
 
+    def directory_moved(self, now: Instant) -> None:
+        """The directory has changed since it answered last."""
+        ...
+
     def directory_changed(self, ticket: int, changes: Sequence[Change], now: Instant) -> None:
         """The directory has changes that were asked for."""
         ...

@@ -24,12 +24,22 @@ from openmsmq.runtime.active_directory.image import (
     read_all,
 )
 from openmsmq.runtime.active_directory.managers import MANAGER_ENTRY
-from openmsmq.runtime.active_directory.reader import read_changes, read_everything
+from openmsmq.runtime.active_directory.reader import (
+    has_changed,
+    read_changes,
+    read_everything,
+)
 from openmsmq.runtime.active_directory.session import Session
 from openmsmq.runtime.active_directory.writer import Writer
 
 PROBLEMS_MAX_COUNT: Final = 100
 """Entries that could not be read, of which the reasons are kept. [ours]"""
+
+LOOK_S: Final = 5
+"""How often a server is asked for the number of its last change. [ours]"""
+
+LOOKS_COUNT: Final = 12
+"""So often before somebody asks anew whether to go on. [ours]"""
 
 _ONLY_HERE: Final = (
     "addresses", "connected_networks", "domain", "last_domain", "directory_servers",
@@ -50,8 +60,9 @@ class _Known(msgspec.Struct, frozen=True):
 class ActiveDirectory:
     """A directory port. All of its methods may be called at any time; they take turns."""
 
-    def __init__(self, config: ActiveDirectoryConfig) -> None:
+    def __init__(self, config: ActiveDirectoryConfig, look_s: float = LOOK_S) -> None:
         self._config = config
+        self._look_s = look_s
         self._servers = [parse_server(text, config.protection) for text in config.servers]
         self._session: Session | None = None
         self._known: _Known | None = None
@@ -92,6 +103,24 @@ class ActiveDirectory:
             if known is None:
                 return DirectoryChanges(now, tuple(reading.objects.values()), is_complete=True)
             return DirectoryChanges(now, changes_between(known.objects, reading.objects))
+
+    async def moved(self, position: Position) -> bool:
+        """Look every few seconds whether something of ours has changed since `position`.
+
+        The server's number grows with everything that happens in its domain, so only what has
+        changed since the last look is asked for. What was deleted, and members of groups that have
+        come or gone, are not found like that; `changes` finds them.
+        """
+        seen = position.number
+        for _ in range(LOOKS_COUNT):
+            await asyncio.sleep(self._look_s)
+            async with self._ready() as (session, number):
+                if session.incarnation != position.incarnation or number < seen:
+                    return True
+                if number > seen and await has_changed(session, seen):
+                    return True
+                seen = number
+        return False
 
     async def write(self, changes: Sequence[Change]) -> tuple[Change, ...]:
         """Change objects, in order, until one is refused; give them as they are there now."""

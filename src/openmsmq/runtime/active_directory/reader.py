@@ -83,6 +83,14 @@ async def read_changes(session: Session, known: Entries, since: int) -> Entries:
     return await _completed(session, entries.values())
 
 
+async def has_changed(session: Session, since: int) -> bool:
+    """Say whether an entry was created or changed after the change `since`."""
+    for base, condition in ((session.configuration, _CONFIGURATION), (session.base, _DOMAIN)):
+        if await session.names(base, _since(condition, since)):
+            return True
+    return False
+
+
 def _refers_to(entry: Entry, gone: Collection[Guid]) -> bool:
     return bool(gone) and any(
         identifier in gone
