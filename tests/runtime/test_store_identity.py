@@ -84,6 +84,22 @@ def test_a_store_does_not_answer_to_another_name(tmp_path: Path) -> None:
     assert "is BETA, not ALPHA" in refused("--data", str(tmp_path), "--name", "ALPHA")
 
 
+def test_a_start_that_failed_binds_nobody_to_a_name(tmp_path: Path) -> None:
+    with serving(tmp_path / "one") as server:
+        taken = ("--api-port", str(server.port), "--address", server.host)
+        data = ("--data", str(tmp_path / "two"))
+        assert "cannot listen" in refused(*data, *taken, "--name", "BETA")
+    run_once(tmp_path / "two")
+    assert "is ALPHA, not BETA" in refused(*data, "--name", "BETA")
+
+
+def test_a_store_from_before_names_were_noted_keeps_its_name(tmp_path: Path) -> None:
+    with serving(tmp_path) as server, server.connect() as client:
+        client.create()
+    (tmp_path / "identity.json").unlink()
+    assert "is ALPHA, not BETA" in refused("--data", str(tmp_path), "--name", "BETA")
+
+
 def test_a_store_of_another_directory_is_refused(tmp_path: Path) -> None:
     here, there = (run_once(tmp_path / name) for name in ("here", "there"))
     shutil.rmtree(tmp_path / "here" / "store")

@@ -18,7 +18,7 @@ from openmsmq.runtime.start_errors import StartError
 from openmsmq.storage.files import FileOps, disk_error, write_whole
 from openmsmq.storage.layout import read_format
 from openmsmq.storage.port import Batch, Store
-from openmsmq.storage.records import MACHINE_KEY, decode_machine, encode_record
+from openmsmq.storage.records import MACHINE_KEY, decode_machine, encode_record, kind_range
 
 IDENTITY_FILE: Final = "identity.json"
 IDENTITY_MAX_BYTES: Final = 4096
@@ -99,7 +99,9 @@ def check_store_identity(data: Path, store: Store, name: str, leave: Leave) -> N
         )
     if machine.name.casefold() == name.casefold():
         return
-    if not leave.rename:
+    # One whose start failed, at a port for example, has not been known to anybody under its name.
+    is_known = owner is not None or bool(store.scan(*kind_range(b"Q"), 1))
+    if is_known and not leave.rename:
         raise StartError(
             f"the queue manager in {data} is {machine.name}, not {name}: start it with --name "
             f"{machine.name}, or once with --rename if it shall be {name} from now on; messages "
@@ -110,7 +112,7 @@ def check_store_identity(data: Path, store: Store, name: str, leave: Leave) -> N
 
 
 def keep_identity(data: Path, identity: Identity) -> None:
-    """Note whose the directory is."""
+    """Note whose the directory is, when others can know it."""
     with contextlib.suppress(StartError):
         if read_identity(data) == identity:
             return

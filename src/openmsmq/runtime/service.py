@@ -128,14 +128,14 @@ class Server:
             server._pump.turn()
             if store.get(MACHINE_KEY) is None:
                 raise StartError(f"{config.data} has no room for a new queue manager: free some")
-            if own_store:
-                identity = Identity(server.manager_name, str(server.manager_id))
-                keep_identity(Path(config.data), identity)
             started.callback(server._network.give_up)
             started.callback(server._api.stop_listening)
             await server._api.listen()
             await server._network.listen()
             server._answer_discovery()
+            if own_store:
+                identity = Identity(server.manager_name, str(server.manager_id))
+                keep_identity(Path(config.data), identity)
             started.pop_all()
         return server
 
