@@ -52,6 +52,7 @@ from openmsmq.model.names import (
     PrivateFormatName,
     PublicFormatName,
     parse_format_name,
+    read_name,
 )
 from openmsmq.wire import packets
 from openmsmq.wire.cursor import ZEROS
@@ -360,16 +361,17 @@ def _numbered(format_name: str, owner: Guid) -> tuple[Guid, QueueName]:
 def format_name_of(text: str, manager_name: str) -> FormatName:
     """Read a format name, or make one of a path name seen from a queue manager."""
     try:
-        if "=" in text:
-            return parse_format_name(text)
-        path = PathName.parse(text)
+        found = read_name(text)
     except names.IllegalPathName as error:
         raise IllegalPathName(str(error)) from None
     except names.IllegalName as error:
         raise IllegalFormatName(str(error)) from None
-    if path.is_local:
-        path = PathName(manager_name, path.queue)
-    return DirectFormatName.from_path(path)
+    if isinstance(found, PathName):
+        found = DirectFormatName.from_path(found)
+    if isinstance(found, DirectFormatName) and found.is_local:
+        # What means this computer here would mean another one there.
+        return DirectFormatName(found.protocol, manager_name, found.queue)
+    return found
 
 
 def _properties(

@@ -39,6 +39,7 @@ from openmsmq.model.names import (
     PublicFormatName,
     SystemQueue,
     parse_format_name,
+    read_name,
 )
 from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import AccessMode, QueueKind, QueuePrivacy, QueueProperties, ShareMode
@@ -222,25 +223,21 @@ class Administration:
 
     def _remote_names(self, name: str) -> api.Names:
         published = self._table.published
-        if "=" in name:
-            found = parse_format_name(name)
-            if isinstance(found, PublicFormatName):
-                queue = published.queue_of(found)
-                path_name = "" if queue is None else queue.path_name
-                return api.Names(path_name, str(found), "")
-        else:
-            path = PathName.parse(name)
-            if is_public(path.queue):
-                return api.Names(str(path), str(published.name_of(path)), "")
+        found = read_name(name)
+        if isinstance(found, PublicFormatName):
+            queue = published.queue_of(found)
+            path_name = "" if queue is None else queue.path_name
+            return api.Names(path_name, str(found), "")
+        if isinstance(found, PathName) and is_public(found.queue):
+            return api.Names(str(found), str(published.name_of(found)), "")
         return _remote_names(name)
 
     def _require_directory(self, name: str) -> None:
         """Refuse a name under which there is nothing here, and perhaps something in a directory."""
-        if "=" in name:
-            public = isinstance(parse_format_name(name), PublicFormatName)
-        else:
-            public = is_public(PathName.parse(name).queue)
-        if public:
+        found = read_name(name)
+        if isinstance(found, PublicFormatName) or (
+            isinstance(found, PathName) and is_public(found.queue)
+        ):
             detail = f"{name}: public queues are found in a directory, and there is none"
             self._table.published.require_directory(detail)
 
@@ -350,13 +347,11 @@ def _privacy(value: int) -> QueuePrivacy:
 
 def _remote_names(name: str) -> api.Names:
     """Translate a name whose computer it tells; what else there is, a directory would know."""
-    found: FormatName
-    if "=" in name:
-        found = parse_format_name(name)
-        if not isinstance(found, DirectFormatName):
-            raise NoDirectory(f"{name}: only a directory knows this queue manager")
-        if found.protocol.is_http:
-            raise UnsupportedFormatName(f"{name}: a URL has no path name")
-    else:
-        found = DirectFormatName.from_path(PathName.parse(name))
+    found = read_name(name)
+    if isinstance(found, PathName):
+        found = DirectFormatName.from_path(found)
+    if not isinstance(found, DirectFormatName):
+        raise NoDirectory(f"{name}: only a directory knows this queue manager")
+    if found.protocol.is_http:
+        raise UnsupportedFormatName(f"{name}: a URL has no path name")
     return api.Names(str(PathName(found.host, found.queue)), str(found), "")
