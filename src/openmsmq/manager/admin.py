@@ -19,6 +19,7 @@ from openmsmq.model.errors import (
     AccessDenied,
     IllegalPropertyValue,
     InvalidParameter,
+    MsmqError,
     NoDirectory,
     PropertyNotAllowed,
     QueueNotFound,
@@ -87,6 +88,18 @@ class Administration:
         """Role, problem and last change of the directory."""
         self.is_online: Callable[[], bool] = lambda: True
         """Whether the queue manager takes part in the transfer to others."""
+        self._store_problem = ""
+        self._store_problem_since_s = 0
+
+    def store_took(self) -> None:
+        """The store has room."""
+        self._store_problem = ""
+
+    def store_refused(self, error: MsmqError, now: Instant) -> None:
+        """The store took nothing: the disk is full, or failed."""
+        if not self._store_problem:
+            self._store_problem_since_s = now.unix_s
+        self._store_problem = error.detail or error.name
 
     def create(self, request: api.CreateQueue, caller: Caller, now: Instant) -> LocalQueue:
         """Create a private queue."""
@@ -309,6 +322,8 @@ class Administration:
             directory_problem=problem,
             directory_number=number,
             quota_kb=self._table.totals.quota_kb,
+            store_problem=self._store_problem,
+            store_problem_since_s=self._store_problem_since_s,
         )
 
     def _format_name(self, queue: LocalQueue) -> FormatName:

@@ -38,7 +38,7 @@ from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.peer_limits import PeerBounds, PeerLimits
 from openmsmq.runtime.peers import Door
 from openmsmq.runtime.server import Pump
-from openmsmq.runtime.start_errors import StartError, cannot_listen, os_reason
+from openmsmq.runtime.start_errors import NotYet, StartError, cannot_listen, os_reason
 from openmsmq.runtime.tcp_door import listening_sockets
 from openmsmq.runtime.tokens import TOKENS_LOOK_MS, Token, TokenBook, operator_caller
 from openmsmq.security.callers import Caller, anonymous, certificate_caller
@@ -145,6 +145,15 @@ class ApiServer:
 
     def _maker(self, door: Door) -> Callable[[], ApiConnection]:
         return lambda: ApiConnection(self, door)
+
+    def reload(self) -> None:
+        """Read certificates and tokens again; raises `ConfigError`, and then the old ones count."""
+        if self._tcp_door is None:
+            return
+        self._tcp_door.use_context(tls_context(self.config))
+        if self._token_timer is not None:
+            self._token_timer.cancel()
+        self.look_at_tokens()
 
     # Connections.
 
@@ -383,7 +392,7 @@ def _remove_stale(path: Path) -> None:
         except OSError:
             path.unlink(missing_ok=True)
             return
-    raise StartError(f"another process listens on {path}: stop it, or give another api_socket")
+    raise NotYet(f"another process listens on {path}: stop it, or give another api_socket")
 
 
 def _group_id(name: str) -> int:
