@@ -47,6 +47,7 @@ def test_the_journal_of_a_queue_is_found_as_programs_name_it(openmsmq: CommandLi
 
 
 def test_dead_letters_are_found_as_programs_name_them(openmsmq: CommandLine, queue: str) -> None:
+    openmsmq("queue", "purge", "system$;deadletter")
     openmsmq("send", queue, "--body", "late", "--deadletter")
     openmsmq("queue", "purge", queue)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ from openmsmq.api import messages as api
 from openmsmq.model.queue import AccessMode
 from openmsmq.runtime.threaded import start_server
 from tests.runtime.raw_client import RawClient, connect, packet
+from tests.runtime.test_access import Authority
 
 SOURCE = Path(__file__).parents[2] / "src"
 COMMAND = [sys.executable, "-m", "openmsmq.cli.app", "serve"]
@@ -93,6 +96,43 @@ def test_it_says_ready_and_a_signal_stops_it_cleanly(tmp_path, number):
     events = [json.loads(line)["event"] for line in errors.splitlines()]
     assert events == ["starting", "listening", "listening", "ready", "stopping", "stopped"]
     assert not (data / "api.sock").exists()
+
+
+def test_sighup_takes_a_new_certificate_and_keeps_the_old_one_if_the_new_one_is_no_good(tmp_path):
+    authority = Authority(tmp_path, "authority")
+    first, first_der = authority.certificate("localhost")
+    second, second_der = authority.certificate("new")
+    renewed = second.read_bytes()
+    with serving(
+        tmp_path / "data", "--tls-cert", str(first), "--log-format", "json", "--log-level=info"
+    ) as server:
+        assert shown_certificate(server) == first_der
+        for content, event, der in (
+            (renewed, "reloaded", second_der),
+            (b"no certificate", "reload-failed", second_der),
+        ):
+            first.write_bytes(content)
+            server.process.send_signal(signal.SIGHUP)
+            assert server.process.stderr is not None
+            while json.loads(server.process.stderr.readline())["event"] != event:
+                pass
+            assert shown_certificate(server) == der
+        status, _ = server.end(signal.SIGTERM)
+    assert status == 0
+
+
+def shown_certificate(server: Process) -> bytes:
+    """Give the certificate with which a server greets."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with (
+        socket.create_connection((server.host, server.port)) as plain,
+        context.wrap_socket(plain) as made,
+    ):
+        found = made.getpeercert(binary_form=True)
+    assert found is not None
+    return found
 
 
 def test_recoverable_messages_and_the_identity_survive_kill_9_and_express_ones_do_not(tmp_path):
