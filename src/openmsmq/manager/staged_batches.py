@@ -6,8 +6,8 @@ twice, and a batch may be committed a second time: only the parts named in the c
 and the number of the last batch, stored with them, tells a repetition from a new one.
 
 A query belongs to who first prepared or committed something for it. Nobody else but those who look
-after the queue manager may ask for it, add to it or end it; a name that is another's is refused, and
-never quietly begun anew, because a batch could then be written twice.
+after the queue manager may ask for it, add to it or end it. A name that is another's is refused,
+and never quietly begun anew, because a batch could then be written twice.
 """
 
 from __future__ import annotations

@@ -72,9 +72,7 @@ class Transaction:
         """What a prepared transaction needs to survive."""
         held = [HeldEntry(queue.id, lookup_id) for queue, lookup_id in self.receives]
         held += [HeldEntry(queue.id, found, target.id) for queue, found, target in self.moves]
-        return TransactionRecord(
-            self.sends, held, now.unix_s, self.query, self.batch, self.owner
-        )
+        return TransactionRecord(self.sends, held, now.unix_s, self.query, self.batch, self.owner)
 
 
 class TransactionWork:
