@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import json
 import os
+import random
 import shutil
 import socket
 import ssl
@@ -31,7 +32,7 @@ from openmsmq.model.errors import AccessDenied
 from openmsmq.model.identity import Guid
 from openmsmq.model.queue import AccessMode
 from openmsmq.model.topology import UserInfo
-from openmsmq.runtime import api_server
+from openmsmq.runtime import api_server, service
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.threaded import ServerThread, start_server
 from openmsmq.runtime.tokens import create_token, revoke_token
@@ -157,6 +158,23 @@ def test_every_kind_of_caller_can_do_what_the_table_says_over_the_interface(tmp_
         assert {"nobody from elsewhere", *callers} == set(KINDS)
         wrong = {kind: rows_fail(stage, kind, client) for kind, client in callers.items()}
     assert not any(wrong.values()), wrong
+
+
+def test_names_of_transactions_come_from_the_randomness_of_the_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[bytes] = []
+
+    class Watched(random.SystemRandom):
+        def randbytes(self, count: int) -> bytes:
+            drawn.append(super().randbytes(count))
+            return drawn[-1]
+
+    monkeypatch.setattr(service.random, "SystemRandom", Watched)
+    with start(tmp_path) as server, connect(server.host, server.port) as client:
+        begun = client.call(api.Begin())
+    assert isinstance(begun, api.Begun)
+    assert begun.unit_of_work in drawn
 
 
 # Users of this computer.

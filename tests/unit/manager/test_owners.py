@@ -302,8 +302,12 @@ def test_who_may_change_a_queue_releases_what_others_have_reserved_there(house: 
 
 def test_a_reservation_of_an_older_version_belongs_to_administrators(house: House) -> None:
     house.send(b"one", recoverable=True)
-    queue = house.driver.manager._table.find(ORDERS)
-    house.put(records.reservation_key(queue.id), reader="r", start=0, stop=1 << 40)
+    rows = house.driver.node.store.scan(*records.kind_range(b"Q"), 99)
+    numbers = {
+        records.decode_queue(value).properties.path_name: records.queue_of(key)
+        for key, value in rows
+    }
+    house.put(records.reservation_key(numbers[ORDERS]), reader="r", start=0, stop=1 << 40)
     web, root = house.come(WEB), house.come(ROOT)
     assert house.error(api.Reserve(house.open(app=web), "r", 0), web) == REFUSED
     house.ok(api.Reserve(house.open(app=root), "r", 0), root)
