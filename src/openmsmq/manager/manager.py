@@ -94,7 +94,9 @@ class QueueManager:
         staging = Staging(counters, config.transfer.clock_skew_max_s)
         delivery = Delivery(table, counters, ledger, self._deadlines, staging)
         work = TransactionWork(table, delivery, ledger)
-        self._transactions = TransactionRequests(config, counters, ledger, work, replies, rng)
+        self._transactions = TransactionRequests(
+            config, counters, ledger, work, replies, rng, self.access
+        )
         restore_queues(reader, table)
         restore_transactions(reader, work, self._transactions.adopt)
         self._housekeeping = Housekeeping(
@@ -130,8 +132,11 @@ class QueueManager:
             replies,
             ledger,
             reader,
+            self.access,
         )
-        self._batches = StagedBatches(config, self._transactions, replies, ledger, reader)
+        self._batches = StagedBatches(
+            config, self._transactions, replies, ledger, reader, self.access
+        )
         self._sends = SendRequests(config, sending, self._reads, self._transactions, replies)
         admin = self._admin = Administration(
             config, table, counters, ledger, rng, started_time_s=now.unix_s

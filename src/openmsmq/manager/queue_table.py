@@ -356,7 +356,13 @@ class QueueTable:
         if queue.journal is not None:
             family.append(queue.journal)
         kept = [
-            (member.reserved_for, member.reserved_start, member.reserved_stop) for member in family
+            (
+                member.reserved_for,
+                member.reserved_start,
+                member.reserved_stop,
+                member.reserved_owner,
+            )
+            for member in family
         ]
         for member in family:
             self._remove(member)
