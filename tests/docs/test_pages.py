@@ -12,7 +12,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +40,36 @@ KEPT_BACK = (
 )
 """Variables of whoever runs the tests that a reader does not have."""
 
-PREPARED: dict[str, Callable[[Path], str]] = {
-    "docs/guides/analyse-captures.md": preparations.captures,
-    "docs/guides/migrate-from-windows.md": preparations.what_windows_sent,
+PREPARED: dict[str, str] = {
+    "docs/guides/analyse-captures.md": preparations.CAPTURES,
+    "docs/guides/migrate-from-windows.md": preparations.WHAT_WINDOWS_SENT,
 }
 """What a page takes for granted, and the reader has: commands that run before it."""
+
+PRINTED: dict[str, list[str]] = {
+    "docs/guides/spark-batch.md": [
+        r"|private$\orders|1             |order|",
+        "| tea|  15|",
+        "received so far: 1",
+        "chosen: 2",
+        '4 answers, such as {"ITEM": "TEA", "CUPS": 2}',
+        "after two attempts: 8",
+    ],
+    "docs/guides/spark-streaming.md": [
+        "in the table: 3",
+        "in the queue: 0",
+        "and has 5 messages",
+        "['done: order 9', 'done: order 10', 'done: order 11']",
+    ],
+    "docs/guides/migrate-from-windows.md": [
+        "kept: 5",
+        "|     3|     Eve|",
+        "| 4711|",
+        "|order|              0|      1|",
+        r"|DIRECT=OS:ALPHA\PRIVATE$\orders|NACK_QUEUE_PURGED |1    |",
+    ],
+}
+"""What the code of a page prints, as its text says."""
 
 RUN = [page for page in PAGES if any(step.kind in ("shell", "python") for step in steps(page))]
 WITH_SPARK = [
@@ -90,7 +114,7 @@ def run_page(page: str, place: Path) -> list[dict[str, str]]:
     (work / ".venv").symlink_to(Path(sys.executable).parent.parent)
     wanted: list[dict[str, Any]] = []
     if page in PREPARED:
-        text = PREPARED[page](work)
+        text = PREPARED[page]
         wanted.append({"kind": "shell", "name": "preparation", "text": text, "seconds": STEP_S})
     seconds = SPARK_STEP_S if page in WITH_SPARK else STEP_S
     wanted += [
@@ -123,7 +147,9 @@ def test_a_page_runs_as_it_is_pasted(page: str, tmp_path: Path) -> None:
         pytest.skip("pages run in namespaces of their own, which this user cannot make")
     if page in WITH_SPARK and shutil.which("java") is None:
         pytest.skip("Spark needs Java 17: scripts/ensure-java installs it on Debian")
-    results = iter(run_page(page, tmp_path))
+    found = run_page(page, tmp_path)
+    everything = "".join(result["printed"] for result in found)
+    results = iter(found)
     printed = ""
     for step in steps(page):
         if step.kind == "prints":
@@ -132,6 +158,7 @@ def test_a_page_runs_as_it_is_pasted(page: str, tmp_path: Path) -> None:
         result = next(results)
         printed = result["printed"]
         assert result["problem"] == "", f"{step.name}\n{step.text}\n{printed}"
+    assert [text for text in PRINTED.get(page, ()) if text not in everything] == []
 
 
 def test_what_pages_leave_to_the_reader_is_little_and_has_a_reason() -> None:
