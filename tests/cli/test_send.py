@@ -176,7 +176,7 @@ def test_a_queue_that_is_not_there_is_named(openmsmq):
     ("arguments", "problem"),
     [
         ((), "needs a body"),
-        (("--body", "x", "--body-file", "y"), "needs a body"),
+        (("--body", "x", "--body-file", "y"), "--body and --body-file are two bodies"),
         (("--body-file", "nowhere.bin"), "nowhere.bin cannot be read"),
         (("--body", "x", "--ack", "maybe"), "--ack maybe is unknown"),
         (("--body", "x", "--ack", "full-receive"), "needs --admin-queue"),

@@ -38,7 +38,7 @@ def test_for_people_the_token_alone_is_printed(offline, data: str) -> None:
     out = offline("token", "create", "web", "--scope", "admin", data).out
     assert out.startswith("openmsmq_")
     assert len(out.split()) == 1
-    assert "revoked" in offline("token", "list", data).out, "that is until when it is good"
+    assert "revoked" in offline("token", "list", data).out, "it has no other end"
 
 
 def test_the_variable_of_the_server_says_where_the_tokens_are(

@@ -5,19 +5,22 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import os
+import random
 import shutil
+import socket
 import ssl
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from hashlib import md5
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 import openmsmq
@@ -29,7 +32,7 @@ from openmsmq.model.errors import AccessDenied
 from openmsmq.model.identity import Guid
 from openmsmq.model.queue import AccessMode
 from openmsmq.model.topology import UserInfo
-from openmsmq.runtime import api_server
+from openmsmq.runtime import api_server, service
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.threaded import ServerThread, start_server
 from openmsmq.runtime.tokens import create_token, revoke_token
@@ -39,8 +42,17 @@ from openmsmq.storage.memory import MemoryStore
 from tests.runtime.computers import PROGRAM, environment
 from tests.runtime.namespaces import required_laboratory
 from tests.runtime.other_users import User
-from tests.runtime.raw_client import RawClient, connect
-from tests.unit.manager.access_cases import ALICE, CASES, Place
+from tests.runtime.raw_client import TIMEOUT_S, RawClient, connect
+from tests.unit.manager.access_cases import (
+    ALICE,
+    BOB,
+    CASES,
+    COVERED,
+    KINDS,
+    TABLE,
+    Place,
+    Stage,
+)
 
 ORDERS = r"private$\orders"
 
@@ -82,6 +94,89 @@ def test_every_right_decides_about_its_requests_over_the_interface(tmp_path: Pat
             place.show(case)
 
 
+def rows_fail(stage: Stage, kind: str, client: RawClient) -> list[str]:
+    """Try the whole table as one kind of caller; gives the rows that end otherwise."""
+    column = KINDS.index(kind)
+    return [
+        f"{row}: {found}"
+        for row in TABLE
+        if (found := stage.outcome(row, client.call)) != row.outcomes[column]
+    ]
+
+
+def as_user(number: int, host: str, port: int, context: ssl.SSLContext) -> RawClient:
+    """Connect as another user of this computer: a socket belongs to who makes it."""
+    os.seteuid(number)
+    try:
+        plain = socket.socket()
+    finally:
+        os.seteuid(0)
+    plain.settimeout(TIMEOUT_S)
+    plain.connect((host, port))
+    return RawClient(context.wrap_socket(plain, server_hostname="localhost"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may be other users")
+def test_every_kind_of_caller_can_do_what_the_table_says_over_the_interface(tmp_path: Path) -> None:
+    ours = Authority(tmp_path, "ours")
+    own, _ = ours.certificate("localhost")
+    bob, der = ours.certificate("bob")
+    scoped = {
+        "token to send": token(tmp_path, Scope.SEND, name="s"),
+        "token to receive": token(tmp_path, Scope.RECEIVE, name="r"),
+        "token for some queues": token(tmp_path, name="q", queues=(COVERED,)),
+        "token of an administrator": token(tmp_path, name="a"),
+    }
+    victims = token(tmp_path, Scope.SEND, Scope.RECEIVE, name="victim")
+    context = ssl.create_default_context(cafile=str(ours.file))
+    with_certificate = ssl.create_default_context(cafile=str(ours.file))
+    with_certificate.load_cert_chain(bob)
+    with (
+        start(
+            tmp_path, directory_server=True, tls_cert=str(own), tls_client_ca=str(ours.file)
+        ) as server,
+        contextlib.ExitStack() as stack,
+    ):
+
+        def let_in(client: RawClient, shown: str = "") -> RawClient:
+            stack.enter_context(client)
+            reply = client.hello(shown)
+            assert isinstance(reply, api.Welcome), reply
+            return client
+
+        def tcp(with_: ssl.SSLContext = context) -> RawClient:
+            return RawClient.tcp(server.host, server.port, with_)
+
+        root = let_in(tcp())
+        registered = root.call(api.ChangeDirectory([row_of(user_with(BOB, der))]))
+        assert isinstance(registered, api.DirectoryChanged), registered
+        stage = Stage(root.call, let_in(tcp(), victims).call)
+        callers = {kind: let_in(tcp(), shown) for kind, shown in scoped.items()}
+        callers["another user"] = let_in(as_user(70_001, server.host, server.port, context))
+        callers["the server's own user"] = let_in(tcp())
+        callers["certificate of a user"] = let_in(tcp(with_certificate))
+        assert {"nobody from elsewhere", *callers} == set(KINDS)
+        wrong = {kind: rows_fail(stage, kind, client) for kind, client in callers.items()}
+    assert not any(wrong.values()), wrong
+
+
+def test_names_of_transactions_come_from_the_randomness_of_the_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[bytes] = []
+
+    class Watched(random.SystemRandom):
+        def randbytes(self, count: int) -> bytes:
+            drawn.append(super().randbytes(count))
+            return drawn[-1]
+
+    monkeypatch.setattr(service.random, "SystemRandom", Watched)
+    with start(tmp_path) as server, connect(server.host, server.port) as client:
+        begun = client.call(api.Begin())
+    assert isinstance(begun, api.Begun)
+    assert begun.unit_of_work in drawn
+
+
 # Users of this computer.
 
 
@@ -114,21 +209,21 @@ def test_another_user_on_loopback_is_that_user_and_may_send(tmp_path: Path) -> N
 def test_on_the_unix_socket_users_have_their_groups(tmp_path: Path) -> None:
     open_place = Path(tempfile.mkdtemp(prefix="openmsmq-"))
     open_place.chmod(0o755)
-    socket = open_place / "api.sock"
+    path = open_place / "api.sock"
     try:
         with start_server(
             str(tmp_path),
             store=MemoryStore(),
-            api_socket=str(socket),
+            api_socket=str(path),
             api_socket_group="users",
         ) as server:
             with openmsmq.connect(f"{server.host}:{server.port}") as manager:
                 manager.create_queue(ORDERS).grant("group:100", "peek")
-            member = User(str(socket), 70_001, 100)
+            member = User(str(path), 70_001, 100)
             assert "S-1-22-2-100" in member.ok("whoami")["sids"]
             assert "receive" in member.refused("receive", ORDERS)
             assert "no message" in member.refused("peek", ORDERS).lower()
-            stranger = User(str(socket), 70_002, 70_002)
+            stranger = User(str(path), 70_002, 70_002)
             assert "openmsmq:" in stranger.refused("status")
     finally:
         shutil.rmtree(open_place)
@@ -214,12 +309,46 @@ def test_the_token_of_the_operator_is_an_administrators_and_wanted_from_everybod
             assert denied(client.call(api.OpenQueue(ORDERS, AccessMode.RECEIVE)))
 
 
-def test_where_there_are_no_tokens_a_client_that_shows_one_is_welcome(tmp_path: Path) -> None:
-    with start(tmp_path) as server, connect(server.host, server.port, "for elsewhere") as client:
-        client.create()
+@pytest.mark.parametrize("door", ["tcp", "unix"])
+@pytest.mark.parametrize("kind", ["nonsense", "revoked", "expired", "for elsewhere"])
+def test_a_token_that_is_shown_is_judged_though_there_are_no_others(
+    tmp_path: Path, kind: str, door: str
+) -> None:
+    """Root itself, who would come in without one, does not with one that is no good."""
+    shown = "nonsense" if kind == "nonsense" else token(tmp_path, Scope.SEND, now_s=1_000_000)
+    if kind == "expired":
+        revoke_token(tmp_path / "tokens.json", "web")
+        shown = token(tmp_path, Scope.SEND, now_s=1_000_000, expires_days=1)
+    elif kind == "for elsewhere":
+        (tmp_path / "tokens.json").unlink()
+    path = tmp_path / "api.sock"
+    with start_server(str(tmp_path), store=MemoryStore(), api_socket=str(path)) as server:
+
+        def come() -> RawClient:
+            if door == "unix":
+                return RawClient.unix(path)
+            return RawClient.tcp(server.host, server.port)
+
+        if kind == "revoked":
+            with come() as client:
+                client.hello(shown)
+                found = client.call(api.GetCaller())
+                assert isinstance(found, api.CallerStatus)
+                assert found.scopes == ["send"]
+                revoke_token(tmp_path / "tokens.json", "web")
+        with come() as client:
+            reply = client.hello(shown)
+            assert denied(reply), reply
+            assert isinstance(reply, api.Failed)
+            assert "this queue manager does not know it" in reply.detail
+        with come() as client:
+            assert isinstance(client.hello(), api.Welcome), "without one the kernel vouches"
 
 
 # Certificates.
+
+
+_Key: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 class Authority:
@@ -236,9 +365,7 @@ class Authority:
             )
         )
 
-    def _made(
-        self, name: x509.Name, key: ec.EllipticCurvePrivateKey, *, is_authority: bool
-    ) -> x509.Certificate:
+    def _made(self, name: x509.Name, key: _Key, *, is_authority: bool) -> x509.Certificate:
         begin = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
         builder = (
             x509.CertificateBuilder()
@@ -260,9 +387,12 @@ class Authority:
         )
         return builder.sign(self._key, hashes.SHA256())
 
-    def certificate(self, who: str) -> tuple[Path, bytes]:
+    def certificate(self, who: str, *, rsa_bits: int = 0) -> tuple[Path, bytes]:
         """Give the file of a certificate with its key, and its DER."""
-        key = ec.generate_private_key(ec.SECP256R1())
+        key: _Key = ec.generate_private_key(ec.SECP256R1())
+        if rsa_bits:
+            # Messages are signed with such keys only.
+            key = rsa.generate_private_key(65_537, rsa_bits)
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, who)])
         made = self._made(name, key, is_authority=False)
         file = self._folder / f"{who}.pem"
@@ -277,6 +407,47 @@ class Authority:
         return file, made.public_bytes(serialization.Encoding.DER)
 
 
+def user_with(sid: Sid, certificate: bytes) -> UserInfo:
+    return UserInfo(
+        identifier=Guid(b"u" * 16),
+        security_identifier=bytes(sid),
+        certificates=(certificate,),
+        certificate_digests=(md5(certificate, usedforsecurity=False).digest(),),
+    )
+
+
+@pytest.mark.parametrize("scope", [Scope.SEND, Scope.RECEIVE])
+def test_nobody_with_a_weak_token_comes_back_as_an_administrator_by_a_certificate(
+    tmp_path: Path, scope: Scope
+) -> None:
+    ours = Authority(tmp_path, "ours")
+    own, _ = ours.certificate("localhost")
+    mallory, der = ours.certificate("mallory", rsa_bits=2048)
+    shown = token(tmp_path, scope)
+    with start(
+        tmp_path, directory_server=True, tls_cert=str(own), tls_client_ca=str(ours.file)
+    ) as server:
+        common = Settings(
+            address=f"localhost:{server.port}", tls=str(ours.file), reconnect_within_s=0
+        )
+        with openmsmq.connect(common, token=shown) as manager:
+            with pytest.raises(AccessDenied, match="may not change certificates"):
+                manager.register_certificate(der)
+            with pytest.raises(AccessDenied, match="may not change certificates"):
+                manager.remove_certificate(md5(der, usedforsecurity=False).digest())
+            with pytest.raises(AccessDenied):
+                manager.write_directory([user_with(ADMINISTRATORS, der)])
+        with pytest.raises(AccessDenied, match="for no user"):
+            openmsmq.connect(common, certificate=str(mallory))
+        # An administrator may, and the certificate is then worth what its user is.
+        with openmsmq.connect(common) as manager:
+            manager.register_certificate(der)
+        with openmsmq.connect(common, certificate=str(mallory)) as manager:
+            assert Sid(manager.caller().user) == unix_user(os.geteuid())
+            with pytest.raises(AccessDenied, match="lacks the right create-queue"):
+                manager.create_queue(ORDERS)
+
+
 def test_a_certificate_is_worth_what_the_directory_says_of_its_user(tmp_path: Path) -> None:
     ours, others = Authority(tmp_path, "ours"), Authority(tmp_path, "others")
     own, _ = ours.certificate("localhost")
@@ -289,18 +460,12 @@ def test_a_certificate_is_worth_what_the_directory_says_of_its_user(tmp_path: Pa
         common = Settings(
             address=f"localhost:{server.port}", tls=str(ours.file), reconnect_within_s=0
         )
-        registered = UserInfo(
-            identifier=Guid(b"u" * 16),
-            security_identifier=bytes(ALICE),
-            certificates=(der,),
-            certificate_digests=(md5(der, usedforsecurity=False).digest(),),
-        )
         context = ssl.create_default_context(cafile=str(ours.file))
         with RawClient.tcp(server.host, server.port, context) as root:
             # Without a certificate the kernel's word counts, as without TLS.
             assert isinstance(root.hello(), api.Welcome)
             root.create()
-            changed = root.call(api.ChangeDirectory([row_of(registered)]))
+            changed = root.call(api.ChangeDirectory([row_of(user_with(ALICE, der))]))
             assert isinstance(changed, api.DirectoryChanged), changed
         with openmsmq.connect(common, certificate=str(alice)) as manager:
             assert Sid(manager.caller().user) == ALICE
@@ -394,8 +559,19 @@ def test_who_comes_from_another_computer_without_a_token_sends_and_reads_nothing
         here = lab.host("here", lan="10.97.0.1")
         there = lab.host("there", lan="10.97.0.2")
         data = tmp_path / "data"
-        options = ["--address", "10.97.0.1", "--allow-remote-without-token"]
+        data.mkdir(mode=0o700)
+        victims = token(data, Scope.SEND, Scope.RECEIVE, name="victim")
+        options = ["--address", "10.97.0.1", "--allow-remote-without-token", "--directory-server"]
         with serving(data, here.name, *options):
+            with (
+                RawClient.unix(data / "api.sock") as root,
+                RawClient.unix(data / "api.sock") as victim,
+                there.do(lambda: RawClient.tcp("10.97.0.1", 1802)) as nobody,
+            ):
+                for client, shown in ((root, ""), (victim, victims), (nobody, "")):
+                    assert isinstance(client.hello(shown), api.Welcome)
+                stage = Stage(root.call, victim.call)
+                assert rows_fail(stage, "nobody from elsewhere", nobody) == []
             with openmsmq.connect(str(data / "api.sock")) as manager:
                 manager.create_queue(ORDERS).send("kept")
 

@@ -196,7 +196,7 @@ def test_a_guide_runs(
     # Spark takes functions apart by the name of their module.
     names: dict[str, Any] = {"__name__": "__main__"}
     with ExitStack() as stack:
-        places = {"/data/": f"{tmp_path}/"}
+        places = {'"tables/': f'"{tmp_path}/tables/', '"checkpoints/': f'"{tmp_path}/checkpoints/'}
         for address, name in SERVERS.items():
             server = start_server(str(tmp_path), name=name, store=MemoryStore(), api_socket="none")
             stack.enter_context(server)

@@ -386,6 +386,50 @@ def test_a_batch_that_was_released_is_refused_or_reserved_again_as_asked(
     assert queue.count() == 0
 
 
+@pytest.mark.parametrize("missing", ["beginning", "end"])
+def test_a_batch_of_which_a_part_is_not_reserved_any_more_is_refused_or_read_as_asked(
+    qm: mq.QueueManager, missing: str
+) -> None:
+    queue = qm.create_queue(r"private$\a")
+    send(queue, *"123")
+    stream = Stream(qm, r"private$\a")
+    end = stream.plan()
+    stop = queue.properties().reserved_stop
+    if missing == "beginning":
+        # Somebody who goes by the name of the reader is done with the first message.
+        queue.complete("spark", stop - 2)
+    else:
+        qm.release(r"private$\a")
+        queue.reserve("spark", 0, count=2)
+        assert queue.receive(0).label == "3"
+    with pytest.raises(DataLost, match="had reserved in"):
+        stream.read(end)
+    stream.options["failOnDataLoss"] = "false"
+    stream.reader = stream.again()
+    if missing == "end":
+        assert stream.read(end) == ["1", "2"]
+    else:
+        with pytest.raises(QueueProblem, match="another one uses its name, or it has lost its"):
+            stream.read(end)
+
+
+@pytest.mark.parametrize("change", [{"identity": "00" * 16}, {"next": 1_000_000}])
+def test_a_batch_of_another_queue_or_store_takes_nothing_out_of_this_one(
+    qm: mq.QueueManager, change: dict[str, Any]
+) -> None:
+    """By the number of arrival alone these messages were read; but those were other messages."""
+    queue = qm.create_queue(r"private$\a")
+    send(queue, *"123")
+    stream = Stream(qm, r"private$\a")
+    end = stream.plan()
+    (key,) = end
+    stream.reader.commit({key: end[key] | change})
+    assert queue.count() == 3
+    assert stream.read(end) == ["1", "2", "3"]
+    stream.reader.commit(end)
+    assert queue.count() == 0
+
+
 @pytest.mark.parametrize("reader", ["spark", "other"])
 def test_an_older_copy_of_the_store_is_refused_or_read_as_asked(
     qm: mq.QueueManager, reader: str

@@ -54,14 +54,20 @@ def _words(excluded: str, units_max: int) -> st.SearchStrategy[str]:
     )
 
 
+def _spaced(excluded: str, units_max: int) -> st.SearchStrategy[str]:
+    """Words of queues, which may have spaces between them."""
+    parts = _words(excluded, units_max // 4)
+    return _words(excluded, units_max) | st.lists(parts, min_size=2, max_size=3).map(" ".join)
+
+
 def queue_names(excluded: str = "") -> st.SearchStrategy[str]:
-    return _words('"+,;\\' + excluded, 124).filter(
-        lambda name: name.casefold() not in ("private$", "system$")
-    )
+    # The last three are how .NET programs name queues of the system.
+    taken = ("private$", "system$", "journal$", "deadletter$", "xactdeadletter$")
+    return _spaced('"+,;\\' + excluded, 124).filter(lambda name: name.casefold() not in taken)
 
 
 def subqueue_names(excluded: str = "") -> st.SearchStrategy[str]:
-    return _words('"+,;\\' + excluded, 32).filter(
+    return _spaced('"+,;\\' + excluded, 32).filter(
         lambda name: name.casefold() not in ("journal", "deadletter", "deadxact")
     )
 

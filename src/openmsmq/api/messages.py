@@ -355,6 +355,9 @@ class Status(Reply, frozen=True, tag="status"):
     """The last change of the directory that is known here."""
     quota_kb: int = UNLIMITED_KB
     """Room for the messages of all queues."""
+    store_problem: str = ""
+    """Why the store took nothing the last time that it was asked to; empty while all is well."""
+    store_problem_since_s: int = 0
 
 
 AnyRequest: TypeAlias = (

@@ -45,7 +45,10 @@ class Abort(Request, frozen=True, tag="abort"):
 
 
 class ListTransactions(Request, frozen=True, tag="list-transactions"):
-    """Ask for the prepared transactions that wait for their coordinator's word."""
+    """Ask for the prepared transactions that wait for their coordinator's word.
+
+    Those of the caller; who may change the queue manager is told of all.
+    """
 
 
 class InDoubt(msgspec.Struct, frozen=True, array_like=True):
@@ -58,6 +61,8 @@ class InDoubt(msgspec.Struct, frozen=True, array_like=True):
     query: str = ""
     """The query whose batch it is a part of, if it is one."""
     batch: int = 0
+    owner: str = ""
+    """Who may end it beside administrators: a SID, or `token:` and the name of a token."""
 
 
 class Transactions(Reply, frozen=True, tag="transactions"):

@@ -178,7 +178,8 @@ def _explain(error: Exception) -> int:
 
 
 def _sentence(text: str) -> str:
-    text = " ".join(text.split())
+    # Pydantic, below typer, puts these words before its own.
+    text = " ".join(text.replace("Value error, ", "").split())
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 

@@ -41,6 +41,8 @@ EXIT_CODES: Final = {
     EXIT_UNKNOWN_OUTCOME: "The connection was lost before the answer came: it may have happened "
     "or not.",
     70: "A defect of OpenMSMQ; please report it.",
+    75: "`serve` cannot start yet: a port or the store is in use, the disk is full, or the "
+    "directory is away; try again later.",
 }
 """What the exit codes of all commands mean, for `docs/reference/cli.md`."""
 

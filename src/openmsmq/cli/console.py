@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final, NoReturn, TypeAlias
+import sys
+from typing import IO, Annotated, Final, NoReturn, TypeAlias
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+EXIT_REFUSED: Final = 1
 EXIT_BAD_INPUT: Final = 2
+
+YesOption: TypeAlias = Annotated[
+    bool, typer.Option("--yes", help="Do not ask; only at a terminal anybody is asked.")
+]
 
 Span: TypeAlias = tuple[str, str]
 """A piece of text and its style; the empty style is plain."""
@@ -27,6 +33,19 @@ def safe(text: str) -> str:
 def say_error(sentence: str) -> None:
     """Print a sentence where errors go."""
     typer.echo(f"openmsmq: {safe(sentence)}", err=True)
+
+
+def ask_before(question: str, *, yes: bool) -> None:
+    """Ask a person at a terminal before something is gone; a script is never asked."""
+    if yes or not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
+        return
+    if not typer.confirm(safe(question), err=True):
+        say_error("nothing was done.")
+        raise typer.Exit(EXIT_REFUSED)
+
+
+def _is_terminal(stream: IO[str] | None) -> bool:
+    return stream is not None and stream.isatty()
 
 
 def fail(sentence: str) -> NoReturn:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from openmsmq.cli.connecting import EXIT_FAILED, connected
-from openmsmq.cli.console import fail, say_error
+from openmsmq.cli.console import YesOption, fail, say_error
 from openmsmq.cli.message_view import (
     COLUMNS,
     dead_letter_reason,
@@ -44,12 +44,14 @@ if TYPE_CHECKING:
 SYSTEM_JOURNAL: Final = "system$;journal"
 DEAD_LETTERS: Final = "system$;deadletter"
 TRANSACTIONAL_DEAD_LETTERS: Final = "system$;deadxact"
-DEAD_LETTER_COLUMNS: Final = (*COLUMNS[:4], "Reason", "Destination", *COLUMNS[5:])
+DEAD_LETTER_COLUMNS: Final = (*COLUMNS[:5], "Reason", "Destination", *COLUMNS[6:])
 
 ReceiveOption = Annotated[
     bool, typer.Option("--receive", help="Take the messages out and show them.")
 ]
-PurgeOption = Annotated[bool, typer.Option("--purge", help="Delete the messages.")]
+PurgeOption = Annotated[
+    bool, typer.Option("--purge", help="Delete the messages; at a terminal, ask first.")
+]
 
 
 def journal(
@@ -62,6 +64,7 @@ def journal(
     ] = None,
     receive: ReceiveOption = False,
     purge: PurgeOption = False,
+    yes: YesOption = False,
     count: CountOption = None,
     message_id: IdOption = None,
     lookup_id: LookupOption = None,
@@ -74,7 +77,7 @@ def journal(
     with connected(context) as manager:
         kept = manager.queue(name)
         if purge:
-            report_purge(name, purge_queue(kept), json=json)
+            report_purge(name, purge_queue(kept, yes=yes), json=json)
         elif receive:
             take(manager, kept, choice, lambda found: show_message(found, json=json))
         else:
@@ -92,6 +95,7 @@ def deadletter(
         typer.Option("--requeue", help="Send the messages to their queues again."),
     ] = False,
     purge: PurgeOption = False,
+    yes: YesOption = False,
     count: CountOption = None,
     message_id: IdOption = None,
     lookup_id: LookupOption = None,
@@ -104,7 +108,7 @@ def deadletter(
     with connected(context) as manager:
         letters = manager.queue(name)
         if purge:
-            report_purge(name, purge_queue(letters), json=json)
+            report_purge(name, purge_queue(letters, yes=yes), json=json)
         elif receive:
             take(manager, letters, choice, lambda found: _show_letter(found, json=json))
         elif requeue:
@@ -147,10 +151,10 @@ def _letter_row(message: ReceivedMessage) -> list[str]:
     row = message_row(message)
     shown = _letter_object(message)
     return [
-        *row[:4],
+        *row[:5],
         str(shown["reason"] or "unknown"),
         preview(str(shown.get("destination") or "")),
-        *row[5:],
+        *row[6:],
     ]
 
 

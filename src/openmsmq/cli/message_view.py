@@ -25,7 +25,20 @@ if TYPE_CHECKING:
     from openmsmq.client.received import ReceivedMessage
 
 PREVIEW_CHARACTERS: Final = 40
-COLUMNS: Final = (">Lookup id", ">Priority", "Arrived", ">Size", "Class", "Label", "Body")
+BODY_CHARACTERS: Final = 400
+"""What is shown of a body that stays in its queue, in as many lines as below."""
+BODY_LINES_COUNT: Final = 10
+
+COLUMNS: Final = (
+    ">Lookup id",
+    "Message id",
+    ">Priority",
+    "Arrived",
+    ">Size",
+    "Class",
+    "Label",
+    "Body",
+)
 
 MESSAGE_KEYS: Final = {
     "message_id": "The identifier: which queue manager sent it, and its number there.",
@@ -133,8 +146,8 @@ def dead_letter_reason(message: ReceivedMessage) -> str | None:
     return None
 
 
-def show_message(message: ReceivedMessage, *, json: bool) -> None:
-    """Print one message."""
+def show_message(message: ReceivedMessage, *, json: bool, full: bool = True) -> None:
+    """Print one message; unless `full`, only the beginning of a long body."""
     if json:
         print_json(message_object(message))
         return
@@ -143,10 +156,10 @@ def show_message(message: ReceivedMessage, *, json: bool) -> None:
     if problem is not None:
         print_facts(f"lookup id {message.lookup_id}", [("unreadable", str(problem))])
     else:
-        print_facts(str(message.id), _facts(message))
+        print_facts(str(message.id), _facts(message, full=full))
 
 
-def _facts(message: ReceivedMessage) -> list[tuple[str, str]]:
+def _facts(message: ReceivedMessage, *, full: bool) -> list[tuple[str, str]]:
     transaction = message.transaction
     special = message.message_class != MessageClass.NORMAL
     correlation = correlation_text(message)
@@ -172,20 +185,29 @@ def _facts(message: ReceivedMessage) -> list[tuple[str, str]]:
         ("abort count", str(message.abort_count or "")),
         ("move count", str(message.move_count or "")),
         ("lookup id", str(message.lookup_id)),
-        ("body", _body_summary(message)),
+        ("body", _body_summary(message, full=full)),
     ]
     return [(name, value) for name, value in facts if value]
 
 
-def _body_summary(message: ReceivedMessage) -> str:
+def _body_summary(message: ReceivedMessage, *, full: bool) -> str:
     text = body_text(message.packet)
     if text is not None:
-        return text or "(empty)"
+        return (text if full else _beginning(text)) or "(empty)"
     try:
         kind = BodyType(message.body_type).name
     except ValueError:
         kind = f"type {message.body_type}"
     return f"{size_text(len(message.body_bytes))} of {kind}; --json shows them"
+
+
+def _beginning(text: str) -> str:
+    """Shorten a body, and say how much is left out."""
+    shown = "\n".join(text[:BODY_CHARACTERS].splitlines()[:BODY_LINES_COUNT])
+    if len(shown) >= len(text.rstrip("\r\n")):
+        return text
+    left = len(text) - len(shown)
+    return f"{shown}\n... and {left} characters more: --full shows all of it, --json too"
 
 
 def message_row(message: ReceivedMessage) -> list[str]:
@@ -195,6 +217,7 @@ def message_row(message: ReceivedMessage) -> list[str]:
         text = body_text(message.packet)
         return [
             *place,
+            str(message.id),
             str(message.priority),
             _time(message.arrived_time),
             size_text(len(message.body_bytes)),
@@ -205,7 +228,7 @@ def message_row(message: ReceivedMessage) -> list[str]:
     except DecodeError as error:
         arrived = _time(message.arrived_time)
         size = size_text(len(message.packet_bytes))
-        return [*place, "", arrived, size, "unreadable", "", preview(str(error))]
+        return [*place, "", "", arrived, size, "unreadable", "", preview(str(error))]
 
 
 def preview(text: str) -> str:

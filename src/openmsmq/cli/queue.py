@@ -11,7 +11,7 @@ import typer
 
 from openmsmq.cli import acl, transfer
 from openmsmq.cli.connecting import connected
-from openmsmq.cli.console import fail
+from openmsmq.cli.console import YesOption, ask_before, fail
 from openmsmq.cli.output import (
     JsonObject,
     count_text,
@@ -264,26 +264,37 @@ def change(
 
 
 @app.command()
-def delete(context: typer.Context, queue: QueueArgument) -> None:
-    """Delete a queue with everything in it."""
+def delete(context: typer.Context, queue: QueueArgument, yes: YesOption = False) -> None:
+    """Delete a queue with everything in it; at a terminal, ask first."""
     with connected(context) as manager:
         found = manager.queue(queue)
         total = found.count()
+        ask_before(f"Delete {queue} with {count_text(total)}?", yes=yes)
         found.delete()
     typer.echo(f"deleted {queue}, with {count_text(total)}")
 
 
 @app.command()
-def purge(context: typer.Context, queue: QueueArgument, json: JsonOption = False) -> None:
-    """Delete all messages of a queue; those that transactions hold or readers reserved stay."""
+def purge(
+    context: typer.Context,
+    queue: QueueArgument,
+    yes: YesOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Delete all messages of a queue; at a terminal, ask first.
+
+    Messages that transactions hold or readers have reserved stay.
+    """
     with connected(context) as manager:
-        purged = purge_queue(manager.queue(queue))
+        purged = purge_queue(manager.queue(queue), yes=yes)
     report_purge(queue, purged, json=json)
 
 
-def purge_queue(queue: Queue) -> int:
-    """Delete all messages of a queue, with progress; gives how many."""
-    with progress_by_asking(f"Purging {queue.name}", queue.count(), queue.count):
+def purge_queue(queue: Queue, *, yes: bool) -> int:
+    """Delete all messages of a queue, with progress, after asking; gives how many."""
+    total = queue.count()
+    ask_before(f"Delete {count_text(total)} from {queue.name}?", yes=yes)
+    with progress_by_asking(f"Purging {queue.name}", total, queue.count):
         return queue.purge()
 
 

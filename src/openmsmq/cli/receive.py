@@ -71,10 +71,14 @@ def peek(
     correlation_id: CorrelationOption = None,
     lookup_id: LookupOption = None,
     seek: SeekOption = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="All of every body; without, long ones are cut.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Show messages and leave them in the queue: the first, or more with --count or --all.
 
+    Of a long body only the beginning is shown, unless --full or --json asks for all of it.
     Exit code 3 says that there was none, or that none came in time.
     """
     choice = choose(
@@ -87,7 +91,7 @@ def peek(
     )
     with connected(context) as manager:
         for message in look(manager.queue(queue), choice):
-            show_message(message, json=json)
+            show_message(message, json=json, full=full)
 
 
 def wanted_count(count: int | None, everything: bool) -> int | None:

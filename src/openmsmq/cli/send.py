@@ -215,7 +215,9 @@ def send(
     # Other commands do not pay for loading the client.
     from openmsmq.client.outgoing import OutgoingMessage
 
-    if (body is None) == (body_file is None):
+    if body is not None and body_file is not None:
+        fail("--body and --body-file are two bodies for one message: give one of them.")
+    if body is None and body_file is None:
         fail("a message needs a body: give --body TEXT or --body-file FILE.")
     if ack not in ACKNOWLEDGMENTS:
         fail(f"--ack {ack} is unknown; it can be {', '.join(ACKNOWLEDGMENTS)}.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Optional, get_
 
 import typer
 
-from openmsmq.cli.console import fail
+from openmsmq.cli.console import say_error
 from openmsmq.runtime.config_file import (
     DEFAULTS,
     VARIABLE_PREFIX,
@@ -31,17 +31,23 @@ CONFIG_VARIABLE: Final = f"{VARIABLE_PREFIX}CONFIG"
 def serve(
     config: str | None = None, *, new_store: bool = False, rename: bool = False, **flags: object
 ) -> None:
-    """Run a queue manager in the foreground, until SIGTERM or Ctrl-C stops it."""
+    """Run a queue manager in the foreground, until SIGTERM or Ctrl-C stops it.
+
+    SIGHUP makes it read certificates and tokens again. Exit code 2 says that something has to be
+    put right before it can start; 75 that a port or the store is in use, the disk is full, or the
+    directory is away, so that a supervisor should try again.
+    """
     # Other commands do not pay for loading a server.
     from openmsmq.runtime.identity import Leave
-    from openmsmq.runtime.service import START_ERRORS, run_in_loop
+    from openmsmq.runtime.service import START_ERRORS, exit_code_for, run_in_loop
 
     try:
         given = load_config(flags, os.environ, config or os.environ.get(CONFIG_VARIABLE))
         leave = Leave(new_store=new_store, rename=rename)
         code = run_in_loop(given, ready=_say_ready, leave=leave)
     except START_ERRORS as error:
-        fail(str(error))
+        say_error(str(error))
+        raise typer.Exit(exit_code_for(error)) from None
     raise typer.Exit(code)
 
 

@@ -41,6 +41,10 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
                 "directory": found.directory,
                 "directory_problem": found.directory_problem,
                 "directory_number": found.directory_number,
+                "store_problem": found.store_problem,
+                "store_problem_since": (
+                    time_text(found.store_problem_since_s) if found.store_problem else None
+                ),
             }
         )
         return
@@ -58,6 +62,7 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
             ("transfer", online_text(found.online)),
             ("outgoing queues", f"{found.outgoing_count} with messages"),
             ("directory", _directory_text(found)),
+            ("store", _store_text(found)),
         ],
     )
 
@@ -75,3 +80,9 @@ def _directory_text(found: Status) -> str:
             f"{found.directory}, up to change {found.directory_number}; {found.directory_problem}"
         )
     return f"{found.directory}, up to change {found.directory_number}"
+
+
+def _store_text(found: Status) -> str:
+    if not found.store_problem:
+        return "takes messages"
+    return f"takes nothing since {time_text(found.store_problem_since_s)}: {found.store_problem}"

@@ -141,7 +141,7 @@ def list_(data: DataOption = "", file: FileOption = TOKENS_FILE, json: JsonOptio
         ]
         for token in tokens
     ]
-    if not print_table(("Name", "Scope", "Queues", "User", "Created", "Good until"), rows):
+    if not print_table(("Name", "Scope", "Queues", "User", "Created", "Good"), rows):
         typer.echo("there are no tokens: openmsmq token create NAME --scope send")
 
 
@@ -165,8 +165,9 @@ def revoke(
 
 def _until(token: Token, now_s: int) -> str:
     if token.expires_time_s is None:
-        return "revoked"
-    return time_text(token.expires_time_s) + ("" if token.is_good(now_s) else " (over)")
+        return "until it is revoked"
+    time = time_text(token.expires_time_s)
+    return f"until {time}" if token.is_good(now_s) else f"no longer, since {time}"
 
 
 def _object(token: Token) -> JsonObject:

@@ -7,25 +7,16 @@ import pwd
 
 import typer
 
-from openmsmq.security.sids import Sid, parse_sid, sid_words, unix_number
+from openmsmq.client.who import WHO_FORMS, find_sid
+from openmsmq.security.sids import Sid, sid_words, unix_number
 
-WHO_HELP = (
-    "everyone, anonymous, authenticated, administrators, user:NAME, group:NAME, or a SID (S-1-...)."
-)
+WHO_HELP = f"{WHO_FORMS}."
 
 
 def read_who(text: str) -> Sid:
     """Read whom a person means; names are those of this computer."""
-    kind, colon, name = text.partition(":")
     try:
-        if colon and kind == "user" and not name.isdecimal():
-            text = f"user:{pwd.getpwnam(name).pw_uid}"
-        elif colon and kind == "group" and not name.isdecimal():
-            text = f"group:{grp.getgrnam(name).gr_gid}"
-    except KeyError:
-        raise typer.BadParameter(f"this computer has no {kind} {name!r}") from None
-    try:
-        return parse_sid(text)
+        return find_sid(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 

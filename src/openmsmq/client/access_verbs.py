@@ -16,12 +16,13 @@ from openmsmq.api import messages as api
 from openmsmq.client.manager_verbs import ManagerHandle
 from openmsmq.client.plans import Plan, ask
 from openmsmq.client.queue import QueueHandle
+from openmsmq.client.who import find_sid
 from openmsmq.model.errors import IllegalSecurityDescriptor
 from openmsmq.security import access
 from openmsmq.security.access import MANAGER, QUEUE, Kind, manager_descriptor, queue_descriptor
 from openmsmq.security.descriptors import BadDescriptor, Descriptor, decode, encode
 from openmsmq.security.rights import MANAGER_WORDS, QUEUE_WORDS, mask_of
-from openmsmq.security.sids import Sid, parse_sid
+from openmsmq.security.sids import Sid
 
 Who: TypeAlias = Sid | str
 _Edit: TypeAlias = Callable[[Descriptor, Sid, int], Descriptor]
@@ -155,14 +156,14 @@ def _edit(name: str, edit: _Edit, who: Who, rights: tuple[str, ...]) -> Plan[Sec
     words, kind = _of(name)
     # To take back without saying what is to take back everything.
     mask = 0xFFFFFFFF if not rights and edit is access.revoke else mask_of(rights, words)
-    user = who if isinstance(who, Sid) else parse_sid(who)
+    user = who if isinstance(who, Sid) else find_sid(who)
     before = yield from _security(name)
     plain = access.plain(before.descriptor, kind)
     return (yield from _write(name, edit(plain, user, mask)))
 
 
 def _give(name: str, who: Who) -> Plan[Security]:
-    user = who if isinstance(who, Sid) else parse_sid(who)
+    user = who if isinstance(who, Sid) else find_sid(who)
     before = yield from _security(name)
     return (yield from _write(name, msgspec.structs.replace(before.descriptor, owner=bytes(user))))
 

@@ -34,7 +34,9 @@ from openmsmq.client.aio_link import AsyncLink, open_async_link
 from openmsmq.client.engine import Keeper
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.client.formatters import Formatter, find_formatter
+from openmsmq.client.link import may_be_starting
 from openmsmq.client.manager_verbs import ManagerHandle, QueueOptions
+from openmsmq.client.options import name_of, options_of, unknown_option
 from openmsmq.client.plans import Plan, PlanRun
 from openmsmq.client.queue import CursorHandle, QueueHandle
 from openmsmq.client.received import ReceivedMessage
@@ -66,7 +68,7 @@ class Connection:
 
     async def open(self) -> None:
         """Connect for the first time."""
-        await self._open_link()
+        await self._open(self.settings.start_wait_s, may_be_starting)
 
     async def run(self, make: Callable[[], Plan[Result]], keeper: Keeper) -> Result:
         """Carry out a plan, again on a new link when that is safe."""
@@ -100,16 +102,17 @@ class Connection:
                 raise ConnectionLost("the connection was closed")
             if self._link is not None and not self._link.is_lost:
                 return self._link
-            return await self._open_again()
+            return await self._open(self.settings.reconnect_within_s, lambda _: True)
 
-    async def _open_again(self) -> AsyncLink:
-        give_up = monotonic() + self.settings.reconnect_within_s
+    async def _open(self, within_s: float, may_pass: Callable[[ConnectionLost], bool]) -> AsyncLink:
+        """Connect, again and again for a while if what is in the way may pass."""
+        give_up = monotonic() + within_s
         pause = _FIRST_PAUSE_S
         while True:
             try:
                 return await self._open_link()
-            except ConnectionLost:
-                if self._closed or monotonic() + pause > give_up:
+            except ConnectionLost as lost:
+                if self._closed or monotonic() + pause > give_up or not may_pass(lost):
                     raise
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
@@ -129,8 +132,12 @@ def _verb(
 ) -> Callable[Concatenate[Any, Arguments], Coroutine[Any, Any, Result]]:
     """Make a coroutine method of a plan: it carries the plan out and gives its result."""
 
+    known = options_of(plan)
+
     @functools.wraps(plan)
     async def verb(self: Any, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if not kwargs.keys() <= known:
+            raise unknown_option(name_of(verb, plan, type(self)), kwargs, known)
         return await self.connection.run(lambda: plan(self, *args, **kwargs), self)  # type: ignore[no-any-return]
 
     return verb
@@ -342,17 +349,22 @@ class QueueManager(ManagerHandle):
     register_certificate = _verb(security_verbs.register_certificate)
     remove_certificate = _verb(security_verbs.remove_certificate)
     certificates = _verb(security_verbs.certificates)
-    _create = _verb(manager_verbs.create)
+    _create = _verb(manager_verbs.create_queue)
 
     async def create_queue(
         self,
         path: str,
         *,
         formatter: str | Formatter | None = None,
+        exist_ok: bool = False,
         **options: Unpack[QueueOptions],
     ) -> Queue:
-        r"""Create a queue; `path` is a path name such as `private$\orders`."""
-        created = await self._create(path, **options)
+        r"""Create a queue; `path` is a path name such as `private$\orders`.
+
+        With `exist_ok`, a queue that is there already is as good, if it has the properties that
+        are asked for; `QueueExists` says which differ.
+        """
+        created = await self._create(path, exist_ok=exist_ok, **options)
         return self.queue(created.path_name, formatter=formatter)
 
     def queue(self, name: str, *, formatter: str | Formatter | None = None) -> Queue:

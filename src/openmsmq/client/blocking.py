@@ -32,8 +32,9 @@ from openmsmq.client import (
 from openmsmq.client.engine import Keeper
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.client.formatters import Formatter, find_formatter
-from openmsmq.client.link import Link, open_link
+from openmsmq.client.link import Link, may_be_starting, open_link
 from openmsmq.client.manager_verbs import ManagerHandle, QueueOptions
+from openmsmq.client.options import name_of, options_of, unknown_option
 from openmsmq.client.plans import Plan, PlanRun
 from openmsmq.client.queue import CursorHandle, QueueHandle
 from openmsmq.client.received import ReceivedMessage
@@ -61,7 +62,7 @@ class Connection:
         self._manager = manager
         self._opening = threading.Lock()
         self._closed = False
-        self._link = open_link(settings, self._tls)
+        self._link = self._open(settings.start_wait_s, may_be_starting)
         manager.context.connected(self._link.welcome)
 
     def run(self, make: Callable[[], Plan[Result]], keeper: Keeper) -> Result:
@@ -90,18 +91,19 @@ class Connection:
             if self._closed:
                 raise ConnectionLost("the connection was closed")
             if self._link.is_lost:
-                self._link = self._open_again()
+                self._link = self._open(self.settings.reconnect_within_s, lambda _: True)
                 self._manager.context.connected(self._link.welcome)
             return self._link
 
-    def _open_again(self) -> Link:
-        give_up = monotonic() + self.settings.reconnect_within_s
+    def _open(self, within_s: float, may_pass: Callable[[ConnectionLost], bool]) -> Link:
+        """Connect, again and again for a while if what is in the way may pass."""
+        give_up = monotonic() + within_s
         pause = _FIRST_PAUSE_S
         while True:
             try:
                 return open_link(self.settings, self._tls)
-            except ConnectionLost:
-                if self._closed or monotonic() + pause > give_up:
+            except ConnectionLost as lost:
+                if self._closed or monotonic() + pause > give_up or not may_pass(lost):
                     raise
             sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
@@ -112,8 +114,12 @@ def _verb(
 ) -> Callable[Concatenate[Any, Arguments], Result]:
     """Make a method of a plan: it carries the plan out and gives its result."""
 
+    known = options_of(plan)
+
     @functools.wraps(plan)
     def verb(self: Any, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if not kwargs.keys() <= known:
+            raise unknown_option(name_of(verb, plan, type(self)), kwargs, known)
         return self.connection.run(lambda: plan(self, *args, **kwargs), self)  # type: ignore[no-any-return]
 
     return verb
@@ -322,17 +328,23 @@ class QueueManager(ManagerHandle):
     register_certificate = _verb(security_verbs.register_certificate)
     remove_certificate = _verb(security_verbs.remove_certificate)
     certificates = _verb(security_verbs.certificates)
-    _create = _verb(manager_verbs.create)
+    _create = _verb(manager_verbs.create_queue)
 
     def create_queue(
         self,
         path: str,
         *,
         formatter: str | Formatter | None = None,
+        exist_ok: bool = False,
         **options: Unpack[QueueOptions],
     ) -> Queue:
-        r"""Create a queue; `path` is a path name such as `private$\orders`."""
-        return self.queue(self._create(path, **options).path_name, formatter=formatter)
+        r"""Create a queue; `path` is a path name such as `private$\orders`.
+
+        With `exist_ok`, a queue that is there already is as good, if it has the properties that
+        are asked for; `QueueExists` says which differ.
+        """
+        created = self._create(path, exist_ok=exist_ok, **options)
+        return self.queue(created.path_name, formatter=formatter)
 
     def queue(self, name: str, *, formatter: str | Formatter | None = None) -> Queue:
         """Name a queue, by path name or format name; it is opened when it is first used."""

@@ -8,6 +8,7 @@ manager may hold up, keeps nobody from reading.
 from __future__ import annotations
 
 import contextlib
+import errno
 import select
 import socket
 import ssl
@@ -275,6 +276,15 @@ def open_link(settings: Settings, context: ssl.SSLContext | None) -> Link:
         raise ConnectionLost(
             f"no queue manager answers at {settings.address}: {error}. Is it running?"
         ) from error
+
+
+def may_be_starting(lost: ConnectionLost) -> bool:
+    """Whether nobody listens there: a queue manager that starts is not there for a moment."""
+    reason = lost.__cause__
+    if isinstance(reason, ConnectionRefusedError | FileNotFoundError):
+        return True
+    # asyncio has tried several addresses, and tells of them in one text.
+    return type(reason) is OSError and f"[Errno {errno.ECONNREFUSED}]" in str(reason)
 
 
 def _connect(settings: Settings) -> socket.socket:

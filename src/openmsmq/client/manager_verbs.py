@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
 from openmsmq.api import messages as api
 from openmsmq.client.context import ClientContext
 from openmsmq.client.engine import Keeper
+from openmsmq.client.options import one_of
 from openmsmq.client.plans import Plan, ask, failure
-from openmsmq.model.errors import QueueNotFound
+from openmsmq.model.errors import QueueExists, QueueNotFound
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.queue import QueuePrivacy
 from openmsmq.security.words import SAFE_CIPHER_NAMES
@@ -45,12 +46,19 @@ class QueueOptions(TypedDict, total=False):
     base_priority: int
 
 
-def create(
+def create_queue(
     manager: ManagerHandle,  # noqa: ARG001 -- all verbs begin with what they are a verb of
     path: str,
+    *,
+    exist_ok: bool = False,
     **options: Unpack[QueueOptions],
 ) -> Plan[api.QueueStatus]:
-    """Create a queue."""
+    """Create a queue; with `exist_ok` one that is there, and is as asked for, is as good."""
+    if exist_ok:
+        # Looked for first: who may not create queues may well use one that is there.
+        found = yield from _existing(path, options)
+        if found is not None:
+            return found
     request = api.CreateQueue(
         path,
         transactional=options.get("transactional", False),
@@ -59,11 +67,52 @@ def create(
         journal_quota_kb=options.get("journal_quota_kb"),
         label=options.get("label", ""),
         authentication_required=options.get("authenticate", False),
-        privacy=options.get("privacy", QueuePrivacy.OPTIONAL),
+        privacy=_privacy(options.get("privacy", QueuePrivacy.OPTIONAL)),
         service_type=bytes(options.get("service_type", NIL_GUID)),
         base_priority=options.get("base_priority", 0),
     )
-    return (yield from ask(request, api.Queues)).queues[0]
+    reply = yield request
+    if exist_ok and isinstance(reply, api.Failed) and reply.code == QueueExists.code:
+        # Somebody else was quicker.
+        found = yield from _existing(path, options)
+        if found is not None:
+            return found
+    if not isinstance(reply, api.Queues):
+        raise failure(reply)
+    return reply.queues[0]
+
+
+def _privacy(privacy: QueuePrivacy | int) -> QueuePrivacy:
+    return one_of(QueuePrivacy, privacy, "privacy")
+
+
+def _existing(path: str, options: QueueOptions) -> Plan[api.QueueStatus | None]:
+    """Give a queue that is there; raise if it is not what is asked for."""
+    reply = yield api.GetQueue(path)
+    if isinstance(reply, api.Failed) and reply.code == QueueNotFound.code:
+        return None
+    if not isinstance(reply, api.Queues):
+        raise failure(reply)
+    found = reply.queues[0]
+    different = [
+        f"{name} is {getattr(found, _STATUS_NAMES.get(name, name))!r}, not {wanted!r}"
+        for name, wanted in options.items()
+        if wanted is not None and getattr(found, _STATUS_NAMES.get(name, name)) != _plain(wanted)
+    ]
+    if different:
+        raise QueueExists(
+            f"{found.path_name} is there already and is another queue than asked for: "
+            f"{'; '.join(different)}. Ask for one like it, change it, or choose another name"
+        )
+    return found
+
+
+_STATUS_NAMES: Final = {"authenticate": "authentication_required"}
+"""Options whose property has another name."""
+
+
+def _plain(wanted: object) -> object:
+    return bytes(wanted) if isinstance(wanted, Guid) else wanted
 
 
 def delete_queue(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001

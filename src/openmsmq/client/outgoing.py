@@ -15,6 +15,7 @@ import msgspec
 
 from openmsmq.client.formatters.base import Formatter
 from openmsmq.client.formatters.nservicebus import write_headers
+from openmsmq.client.options import values_of
 from openmsmq.model import names
 from openmsmq.model.errors import (
     IllegalFormatName,
@@ -39,9 +40,11 @@ from openmsmq.model.limits import (
 )
 from openmsmq.model.message import (
     NO_CORRELATION,
+    AckRequest,
     AuthenticationRequest,
     EncryptionAlgorithm,
     HashAlgorithm,
+    MessageClass,
 )
 from openmsmq.model.names import (
     DirectFormatName,
@@ -52,6 +55,7 @@ from openmsmq.model.names import (
     PrivateFormatName,
     PublicFormatName,
     parse_format_name,
+    read_name,
 )
 from openmsmq.wire import packets
 from openmsmq.wire.cursor import ZEROS
@@ -80,6 +84,10 @@ _SIZE_END: Final = _SIZE_START + _SIZE.size
 _UNCHANGING: Final = frozenset({bool, bytes, float, int, str, type(None)})
 """Types of options that nobody can change between two messages."""
 _FRAMES_MAX_COUNT: Final = 256
+_FLAGS: Final = {"acknowledge": AckRequest, "message_class": MessageClass}
+"""Properties that are values of ours."""
+_UNSIGNED: Final = frozenset({AuthenticationRequest.NONE, AuthenticationRequest.ALWAYS})
+"""What may be said about the signature of a message that has none."""
 _BITS: Final = {"acknowledge": 8, "message_class": 16, "body_type": 32, "application_tag": 32}
 
 # The sequence and its numbers are filled in by the queue manager.
@@ -284,8 +292,8 @@ class PacketBuilder:
         return frame
 
     def _frame_packet(self, message: OutgoingMessage, transactional: bool) -> packets.UserMessage:
-        if not 0 <= message.priority <= PRIORITY_MAX_LEVEL:
-            raise IllegalPropertyValue(f"priority {message.priority}, where 0 to 7 is needed")
+        if not (isinstance(message.priority, int) and 0 <= message.priority <= PRIORITY_MAX_LEVEL):
+            raise IllegalPropertyValue(f"priority {message.priority!r}, where 0 to 7 is needed")
         recoverable = message.recoverable or transactional
         dead_letter = message.journal_on_failure or message.dead_letter_queue is not None
         flags = (
@@ -360,16 +368,17 @@ def _numbered(format_name: str, owner: Guid) -> tuple[Guid, QueueName]:
 def format_name_of(text: str, manager_name: str) -> FormatName:
     """Read a format name, or make one of a path name seen from a queue manager."""
     try:
-        if "=" in text:
-            return parse_format_name(text)
-        path = PathName.parse(text)
+        found = read_name(text)
     except names.IllegalPathName as error:
         raise IllegalPathName(str(error)) from None
     except names.IllegalName as error:
         raise IllegalFormatName(str(error)) from None
-    if path.is_local:
-        path = PathName(manager_name, path.queue)
-    return DirectFormatName.from_path(path)
+    if isinstance(found, PathName):
+        found = DirectFormatName.from_path(found)
+    if isinstance(found, DirectFormatName) and found.is_local:
+        # What means this computer here would mean another one there.
+        return DirectFormatName(found.protocol, manager_name, found.queue)
+    return found
 
 
 def _properties(
@@ -379,6 +388,11 @@ def _properties(
 
     It packs what `MessageProperties` would write, without making one: this runs for every message.
     """
+    if message.certificate is None and message.signature not in _UNSIGNED:
+        raise PropertiesConflict(
+            f"signature {message.signature!r} says how to sign, and there is nothing to sign with: "
+            "give a certificate too"
+        )
     correlation_id = message.correlation_id
     if isinstance(correlation_id, MessageId):
         correlation_id = correlation_id.to_bytes()
@@ -405,7 +419,7 @@ def _properties(
             EncryptionAlgorithm.RC4,
             len(extension),
         )
-    except (EncodeError, struct.error) as error:
+    except (EncodeError, struct.error, TypeError) as error:
         raise _illegal(message, error) from None
     if message.message_class and message.connector_type is None:
         raise MissingConnectorType(
@@ -416,10 +430,17 @@ def _properties(
 
 def _illegal(message: OutgoingMessage, error: Exception) -> MsmqError:
     """Say which property is illegal. Kept apart from the packing, which runs for every message."""
+    if not isinstance(message.label, str):
+        return IllegalPropertyValue(f"label {message.label!r}: give a text")
     if len(message.label.encode("utf-16-le", "surrogatepass")) > 2 * LABEL_MAX_CHARACTERS:
         return LabelTooLong(f"label {message.label[:32]!r}… of {len(message.label)} characters")
     for name, bits in _BITS.items():
         value = getattr(message, name)
+        if value is not None and not isinstance(value, int):
+            kind = _FLAGS.get(name)
+            return IllegalPropertyValue(
+                f"{name} {value!r}: give {'a number' if kind is None else values_of(kind)}"
+            )
         if value is not None and not 0 <= value < 1 << bits:
             return IllegalPropertyValue(f"{name} {value} does not fit {bits} bits")
     return IllegalPropertyValue(str(error))
@@ -428,6 +449,8 @@ def _illegal(message: OutgoingMessage, error: Exception) -> MsmqError:
 def _seconds(lifetime: Lifetime, where: str) -> int:
     if lifetime is None:
         return INFINITE_S
+    if not isinstance(lifetime, int | float):
+        raise IllegalPropertyValue(f"{where} {lifetime!r}: give seconds, or None")
     if not 0 <= lifetime < INFINITE_S:
         raise IllegalPropertyValue(f"{where} {lifetime}: 0 to {INFINITE_S - 1} seconds, or None")
     # A message that may live for half a second must not be dead on arrival.

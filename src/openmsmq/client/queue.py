@@ -15,10 +15,12 @@ from openmsmq.api.messages import AnyReply, AnyRequest, Entry
 from openmsmq.client.context import ClientContext
 from openmsmq.client.engine import Keeper
 from openmsmq.client.formatters.base import Formatter
+from openmsmq.client.options import one_of
 from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder, format_name_of
 from openmsmq.client.plans import Plan, ask
 from openmsmq.model.errors import StaleHandle, TransactionSequence
 from openmsmq.model.identity import Guid
+from openmsmq.model.message import AuthenticationRequest
 from openmsmq.model.names import DistributionListFormatName, MultipleFormatName
 from openmsmq.model.queue import AccessMode, ShareMode
 
@@ -40,8 +42,8 @@ class QueueHandle(Keeper):
         self._context = context
         self._name = name
         self._formatter = formatter
-        self._access = access
-        self._share = share
+        self._access = None if access is None else one_of(AccessMode, access, "access")
+        self._share = one_of(ShareMode, share, "share")
         self._generation = 0
         self._handles: dict[AccessMode, int] = {}
         self._builder: PacketBuilder | None = None
@@ -126,7 +128,7 @@ class QueueHandle(Keeper):
             context.manager,
             context.generation,
             message.certificate,
-            message.signature,
+            one_of(AuthenticationRequest, message.signature, "signature"),
             encrypt=message.encrypt,
         )
         return protect

@@ -10,6 +10,7 @@ import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
+from openmsmq.client.options import one_of
 from openmsmq.client.outgoing import OutgoingMessage, SendOptions
 from openmsmq.client.plans import Ahead, Collect, Plan, ask, failure
 from openmsmq.client.queue import QueueHandle
@@ -292,7 +293,7 @@ def change(
         quota_kb,
         journal_quota_kb,
         authenticate,
-        privacy,
+        None if privacy is None else one_of(QueuePrivacy, privacy, "privacy"),
         None if service_type is None else bytes(service_type),
         base_priority,
     )
@@ -306,7 +307,7 @@ def delete(queue: QueueHandle) -> Plan[None]:
 
 def open_queue(queue: QueueHandle, access: AccessMode) -> Plan[None]:
     """Open the queue now, and not when it is first used."""
-    yield from queue.opening(access)
+    yield from queue.opening(one_of(AccessMode, access, "access"))
 
 
 def close(queue: QueueHandle) -> Plan[None]:

@@ -10,6 +10,7 @@ import math
 import msgspec
 
 from openmsmq.api import messages as api
+from openmsmq.client.options import one_of
 from openmsmq.client.plans import Plan, Until, ask, failure
 from openmsmq.client.queue import LOCKED, CursorHandle, QueueHandle
 from openmsmq.client.received import ReceivedMessage
@@ -243,7 +244,7 @@ def receive_by_lookup_id(
     handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
     reply = yield api.Seek(
         handle,
-        SeekAction(seek).value,
+        one_of(SeekAction, seek, "seek").value,
         lookup_id,
         transaction=number_of(transaction),
         allow_peek=allow_peek,
@@ -261,7 +262,7 @@ def peek_by_lookup_id(
 ) -> Plan[ReceivedMessage]:
     """Look at the message at a lookup identifier, or at the one before or behind it."""
     handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
-    action = SeekAction(seek).value
+    action = one_of(SeekAction, seek, "seek").value
     reply = yield api.Seek(handle, action, lookup_id, True, body_max_bytes=body_max_bytes)
     return _messages(queue, reply)[0]
 

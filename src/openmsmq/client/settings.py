@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from openmsmq.client.options import unknown_option
 from openmsmq.security.words import SAFE_CIPHER_NAMES, CipherName
 
 API_PORT: Final = 1802
@@ -32,6 +33,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     connect_timeout_s: float = 10.0
     call_timeout_s: float = 60.0
     """How long an answer may take, beyond the time that the call itself waits for messages."""
+    start_wait_s: float = 2.5
+    """How long `connect` waits for a queue manager that does not listen yet; 0 not at all."""
     reconnect_within_s: float = 15.0
     """How long a lost connection is tried again; 0 gives up at once."""
 
@@ -71,9 +74,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def made_settings(address: str | Settings, changes: dict[str, Any]) -> Settings:
     """Make settings of what `connect` was given."""
+    if not changes.keys() <= _FIELDS:
+        raise unknown_option("connect", changes, _FIELDS | {"context"})
     if isinstance(address, Settings):
         return msgspec.structs.replace(address, **changes)
     return Settings(address=address, **changes)
+
+
+_FIELDS: Final = frozenset(Settings.__struct_fields__)
 
 
 def _port(digits: str, text: str) -> int:

@@ -182,6 +182,10 @@ class AccessControl:
     def _require(self, caller: Caller, rule: Rule, request: Any) -> None:
         if rule.check is Check.KNOWN:
             self.require_known(caller, "do this")
+        elif rule.check is Check.OWNER:
+            _require_name(caller)
+        elif rule.check is Check.SELF:
+            _require_self(caller)
         elif rule.check is Check.MANAGER or (rule.check is Check.OBJECT and not request.name):
             self.require_manager(caller, rule.rights)
         else:
@@ -198,6 +202,17 @@ class AccessControl:
             )
         if not caller.has_scope(Scope.SEND):
             raise AccessDenied(f"{caller.name} may not {what}: its scope does not include send")
+
+    def administers(self, caller: Caller) -> bool:
+        """Whether a caller may change the queue manager, and so what belongs to others there."""
+        return self.manager_rights(caller) & _ADMINISTER != 0
+
+    def may_use(self, caller: Caller, owner: str) -> bool:
+        """Whether something is a caller's own, or the caller looks after everything.
+
+        What an older version has stored without an owner belongs to those who do.
+        """
+        return caller.owner_name == owner or self.administers(caller)
 
     def require_manager(self, caller: Caller, rights: int) -> None:
         """Refuse a caller that lacks rights on the queue manager."""
@@ -243,6 +258,22 @@ class AccessControl:
             raise AccessDenied(
                 f"{caller.name} may not send to {name}: its token is for other queues"
             )
+
+
+def _require_name(caller: Caller) -> None:
+    if not caller.is_known:
+        raise AccessDenied(
+            f"{caller.name} can own nothing that outlives its connection: connect with a token, a "
+            "certificate, or as a user of this computer"
+        )
+
+
+def _require_self(caller: Caller) -> None:
+    if not caller.may_vouch:
+        raise AccessDenied(
+            f"{caller.name} may not change certificates: whoever has one is the user from then "
+            "on, without the bounds of a token; connect as the user, or as an administrator"
+        )
 
 
 def _denied(caller: Caller, queue: str, words: list[str]) -> AccessDenied:

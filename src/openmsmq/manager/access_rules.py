@@ -32,7 +32,12 @@ class Check(Enum):
     SECURITY = "security"
     """As `OBJECT`; which rights depends on what is to be changed."""
     KNOWN = "known"
-    """The caller must have proved who it is."""
+    """The caller must have proved who it is, and its bounds must include sending."""
+    OWNER = "owner"
+    """The caller must have proved who it is, and what is named must be its own; those who may
+    change the queue manager may use everything."""
+    SELF = "self"
+    """The caller must be the user whom it stands for, without bounds, and not only for a while."""
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -85,13 +90,13 @@ RULES: Final[dict[type, Rule]] = {
     api.Cancel: _OWN,
     api.Purge: Rule(Check.NOTHING, is_audited=True),
     api.Move: _OWN,
-    # Transactions. The name of a query is known to those who write it, and is not shown to others.
+    # Transactions and batches. What is prepared outlives its connection, so it has an owner.
     api.Begin: _OWN,
-    api.Prepare: _OWN,
+    api.Prepare: Rule(Check.OWNER),
     api.Commit: _OWN,
     api.Abort: _OWN,
-    api.ListTransactions: Rule(Check.MANAGER, int(ManagerAccess.SET_PROPERTIES)),
-    api.Resolve: _ADMINISTER,
+    api.ListTransactions: Rule(Check.OWNER),
+    api.Resolve: Rule(Check.OWNER, is_audited=True),
     api.GetBatch: _KNOWN,
     api.CommitBatch: _KNOWN,
     api.AbortBatch: _KNOWN,
@@ -109,8 +114,8 @@ RULES: Final[dict[type, Rule]] = {
     # Keys and certificates.
     keys.GetEncryptionKeys: _SHOW,
     keys.RenewKeys: _ADMINISTER,
-    keys.RegisterCertificate: Rule(Check.KNOWN, is_audited=True),
-    keys.RemoveCertificate: Rule(Check.KNOWN, is_audited=True),
+    keys.RegisterCertificate: Rule(Check.SELF, is_audited=True),
+    keys.RemoveCertificate: Rule(Check.SELF, is_audited=True),
     keys.ListCertificates: _KNOWN,
 }
 """What every request needs."""

@@ -19,6 +19,7 @@ from openmsmq.model.errors import (
     AccessDenied,
     IllegalPropertyValue,
     InvalidParameter,
+    MsmqError,
     NoDirectory,
     PropertyNotAllowed,
     QueueNotFound,
@@ -39,6 +40,7 @@ from openmsmq.model.names import (
     PublicFormatName,
     SystemQueue,
     parse_format_name,
+    read_name,
 )
 from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import AccessMode, QueueKind, QueuePrivacy, QueueProperties, ShareMode
@@ -86,6 +88,18 @@ class Administration:
         """Role, problem and last change of the directory."""
         self.is_online: Callable[[], bool] = lambda: True
         """Whether the queue manager takes part in the transfer to others."""
+        self._store_problem = ""
+        self._store_problem_since_s = 0
+
+    def store_took(self) -> None:
+        """The store has room."""
+        self._store_problem = ""
+
+    def store_refused(self, error: MsmqError, now: Instant) -> None:
+        """The store took nothing: the disk is full, or failed."""
+        if not self._store_problem:
+            self._store_problem_since_s = now.unix_s
+        self._store_problem = error.detail or error.name
 
     def create(self, request: api.CreateQueue, caller: Caller, now: Instant) -> LocalQueue:
         """Create a private queue."""
@@ -222,25 +236,21 @@ class Administration:
 
     def _remote_names(self, name: str) -> api.Names:
         published = self._table.published
-        if "=" in name:
-            found = parse_format_name(name)
-            if isinstance(found, PublicFormatName):
-                queue = published.queue_of(found)
-                path_name = "" if queue is None else queue.path_name
-                return api.Names(path_name, str(found), "")
-        else:
-            path = PathName.parse(name)
-            if is_public(path.queue):
-                return api.Names(str(path), str(published.name_of(path)), "")
+        found = read_name(name)
+        if isinstance(found, PublicFormatName):
+            queue = published.queue_of(found)
+            path_name = "" if queue is None else queue.path_name
+            return api.Names(path_name, str(found), "")
+        if isinstance(found, PathName) and is_public(found.queue):
+            return api.Names(str(found), str(published.name_of(found)), "")
         return _remote_names(name)
 
     def _require_directory(self, name: str) -> None:
         """Refuse a name under which there is nothing here, and perhaps something in a directory."""
-        if "=" in name:
-            public = isinstance(parse_format_name(name), PublicFormatName)
-        else:
-            public = is_public(PathName.parse(name).queue)
-        if public:
+        found = read_name(name)
+        if isinstance(found, PublicFormatName) or (
+            isinstance(found, PathName) and is_public(found.queue)
+        ):
             detail = f"{name}: public queues are found in a directory, and there is none"
             self._table.published.require_directory(detail)
 
@@ -312,6 +322,8 @@ class Administration:
             directory_problem=problem,
             directory_number=number,
             quota_kb=self._table.totals.quota_kb,
+            store_problem=self._store_problem,
+            store_problem_since_s=self._store_problem_since_s,
         )
 
     def _format_name(self, queue: LocalQueue) -> FormatName:
@@ -350,13 +362,11 @@ def _privacy(value: int) -> QueuePrivacy:
 
 def _remote_names(name: str) -> api.Names:
     """Translate a name whose computer it tells; what else there is, a directory would know."""
-    found: FormatName
-    if "=" in name:
-        found = parse_format_name(name)
-        if not isinstance(found, DirectFormatName):
-            raise NoDirectory(f"{name}: only a directory knows this queue manager")
-        if found.protocol.is_http:
-            raise UnsupportedFormatName(f"{name}: a URL has no path name")
-    else:
-        found = DirectFormatName.from_path(PathName.parse(name))
+    found = read_name(name)
+    if isinstance(found, PathName):
+        found = DirectFormatName.from_path(found)
+    if not isinstance(found, DirectFormatName):
+        raise NoDirectory(f"{name}: only a directory knows this queue manager")
+    if found.protocol.is_http:
+        raise UnsupportedFormatName(f"{name}: a URL has no path name")
     return api.Names(str(PathName(found.host, found.queue)), str(found), "")

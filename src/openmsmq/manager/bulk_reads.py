@@ -15,6 +15,7 @@ from array import array
 from typing import Final
 
 from openmsmq.api import messages as api
+from openmsmq.manager.access_control import AccessControl
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection, OpenQueue
 from openmsmq.manager.counters import Counters
@@ -34,11 +35,13 @@ from openmsmq.manager.queues import (
 )
 from openmsmq.manager.read_requests import ReadRequests, entries_of
 from openmsmq.manager.replies import Replies
+from openmsmq.model.access import QueueAccess
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import InvalidParameter, MsmqError, SharingViolation
+from openmsmq.model.errors import AccessDenied, InvalidParameter, MsmqError, SharingViolation
 from openmsmq.model.limits import INFINITE_S, READER_NAME_MAX_BYTES
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
+from openmsmq.security.callers import Caller
 from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader
 from openmsmq.storage.records import ReservationRecord
@@ -46,6 +49,7 @@ from openmsmq.storage.records import ReservationRecord
 SLICE_ROWS: Final = 10_000
 """How many messages one request takes out, and one step of longer work looks at."""
 
+_CHANGE: Final = int(QueueAccess.SET_PROPERTIES)
 _DEADLINE_START: Final = 4
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
 
@@ -67,6 +71,7 @@ class BulkReads:
         replies: Replies,
         ledger: Ledger,
         reader: StoreReader,
+        access: AccessControl,
     ) -> None:
         self._config = config
         self._table = table
@@ -78,13 +83,14 @@ class BulkReads:
         self._replies = replies
         self._ledger = ledger
         self._reader = reader
+        self._access = access
         self._releasing: set[LocalQueue] = set()
         """Queues whose reservation is over as soon as the disk says so."""
         for queue in table:
             value = reader.get(records.reservation_key(queue.id))
             if value is not None:
                 kept = records.decode_reservation(value)
-                queue.reserve(kept.reader, kept.start, kept.stop)
+                queue.reserve(kept.reader, kept.start, kept.stop, kept.owner)
                 queue.tally.reach(kept.stop)
 
     # Looking.
@@ -211,32 +217,45 @@ class BulkReads:
                 f"what is reserved in {queue.name} is just being released: ask again"
             )
         kept_start, kept_stop = request.start, request.start
+        owner = state.caller.owner_name
         if self._is_pending(queue):
-            self._require_mine(queue, request)
+            self._require_mine(queue, request, state.caller)
             kept_start, kept_stop = queue.reserved_start, queue.reserved_stop
+            owner = queue.reserved_owner
         stop = self._stop_for(queue, request, kept_stop)
         if stop > kept_stop:
             # Noted first, so undone last: by then the messages are free again.
             self._ledger.when_done(lambda: None, lambda _: self._free_again(queue, kept_stop, stop))
-            self._set(queue, request.reader, kept_start, stop)
+            self._set(queue, request.reader, kept_start, stop, owner)
         self._replies.answer_when_done(state.id, call, api.Reserved(stop))
 
     def _is_pending(self, queue: LocalQueue) -> bool:
         """Whether a reader has messages for itself that it has not completed."""
         return bool(queue.by_arrival(queue.reserved_start, queue.reserved_stop, 1))
 
-    def _require_mine(self, queue: LocalQueue, request: api.Reserve) -> None:
+    def _require_mine(self, queue: LocalQueue, request: api.Reserve, caller: Caller) -> None:
         if queue.reserved_for != request.reader:
             raise SharingViolation(
                 f"{queue.name} is being read by {queue.reserved_for!r}: stop that reader and let "
                 f"it complete, or release what it has reserved"
             )
+        self._require_owner(queue, caller)
         if not queue.reserved_start <= request.start <= queue.reserved_stop:
             raise SharingViolation(
                 f"the reader {request.reader!r} of {queue.name} has reserved arrival numbers "
                 f"{queue.reserved_start} to {queue.reserved_stop - 1} and is asked to begin at "
                 f"{request.start}: another one uses its name, or it has lost its place; give it "
                 "another name, or release what is reserved"
+            )
+
+    def _require_owner(self, queue: LocalQueue, caller: Caller) -> None:
+        """Refuse a caller who uses the name of somebody else's reader."""
+        if not self._access.may_use(caller, queue.reserved_owner):
+            raise AccessDenied(
+                f"the reader {queue.reserved_for!r} of {queue.name} belongs to "
+                f"{queue.reserved_owner or 'administrators, because an older version began it'}: "
+                "connect as who began it, or have who may change the queue release what it has "
+                "reserved"
             )
 
     def _stop_for(self, queue: LocalQueue, request: api.Reserve, mine_below: int) -> int:
@@ -263,16 +282,19 @@ class BulkReads:
             return
         if queue.reserved_for != request.reader:
             raise SharingViolation(f"{queue.name} is being read by {queue.reserved_for!r}")
+        self._require_owner(queue, state.caller)
+        owner = queue.reserved_owner
         count, size = self._tallied(queue, start, stop)
         if count >= self._config.range_removal_min:
-            self._set(queue, request.reader, stop, queue.reserved_stop)
+            self._set(queue, request.reader, stop, queue.reserved_stop, owner)
             self._take_range_out(queue, (start, stop), count, size)
             self._replies.answer_when_done(state.id, call, api.Completed(count, False))
             return
         rows = queue.by_arrival(start, stop, SLICE_ROWS)
         done_below = _arrival(rows[-1]) + 1 if rows else stop
         more = bool(queue.by_arrival(done_below, stop, 1))
-        self._set(queue, request.reader, done_below if more else stop, queue.reserved_stop)
+        done_below = done_below if more else stop
+        self._set(queue, request.reader, done_below, queue.reserved_stop, owner)
         count = self._take_out(queue, rows, now)
         self._replies.answer_when_done(state.id, call, api.Completed(count, more))
 
@@ -320,6 +342,9 @@ class BulkReads:
         """Give what is reserved back to all readers."""
         queue = self._table.find(request.name)
         if queue.reserved_stop and queue not in self._releasing:
+            if not self._access.may_use(state.caller, queue.reserved_owner):
+                # Who may change the queue could also delete it, with all that is reserved there.
+                self._access.require_queue(state.caller, queue, _CHANGE)
             self._let_go(queue)
         self._replies.answer_when_done(state.id, call, api.Done())
 
@@ -346,13 +371,19 @@ class BulkReads:
                     self._deadlines.note(deadline_s, queue.id, lookup_id)
             start = _arrival(rows[-1]) + 1
 
-    def _set(self, queue: LocalQueue, reader: str, start: int, stop: int) -> None:
+    def _set(self, queue: LocalQueue, reader: str, start: int, stop: int, owner: str) -> None:
         """Change the reservation of a queue; an empty one is none."""
-        before = queue.reserved_for, queue.reserved_start, queue.reserved_stop
+        before = (
+            queue.reserved_for,
+            queue.reserved_start,
+            queue.reserved_stop,
+            queue.reserved_owner,
+        )
         key = records.reservation_key(queue.id)
         if start < stop:
-            queue.reserve(reader, start, stop)
-            self._ledger.put(key, records.encode_record(ReservationRecord(reader, start, stop)))
+            queue.reserve(reader, start, stop, owner)
+            record = ReservationRecord(reader, start, stop, owner)
+            self._ledger.put(key, records.encode_record(record))
         else:
             queue.reserve("", 0, 0)
             self._ledger.delete(key)

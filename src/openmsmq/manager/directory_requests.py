@@ -13,8 +13,16 @@ from openmsmq.manager.directory_service import DirectoryService
 from openmsmq.manager.replies import Replies
 from openmsmq.manager.timers import earliest
 from openmsmq.model.clock import Instant
-from openmsmq.model.directory import NOWHERE, Change, DirectoryRole, Position
+from openmsmq.model.directory import (
+    NOWHERE,
+    Change,
+    DirectoryRole,
+    ObjectKind,
+    Position,
+    Removal,
+)
 from openmsmq.model.errors import (
+    AccessDenied,
     InsufficientResources,
     InvalidParameter,
     MsmqError,
@@ -26,6 +34,8 @@ from openmsmq.model.limits import (
     DIRECTORY_READ_WAIT_MAX_S,
     DIRECTORY_READS_WAITING_MAX_COUNT,
 )
+from openmsmq.model.topology import UserInfo
+from openmsmq.security.callers import Caller
 
 ROW_OVERHEAD_BYTES: Final = 32
 """What a row has beside its object: a removal is not for nothing."""
@@ -108,13 +118,15 @@ class DirectoryRequests:
         self, state: Connection, call: int, request: api.ChangeDirectory, now: Instant
     ) -> None:
         """Change the directory, or have it changed."""
+        changes = changes_in(request.rows)
+        _require_users_known(state.caller, changes)
 
         def done(changes: Sequence[Change], _: Instant) -> None:
             rows = [row_of(change) for change in changes]
             self._replies.answer_when_done(state.id, call, api.DirectoryChanged(rows))
 
         self._service.write(
-            changes_in(request.rows),
+            changes,
             done,
             lambda error, _: self._replies.fail(state.id, call, error),
             now,
@@ -145,6 +157,26 @@ class DirectoryRequests:
     def _require_directory(self) -> None:
         if self._service.role is DirectoryRole.NONE:
             raise NoDirectory("this queue manager has no directory: it works in workgroup mode")
+
+
+def _require_users_known(caller: Caller, changes: Sequence[Change]) -> None:
+    """Refuse changes of who is who by anybody who is no administrator without bounds.
+
+    Who could write them would give his own certificate to an administrator, and be one.
+    """
+    if caller.is_unlimited or (caller.is_administrator and caller.may_vouch):
+        return
+    if any(_is_about_user(change) for change in changes):
+        raise AccessDenied(
+            f"{caller.name} may not change users in the directory: that is left to administrators, "
+            "because the directory says whose a certificate is"
+        )
+
+
+def _is_about_user(change: Change) -> bool:
+    if isinstance(change, Removal):
+        return change.kind is ObjectKind.USER
+    return isinstance(change, UserInfo)
 
 
 def _cut(changes: Iterable[Change]) -> tuple[list[api.ObjectRow], bool]:

@@ -18,6 +18,7 @@ from openmsmq.model.names import (
     PrivateFormatName,
     PublicFormatName,
     parse_format_name,
+    read_name,
 )
 from openmsmq.model.queue import QueueProperties
 from openmsmq.storage.port import StoreReader
@@ -108,9 +109,7 @@ class QueueList(LocalQueue):
 
 def parse_list(name: str) -> ListName | None:
     """Read a name that stands for several queues; None if it stands for one."""
-    if "=" not in name:
-        return None
-    parsed = parse_format_name(name)
+    parsed = read_name(name)
     return parsed if isinstance(parsed, MultipleFormatName | DistributionListFormatName) else None
 
 

@@ -96,7 +96,9 @@ class QueueManager:
         staging = Staging(counters, config.transfer.clock_skew_max_s)
         delivery = Delivery(table, counters, ledger, self._deadlines, staging)
         work = TransactionWork(table, delivery, ledger)
-        self._transactions = TransactionRequests(config, counters, ledger, work, replies, rng)
+        self._transactions = TransactionRequests(
+            config, counters, ledger, work, replies, rng, self.access
+        )
         restore_queues(reader, table)
         restore_transactions(reader, work, self._transactions.adopt)
         self._housekeeping = Housekeeping(
@@ -132,10 +134,15 @@ class QueueManager:
             replies,
             ledger,
             reader,
+            self.access,
         )
-        self._batches = StagedBatches(config, self._transactions, replies, ledger, reader)
+        self._batches = StagedBatches(
+            config, self._transactions, replies, ledger, reader, self.access
+        )
         self._sends = SendRequests(config, sending, self._reads, self._transactions, replies)
-        admin = Administration(config, table, counters, ledger, rng, started_time_s=now.unix_s)
+        admin = self._admin = Administration(
+            config, table, counters, ledger, rng, started_time_s=now.unix_s
+        )
         admin.is_online = lambda: self.transfer.online
         self._queues = QueueRequests(
             config,
@@ -436,12 +443,14 @@ class QueueManager:
     def persisted(self, ticket: int, now: Instant) -> None:
         """A batch is durable."""
         self._now = now
+        self._admin.store_took()
         self._ledger.settle(ticket)
         self._reads.serve_waiting(now)
 
     def persist_failed(self, ticket: int, error: MsmqError, now: Instant) -> None:
         """A batch was refused; nothing of it is in the store."""
         self._now = now
+        self._admin.store_refused(error, now)
         self._ledger.revoke(ticket, error)
         self.transfer.disk_refused(now)
         self._reads.serve_waiting(now)

@@ -33,7 +33,7 @@ from openmsmq.model.errors import (
     RemoteMachineNotAvailable,
     UnsupportedFormatName,
 )
-from openmsmq.model.names import ConnectorFormatName, parse_format_name
+from openmsmq.model.names import ConnectorFormatName, PathName, read_name
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.callers import Caller
 
@@ -257,9 +257,9 @@ class QueueRequests:
 
 def _require_openable(request: api.OpenQueue) -> None:
     """Refuse a format name of a kind that cannot be opened like this. [MQDMPR 3.1.7.1.5]"""
-    if "=" not in request.name:
+    name = read_name(request.name)
+    if isinstance(name, PathName):
         return
-    name = parse_format_name(request.name)
     if request.access == AccessMode.SEND:
         if name.is_read_only or isinstance(name, ConnectorFormatName):
             raise UnsupportedFormatName(f"{name} takes no messages from applications")

@@ -27,6 +27,7 @@ from openmsmq.model.errors import (
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import JOURNAL_QUOTA_DEFAULT_KB, OUTGOING_QUEUES_MAX_COUNT
 from openmsmq.model.names import (
+    LOCAL_COMPUTERS,
     ConnectorFormatName,
     DirectFormatName,
     FormatName,
@@ -38,6 +39,7 @@ from openmsmq.model.names import (
     QueueOnComputer,
     SystemQueue,
     parse_format_name,
+    read_name,
 )
 from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import QueueKind, QueueProperties
@@ -79,7 +81,7 @@ class QueueTable:
         self._by_id: dict[int, LocalQueue] = {}
         self._by_name: dict[str, LocalQueue] = {}
         self._by_identifier: dict[Guid, LocalQueue] = {}
-        self._hosts = {fold(host) for host in (".", config.name, *config.addresses)}
+        self._hosts = {fold(host) for host in (*LOCAL_COMPUTERS, config.name, *config.addresses)}
         self._connectors = {
             fold(host): Guid.parse(connector)
             for host, connector in config.transfer.connectors.items()
@@ -111,11 +113,11 @@ class QueueTable:
 
         With `create` a subqueue comes into being that was not there.
         """
-        if "=" in name:
-            return self.find_format_name(parse_format_name(name), create=create)
-        path = PathName.parse(name)
-        self._require_local(path.computer, name)
-        return self._named(path.queue, name, create=create)
+        found = read_name(name)
+        if not isinstance(found, PathName):
+            return self.find_format_name(found, create=create)
+        self._require_local(found.computer, name)
+        return self._named(found.queue, name, create=create)
 
     def find_format_name(self, name: FormatName, *, create: bool = False) -> LocalQueue:
         """Find the queue of this computer that a format name names."""
@@ -147,12 +149,12 @@ class QueueTable:
 
     def find_destination(self, name: str) -> LocalQueue:
         """Find where messages to a name go: into a queue of this computer, or an outgoing one."""
-        if "=" not in name:
-            path = PathName.parse(name)
-            if fold(path.computer) in self._hosts:
-                return self._named(path.queue, name, create=False)
-            return self.destination(self.published.remote_name(path))
-        return self.destination(parse_format_name(name))
+        found = read_name(name)
+        if not isinstance(found, PathName):
+            return self.destination(found)
+        if fold(found.computer) in self._hosts:
+            return self._named(found.queue, name, create=False)
+        return self.destination(self.published.remote_name(found))
 
     def destination(self, name: FormatName) -> LocalQueue:
         """Find where messages to a format name go."""
@@ -238,9 +240,10 @@ class QueueTable:
         found = self._by_name.get(fold(name))
         if found is not None:
             return found
-        if "=" not in name:
-            return self.outgoing(self.published.remote_name(PathName.parse(name)), create=False)
-        return self.outgoing(parse_format_name(name), create=False)
+        wanted = read_name(name)
+        if isinstance(wanted, PathName):
+            wanted = self.published.remote_name(wanted)
+        return self.outgoing(wanted, create=False)
 
     def awaiting(self, outgoing: LocalQueue) -> LocalQueue:
         """Find where messages wait that have arrived and whose end is still to be heard of."""
@@ -271,7 +274,11 @@ class QueueTable:
 
     def local_path(self, name: str) -> LocalQueueName:
         """Read the path name of a queue that is to be created here."""
-        path = PathName.parse(name)
+        path = read_name(name)
+        if isinstance(path, DirectFormatName) and not path.protocol.is_http:
+            path = PathName(path.host, path.queue)
+        if not isinstance(path, PathName):
+            raise IllegalPathName(rf"{name}: name a new queue by its path, as private$\orders")
         self._require_local(path.computer, name)
         if not isinstance(path.queue, LocalQueueName):
             raise IllegalPathName(f"{name}: system queues are always there and cannot be created")
@@ -349,7 +356,13 @@ class QueueTable:
         if queue.journal is not None:
             family.append(queue.journal)
         kept = [
-            (member.reserved_for, member.reserved_start, member.reserved_stop) for member in family
+            (
+                member.reserved_for,
+                member.reserved_start,
+                member.reserved_stop,
+                member.reserved_owner,
+            )
+            for member in family
         ]
         for member in family:
             self._remove(member)

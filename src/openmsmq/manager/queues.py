@@ -80,6 +80,7 @@ class LocalQueue:
         "reader",
         "reader_count",
         "reserved_for",
+        "reserved_owner",
         "reserved_start",
         "reserved_stop",
         "role",
@@ -126,6 +127,8 @@ class LocalQueue:
         """Held entries that were purged meanwhile, and why: given back, they are gone (C-126)."""
         self.reserved_for = ""
         """The reader for whom messages are reserved: see `is_reserved`."""
+        self.reserved_owner = ""
+        """Whose reader that is."""
         self.reserved_start = 0
         self.reserved_stop = 0
         self.tally = Tally()
@@ -272,8 +275,9 @@ class LocalQueue:
         """Whether somebody has an entry, so that others can neither see nor take it."""
         return lookup_id in self.held or self.is_reserved(lookup_id)
 
-    def reserve(self, reader: str, start: int, stop: int) -> None:
+    def reserve(self, reader: str, start: int, stop: int, owner: str = "") -> None:
         """Keep the entries with `start` <= arrival number < `stop` for a reader, or no longer."""
+        self.reserved_owner = owner
         if reader != self.reserved_for:
             self.tally.forget()
         self.reserved_for, self.reserved_start, self.reserved_stop = reader, start, stop

@@ -44,12 +44,12 @@ def restore_queues(reader: StoreReader, table: QueueTable) -> None:
 
 
 def restore_transactions(
-    reader: StoreReader, work: TransactionWork, adopt: Callable[[Guid, None], Transaction]
+    reader: StoreReader, work: TransactionWork, adopt: Callable[[Guid, None, str], Transaction]
 ) -> None:
     """Take up the prepared transactions; their coordinators will decide."""
     for key, value in _all(reader, b"T"):
         record = records.decode_transaction(value)
-        work.restore(adopt(Guid(key[1:]), None), record)
+        work.restore(adopt(Guid(key[1:]), None, record.owner), record)
 
 
 def _counts(reader: StoreReader, number: int) -> tuple[int, int]:

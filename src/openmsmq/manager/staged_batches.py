@@ -4,6 +4,10 @@ A query of Spark writes a batch from several computers. Each writer prepares its
 one of them commits the whole batch. Whoever failed meanwhile does it again, so parts may be there
 twice, and a batch may be committed a second time: only the parts named in the commit take effect,
 and the number of the last batch, stored with them, tells a repetition from a new one.
+
+A query belongs to who first prepared or committed something for it. Nobody else but those who look
+after the queue manager may ask for it, add to it or end it. A name that is another's is refused,
+and never quietly begun anew, because a batch could then be written twice.
 """
 
 from __future__ import annotations
@@ -11,14 +15,16 @@ from __future__ import annotations
 from typing import Final
 
 from openmsmq.api import messages as api
+from openmsmq.manager.access_control import AccessControl
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.replies import Replies
-from openmsmq.manager.transaction_requests import TransactionRequests
+from openmsmq.manager.transaction_requests import TransactionRequests, share_of
 from openmsmq.manager.transactions import Transaction
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
+    AccessDenied,
     InsufficientResources,
     InvalidParameter,
     MsmqError,
@@ -30,6 +36,7 @@ from openmsmq.model.limits import (
     QUERY_NAME_MAX_BYTES,
     STAGED_MAX_AGE_S,
 )
+from openmsmq.security.callers import Caller
 from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader
 from openmsmq.storage.records import BatchRecord
@@ -48,20 +55,22 @@ class StagedBatches:
         replies: Replies,
         ledger: Ledger,
         reader: StoreReader,
+        access: AccessControl,
     ) -> None:
         self._config = config
         self._transactions = transactions
         self._replies = replies
         self._ledger = ledger
+        self._access = access
         self._last = _all_batches(reader)
-        # In the order in which they ended. Not stored: who prepares a part late was connected when
-        # its query ended, and has to begin again after a restart.
-        self._over: dict[str, None] = {}
+        # Of each owner, in the order in which they ended. Not stored: who prepares a part late was
+        # connected when its query ended, and has to begin again after a restart.
+        self._over: dict[str, dict[str, None]] = {}
         transactions.require_batch = self._require_part
 
     def get_batch(self, state: Connection, call: int, request: api.GetBatch, _: Instant) -> None:
         """Tell which batch a query has committed last; what is told is durable."""
-        _require_name(request.query)
+        self._owner(state.caller, request.query)
         reply = api.LastBatch(self._last_batch(request.query))
         self._replies.answer_when_done(state.id, call, reply)
 
@@ -70,13 +79,14 @@ class StagedBatches:
     ) -> None:
         """Commit a batch with the parts named, unless it was committed before."""
         query, batch = request.query, request.batch
-        _require_batch(query, batch)
+        _require_number(batch)
+        owner = self._owner(state.caller, query)
         before = batch <= self._last_batch(query)
         if not before:
             parts = self._named_parts(request)
             if query not in self._last:
-                self._make_room(now)
-            self._remember(query, BatchRecord(batch, now.unix_s))
+                self._make_room(state.caller, owner, now)
+            self._remember(query, BatchRecord(batch, now.unix_s, owner))
             for work in parts:
                 self._transactions.end_commit(work, now)
         # What is left of this batch, or of an earlier one, was written by somebody who failed.
@@ -87,7 +97,8 @@ class StagedBatches:
         self, state: Connection, call: int, request: api.AbortBatch, now: Instant
     ) -> None:
         """Abort the parts of a batch."""
-        _require_batch(request.query, request.batch)
+        _require_number(request.batch)
+        self._owner(state.caller, request.query)
         self._abort_parts(request.query, request.batch, now)
         self._replies.answer_when_done(state.id, call, api.Done())
 
@@ -95,15 +106,36 @@ class StagedBatches:
         self, state: Connection, call: int, request: api.ForgetQuery, now: Instant
     ) -> None:
         """Forget a query, and abort what it has prepared."""
-        _require_name(request.query)
+        owner = self._owner(state.caller, request.query)
         self._abort_parts(request.query, _BATCH_MAX, now)
         if request.is_over:
-            self._over[request.query] = None
-            if len(self._over) > QUERIES_OVER_MAX_COUNT:
-                del self._over[next(iter(self._over))]
+            self._end(owner, request.query)
         if request.query in self._last:
             self._forget(request.query)
         self._replies.answer_when_done(state.id, call, api.Done())
+
+    def _owner(self, caller: Caller, query: str) -> str:
+        """Give whose query it is, or will be; refuse a caller who may not use it."""
+        _require_name(query)
+        record = self._last.get(query)
+        owner = None if record is None else record.owner
+        if owner is None:
+            parts = (work.owner for work in self._transactions.prepared() if work.query == query)
+            owner = next(parts, caller.owner_name)
+        if owner != caller.owner_name and not self._access.administers(caller):
+            whose = owner or "administrators, because an older version began it"
+            raise AccessDenied(
+                f"the query {query!r} belongs to {whose}: give yours another name, or connect as "
+                "who began it"
+            )
+        return owner
+
+    def _end(self, owner: str, query: str) -> None:
+        """Remember that a query is over; who has ended most of them makes room."""
+        self._over.setdefault(owner, {})[query] = None
+        if sum(map(len, self._over.values())) > QUERIES_OVER_MAX_COUNT:
+            most = max(self._over, key=lambda each: len(self._over[each]))
+            del self._over[most][next(iter(self._over[most]))]
 
     def _last_batch(self, query: str) -> int:
         record = self._last.get(query)
@@ -129,41 +161,64 @@ class StagedBatches:
             if work.query == query and work.batch <= batch:
                 self._transactions.end_abort(work, now)
 
-    def _require_part(self, request: api.Prepare, work: Transaction, now: Instant) -> None:
+    def _require_part(
+        self, caller: Caller, request: api.Prepare, work: Transaction, now: Instant
+    ) -> None:
         """Refuse a part that comes too late, or that there is no room for."""
-        _require_batch(request.query, request.batch)
-        if request.query in self._over:
+        _require_number(request.batch)
+        owner = self._owner(caller, request.query)
+        if request.query in self._over.get(owner, ()):
             raise TransactionSequence(f"the query {request.query!r} is over")
         if request.batch <= self._last_batch(request.query):
             raise TransactionSequence(
                 f"batch {request.batch} of {request.query!r} is committed already"
             )
-        staged_bytes = 0
+        self._require_room(caller, owner, work, now)
+        self._transactions.give(work, owner)
+
+    def _require_room(self, caller: Caller, owner: str, work: Transaction, now: Instant) -> None:
+        """Refuse a part for which there are too many bytes of its owner's, or of all."""
+        own_bytes = other_bytes = 0
         for part in self._transactions.prepared():
             if not part.query:
                 continue
             if part.prepared_time_s < now.unix_s - STAGED_MAX_AGE_S:
                 self._transactions.end_abort(part, now)
+            elif part.owner == owner:
+                own_bytes += part.bytes
             else:
-                staged_bytes += part.bytes
-        if staged_bytes + work.bytes > self._config.staged_bytes_max:
+                other_bytes += part.bytes
+        most = self._config.staged_bytes_max - other_bytes
+        if not self._access.administers(caller):
+            most = share_of(self._config.staged_bytes_max, other_bytes)
+        if own_bytes + work.bytes > most:
             raise InsufficientResources(
-                f"parts of batches wait with {staged_bytes} bytes, and may have "
-                f"{self._config.staged_bytes_max}: write smaller batches, or abort parts that "
-                "nobody commits"
+                f"parts of batches wait with {own_bytes + other_bytes} bytes, {own_bytes} of them "
+                f"yours, and you may have {max(most, 0)}: write smaller batches, or abort parts "
+                "that nobody commits"
             )
 
-    def _make_room(self, now: Instant) -> None:
+    def _make_room(self, caller: Caller, owner: str, now: Instant) -> None:
         """Forget the query that has been idle for longest, if that is long enough."""
-        if len(self._last) < self._config.queries_max:
+        most, everybodys = self._config.queries_max, self._last
+        own = {query: each for query, each in everybodys.items() if each.owner == owner}
+        share = share_of(most, len(everybodys) - len(own))
+        if len(everybodys) >= most:
+            candidates = everybodys
+        elif len(own) >= share and not self._access.administers(caller):
+            candidates = own
+        else:
             return
-        oldest = min(self._last, key=lambda query: self._last[query].committed_time_s)
-        if self._last[oldest].committed_time_s > now.unix_s - QUERY_IDLE_S:
-            raise InsufficientResources(
-                f"the last batches of {self._config.queries_max} queries are remembered; none of "
-                f"them has been idle for {QUERY_IDLE_S} seconds"
-            )
-        self._forget(oldest)
+        if candidates:
+            oldest = min(candidates, key=lambda query: candidates[query].committed_time_s)
+            if candidates[oldest].committed_time_s <= now.unix_s - QUERY_IDLE_S:
+                self._forget(oldest)
+                return
+        raise InsufficientResources(
+            f"the last batches of {len(everybodys)} queries are remembered, {len(own)} of them "
+            f"yours, and there may be {most} in all; none has been idle for {QUERY_IDLE_S} "
+            "seconds: forget some that will not come again"
+        )
 
     def _forget(self, query: str) -> None:
         forgotten = self._last.pop(query)
@@ -198,8 +253,7 @@ def _all_batches(reader: StoreReader) -> dict[str, BatchRecord]:
     return found
 
 
-def _require_batch(query: str, batch: int) -> None:
-    _require_name(query)
+def _require_number(batch: int) -> None:
     if not 0 <= batch <= _BATCH_MAX:
         raise InvalidParameter(f"batch {batch}; batches are numbered from 0")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from openmsmq.api import messages as api
+from openmsmq.manager.access_control import AccessControl
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection
 from openmsmq.manager.counters import Counters
@@ -21,7 +22,9 @@ from openmsmq.model.errors import (
     TransactionSequence,
 )
 from openmsmq.model.identity import Guid
+from openmsmq.model.limits import OWNER_SHARE_DIVISOR
 from openmsmq.model.transaction import TransactionState
+from openmsmq.security.callers import Caller
 
 if TYPE_CHECKING:
     import random
@@ -38,6 +41,7 @@ class TransactionRequests:
         work: TransactionWork,
         replies: Replies,
         rng: random.Random,
+        access: AccessControl,
     ) -> None:
         self._config = config
         self._counters = counters
@@ -45,10 +49,13 @@ class TransactionRequests:
         self._work = work
         self._replies = replies
         self._rng = rng
+        self._access = access
         self._transactions: dict[int, Transaction] = {}
+        self._owned_count: dict[str, int] = {}
+        """How many transactions each owner has under way."""
         self._next_transaction = 1
-        self.require_batch: Callable[[api.Prepare, Transaction, Instant], None] = (
-            lambda _request, _work, _now: None
+        self.require_batch: Callable[[Caller, api.Prepare, Transaction, Instant], None] = (
+            lambda _caller, _request, _work, _now: None
         )
         """Refuses a part of a batch that cannot be committed any more."""
         self._shown: dict[int, set[tuple[int, int]]] = {}
@@ -65,9 +72,8 @@ class TransactionRequests:
                 "transactions are those of this queue manager; `prepare` lets a coordinator of "
                 "your own decide"
             )
-        if len(self._transactions) >= self._config.transactions_max:
-            raise InsufficientResources(f"{self._config.transactions_max} transactions are open")
-        work = self.adopt(Guid(self._rng.randbytes(16)), state.id)
+        self._require_share(state.caller)
+        work = self.adopt(Guid(self._rng.randbytes(16)), state.id, state.caller.owner_name)
         state.transactions.add(work.number)
 
         def refused(error: MsmqError) -> None:
@@ -77,18 +83,47 @@ class TransactionRequests:
         begun = api.Begun(work.number, bytes(work.unit_of_work))
         self._ledger.when_done(lambda: self._replies.answer(state.id, call, begun), refused)
 
+    def _require_share(self, caller: Caller) -> None:
+        """Refuse a transaction that there is no room for, or that would leave others none."""
+        most = self._config.transactions_max
+        if len(self._transactions) >= most:
+            raise InsufficientResources(f"{most} transactions are open")
+        own = self._owned_count.get(caller.owner_name, 0)
+        share = share_of(most, len(self._transactions) - own)
+        if own >= share and not self._access.administers(caller):
+            raise InsufficientResources(
+                f"{caller.name} has {own} transactions open or prepared, and may have {share} "
+                "while others have theirs: end some first"
+            )
+
     def sends_to(self, queue: LocalQueue) -> bool:
         """Whether a transaction under way will put something into a queue."""
         return any(
             send.queue == queue.id for work in self._transactions.values() for send in work.sends
         )
 
-    def adopt(self, unit_of_work: Guid, connection: int | None) -> Transaction:
+    def adopt(self, unit_of_work: Guid, connection: int | None, owner: str) -> Transaction:
         """Take up a transaction: a new one, or one that the store has."""
-        number = self.take_holder()
-        work = Transaction(number, self._counters.take_transaction(), unit_of_work, connection)
+        number, wire_number = self.take_holder(), self._counters.take_transaction()
+        work = Transaction(number, wire_number, unit_of_work, connection, owner)
         self._transactions[number] = work
+        self._owned_count[owner] = self._owned_count.get(owner, 0) + 1
         return work
+
+    def give(self, work: Transaction, owner: str) -> None:
+        """Let a transaction belong to somebody else."""
+        if owner != work.owner:
+            self._disown(work.owner)
+            self._owned_count[owner] = self._owned_count.get(owner, 0) + 1
+            work.owner = owner
+
+    def _disown(self, owner: str) -> None:
+        """Count one transaction less for an owner; who has none is forgotten."""
+        left = self._owned_count[owner] - 1
+        if left:
+            self._owned_count[owner] = left
+        else:
+            del self._owned_count[owner]
 
     def take_holder(self) -> int:
         """Give a number for somebody who holds messages: a transaction, or a connection."""
@@ -177,7 +212,7 @@ class TransactionRequests:
         """Prepare a transaction: from then on only its coordinator decides."""
         work = self.find(state, request.transaction)
         if request.query:
-            self.require_batch(request, work, now)
+            self.require_batch(state.caller, request, work, now)
             work.query, work.batch = request.query, request.batch
         self._work.prepare(work, now)
         work.state = TransactionState.PREPARED
@@ -192,6 +227,7 @@ class TransactionRequests:
         def refused(error: MsmqError) -> None:
             self._replies.fail(state.id, call, error)
             work.query, work.batch = "", 0
+            self.give(work, state.caller.owner_name)
             self._back_to(work, TransactionState.ACTIVE, now)
 
         self._ledger.when_done(prepared, refused)
@@ -199,7 +235,8 @@ class TransactionRequests:
     def list_in_doubt(
         self, state: Connection, call: int, _: api.ListTransactions, _now: Instant
     ) -> None:
-        """List the prepared transactions."""
+        """List the prepared transactions that the caller may end."""
+        everything = self._access.administers(state.caller)
         found = [
             api.InDoubt(
                 bytes(work.unit_of_work),
@@ -208,8 +245,10 @@ class TransactionRequests:
                 len(work.receives),
                 work.query,
                 work.batch,
+                work.owner,
             )
             for work in self.prepared()
+            if everything or work.owner == state.caller.owner_name
         ]
         self._replies.answer(state.id, call, api.Transactions(found))
 
@@ -219,7 +258,10 @@ class TransactionRequests:
             if work.unit_of_work == request.unit_of_work:
                 break
         else:
-            raise TransactionSequence("no prepared transaction has this unit of work")
+            raise _unknown()
+        if not self._access.may_use(state.caller, work.owner):
+            # The same words as for one that is not there: who guesses learns nothing.
+            raise _unknown()
         if work.state is not TransactionState.PREPARED:
             raise TransactionSequence(f"the transaction is {work.state.value}, not prepared")
         if request.commit:
@@ -242,9 +284,9 @@ class TransactionRequests:
             )
 
     def find(self, state: Connection, number: int, *, prepared: bool = False) -> Transaction:
-        """Find a transaction that this connection may use."""
+        """Find a transaction that this connection has begun; its number is good for no other."""
         work = self._transactions.get(number)
-        if work is None or (work.connection != state.id and work.connection is not None):
+        if work is None or work.maker != state.id:
             raise TransactionSequence(f"this connection has no transaction {number}")
         if work.state is TransactionState.ACTIVE and work.connection == state.id:
             return work
@@ -260,7 +302,8 @@ class TransactionRequests:
 
     def _forget(self, work: Transaction) -> None:
         self._leave(work)
-        self._transactions.pop(work.number, None)
+        if self._transactions.pop(work.number, None) is not None:
+            self._disown(work.owner)
         self._shown.pop(work.number, None)
 
     def require_room(self, work: Transaction, count: int) -> None:
@@ -269,3 +312,15 @@ class TransactionRequests:
             raise InsufficientResources(
                 f"a transaction may hold {self._config.transaction_messages_max} messages"
             )
+
+
+def share_of(most: int, others: int) -> int:
+    """Give how much of something one owner may have: a part of what the others have left."""
+    return max(most - others, 0) // OWNER_SHARE_DIVISOR
+
+
+def _unknown() -> TransactionSequence:
+    return TransactionSequence(
+        "no prepared transaction of yours has this unit of work: in-doubt ones are listed by "
+        "`openmsmq transaction list`"
+    )

@@ -23,8 +23,10 @@ class Transaction:
         "batch",
         "bytes",
         "connection",
+        "maker",
         "moves",
         "number",
+        "owner",
         "prepared_time_s",
         "query",
         "receives",
@@ -35,13 +37,22 @@ class Transaction:
     )
 
     def __init__(
-        self, number: int, wire_number: int, unit_of_work: Guid, connection: int | None
+        self,
+        number: int,
+        wire_number: int,
+        unit_of_work: Guid,
+        connection: int | None,
+        owner: str = "",
     ) -> None:
         self.number = number
         """Names it inside this run of the queue manager; holders of entries are such numbers."""
         self.wire_number = wire_number
         self.unit_of_work = unit_of_work
         self.connection = connection
+        self.maker = connection
+        """The connection on which its number means anything, also once it is prepared."""
+        self.owner = owner
+        """Who may end it from elsewhere by its lasting name, as `Caller.owner_name`."""
         self.state = TransactionState.ACTIVE
         self.sends: list[StagedSend] = []
         self.receives: list[tuple[LocalQueue, int]] = []
@@ -61,7 +72,7 @@ class Transaction:
         """What a prepared transaction needs to survive."""
         held = [HeldEntry(queue.id, lookup_id) for queue, lookup_id in self.receives]
         held += [HeldEntry(queue.id, found, target.id) for queue, found, target in self.moves]
-        return TransactionRecord(self.sends, held, now.unix_s, self.query, self.batch)
+        return TransactionRecord(self.sends, held, now.unix_s, self.query, self.batch, self.owner)
 
 
 class TransactionWork:

@@ -141,8 +141,8 @@ _ERROR_ROWS: Final[tuple[tuple[int, str, str] | tuple[int, str, str, str], ...]]
     (
         0x1D,
         "MQ_ERROR_MESSAGE_ALREADY_RECEIVED",
-        "Somebody else has taken the message at the cursor",
-        "Peek the next message.",
+        "The message at the cursor was received already, by this application or by another",
+        "Move the cursor on to the next message.",
     ),
     (
         0x1E,
@@ -242,8 +242,8 @@ _ERROR_ROWS: Final[tuple[tuple[int, str, str] | tuple[int, str, str, str], ...]]
     (
         0x3B,
         "MQ_ERROR_ILLEGAL_PROPERTY_SIZE",
-        "A message or correlation identifier has the wrong size",
-        "Pass exactly 20 bytes.",
+        "A property, or the message as a whole, has a size that is not allowed",
+        "Give it the size that is said here; identifiers have exactly 20 bytes.",
     ),
     (0x3C, "MQ_ERROR_ILLEGAL_RESTRICTION_PROPID", "The query filters on an unknown property"),
     (0x3D, "MQ_ERROR_ILLEGAL_MQQUEUEPROPS", "No queue properties were given"),
@@ -375,8 +375,9 @@ _ERROR_ROWS: Final[tuple[tuple[int, str, str] | tuple[int, str, str, str], ...]]
     (
         0x69,
         "MQ_ERROR_REMOTE_MACHINE_NOT_AVAILABLE",
-        "The other computer cannot be reached",
-        "Check that its queue manager runs and that the network lets you through.",
+        "The other computer cannot be asked from here",
+        "To read a queue of another computer, or to ask about it, connect to the queue manager "
+        "there; messages can be sent to it from here.",
     ),
     (
         0x6A,

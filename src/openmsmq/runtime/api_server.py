@@ -38,7 +38,7 @@ from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.peer_limits import PeerBounds, PeerLimits
 from openmsmq.runtime.peers import Door
 from openmsmq.runtime.server import Pump
-from openmsmq.runtime.start_errors import StartError, cannot_listen, os_reason
+from openmsmq.runtime.start_errors import NotYet, StartError, cannot_listen, os_reason
 from openmsmq.runtime.tcp_door import listening_sockets
 from openmsmq.runtime.tokens import TOKENS_LOOK_MS, Token, TokenBook, operator_caller
 from openmsmq.security.callers import Caller, anonymous, certificate_caller
@@ -70,22 +70,25 @@ class ApiServer:
         self.limits: Final = PeerLimits(api_bounds(config), (), read_clocks())
         self._tcp_door: GuardedDoor | None = None
         self._tokens: TokenBook | None = None
+        self._operators_token: bytes | None = None
         self._token_timer: asyncio.TimerHandle | None = None
 
     # Beginning.
 
     async def listen(self) -> None:
         """Open all doors, or raise `StartError` or `ConfigError`."""
-        if self.config.api_tcp:
-            await self._listen_tcp()
-        if self.config.socket_path is not None:
-            await self._listen_unix(self.config.socket_path)
-
-    async def _listen_tcp(self) -> None:
         config = self.config
         tokens = self._tokens = TokenBook(
             config.tokens_path, self._tokens_changed, self._tokens_unusable
         )
+        self._operators_token = read_token(config.token_file) if config.token_file else None
+        if config.api_tcp:
+            await self._listen_tcp(tokens)
+        if self.config.socket_path is not None:
+            await self._listen_unix(self.config.socket_path)
+
+    async def _listen_tcp(self, tokens: TokenBook) -> None:
+        config = self.config
         if config.needs_token and not (config.token_file or tokens or config.tls_client_ca):
             raise ConfigError(
                 f"{config.address} can be reached from other computers, so a token is needed: "
@@ -95,7 +98,7 @@ class ApiServer:
             )
         door = Door(
             "tcp",
-            token=read_token(config.token_file) if config.token_file else None,
+            needs_token=self._operators_token is not None,
             is_open=config.allow_remote_without_token,
         )
         context = tls_context(config)
@@ -125,7 +128,7 @@ class ApiServer:
                 address=host,
                 port=port,
                 tls=context is not None,
-                token=door.token is not None or len(tokens) > 0,
+                token=door.needs_token or len(tokens) > 0,
             )
 
     async def _listen_unix(self, path: Path) -> None:
@@ -145,6 +148,15 @@ class ApiServer:
 
     def _maker(self, door: Door) -> Callable[[], ApiConnection]:
         return lambda: ApiConnection(self, door)
+
+    def reload(self) -> None:
+        """Read certificates and tokens again; raises `ConfigError`, and then the old ones count."""
+        if self._tcp_door is None:
+            return
+        self._tcp_door.use_context(tls_context(self.config))
+        if self._token_timer is not None:
+            self._token_timer.cancel()
+        self.look_at_tokens()
 
     # Connections.
 
@@ -183,17 +195,14 @@ class ApiServer:
         """Say who comes through a door, or raise `AccessDenied`.
 
         A token counts most, because it says what the caller wants to be; then a certificate, then
-        the word of the kernel about a user of this computer.
+        the word of the kernel about a user of this computer. Whoever shows a token is judged by it
+        alone: one that is not known must not become somebody who may do more.
         """
+        if shown:
+            return self._shown(shown)
         if door.kind == "unix":
             assert local is not None, "the kernel vouches for whoever comes by the socket"
             return local, None
-        if shown and self._tokens is not None and self._tokens.look():
-            # Not now: whoever is cut must not be in the middle of something.
-            asyncio.get_running_loop().call_soon(self._cut_revoked)
-        # Where there are no tokens, a client that has one for elsewhere is welcome all the same.
-        if shown and (door.token is not None or self._tokens):
-            return self._shown(door, shown)
         if certificate is not None:
             user = self.pump.engine.user_of(certificate)
             if user is None:
@@ -202,24 +211,29 @@ class ApiServer:
                     "a token"
                 )
             return certificate_caller(user), None
-        if door.token is None and local is not None:
+        if not door.needs_token and local is not None:
             return local, None
-        if door.token is None and (door.is_open or is_loopback(host)):
+        if not door.needs_token and (door.is_open or is_loopback(host)):
             return anonymous(host), None
         raise AccessDenied("the token is missing or wrong: connect with the right one")
 
-    def _shown(self, door: Door, shown: str) -> tuple[Caller, Token | None]:
-        if door.token is not None and hmac.compare_digest(
-            door.token, shown.encode("utf-8", "replace")
+    def _shown(self, shown: str) -> tuple[Caller, Token | None]:
+        operators = self._operators_token
+        if operators is not None and hmac.compare_digest(
+            operators, shown.encode("utf-8", "replace")
         ):
             return operator_caller(), None
         if self._tokens is not None:
+            if self._tokens.look():
+                # Not now: whoever is cut must not be in the middle of something.
+                asyncio.get_running_loop().call_soon(self._cut_revoked)
             found = self._tokens.find(shown, read_clocks().unix_s)
             if found is not None:
                 self._watch_tokens()
                 return found.caller, found
         raise AccessDenied(
-            "the token is missing or wrong, or its time is up: connect with the right one"
+            "the token is missing or wrong: this queue manager does not know it, it was revoked, "
+            "or its time is up; connect with the right one, or as a user of this computer with none"
         )
 
     def _watch_tokens(self) -> None:
@@ -383,7 +397,7 @@ def _remove_stale(path: Path) -> None:
         except OSError:
             path.unlink(missing_ok=True)
             return
-    raise StartError(f"another process listens on {path}: stop it, or give another api_socket")
+    raise NotYet(f"another process listens on {path}: stop it, or give another api_socket")
 
 
 def _group_id(name: str) -> int:

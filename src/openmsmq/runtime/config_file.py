@@ -465,7 +465,12 @@ def _checked(key: str, value: object, where: str, *, strict: bool = False) -> An
     try:
         return msgspec.convert(value, HINTS[key], strict=strict)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{where} = {value!r} is wrong: {reason(error)}") from None
+        kind = plain_type(key)
+        if get_origin(kind) is Literal:
+            problem = f"it is one of {', '.join(map(str, get_args(kind)))}"
+        else:
+            problem = reason(error)
+        raise ConfigError(f"{where} = {value!r} is wrong: {problem}") from None
 
 
 def configuration_table() -> str:

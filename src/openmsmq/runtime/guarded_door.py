@@ -93,6 +93,10 @@ class GuardedDoor:
         # A task that is called off before its first step could not do this itself.
         task.add_done_callback(partial(self._taken_up, number, made))
 
+    def use_context(self, context: ssl.SSLContext | None) -> None:
+        """Greet those who come from now on with other certificates."""
+        self._context = context
+
     def _reason_to_refuse(self, number: int, address: str) -> str:
         keeper = self._keeper
         if keeper.is_stopping():

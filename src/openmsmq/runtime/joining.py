@@ -27,7 +27,7 @@ from openmsmq.runtime.discovery import discover
 from openmsmq.runtime.embedded_directory import EmbeddedDirectory
 from openmsmq.runtime.interfaces import local_networks
 from openmsmq.runtime.limits import API_PORT
-from openmsmq.runtime.start_errors import StartError
+from openmsmq.runtime.start_errors import NotYet, StartError
 
 if TYPE_CHECKING:
     from openmsmq.runtime.active_directory.client import ActiveDirectory
@@ -80,7 +80,7 @@ class Membership:
             if self._active is not None:
                 return await self._registered(self._active, image)
         except MsmqError as error:
-            raise StartError(
+            raise NotYet(
                 f"a new queue manager asks its directory who it is, and {error.detail}; start it "
                 "when the directory can be reached"
             ) from None

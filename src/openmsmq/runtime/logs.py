@@ -64,6 +64,8 @@ class Event(Enum):
     STORE_HAS_ROOM = "store-has-room"
     STORE_FAILED = "store-failed"
     DEFECT = "defect"
+    RELOADED = "reloaded"
+    RELOAD_FAILED = "reload-failed"
     STOPPING = "stopping"
     STOPPED = "stopped"
     LIBRARY = "library"

@@ -25,8 +25,8 @@ class Door(msgspec.Struct, frozen=True):
     """A place where applications come in, and what they have to show there."""
 
     kind: str
-    token: bytes | None = None
-    """The token of an administrator; with it, everybody has to show one."""
+    needs_token: bool = False
+    """Whether everybody has to show a token or a certificate, users of this computer too."""
     group: int | None = None
     is_open: bool = False
     """Whether those may come in, too, of whom nothing is known."""

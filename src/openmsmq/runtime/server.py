@@ -49,12 +49,15 @@ _Facts = TypeVarTuple("_Facts")
 
 
 class ExitCode(IntEnum):
-    """How the process ends."""
+    """How the process ends; those above 63 have the meaning that `sysexits.h` gives them."""
 
     STOPPED = 0
     STORE_FAILED = 1
     NOT_STARTED = 2
+    """Somebody has to put something right before it can start."""
     DEFECT = 70
+    NOT_YET = 75
+    """Something is in use, full or away: a supervisor should try again."""
 
 
 class Pump:

@@ -43,10 +43,10 @@ from openmsmq.runtime.limits import GARBAGE_MIN_COUNT
 from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler
 from openmsmq.runtime.network import TransferNetwork
 from openmsmq.runtime.server import ExitCode, Pump
-from openmsmq.runtime.start_errors import StartError
+from openmsmq.runtime.start_errors import NotYet, StartError
 from openmsmq.security.own_key import OwnKey
 from openmsmq.storage.engine import open_store
-from openmsmq.storage.port import Store, StoreError
+from openmsmq.storage.port import Store, StoreError, StoreFailed, StoreFull, StoreInUse
 from openmsmq.storage.records import MACHINE_KEY
 
 START_ERRORS: Final = (StartError, ConfigError, StoreError)
@@ -92,6 +92,10 @@ class Server:
             strict_enterprise=config.parameters.strict_enterprise,
         )
         self._api = ApiServer(config, self._pump, log, manager_id=manager.identifier)
+        self.reloads: Final[list[tuple[str, Callable[[], None]]]] = [
+            ("certificates and tokens of applications", self._api.reload)
+        ]
+        """What `reload` reads again: what it is, and what does it or raises `ConfigError`."""
 
     @classmethod
     async def start(
@@ -127,7 +131,7 @@ class Server:
             # Who this queue manager is must be durable before anybody hears of it.
             server._pump.turn()
             if store.get(MACHINE_KEY) is None:
-                raise StartError(f"{config.data} has no room for a new queue manager: free some")
+                raise NotYet(f"{config.data} has no room for a new queue manager: free some")
             started.callback(server._network.give_up)
             started.callback(server._api.stop_listening)
             await server._api.listen()
@@ -164,6 +168,16 @@ class Server:
     def socket_path(self) -> Path | None:
         """The Unix socket that applications connect to."""
         return self.config.socket_path
+
+    def reload(self) -> None:
+        """Read again what can change while the server runs; what is wrong stays as it was."""
+        for what, read_again in self.reloads:
+            try:
+                read_again()
+            except ConfigError as error:
+                self._log.error(Event.RELOAD_FAILED, what=what, reason=str(error))
+            else:
+                self._log.info(Event.RELOADED, what=what)
 
     def stop(self) -> None:
         """Begin to stop in order; `finished` returns when that is done."""
@@ -214,10 +228,12 @@ def open_own_store(config: ServerConfig, leave: Leave, *, thorough: bool = False
 async def run(
     config: ServerConfig, *, ready: Callable[[Server], None], leave: Leave | None = None
 ) -> ExitCode:
-    """Run a queue manager until a signal stops it; a second signal ends it at once."""
+    """Run a queue manager until a signal stops it; a second one ends it at once. SIGHUP reloads."""
     log = EventLog(config.log_format, config.log_level)
     handler = LibraryLogHandler(log)
     logging.getLogger().addHandler(handler)
+    # Without this, a reload that comes too early would end the process.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: None)
     crash = CrashFile(Path(config.data))
     try:
         make_data_directory(Path(config.data))
@@ -241,6 +257,17 @@ async def run(
         logging.getLogger().removeHandler(handler)
 
 
+def exit_code_for(error: Exception) -> ExitCode:
+    """Say with what status a server ends that could not start for one of `START_ERRORS`."""
+    if isinstance(error, StoreFailed):
+        return ExitCode.STORE_FAILED
+    return (
+        ExitCode.NOT_YET
+        if isinstance(error, NotYet | StoreInUse | StoreFull)
+        else ExitCode.NOT_STARTED
+    )
+
+
 def _spare_the_collector() -> None:
     """Look for garbage in cycles less often: messages are bytes and tuples, which make none."""
     gc.freeze()
@@ -261,6 +288,7 @@ def _obey_signals(server: Server) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, obey, number)
+    loop.add_signal_handler(signal.SIGHUP, server.reload)
 
 
 def run_in_loop(

@@ -11,6 +11,10 @@ class StartError(Exception):
     """The server cannot start; the sentence says why and what to do."""
 
 
+class NotYet(StartError):
+    """It cannot start now, because something is in use or away; later it may, as it is."""
+
+
 def os_reason(error: OSError) -> str:
     """Give the plain words; asyncio wraps them into more."""
     if isinstance(error, socket.gaierror) or error.errno is None:
@@ -20,7 +24,9 @@ def os_reason(error: OSError) -> str:
 
 def cannot_listen(error: OSError, address: str, port: int, *, key: str, switch: str) -> StartError:
     """Say why a port cannot be opened; `key` sets it and `switch` does without it."""
+    kind: type[StartError] = StartError
     if error.errno == errno.EADDRINUSE:
+        kind = NotYet
         advice = (
             "another process listens there; several queue managers need different addresses, "
             f"and {switch} does without it"
@@ -28,5 +34,7 @@ def cannot_listen(error: OSError, address: str, port: int, *, key: str, switch: 
     elif error.errno == errno.EACCES:
         advice = f"ports below 1024 need a privilege; give another {key}"
     else:
+        # A computer that starts may get the address later.
+        kind = NotYet if error.errno == errno.EADDRNOTAVAIL else StartError
         advice = "give an address that this computer has"
-    return StartError(f"cannot listen on {address} port {port} ({os_reason(error)}): {advice}")
+    return kind(f"cannot listen on {address} port {port} ({os_reason(error)}): {advice}")

@@ -69,6 +69,8 @@ class Caller(msgspec.Struct, frozen=True):
     """Patterns of queue names; empty for all queues."""
     is_unlimited: bool = False
     """Whether nothing is checked at all, because the queue manager is part of its program."""
+    token: str = ""
+    """The name of the token by which it came in; empty without one."""
 
     @property
     def is_administrator(self) -> bool:
@@ -79,6 +81,31 @@ class Caller(msgspec.Struct, frozen=True):
     def is_known(self) -> bool:
         """Whether the caller has proved to be somebody."""
         return AUTHENTICATED in self.sids
+
+    @property
+    def owner_name(self) -> str:
+        """Under whose name is kept what it makes and what outlives its connection.
+
+        Tokens are owners of their own, whoever they stand for: most of them stand for the
+        administrators.
+        """
+        return f"token:{self.token}" if self.token else str(self.user)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it may do less than the user whom it stands for."""
+        return bool(self.queues) or (self.scopes is not None and Scope.ADMIN not in self.scopes)
+
+    @property
+    def may_vouch(self) -> bool:
+        """Whether others may be told to take somebody for its user from now on.
+
+        Whoever came by a token has the word of the token for a while, and can be told to go; what
+        it vouches for stays. Administrators without bounds decide who is who anyway.
+        """
+        if not self.is_known or self.is_bounded:
+            return False
+        return not self.token or self.is_administrator
 
     def covers(self, name: str) -> bool:
         """Whether the bounds let it use a queue of this name."""
@@ -140,7 +167,7 @@ def token_caller(
     name: str, user: Sid, scopes: frozenset[Scope] | None, queues: tuple[str, ...] = ()
 ) -> Caller:
     """Give the caller that shows a token."""
-    return Caller(f"token {name}", user, identities(user), scopes, queues)
+    return Caller(f"token {name}", user, identities(user), scopes, queues, token=name)
 
 
 def certificate_caller(user: Sid) -> Caller:

@@ -125,6 +125,8 @@ class TransactionRecord(msgspec.Struct, frozen=True):
     prepared_time_s: int
     query: str = ""
     batch: int = 0
+    owner: str = ""
+    """Who may end it, as `Caller.owner_name`; empty for administrators only."""
 
 
 class ReservationRecord(msgspec.Struct, frozen=True):
@@ -133,6 +135,8 @@ class ReservationRecord(msgspec.Struct, frozen=True):
     reader: str
     start: int
     stop: int
+    owner: str = ""
+    """Whose reader it is, as `Caller.owner_name`; empty for administrators only."""
 
 
 class BatchRecord(msgspec.Struct, frozen=True):
@@ -140,6 +144,8 @@ class BatchRecord(msgspec.Struct, frozen=True):
 
     batch: int
     committed_time_s: int
+    owner: str = ""
+    """Whose query it is, as `Caller.owner_name`; empty for administrators only."""
 
 
 class PositionRecord(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from openmsmq.model.limits import (
     STAGED_MAX_AGE_S,
 )
 from openmsmq.model.queue import AccessMode
+from openmsmq.security.sids import LOCAL_SYSTEM
 from openmsmq.storage import records
 from openmsmq.storage.port import StoreFull
 from tests.strategies.messages import Draft
@@ -415,7 +416,7 @@ def test_a_part_says_since_when_it_waits(office: Office) -> None:
     unit = part(office, b"one", b"two", batch=9)
     office.restart()
     [found] = office.ok(api.ListTransactions()).transactions
-    assert found == api.InDoubt(unit, START_S + 7, 2, 0, QUERY, 9)
+    assert found == api.InDoubt(unit, START_S + 7, 2, 0, QUERY, 9, str(LOCAL_SYSTEM))
 
 
 def test_a_query_that_will_not_come_again_is_forgotten_with_its_parts(office: Office) -> None:

@@ -269,6 +269,24 @@ def test_a_prepared_transaction_waits_for_its_coordinator(
     assert office.bodies(LEDGER) == left
 
 
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize(("commit", "left"), [(True, ([], [b"one"])), (False, ([b"one"], []))])
+def test_a_prepared_move_waits_with_the_rest(
+    office: Office, commit: bool, left: tuple[list[bytes], list[bytes]], restart: bool
+) -> None:
+    office.send(b"one", name=LEDGER)
+    sub = LEDGER + ";sub"
+    target, begun = office.open(sub, AccessMode.MOVE), office.ok(api.Begin())
+    [lookup_id] = office.lookup_ids(LEDGER)
+    office.ok(api.Move(office.open(LEDGER), lookup_id, target, begun.transaction))
+    office.ok(api.Prepare(begun.transaction))
+    if restart:
+        office.restart()
+    assert (office.bodies(LEDGER), office.bodies(sub)) == ([], []), "nobody else has it meanwhile"
+    office.ok(api.Resolve(begun.unit_of_work, commit))
+    assert (office.bodies(LEDGER), office.bodies(sub)) == left
+
+
 def test_a_prepared_transaction_takes_no_more_work(office: Office) -> None:
     work = office.begin()
     office.ok(api.Prepare(work))

@@ -159,6 +159,47 @@ def advanced(count: int) -> SendWindow:
     return window
 
 
+@pytest.mark.parametrize(
+    ("sent", "base", "bits", "done"),
+    [
+        # The newest, and one that was never sent, with the newest or alone.
+        (3, 3, 0b1, [3]),
+        (3, 3, 0b11, None),
+        (3, 3, 0b10, None),
+        (3, 4, 0b1, None),
+        (3, 1, 0b111, [1, 2, 3]),
+        (3, 1, 0b1111, None),
+        (3, 2, 0b110, None),
+        # The first, and one before it.
+        (3, 1, 0b1, [1]),
+        (3, 0, 0b10, [1]),
+        (3, 0, 0b1, None),
+        (3, 0, 0b11, None),
+        (3, 0xFFFF, 0b100, [1]),
+        (3, 0xFFFF, 0b10, None),
+        # Half of all numbers lie behind; what lies further is ahead, and was never sent.
+        (0x9000, 0x9000 - 0x7FFF, 0b1, []),
+        (0x9000, 0x9000 - 0x8000, 0b1, None),
+        (0x8000, 1, 0b1, []),
+        # Numbers begin again behind 65,535.
+        (0x10000, 0, 0b1, [0x10000]),
+        (0x10000, 0xFFFF, 0b11, [0xFFFF, 0x10000]),
+        (0x10000, 0xFFFF, 0b111, None),
+        (0x10000, 1, 0b1, None),
+    ],
+)
+def test_what_was_stored_was_sent_before(
+    sent: int, base: int, bits: int, done: list[int] | None
+) -> None:
+    """Literal cases at both ends; tokens are the numbers of the packets, the last three wait."""
+    window = advanced(max(sent - 3, 0))
+    tokens = list(range(window.sent_count + 1, sent + 1))
+    window.sent(tokens, [RECOVERABLE] * len(tokens))  # type: ignore[arg-type]
+    assert window.acknowledge(SessionHeader(sent & 0xFFFF, base & 0xFFFF, bits)) == done
+    left = [token for token in tokens if token not in (done or ())]
+    assert window.unacknowledged() == left
+
+
 def test_a_lower_number_alone_stores_nothing() -> None:
     window = SendWindow(64)
     window.sent([1, 2, 3], [RECOVERABLE] * 3)

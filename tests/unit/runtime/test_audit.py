@@ -156,8 +156,18 @@ def test_a_link_is_not_followed(path: Path) -> None:
     assert not target.exists()
 
 
-def test_without_a_path_nothing_is_written() -> None:
-    AuditLog(None).noted("a", "b")
+def test_without_a_path_nothing_is_written_and_nothing_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    problems: list[str] = []
+    log = AuditLog(None, problems.append)
+    log.noted("a", "b")
+    log.done(ALICE, "peer", DELETE, "on", "")
+    log.denied(ALICE, "peer", "connect", "no")
+    log.close()
+    assert problems == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_actions_have_the_names_of_the_interface() -> None:

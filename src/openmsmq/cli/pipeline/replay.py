@@ -241,6 +241,7 @@ def _send(
     from openmsmq.spark.pipelines.replay import replay as replay_run
 
     total = plan.where(f"action = '{_PLANNED}'").count()
+    earlier = audit.results(run).where(f"action = '{_SENT}'").count()
     # It is needed to go on with the run, whatever happens from here on.
     typer.echo(f"run {run}: {count_text(total)} planned", err=True)
     with progress("sending", total) as bar:
@@ -250,10 +251,16 @@ def _send(
     _print(results if json else left, json=json)
     sent = len(results) - len(left)
     if not json:
-        rest = f", {len(left)} not" if left else ""
-        typer.echo(f"run {run}: {count_text(sent)} sent again{rest}")
+        typer.echo(f"run {run}: {outcome_text(sent - earlier, earlier, len(left))}")
     if sent < total:
         raise typer.Exit(EXIT_FAILED)
+
+
+def outcome_text(sent: int, earlier: int, left: int) -> str:
+    """Say what a run has done, and what it found done."""
+    before = f", {earlier} had been sent before" if earlier else ""
+    rest = f", {left} not sent" if left else ""
+    return f"{count_text(sent) if sent else 'nothing'} sent again{before}{rest}"
 
 
 def _show_plan(run: str, plan: DataFrame, *, json: bool) -> None:

@@ -1,6 +1,7 @@
 """The names of queues: path names and format names, parsed and printed. [MQMQ 2.1]
 
-`str(name)` prints what `PathName.parse` or `parse_format_name` reads. Keywords are printed in
+`str(name)` prints what `PathName.parse` or `parse_format_name` reads; `read_name` reads either, as
+programs write them. Keywords are printed in
 one case, hosts and queue names keep theirs.
 """
 
@@ -25,11 +26,12 @@ from openmsmq.model.names.format_names import (
     SingleFormatName,
 )
 from openmsmq.model.names.local import LocalQueueName, QueueOnComputer, SystemQueue
-from openmsmq.model.names.parsing import parse_format_name
-from openmsmq.model.names.paths import LOCAL_COMPUTER, PathName
+from openmsmq.model.names.parsing import is_format_name, parse_format_name, read_name
+from openmsmq.model.names.paths import LOCAL_COMPUTER, LOCAL_COMPUTERS, PathName
 
 __all__ = [
     "LOCAL_COMPUTER",
+    "LOCAL_COMPUTERS",
     "ConnectorFormatName",
     "DirectFormatName",
     "DirectProtocol",
@@ -49,5 +51,7 @@ __all__ = [
     "SingleFormatName",
     "SystemQueue",
     "UnsupportedName",
+    "is_format_name",
     "parse_format_name",
+    "read_name",
 ]

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Final, Self, TypeAlias
 
 from openmsmq.model.limits import PORT_MAX_NUMBER
 from openmsmq.model.names.base import BaseFormatName, check_format_name_size
 from openmsmq.model.names.errors import IllegalFormatName, UnsupportedName, read_part
-from openmsmq.model.names.local import LocalQueueName, QueueOnComputer, read_queue
+from openmsmq.model.names.local import (
+    LocalQueueName,
+    QueueOnComputer,
+    read_queue,
+    read_written_queue,
+)
 from openmsmq.model.names.parts import (
     canonical_ip_address,
     check_computer_name,
@@ -19,7 +25,7 @@ from openmsmq.model.names.parts import (
     keyword,
     read_number,
 )
-from openmsmq.model.names.paths import PathName
+from openmsmq.model.names.paths import LOCAL_COMPUTERS, PathName
 
 
 class DirectProtocol(enum.Enum):
@@ -90,6 +96,11 @@ class DirectFormatName(BaseFormatName, frozen=True, gc=False):
         return fold(f"DIRECT={self._text(host, self.port_or_default)}")
 
     @property
+    def is_local(self) -> bool:
+        """Whether the name says that the queue is on the local computer."""
+        return self.protocol is DirectProtocol.OS and fold(self.host) in LOCAL_COMPUTERS
+
+    @property
     def port_or_default(self) -> int | None:
         """The port given, or the one that HTTP or HTTPS has otherwise. [MQMQ 2.1.2]"""
         return _DEFAULT_PORTS.get(self.protocol) if self.port is None else self.port
@@ -129,8 +140,8 @@ class DirectFormatName(BaseFormatName, frozen=True, gc=False):
 
 
 def read_direct(text: str) -> DirectFormatName:
-    """Read what follows `DIRECT=`."""
-    return DirectFormatName(*_read_fields(text))
+    """Read what follows `DIRECT=`, as people and programs write it."""
+    return DirectFormatName(*_read_fields(text, _read_written_queue))
 
 
 _Fields: TypeAlias = tuple[DirectProtocol, str, QueueOnComputer, int | None]
@@ -138,7 +149,17 @@ _Fields: TypeAlias = tuple[DirectProtocol, str, QueueOnComputer, int | None]
 _PROTOCOLS: Final = {protocol.value.lower(): protocol for protocol in DirectProtocol}
 
 
-def _read_fields(text: str) -> _Fields:
+def _read_queue(text: str) -> QueueOnComputer:
+    return read_queue(text, "\\", IllegalFormatName)
+
+
+def _read_written_queue(text: str) -> QueueOnComputer:
+    return read_written_queue(text, "\\", IllegalFormatName)
+
+
+def _read_fields(
+    text: str, queue_reader: Callable[[str], QueueOnComputer] = _read_queue
+) -> _Fields:
     stop = text.find(":")
     word = keyword(text[: max(stop, 0)])
     if word in ("ipx", "spx"):
@@ -155,7 +176,7 @@ def _read_fields(text: str) -> _Fields:
         raise IllegalFormatName(text, len(text), r"after the computer comes '\' and the queue")
     read_host = _read_ip_address if protocol is DirectProtocol.TCP else _read_computer
     host = read_part(text, host_start, separator, read_host)
-    queue = read_part(text, separator + 1, len(text), _read_queue)
+    queue = read_part(text, separator + 1, len(text), queue_reader)
     return protocol, host, queue, None
 
 
@@ -207,10 +228,6 @@ def _check_bracketed(text: str) -> None:
 def _read_url_port(text: str) -> int | None:
     # The grammar allows a colon with no digits after it, as URLs do.
     return read_number(text, "port", PORT_MAX_NUMBER, IllegalFormatName) if text else None
-
-
-def _read_queue(text: str) -> QueueOnComputer:
-    return read_queue(text, "\\", IllegalFormatName)
 
 
 def _read_url_queue(text: str) -> QueueOnComputer:

@@ -101,6 +101,31 @@ class LocalQueueName(msgspec.Struct, frozen=True, gc=False):
 QueueOnComputer = LocalQueueName | SystemQueue
 
 _SYSTEM_QUEUES: Final = {queue.value.lower(): queue for queue in SystemQueue}
+_DOTNET_JOURNAL: Final = "\\journal$"
+_DOTNET_SYSTEM_QUEUES: Final = {
+    "journal$": SystemQueue.JOURNAL,
+    "deadletter$": SystemQueue.DEAD_LETTER,
+    "xactdeadletter$": SystemQueue.TRANSACTIONAL_DEAD_LETTER,
+}
+
+
+def read_written_queue(text: str, separators: str, error: type[IllegalName]) -> QueueOnComputer:
+    r"""Read a queue as `read_queue` does, or as the paths of .NET programs have it.
+
+    They write `orders\Journal$` for a journal, and `Journal$`, `Deadletter$` and `XactDeadletter$`
+    for the queues that every computer has. Packets never do, so only what people and programs
+    write is read like this.
+    """
+    found = _DOTNET_SYSTEM_QUEUES.get(keyword(text))
+    if found is not None:
+        return found
+    stop = len(text) - len(_DOTNET_JOURNAL)
+    if stop > 0 and keyword(text[stop:]) == _DOTNET_JOURNAL and keyword(text[:stop]) != "private$":
+        queue = read_part(text, 0, stop, lambda part: read_queue(part, separators, error))
+        if not isinstance(queue, LocalQueueName) or queue.journal:
+            raise error(text, stop, "a journal has no journal of its own")
+        return LocalQueueName(queue.name, queue.private, queue.subqueue, journal=True)
+    return read_queue(text, separators, error)
 
 
 def read_queue(text: str, separators: str, error: type[IllegalName]) -> QueueOnComputer:

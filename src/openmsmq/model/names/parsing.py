@@ -14,7 +14,7 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.limits import PORT_MAX_NUMBER
 from openmsmq.model.names.base import check_format_name_size
 from openmsmq.model.names.direct import read_direct
-from openmsmq.model.names.errors import IllegalFormatName, read_part
+from openmsmq.model.names.errors import IllegalFormatName, UnsupportedName, read_part
 from openmsmq.model.names.format_names import (
     ConnectorFormatName,
     DistributionListFormatName,
@@ -29,8 +29,11 @@ from openmsmq.model.names.format_names import (
 )
 from openmsmq.model.names.local import SystemQueue
 from openmsmq.model.names.parts import check_domain_name, keyword, read_number
+from openmsmq.model.names.paths import PathName
 
 _GUID_CHARACTERS: Final = 36
+_FORMAT_NAME_PREFIX: Final = "formatname:"
+_LABEL_PREFIX: Final = "label:"
 _NO_GUID: Final = "a GUID is needed here, 8-4-4-4-12 hexadecimal digits without braces"
 
 
@@ -47,6 +50,33 @@ def parse_format_name(text: str) -> FormatName:
         elements.append(read_part(text, start, stop, _read_element))
         start = stop + 1
     return MultipleFormatName(tuple(elements))
+
+
+def is_format_name(text: str) -> bool:
+    r"""Tell whether a text is meant as a format name, and not as a path name.
+
+    An equals sign behind a backslash belongs to the name of a queue: `.\private$\a=b` is a path.
+    """
+    computer_stop = text.find("\\")
+    return "=" in (text if computer_stop < 0 else text[:computer_stop]) or _has_prefix(text)
+
+
+def read_name(text: str) -> PathName | FormatName:
+    r"""Read a name as programs write it: a path name, or a format name.
+
+    Programs for .NET put `FormatName:` before a format name.
+    """
+    if keyword(text[: len(_LABEL_PREFIX)]) == _LABEL_PREFIX:
+        problem = "a label opens no queue: `directory find-queues --label` finds its names"
+        raise UnsupportedName(text, 0, problem)
+    if not is_format_name(text):
+        return PathName.parse(text)
+    start = len(_FORMAT_NAME_PREFIX) if _has_prefix(text) else 0
+    return read_part(text, start, len(text), parse_format_name)
+
+
+def _has_prefix(text: str) -> bool:
+    return keyword(text[: len(_FORMAT_NAME_PREFIX)]) == _FORMAT_NAME_PREFIX
 
 
 def _read_element(text: str) -> SingleFormatName:

@@ -2,7 +2,8 @@
 
 The grammar of the specification knows ASCII only. Characters beyond it are accepted where queue
 managers accept them in practice: in computer, domain, queue and subqueue names. Excluded are
-control characters, white space, and halves of surrogate pairs, which no packet can carry.
+control characters, white space, and halves of surrogate pairs, which no packet can carry. Only a
+plain space may stand inside the name of a queue or subqueue: programs have such queues.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from openmsmq.model.limits import (
 from openmsmq.model.names.errors import IllegalName
 
 _NEVER: Final = r"\x00-\x20\x80-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ud800-\udfff"
-_NOT_IN_QUEUE_NAME: Final = re.compile(rf'[{_NEVER}"+,;\\]')
+_NOT_IN_QUEUE_NAME: Final = re.compile(rf'(?! )[{_NEVER}"+,;\\]')
 _NOT_IN_COMPUTER_NAME: Final = re.compile(rf'[{_NEVER}\x7f",/;=\\]')
 _NOT_IN_URL_HOST: Final = re.compile(r"[#?@\[\]]")
 _NOT_IN_DOMAIN_NAME: Final = re.compile(rf"[{_NEVER}\x7f,]")
@@ -64,6 +65,7 @@ def excess_position(text: str, units_max: int) -> int | None:
 def check_queue_name(name: str, error: type[IllegalName]) -> None:
     """Refuse what cannot be the name of a queue. [MQMQ 2.1.1]"""
     _check("queue name", name, _NOT_IN_QUEUE_NAME, QUEUE_NAME_MAX_CHARACTERS, error)
+    _check_ends("queue name", name, error)
     if fold(name) in ("private$", "system$"):
         raise error(name, len(name), f"a queue name is missing after {name}")
 
@@ -71,6 +73,7 @@ def check_queue_name(name: str, error: type[IllegalName]) -> None:
 def check_subqueue_name(name: str, error: type[IllegalName]) -> None:
     """Refuse what cannot be the name of a subqueue. [MQMQ 2.1.1]"""
     _check("subqueue name", name, _NOT_IN_QUEUE_NAME, SUBQUEUE_NAME_MAX_CHARACTERS, error)
+    _check_ends("subqueue name", name, error)
     if fold(name) in ("journal", "deadletter", "deadxact"):
         raise error(
             name, 0, f"{name} is no subqueue name: it is reserved for journals and dead letters"
@@ -143,3 +146,10 @@ def _check(
     position = excess_position(text, units_max)
     if position is not None:
         raise error(text, position, f"a {what} has at most {units_max} characters")
+
+
+def _check_ends(what: str, text: str, error: type[IllegalName]) -> None:
+    """Refuse a space that nobody sees: it would make another queue of the same look."""
+    if text.startswith(" ") or text.endswith(" "):
+        position = 0 if text.startswith(" ") else len(text) - 1
+        raise error(text, position, f"a {what} cannot begin or end with a space")

@@ -7,11 +7,14 @@ from typing import Final, Self
 import msgspec
 
 from openmsmq.model.names.errors import IllegalPathName, read_part
-from openmsmq.model.names.local import QueueOnComputer, read_queue
+from openmsmq.model.names.local import QueueOnComputer, read_written_queue
 from openmsmq.model.names.parts import check_computer_name, fold, keyword
 
 LOCAL_COMPUTER: Final = "."
 """The computer name that means the computer at hand."""
+
+LOCAL_COMPUTERS: Final = (LOCAL_COMPUTER, "localhost")
+"""All computer names with that meaning, folded."""
 
 
 class PathName(msgspec.Struct, frozen=True, gc=False):
@@ -39,7 +42,7 @@ class PathName(msgspec.Struct, frozen=True, gc=False):
         computer = text[:stop]
         read_part(text, 0, stop, _check_computer)
         queue = read_part(
-            text, stop + 1, len(text), lambda part: read_queue(part, "\\", IllegalPathName)
+            text, stop + 1, len(text), lambda part: read_written_queue(part, "\\", IllegalPathName)
         )
         return cls(computer, queue)
 
@@ -51,7 +54,7 @@ class PathName(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_local(self) -> bool:
         """Whether the name says that the queue is on the local computer."""
-        return self.computer == LOCAL_COMPUTER
+        return fold(self.computer) in LOCAL_COMPUTERS
 
     def same_queue_as(self, other: PathName) -> bool:
         """Whether the two names differ in letter case only."""
@@ -77,4 +80,4 @@ def _read_local(text: str) -> QueueOnComputer:
         # With a computer, a slash is a letter like any other. Without one it is most likely a
         # backslash typed by habit, and taking it for a letter would name another queue.
         raise IllegalPathName(text, position, r"the parts of a path name are separated by '\'")
-    return read_queue(text, "\\", IllegalPathName)
+    return read_written_queue(text, "\\", IllegalPathName)

@@ -44,7 +44,9 @@ G = "0f7c2894-f918-4e96-a4bb-93e2b3cfd18f"
         ("DIRECT=OS:h/q\\r", 11, "a computer name cannot contain '/'"),
         (f"DIRECT=OS:{'h' * 257}\\q", 266, "a computer name has at most 256 characters"),
         ("DIRECT=OS:h\\", 12, "a queue name is missing"),
-        ("DIRECT=OS:h\\a b", 13, "a queue name cannot contain ' '"),
+        ("DIRECT=OS:h\\ ab", 12, "a queue name cannot begin or end with a space"),
+        ("DIRECT=OS:h\\ab ", 14, "a queue name cannot begin or end with a space"),
+        ("DIRECT=OS:h\\q;s ", 15, "a subqueue name cannot begin or end with a space"),
         ("DIRECT=OS:h\\a+b", 13, "a queue name cannot contain '+'"),
         ("DIRECT=OS:h\\a\\b", 13, "a queue name cannot contain '\\\\'"),
         ("DIRECT=OS:h\\a\ud800", 13, "a queue name cannot contain '\\ud800'"),
@@ -112,7 +114,7 @@ G = "0f7c2894-f918-4e96-a4bb-93e2b3cfd18f"
         ("MULTICAST=234.1.1.1:8001;JOURNAL", 20, "only digits can stand here"),
         (f"DL={G},", 40, "begins with one of"),
         (f"DL={G},PUBLIC=x", 47, "a GUID is needed here"),
-        (f"DL={G},DIRECT=OS:h\\a b", 53, "a queue name cannot contain ' '"),
+        (f"DL={G},DIRECT=OS:h\\a+b", 53, "a queue name cannot contain '+'"),
         (f"DL={G},PUBLIC={G};JOURNAL", 40, "a journal or dead-letter queue cannot be among"),
         (f"private={G}\\0001,public={G};journal", 50, "a journal or dead-letter queue cannot be"),
         (f"DL={G},MACHINE={G};DEADXACT", 40, "a journal or dead-letter queue cannot be among"),
@@ -161,7 +163,7 @@ def test_an_illegal_path_name_is_explained(text: str, position: int, problem: st
     assert problem in caught.value.problem
 
 
-@pytest.mark.parametrize(("text", "position"), [("OS:h\\a b", 6), ("DIRECT=OS:h\\a b", 13)])
+@pytest.mark.parametrize(("text", "position"), [("OS:h\\a+b", 6), ("DIRECT=OS:h\\a+b", 13)])
 def test_positions_in_wire_text_count_its_own_characters(text: str, position: int) -> None:
     with pytest.raises(IllegalFormatName) as caught:
         DirectFormatName.from_wire_text(text)
@@ -175,9 +177,9 @@ def test_a_comma_in_wire_text_makes_no_list() -> None:
 
 def test_the_message_says_what_is_wrong_and_where_people_start_counting_at_one() -> None:
     with pytest.raises(IllegalName) as caught:
-        PathName.parse("host\\a b")
+        PathName.parse("host\\a+b")
     assert str(caught.value) == (
-        "a queue name cannot contain ' ' (at character 7 of 'host\\\\a b')"
+        "a queue name cannot contain '+' (at character 7 of 'host\\\\a+b')"
     )
 
 

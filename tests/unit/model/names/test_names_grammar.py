@@ -39,8 +39,11 @@ GUID = Guid.parse(GUID_TEXT)
 # Plain letters and what the grammar gives a meaning to.
 COMPUTER = r"(?:(?![\\/;,=\"])[\x21-\x7e]){1,256}"
 LETTER = r"[\x21\x23-\x2a\x2d-\x3a\x3c-\x5b\x5d-\x7f]"
-SUBQUEUE = rf"(?!(?:journal|deadletter|deadxact)(?:;|\Z)){LETTER}{{1,32}}"
-QUEUE = rf"(?!(?:private|system)\$(?:;|\Z)){LETTER}{{1,124}}(?:;{SUBQUEUE})?(?:;journal)?"
+# Beyond the grammar, as queue managers have it in practice: spaces inside.
+INNER = r"[\x20\x21\x23-\x2a\x2d-\x3a\x3c-\x5b\x5d-\x7f]"
+SUBQUEUE = rf"(?!(?:journal|deadletter|deadxact)(?:;|\Z))(?! ){INNER}{{0,31}}{LETTER}"
+NAME = rf"(?! ){INNER}{{0,123}}{LETTER}"
+QUEUE = rf"(?!(?:private|system)\$(?:;|\Z)){NAME}(?:;{SUBQUEUE})?(?:;journal)?"
 TAIL = rf"(?:private\$\\)?{QUEUE}|system\$;(?:journal|deadletter|deadxact)"
 HEX = r"[0-9a-f]"
 GUID_RULE = rf"{HEX}{{8}}-(?:{HEX}{{4}}-){{3}}{HEX}{{12}}"

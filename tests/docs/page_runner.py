@@ -1,0 +1,127 @@
+"""Does what a page asks for, as its reader would: in one shell, and one Python started from it.
+
+Runs in a network and a process namespace of its own, so that every page has all ports and loopback
+addresses for itself, and nothing that it starts survives. Use: `page_runner.py STEPS RESULTS`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+POLL_S = 0.02
+_SERVE = re.compile(r"\bopenmsmq serve\b(?:[^\n&]|\\\n)*&$", re.MULTILINE)
+_READY = re.compile(rb"^ready name=", re.MULTILINE)
+
+
+def now_s() -> float:
+    """Give the time by which a reader loses patience."""
+    return time.monotonic()  # noqa: TID251
+
+
+class Host:
+    """A program that is fed one block after the other and answers each with a file."""
+
+    def __init__(self, command: list[str], log: Path, environment: dict[str, str]) -> None:
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=log.open("ab"), stderr=subprocess.STDOUT,
+            env=environment, text=True,
+        )  # fmt: skip
+
+    def feed(self, line: str, answer: Path, deadline: float) -> str:
+        """Give a line, and wait for its answer; gives what is wrong."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            return "it has ended before"
+        while not answer.exists():
+            if self.process.poll() is not None:
+                return f"it ended with status {self.process.returncode}"
+            if now_s() > deadline:
+                return "it takes too long"
+            time.sleep(POLL_S)
+        return answer.read_text(encoding="utf-8").strip()
+
+
+def be_python() -> None:
+    """Run blocks of code as they come, one after the other, in one namespace."""
+    # Spark takes functions apart by the name of their module.
+    names: dict[str, object] = {"__name__": "__main__"}
+    for line in sys.stdin:
+        code, answer = json.loads(line)
+        try:
+            exec(compile(code, "<page>", "exec", dont_inherit=True), names)
+            problem = ""
+        except BaseException as error:
+            traceback.print_exc()
+            problem = f"{type(error).__name__}: {error}"
+        sys.stdout.flush()
+        temporary = Path(answer + ".part")
+        temporary.write_text(problem, encoding="utf-8")
+        temporary.rename(answer)
+
+
+def run(steps: list[dict[str, object]], place: Path, log: Path) -> list[dict[str, str]]:
+    """Do the steps until one fails; gives for each what was printed and what is wrong."""
+    shell = Host(["bash", "--norc", "--noprofile", "-s"], log, dict(os.environ))
+    python: Host | None = None
+    results: list[dict[str, str]] = []
+    serving = 0
+    for number, step in enumerate(steps):
+        begin = log.stat().st_size
+        deadline = now_s() + float(str(step["seconds"]))
+        answer = place / f"{number}.done"
+        if step["kind"] == "file":
+            Path(str(step["name"])).write_text(str(step["text"]), encoding="utf-8")
+            problem = ""
+        elif step["kind"] == "shell":
+            block = place / f"{number}.sh"
+            block.write_text(str(step["text"]), encoding="utf-8")
+            serving += len(_SERVE.findall(str(step["text"])))
+            # What fails ends the shell; nothing may read the blocks that are still to come.
+            problem = shell.feed(
+                f"set -e; source {block} < /dev/null; set +e; : > {answer}", answer, deadline
+            )
+        else:
+            if python is None:
+                exported = place / "environment"
+                shell.feed(f"env -0 > {exported}; : > {exported}.done",
+                           Path(f"{exported}.done"), deadline)  # fmt: skip
+                pairs = exported.read_text(encoding="utf-8").split("\0")
+                environment = dict(pair.split("=", 1) for pair in pairs if pair)
+                python = Host(["python", "-u", __file__, "--python"], log, environment)
+            problem = python.feed(json.dumps([step["text"], str(answer)]), answer, deadline)
+        while (
+            not problem and len(_READY.findall(log.read_bytes())) < serving and now_s() < deadline
+        ):
+            # A reader sees that line before the next block is pasted.
+            time.sleep(POLL_S)
+        printed = log.read_bytes()[begin:].decode("utf-8", "replace")
+        results.append({"printed": printed, "problem": problem})
+        if problem:
+            break
+    return results
+
+
+def main() -> None:
+    if sys.argv[1:] == ["--python"]:
+        be_python()
+        return
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    asked, told = Path(sys.argv[1]), Path(sys.argv[2])
+    results = run(json.loads(asked.read_text(encoding="utf-8")), told.parent, told.parent / "log")
+    told.write_text(json.dumps(results), encoding="utf-8")
+    # The namespace ends with this process, and everything in it.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""What a page asks its reader to do, in order: commands, code, and files to write.
+
+A comment before a block says what is special about it:
+
+- `<!-- file: NAME -->`: the block is the content of this file, which the reader has to write;
+- `<!-- prints -->`: the block before prints this, but for numbers, times and identifiers;
+- `<!-- not run: REASON -->`: the commands or code cannot run in a test.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+ROOT: Final = Path(__file__).parents[2]
+PAGES: Final = {
+    path.relative_to(ROOT).as_posix(): path
+    for path in (
+        ROOT / "README.md",
+        ROOT / "docs/start.md",
+        *sorted((ROOT / "docs/guides").glob("*.md")),
+    )
+}
+SHELLS: Final = ("sh", "bash", "console", "shell")
+_BLOCK: Final = re.compile(
+    r"(?:^<!-- (?P<note>[^>]*) -->\n)?^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+Kind = Literal["shell", "python", "file", "prints"]
+
+
+class Step(NamedTuple):
+    """One thing to do, or to see."""
+
+    kind: Kind
+    text: str
+    name: str
+    """Of a file, its name; otherwise where in the page it stands."""
+
+
+class Left(NamedTuple):
+    """A block that no test runs."""
+
+    page: str
+    reason: str
+    text: str
+
+
+def steps(page: str) -> list[Step]:
+    """Give what a page asks for."""
+    found: list[Step] = []
+    for where, note, language, text in _blocks(page):
+        if note.startswith("file: "):
+            found.append(Step("file", text, note.removeprefix("file: ")))
+        elif note == "prints":
+            found.append(Step("prints", text, where))
+        elif note.startswith("not run: "):
+            continue
+        elif language in SHELLS:
+            found.append(Step("shell", text, where))
+        elif language == "python":
+            found.append(Step("python", text, where))
+    return found
+
+
+def left_out(page: str) -> list[Left]:
+    """Give the blocks of a page that say that they are not run."""
+    return [
+        Left(page, note.removeprefix("not run: "), text)
+        for _, note, _, text in _blocks(page)
+        if note.startswith("not run: ")
+    ]
+
+
+def notes(page: str) -> list[str]:
+    """Give all comments that stand before blocks."""
+    return [note for _, note, _, _ in _blocks(page) if note]
+
+
+def _blocks(page: str) -> list[tuple[str, str, str, str]]:
+    content = PAGES[page].read_text(encoding="utf-8")
+    return [
+        (
+            f"{page}:{content.count(chr(10), 0, found.start('text')) + 1}",
+            (found["note"] or "").strip(),
+            found["language"].strip(),
+            found["text"],
+        )
+        for found in _BLOCK.finditer(content)
+    ]
+
+
+_CHANGING: Final = (
+    (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "ID"),
+    (re.compile(r"0x[0-9a-f]+"), "NUMBER"),
+    (re.compile(r"\d[\dT:.Z-]*(?:-[0-9a-f]{4}\b)?"), "NUMBER"),
+    (re.compile(r"\b(?:[KMG]i)?B\b"), "BYTES"),
+    (re.compile(r"\s+"), " "),
+)
+
+
+def lasting(line: str) -> str:
+    """Give what of a line is the same every time."""
+    for pattern, word in _CHANGING:
+        line = pattern.sub(word, line)
+    return line.strip()
+
+
+def missing_lines(shown: str, printed: str) -> list[str]:
+    """Give the lines that a page shows and that were not printed; `...` stands for anything."""
+    there = {lasting(line) for line in printed.splitlines()}
+    return [
+        line
+        for line in shown.splitlines()
+        if line.strip() not in ("", "...") and lasting(line) not in there
+    ]

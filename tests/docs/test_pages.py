@@ -1,0 +1,194 @@
+"""Every command and code block of README, the first steps and the guides runs as it is pasted.
+
+Each page runs in order, in an empty directory, in namespaces of its own: it has all ports and all
+loopback addresses to itself, and nothing that it starts survives it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.docs import preparations
+from tests.docs.pages import (
+    PAGES,
+    ROOT,
+    SHELLS,
+    left_out,
+    missing_lines,
+    notes,
+    steps,
+)
+
+RUNNER = Path(__file__).with_name("page_runner.py")
+STEP_S = 60
+SPARK_STEP_S = 180
+KEPT_BACK = (
+    "OPENMSMQ_",
+    "PYTEST_",
+    "PYSPARK_",
+    "COV_",
+    "XDG_",
+)
+"""Variables of whoever runs the tests that a reader does not have."""
+
+PREPARED: dict[str, str] = {
+    "docs/guides/analyse-captures.md": preparations.CAPTURES,
+    "docs/guides/migrate-from-windows.md": preparations.WHAT_WINDOWS_SENT,
+}
+"""What a page takes for granted, and the reader has: commands that run before it."""
+
+PRINTED: dict[str, list[str]] = {
+    "docs/guides/spark-batch.md": [
+        r"|private$\orders|1             |order|",
+        "| tea|  15|",
+        "received so far: 1",
+        "chosen: 2",
+        '4 answers, such as {"ITEM": "TEA", "CUPS": 2}',
+        "after two attempts: 8",
+    ],
+    "docs/guides/spark-streaming.md": [
+        "in the table: 3",
+        "in the queue: 0",
+        "and has 5 messages",
+        "['done: order 9', 'done: order 10', 'done: order 11']",
+    ],
+    "docs/guides/migrate-from-windows.md": [
+        "kept: 5",
+        "|     3|     Eve|",
+        "| 4711|",
+        "|order|              0|      1|",
+        r"|DIRECT=OS:ALPHA\PRIVATE$\orders|NACK_QUEUE_PURGED |1    |",
+    ],
+}
+"""What the code of a page prints, as its text says."""
+
+RUN = [page for page in PAGES if any(step.kind in ("shell", "python") for step in steps(page))]
+WITH_SPARK = [
+    page
+    for page in RUN
+    if any(word in step.text for step in steps(page) for word in ("spark", "openmsmq pipeline"))
+]
+
+
+@functools.cache
+def namespaces() -> tuple[str, ...]:
+    """Give the command that makes namespaces here; none if they are not permitted."""
+    if shutil.which("unshare") is None or shutil.which("ip") is None:
+        return ()
+    options = ["--net", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    if os.geteuid() != 0:
+        options.append("--map-root-user")
+    command = ("unshare", *options)
+    probe = subprocess.run(
+        [*command, "ip", "link", "set", "lo", "up"], capture_output=True, check=False
+    )
+    return command if probe.returncode == 0 else ()
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Give the environment of a reader who has activated the virtual environment."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(KEPT_BACK)}
+    return kept | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(home),
+        "TERM": "dumb",
+    }
+
+
+def run_page(page: str, place: Path) -> list[dict[str, str]]:
+    """Do what a page asks for; gives what came of each step, up to the first that failed."""
+    work, told = place / "work", place / "told"
+    work.mkdir()
+    told.mkdir()
+    (told / "log").touch()
+    # Whoever has not activated the virtual environment writes .venv/bin/.
+    (work / ".venv").symlink_to(Path(sys.executable).parent.parent)
+    wanted: list[dict[str, Any]] = []
+    if page in PREPARED:
+        text = PREPARED[page]
+        wanted.append({"kind": "shell", "name": "preparation", "text": text, "seconds": STEP_S})
+    seconds = SPARK_STEP_S if page in WITH_SPARK else STEP_S
+    wanted += [
+        {**step._asdict(), "seconds": seconds} for step in steps(page) if step.kind != "prints"
+    ]
+    (told / "steps").write_text(json.dumps(wanted), encoding="utf-8")
+    ran = subprocess.run(
+        [*namespaces(), sys.executable, str(RUNNER), str(told / "steps"), str(told / "results")],
+        cwd=work,
+        env=environment(place),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
+    assert ran.returncode == 0, ran.stderr
+    results: list[dict[str, str]] = json.loads((told / "results").read_text(encoding="utf-8"))
+    return results[1:] if page in PREPARED and not results[0]["problem"] else results
+
+
+def marked(page: str) -> Any:
+    marks = [pytest.mark.spark] if page in WITH_SPARK else []
+    return pytest.param(page, marks=marks)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("page", [marked(page) for page in RUN])
+def test_a_page_runs_as_it_is_pasted(page: str, tmp_path: Path) -> None:
+    if not namespaces():
+        pytest.skip("pages run in namespaces of their own, which this user cannot make")
+    if page in WITH_SPARK and shutil.which("java") is None:
+        pytest.skip("Spark needs Java 17: scripts/ensure-java installs it on Debian")
+    found = run_page(page, tmp_path)
+    everything = "".join(result["printed"] for result in found)
+    results = iter(found)
+    printed = ""
+    for step in steps(page):
+        if step.kind == "prints":
+            assert missing_lines(step.text, printed) == [], f"{step.name}: {printed}"
+            continue
+        result = next(results)
+        printed = result["printed"]
+        assert result["problem"] == "", f"{step.name}\n{step.text}\n{printed}"
+    assert [text for text in PRINTED.get(page, ()) if text not in everything] == []
+
+
+def test_what_pages_leave_to_the_reader_is_little_and_has_a_reason() -> None:
+    left = {(each.page, each.reason): each.text for page in PAGES for each in left_out(page)}
+
+    assert sorted(left) == LEFT_OUT
+
+
+LEFT_OUT: list[tuple[str, str]] = []
+"""Every block that no test runs. Whoever adds one has to say so here."""
+
+
+def test_comments_before_blocks_are_those_that_the_test_knows() -> None:
+    for page in PAGES:
+        for note in notes(page):
+            assert note == "prints" or note.startswith(("file: ", "not run: ")), (page, note)
+
+
+def test_every_block_that_looks_like_commands_is_called_so() -> None:
+    for page, path in PAGES.items():
+        in_block = False
+        language = ""
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.startswith("```"):
+                in_block, language = not in_block, line.removeprefix("```")
+            elif in_block and line.startswith(("openmsmq ", ".venv/bin/openmsmq ", "$ ")):
+                assert language in SHELLS, (page, line)
+                assert not line.startswith("$ "), (page, line, "a prompt cannot be pasted")
+
+
+def test_the_pages_are_there() -> None:
+    assert (ROOT / "README.md") in PAGES.values()
+    assert len(RUN) >= 17
