@@ -199,7 +199,7 @@ MUTANTS = (
     Mutant(
         "reservations are forgotten at a restart",
         "manager.bulk_reads:BulkReads.__init__",
-        "queue.reserve(kept.reader, kept.start, kept.stop)",
+        "queue.reserve(kept.reader, kept.start, kept.stop, kept.owner)",
         "pass",
         options=_STREAMS,
     ),

@@ -373,12 +373,7 @@ class BulkReads:
 
     def _set(self, queue: LocalQueue, reader: str, start: int, stop: int, owner: str) -> None:
         """Change the reservation of a queue; an empty one is none."""
-        before = (
-            queue.reserved_for,
-            queue.reserved_start,
-            queue.reserved_stop,
-            queue.reserved_owner,
-        )
+        before = queue.reservation
         key = records.reservation_key(queue.id)
         if start < stop:
             queue.reserve(reader, start, stop, owner)

@@ -355,15 +355,7 @@ class QueueTable:
         family = [queue, *queue.subqueues.values()]
         if queue.journal is not None:
             family.append(queue.journal)
-        kept = [
-            (
-                member.reserved_for,
-                member.reserved_start,
-                member.reserved_stop,
-                member.reserved_owner,
-            )
-            for member in family
-        ]
+        kept = [member.reservation for member in family]
         for member in family:
             self._remove(member)
             member.reserve("", 0, 0)

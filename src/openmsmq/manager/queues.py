@@ -275,6 +275,11 @@ class LocalQueue:
         """Whether somebody has an entry, so that others can neither see nor take it."""
         return lookup_id in self.held or self.is_reserved(lookup_id)
 
+    @property
+    def reservation(self) -> tuple[str, int, int, str]:
+        """What is reserved, as `reserve` takes it."""
+        return self.reserved_for, self.reserved_start, self.reserved_stop, self.reserved_owner
+
     def reserve(self, reader: str, start: int, stop: int, owner: str = "") -> None:
         """Keep the entries with `start` <= arrival number < `stop` for a reader, or no longer."""
         self.reserved_owner = owner
