@@ -93,6 +93,9 @@ class Copies:
     def acknowledgment(self, entry: Lying) -> None:
         """An administration queue got an acknowledgment."""
         message = self._books.by_message_id.get(_correlation(entry.packet))
+        hostile = self._books.hostile
+        if hostile is not None and (message is None or hostile.is_hostile_report(entry.packet)):
+            return
         if message is None:
             raise Violation(
                 f"{entry.shelf.path} got an acknowledgment of a message that was never sent"

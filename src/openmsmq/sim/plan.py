@@ -17,6 +17,7 @@ from openmsmq.sim.enterprise_plan import (
     EnterprisePlan,
     draw_enterprise,
 )
+from openmsmq.sim.hostile_plan import HostilePlan, draw_hostile
 
 NAMES: Final = ("ALPHA", "BRAVO", "CHARLIE", "DELTA", "ECHO", "FOXTROT", "GOLF", "HOTEL")
 MANAGERS_MAX_COUNT: Final = len(NAMES)
@@ -27,6 +28,9 @@ ADMIN: Final = "private$\\admin"
 SMALL: Final = "private$\\small"
 """A queue with a quota that is soon reached."""
 SMALL_QUOTA_KB: Final = 2
+CLOSED: Final = "private$\\closed"
+"""A queue that takes signed messages only; there is one beside an adversary."""
+CLOSED_TRANSACTIONAL: Final = "private$\\shut"
 
 DESTINATIONS: Final = ("address", "name", "identifier")
 
@@ -85,6 +89,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the nodes have sites, links and a directory, and must route."""
     administered: bool = True
     """Whether the directory of an enterprise is changed while messages are under way."""
+    hostile: str = ""
+    """The mode in which an adversary takes part; without one there is none."""
+    attacks: tuple[str, ...] = ()
+    """If given, the only things that the adversary tries."""
 
 
 class NodeHabits(msgspec.Struct, frozen=True):
@@ -140,6 +148,7 @@ class Plan(msgspec.Struct, frozen=True):
     routers: tuple[int, ...]
     """The nodes through which messages to identifiers go, in turn; none when they go straight."""
     enterprise: EnterprisePlan | None = None
+    hostile: HostilePlan | None = None
 
     def may_refuse(self, queue: str) -> bool:
         """Whether messages to a queue may be refused though nothing is wrong."""
@@ -153,9 +162,20 @@ def name_of(index: int) -> str:
 
 def draw(seed: int, options: Options, rng: random.Random) -> Plan:
     """Let a seed decide."""
-    if options.enterprise:
-        return _draw_enterprise(seed, options, rng)
+    drawn = _draw_enterprise if options.enterprise else _draw_free
+    plan = drawn(seed, options, rng)
+    if not options.hostile:
+        return plan
+    hostile = draw_hostile(seed, options.hostile, options.attacks)
+    return msgspec.structs.replace(plan, hostile=hostile)
+
+
+def _draw_free(seed: int, options: Options, rng: random.Random) -> Plan:
+    """Let a seed decide about a few nodes without a directory."""
     count = options.managers or rng.choices((1, 2, 3, 4), (2, 5, 3, 1))[0]
+    if options.hostile:
+        # One alone has nothing on the wire that could be overheard.
+        count = max(count, 2)
     duration_ms = rng.choice((5_000, 30_000, 120_000))
     faults: tuple[str, ...] = ()
     if options.faults:
