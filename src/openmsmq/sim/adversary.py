@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.sim import forgeries
 from openmsmq.sim.attacks import Attacks
+from openmsmq.sim.burdens import Burdens
 from openmsmq.sim.forgeries import Forgery, Wanted
 from openmsmq.sim.hideout import Hideout, Visit
 from openmsmq.sim.overheard import Heard, Overheard
@@ -57,7 +58,7 @@ class Adversary:
         self._names = [forgeries.invented(self._rng) for _ in range(_OWN_NAMES)]
         self.identifier = self._names[0]
         """Who it says it is when it says no other's name."""
-        self._attacks = Attacks(self, self._rng)
+        self._kinds = Attacks(self, self._rng).kinds | Burdens(self, self._rng).kinds
         self._reactive = sorted(_REACTIONS.intersection(plan.attacks))
         self._reactions_left = plan.reactions
         self._hideouts: list[Hideout] = []
@@ -113,15 +114,15 @@ class Adversary:
     def _move(self, kind: str, heard: Heard | None) -> None:
         self.move_count += 1
         self.world.trace.note(-1, "attack", kind)
-        self._attacks.kinds[kind](heard)
+        self._kinds[kind](heard)
 
     # With what.
 
     def may_name(self, target: Node, name: bytes) -> bool:
         """Whether the threat model promises to withstand it if this name is used at a target.
 
-        Without rules, directory or certificates a queue manager believes the first whom it meets
-        under a name. The adversary may use a name there when its owner was met.
+        Without rules, directory or certificates a queue manager believes the first who begins a
+        sequence under a name. The adversary uses a name there once its owner has done that.
         """
         if self.plan.is_pinned or name == target.identifier:
             return True
@@ -142,7 +143,7 @@ class Adversary:
         """Give a place from which connections have the address of an honest node."""
         return self._housemates[node.index]
 
-    def forge(self, target: Node, wanted: Wanted) -> bytes:
+    def forge(self, wanted: Wanted) -> bytes:
         """Make a message, and remember that."""
         number = len(self.forgeries) + 1
         honest = {node.identifier for node in self.world.nodes}
@@ -186,9 +187,7 @@ class Adversary:
                 claim = self.own_name()
                 if self._rng.random() < 0.5 and self.may_name(node, other.identifier):
                     claim = other.identifier
-                return Visit(
-                    claim=claim, server=NIL_GUID, acknowledges=self._rng.random() < 0.7
-                )
+                return Visit(claim=claim, server=NIL_GUID, acknowledges=self._rng.random() < 0.7)
         return Visit(claim=self.identifier, server=NIL_GUID)
 
     def _shown(self, name: Guid) -> str:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _MARK: Final = re.compile(rb"<x(\d{6})>")
 _INVENTED: Final = b"\xee\xee\xee\xee"
-INVENTED_TEXT: Final = "eeeeeeee"
-"""How the text of every identifier begins that the adversary has invented."""
 
 
 class Forgery(msgspec.Struct, frozen=True):

@@ -71,8 +71,8 @@ def draw_hostile(seed: int, mode: str, only: tuple[str, ...]) -> HostilePlan:
         mode,
         rng.randrange(1, 4),
         attacks or ("order acks", "jumps"),
-        rng.randrange(3, 16),
-        rng.randrange(0, 16),
+        rng.randrange(3, 13),
+        rng.randrange(0, 13),
         rng.choice((0, 3, 8)),
-        rng.choice((256, 1024, 0)),
+        rng.choice((128, 512)),
     )

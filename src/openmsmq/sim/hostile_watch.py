@@ -7,11 +7,10 @@ adversary.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
-from openmsmq.sim.adversary import HIDING
-from openmsmq.sim.attacks import UNREACHABLE
-from openmsmq.sim.forgeries import INVENTED_TEXT, is_invented, mark_in
+from openmsmq.sim.forgeries import is_invented, mark_in
 from openmsmq.sim.plan import CLOSED, CLOSED_TRANSACTIONAL
 from openmsmq.sim.violation import Violation
 
@@ -21,7 +20,9 @@ if TYPE_CHECKING:
     from openmsmq.sim.store_watch import Lying, Shelf
 
 _SHUT: Final = frozenset({CLOSED, CLOSED_TRANSACTIONAL})
-_NOBODYS: Final = (HIDING, UNREACHABLE, INVENTED_TEXT, "nowhere")
+_HOST: Final = re.compile(r"direct=(?:tcp|os):([^\\]+)\\|private=([0-9a-f-]+)\\")
+_SLACK_BYTES: Final = 32_768
+"""Who has room takes one message more than fits, and copies the quota of which is not the same."""
 _SOURCE: Final = slice(16, 32)
 
 
@@ -39,6 +40,16 @@ class HostileWatch:
             raise Violation(f"{path} of {node.name} takes signed messages only, and got another")
         if entry.shelf.role == "queue" and entry.message is None:
             self._check_name(node, entry)
+        self._check_room(node, entry)
+
+    def _check_room(self, node: Node, entry: Lying) -> None:
+        """All that a node keeps is within its quota, whatever it is and for whom."""
+        size_bytes = node.world.books.watches[node.index].size_bytes
+        if size_bytes > node.config.quota_kb * 1024 + _SLACK_BYTES:
+            raise Violation(
+                f"{node.name} keeps {size_bytes} bytes of messages, and may keep "
+                f"{node.config.quota_kb} KB; the last came into {entry.shelf.path}"
+            )
 
     def _check_name(self, node: Node, entry: Lying) -> None:
         number = mark_in(entry.packet)
@@ -62,6 +73,14 @@ class HostileWatch:
         """Whether a queue is for the adversary or for nobody: what is in it need not arrive."""
         known = self._nobodys.get(shelf.path)
         if known is None:
-            path = shelf.path.casefold()
-            known = self._nobodys[shelf.path] = any(text in path for text in _NOBODYS)
+            found = _HOST.match(shelf.path.casefold())
+            known = found is not None and (found[1] or found[2]) not in self._honest()
+            self._nobodys[shelf.path] = known
         return known
+
+    def _honest(self) -> set[str]:
+        return {
+            text.casefold()
+            for node in self._adversary.world.nodes
+            for text in (node.address, node.name, str(node.identifier))
+        }

@@ -198,9 +198,7 @@ class Network:
         self._by_session[target.index, target.boot, second.session] = connection, 1
         self._world.trace.opened(first.node.index, target.index, connection.number)
         proven = self._proof(target, first.node)
-        first.node.input(
-            "session_connected", first.session, first.node.clock.now(), peer=proven
-        )
+        first.node.input("session_connected", first.session, first.node.clock.now(), peer=proven)
 
     def send(self, node: Host, session: int, data: bytes) -> None:
         """Carry bytes to the other side, in pieces."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from openmsmq.wire.headers import base, user
-from openmsmq.wire.headers.internal import InternalType
 from openmsmq.wire.outline import outline
 
 if TYPE_CHECKING:
@@ -18,8 +17,8 @@ REMEMBERED_COUNT: Final = 40
 """Packets of each kind that it remembers; the last ones are of most use."""
 
 _ORDER_LABEL: Final = "QM Ordering Ack".encode("utf-16-le")
-_INTERNAL_TYPE: Final = 18
-_TYPE_BITS: Final = 0x0F
+_SOURCE: Final = slice(16, 32)
+_DESTINATION: Final = slice(32, 48)
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -28,11 +27,8 @@ class Heard(msgspec.Struct, frozen=True):
     packet: bytes
     sender: Node
     receiver: Node
-
-    @property
-    def is_transactional(self) -> bool:
-        """Whether it has a place in a sequence."""
-        return bool(outline(self.packet).flags & user.TRANSACTION)
+    is_transactional: bool
+    """Whether it has a place in a sequence."""
 
 
 class Overheard:
@@ -44,21 +40,30 @@ class Overheard:
         self.acknowledgments: deque[Heard] = deque(maxlen=REMEMBERED_COUNT)
         """Order and final acknowledgments."""
         self.met: set[tuple[int, int]] = set()
-        """Nodes that have had an open session with each other, both ways round."""
+        """Nodes and those of whom they have a sequence: they have acknowledged it, so it is on
+        their disks."""
 
     def hear(self, packet: bytes, sender: Node, receiver: Node) -> Heard | None:
         """Remember a packet; gives it if it is a message."""
         flags = int.from_bytes(packet[2:4], "little")
         if flags & base.INTERNAL:
-            kind = packet[_INTERNAL_TYPE] & _TYPE_BITS
-            if kind == InternalType.SESSION_ACK:
-                self.met |= {(sender.index, receiver.index), (receiver.index, sender.index)}
             return None
-        heard = Heard(packet, sender, receiver)
-        if _ORDER_LABEL in packet:
-            self.acknowledgments.append(heard)
-        elif heard.is_transactional:
+        transactional = bool(outline(packet).flags & user.TRANSACTION)
+        heard = Heard(packet, sender, receiver, transactional)
+        if transactional:
             self.transactional.append(heard)
+        elif _ORDER_LABEL in packet:
+            self.acknowledgments.append(heard)
+            if _is_from_and_to(packet, sender, receiver):
+                self.met.add((sender.index, receiver.index))
         else:
             self.plain.append(heard)
         return heard
+
+
+def _is_from_and_to(packet: bytes, sender: Node, receiver: Node) -> bool:
+    """Whether a packet goes straight from its source to its destination."""
+    named = f"TCP:{receiver.address}\\".encode("utf-16-le")
+    return packet[_SOURCE] == sender.identifier and (
+        packet[_DESTINATION] == receiver.identifier or named in packet
+    )

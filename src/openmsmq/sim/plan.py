@@ -67,6 +67,8 @@ ENTERPRISE_OPERATIONS: Final = (
 """What applications do in an enterprise: nothing after which a message may be missing."""
 ENTERPRISE_DESTINATIONS: Final = ("identifier", "public")
 
+_HOSTILE_RETRY_MS: Final = 1_000
+
 STREAMS: Final = ("stream", "batches")
 """What applications of their own do, beside the workers."""
 
@@ -166,8 +168,13 @@ def draw(seed: int, options: Options, rng: random.Random) -> Plan:
     plan = drawn(seed, options, rng)
     if not options.hostile:
         return plan
-    hostile = draw_hostile(seed, options.hostile, options.attacks)
-    return msgspec.structs.replace(plan, hostile=hostile)
+    # Links to where nobody is would take most of the time of a run.
+    retry_ms = max(plan.transfer.retry_connect_ms, _HOSTILE_RETRY_MS)
+    return msgspec.structs.replace(
+        plan,
+        hostile=draw_hostile(seed, options.hostile, options.attacks),
+        transfer=msgspec.structs.replace(plan.transfer, retry_connect_ms=retry_ms),
+    )
 
 
 def _draw_free(seed: int, options: Options, rng: random.Random) -> Plan:

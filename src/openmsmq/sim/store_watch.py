@@ -62,6 +62,8 @@ class StoreWatch:
         """Entries that still have to leave."""
         self.awaiting_count = 0
         """Entries that have arrived, and whose end is still to be heard of."""
+        self.size_bytes = 0
+        """The bytes of all packets, in whichever queue."""
         self.directory_number = 0
         """The change of the directory up to which the copy on the disk has come."""
 
@@ -141,6 +143,7 @@ class StoreWatch:
         changes.append(Change(entry, True))
 
     def _count(self, entry: Lying, step: int) -> None:
+        self.size_bytes += step * len(entry.packet)
         if entry.shelf.role == "outgoing":
             self.outgoing_count += step
         elif entry.shelf.role == "awaiting":
