@@ -52,9 +52,9 @@ def run(
         str,
         typer.Option(
             "--mode",
-            help="What protects the honest: known, plain, tls or strict.",
+            help="What protects the honest: known, plain, tls, strict, or all of them in turn.",
         ),
-    ] = "known",
+    ] = "all",
     attacks: Annotated[
         str, typer.Option("--attacks", metavar="KINDS", help="The adversary tries only these.")
     ] = "",
@@ -91,7 +91,7 @@ def run(
     happened around it. Exit code 1 says that a seed failed.
     """
     # Other commands do not pay for loading the simulator.
-    from openmsmq.sim.hostile_plan import ATTACKS, MODES
+    from openmsmq.sim.hostile_plan import ALL_MODES, ATTACKS, MODES
     from openmsmq.sim.plan import (
         DESTINATIONS,
         ENTERPRISE_DESTINATIONS,
@@ -111,8 +111,8 @@ def run(
         fail("an enterprise has at least 2 queue managers.")
     if not hostile and attacks:
         fail("only with --hostile is there anybody who attacks.")
-    if mode not in MODES:
-        fail(f"there is no mode {mode!r}; there are {', '.join(MODES)}.")
+    if mode not in (*MODES, ALL_MODES):
+        fail(f"there is no mode {mode!r}; there are {', '.join(MODES)} and {ALL_MODES}.")
     known_operations = ENTERPRISE_OPERATIONS if enterprise else OPERATIONS + STREAMS
     known_names = ENTERPRISE_DESTINATIONS if enterprise else DESTINATIONS
     options = Options(

@@ -241,6 +241,8 @@ class Books:
             self._changed(node, change, moved, touched)
         for group in touched.values():
             self._check_whole(group)
+        if self.hostile is not None:
+            self.hostile.stored(node)
 
     def refused(self, node: Node) -> None:
         """A disk had no room."""

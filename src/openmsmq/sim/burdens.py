@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.sim import forgeries
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from openmsmq.sim.adversary import Adversary
     from openmsmq.sim.node import Node
     from openmsmq.sim.overheard import Heard
+
+
+_MANY: Final = 130
+"""More names than one address may cause outgoing queues for."""
 
 
 class Burdens(Kit):
@@ -210,7 +214,7 @@ class Burdens(Kit):
                     sent_time_s=self._now_s,
                 ),
             )
-            for _ in range(self._rng.choice((3, 12)))
+            for _ in range(_MANY if self._rng.random() < 0.03 else self._rng.choice((3, 12)))
         ]
         self._say(target, packets)
 

@@ -80,7 +80,7 @@ def _left(world: World, roles: tuple[str, ...]) -> Iterator[tuple[Node, Lying]]:
             for entry in world.books.watches[node.index].entries.values():
                 if entry.shelf.role != role or (stranded and stranded.excuses(node, entry)):
                     continue
-                if hostile is None or not hostile.leads_nowhere(entry.shelf):
+                if hostile is None or not hostile.is_unwanted(entry):
                     yield node, entry
 
 

@@ -18,6 +18,8 @@ from typing import Final
 import msgspec
 
 MODES: Final = ("known", "plain", "tls", "strict")
+ALL_MODES: Final = "all"
+"""The modes in turn, seed by seed."""
 
 ATTACKS: Final = (
     "order acks",
@@ -68,7 +70,7 @@ def draw_hostile(seed: int, mode: str, only: tuple[str, ...]) -> HostilePlan:
     rng = random.Random(f"adversary of {seed}")
     attacks = only or tuple(name for name in ATTACKS if rng.random() < 0.4)
     return HostilePlan(
-        mode,
+        MODES[seed % len(MODES)] if mode == ALL_MODES else mode,
         rng.randrange(1, 4),
         attacks or ("order acks", "jumps"),
         rng.randrange(3, 13),

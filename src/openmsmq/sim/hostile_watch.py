@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from openmsmq.model.limits import INFINITE_S
+from openmsmq.sim.facts import correlation_of
 from openmsmq.sim.forgeries import is_invented, mark_in
 from openmsmq.sim.plan import CLOSED, CLOSED_TRANSACTIONAL
 from openmsmq.sim.violation import Violation
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 
 _SHUT: Final = frozenset({CLOSED, CLOSED_TRANSACTIONAL})
 _HOST: Final = re.compile(r"direct=(?:tcp|os):([^\\]+)\\|private=([0-9a-f-]+)\\")
+_SEQUENCES_SHARE: Final = 8
+"""The part of the quota that records of sequences take at most."""
+_OUTGOING_PER_STRANGER: Final = 100
+"""Outgoing queues that one address may cause."""
 _SLACK_BYTES: Final = 32_768
 """Who has room takes one message more than fits, and copies the quota of which is not the same."""
 _SOURCE: Final = slice(16, 32)
@@ -40,12 +46,38 @@ class HostileWatch:
             raise Violation(f"{path} of {node.name} takes signed messages only, and got another")
         if entry.shelf.role == "queue" and entry.message is None:
             self._check_name(node, entry)
+        elif entry.shelf.role == "outgoing" and entry.message_class:
+            self._check_lifetime(node, entry)
         self._check_room(node, entry)
+
+    def stored(self, node: Node) -> None:
+        """A batch is on a disk: what it keeps on the word of others is within its bounds."""
+        watch, quota_bytes = node.world.books.watches[node.index], node.config.quota_kb * 1024
+        sequence_bytes = sum(watch.sequences.values())
+        if quota_bytes and sequence_bytes > quota_bytes // _SEQUENCES_SHARE:
+            raise Violation(
+                f"{node.name} has {len(watch.sequences)} sequences of others in {sequence_bytes} "
+                f"bytes, with a quota of {node.config.quota_kb} KB"
+            )
+        strange = sum(self.leads_nowhere(watch.shelves[number]) for number in watch.leaving)
+        if strange > _OUTGOING_PER_STRANGER * self._adversary.plan.hideouts:
+            raise Violation(
+                f"{node.name} has {strange} outgoing queues that lead nowhere, for an adversary "
+                f"with {self._adversary.plan.hideouts} addresses"
+            )
+
+    def _check_lifetime(self, node: Node, entry: Lying) -> None:
+        """What nobody may ever take gives way by itself."""
+        if entry.deadline_s >= INFINITE_S and self.is_unwanted(entry):
+            raise Violation(
+                f"{node.name} keeps something of class {entry.message_class:#06x} for "
+                f"{entry.shelf.path} for ever, because the adversary asked for it"
+            )
 
     def _check_room(self, node: Node, entry: Lying) -> None:
         """All that a node keeps is within its quota, whatever it is and for whom."""
         size_bytes = node.world.books.watches[node.index].size_bytes
-        if size_bytes > node.config.quota_kb * 1024 + _SLACK_BYTES:
+        if 0 < node.config.quota_kb * 1024 < size_bytes - _SLACK_BYTES:
             raise Violation(
                 f"{node.name} keeps {size_bytes} bytes of messages, and may keep "
                 f"{node.config.quota_kb} KB; the last came into {entry.shelf.path}"
@@ -69,8 +101,16 @@ class HostileWatch:
         """Whether an acknowledgment tells of what the adversary has sent, or is from it."""
         return is_invented(packet[_SOURCE]) or mark_in(packet) is not None
 
+    def is_unwanted(self, entry: Lying) -> bool:
+        """Whether what waits is for nobody, or tells of the adversary: it need not arrive."""
+        if self.leads_nowhere(entry.shelf):
+            return True
+        if entry.message is not None:
+            return False
+        return mark_in(entry.packet) is not None or is_invented(correlation_of(entry.packet))
+
     def leads_nowhere(self, shelf: Shelf) -> bool:
-        """Whether a queue is for the adversary or for nobody: what is in it need not arrive."""
+        """Whether a queue is for the adversary or for nobody."""
         known = self._nobodys.get(shelf.path)
         if known is None:
             found = _HOST.match(shelf.path.casefold())

@@ -152,6 +152,16 @@ class Plan(msgspec.Struct, frozen=True):
     enterprise: EnterprisePlan | None = None
     hostile: HostilePlan | None = None
 
+    @property
+    def quota_kb(self) -> int:
+        """The room that each queue manager has for messages; 0 for what is usual.
+
+        In an enterprise the directory would have to be told, and nobody administers that here.
+        """
+        if self.hostile is None or self.enterprise is not None:
+            return 0
+        return self.hostile.quota_kb
+
     def may_refuse(self, queue: str) -> bool:
         """Whether messages to a queue may be refused though nothing is wrong."""
         return queue == SMALL

@@ -107,7 +107,7 @@ class World:
             peers = self._peers(index, identifiers)
             config = msgspec.structs.replace(
                 config,
-                quota_kb=0 if self.plan.hostile is None else self.plan.hostile.quota_kb,
+                quota_kb=self.plan.quota_kb,
                 transfer=msgspec.structs.replace(self.plan.transfer, next_hops=hops, peers=peers),
             )
             node = Node(self, index, config, identifiers[index], address, habits)
