@@ -37,12 +37,17 @@ _REACTIONS: Final = frozenset(
         "jumps",
         "younger sequences",
         "replays",
+        "numbers",
         "claims",
         "housemates",
         "session acks",
         "forged reports",
     }
 )
+
+
+_PLAIN_REACTIONS: Final = frozenset({"replays", "numbers", "claims", "housemates"})
+"""Those that need no sequence."""
 
 
 class Adversary:
@@ -101,7 +106,7 @@ class Adversary:
                 self.world.timeline.after(delay_ms, self._move, self._rng.choice(kinds), heard)
 
     def _plain_reactions(self) -> list[str]:
-        return [kind for kind in self._reactive if kind in ("replays", "claims", "housemates")]
+        return [kind for kind in self._reactive if kind in _PLAIN_REACTIONS]
 
     def node_is_down(self) -> None:
         """A node has lost power: a good moment to be that one."""

@@ -34,6 +34,7 @@ class Attacks(Kit):
             "jumps": self._jumps,
             "younger sequences": self._younger,
             "replays": self._replays,
+            "numbers": self._numbers,
             "claims": self._claims,
             "housemates": self._housemates,
         }
@@ -122,6 +123,31 @@ class Attacks(Kit):
         hops = self._rng.choice((None, None, 0, 3, 14, 15, 31))
         packet = forgeries.changed(heard.packet, number=number, hops=hops)
         packets = [packet] * self._rng.choice((1, 1, 3))
+        self._say(target, packets, claim=self._claim_like(target, source))
+
+    def _numbers(self, heard: Heard | None) -> None:
+        """Use up the numbers that another will give its next messages."""
+        heard = heard or self._heard_anything()
+        if heard is None:
+            return
+        target, source = heard.receiver, Guid(heard.packet[16:32])
+        if not self._adversary.may_name(target, source):
+            return
+        manager, destination = forgeries.destination_of(heard.packet)
+        last = int.from_bytes(heard.packet[56:60], "little")
+        packets = [
+            self._adversary.forge(
+                Wanted(
+                    source=source,
+                    manager=manager,
+                    destination=destination,
+                    flags=user.RECOVERABLE,
+                    message_number=number,
+                    sent_time_s=self._now_s,
+                )
+            )
+            for number in range(last + 1, last + 1 + self._rng.choice((1, 4, 10)))
+        ]
         self._say(target, packets, claim=self._claim_like(target, source))
 
     # Sessions in another's name.

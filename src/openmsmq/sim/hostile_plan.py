@@ -27,6 +27,7 @@ ATTACKS: Final = (
     "jumps",
     "younger sequences",
     "replays",
+    "numbers",
     "claims",
     "relays",
     "reports",
