@@ -108,9 +108,14 @@ class Adversary:
     def _plain_reactions(self) -> list[str]:
         return [kind for kind in self._reactive if kind in _PLAIN_REACTIONS]
 
-    def node_is_down(self) -> None:
+    def node_is_down(self, node: Node) -> None:
         """A node has lost power: a good moment to be that one."""
-        self._move_after(self._rng.randrange(1_000))
+        delay_ms = self._rng.randrange(1_000)
+        if "claims" not in self.plan.attacks:
+            self._move_after(delay_ms)
+            return
+        victim = self._rng.choice([each for each in self.world.nodes if each is not node])
+        self.world.timeline.after(delay_ms, self._move, "claims", Heard(b"", victim, node))
 
     def _move_after(self, delay_ms: int) -> None:
         kind = self._rng.choice(self.plan.attacks)
@@ -129,7 +134,7 @@ class Adversary:
         Without rules, directory or certificates a queue manager believes the first who begins a
         sequence under a name. The adversary uses a name there once its owner has done that.
         """
-        if self.plan.is_pinned or name == target.identifier:
+        if self.plan.is_pinned or self.plan.comes_first or name == target.identifier:
             return True
         for node in self.world.nodes:
             if node.identifier == name:
@@ -152,9 +157,8 @@ class Adversary:
         """Make a message, and remember that."""
         number = len(self.forgeries) + 1
         honest = {node.identifier for node in self.world.nodes}
-        self.forgeries[number] = Forgery(
-            number, wanted.source, wanted.message_class, wanted.source in honest
-        )
+        is_barred = wanted.source in honest and not self.plan.comes_first
+        self.forgeries[number] = Forgery(number, wanted.source, wanted.message_class, is_barred)
         return forgeries.make(wanted, number)
 
     def say(

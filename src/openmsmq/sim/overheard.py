@@ -27,7 +27,7 @@ class Heard(msgspec.Struct, frozen=True):
     packet: bytes
     sender: Node
     receiver: Node
-    is_transactional: bool
+    is_transactional: bool = False
     """Whether it has a place in a sequence."""
 
 

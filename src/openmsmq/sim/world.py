@@ -292,7 +292,7 @@ class World:
         """A node loses power now."""
         self.faults.power_fails(node)
         if self.adversary is not None:
-            self.adversary.node_is_down()
+            self.adversary.node_is_down(node)
 
     def power_returns(self, node: Node) -> None:
         """A node starts again."""
