@@ -37,6 +37,9 @@ ENTERPRISE_STEPS_MAX_COUNT: Final = 4_000_000
 CALM_MAX_MS: Final = 3_600_000
 """By then everything has arrived that can: no pause of a plan is longer than a few minutes."""
 
+_SILENCE_S: Final = 60
+"""How long the adversary is believed, if it came first and says nothing any more."""
+
 _LOOK_MS: Final = 500
 _REST_MS: Final = 5_000
 
@@ -102,7 +105,7 @@ class World:
             hops = {
                 str(identifier): tuple(map(_address, self._next_hops(index, other)))
                 for other, identifier in enumerate(identifiers)
-                if other != index and self.enterprise is None
+                if other != index and self.enterprise is None and not self._knows_nobody
             }
             peers = self._peers(index, identifiers)
             config = msgspec.structs.replace(
@@ -115,11 +118,23 @@ class World:
             self.network.join(node)
             self.trace.names.append(node.name)
 
+    @property
+    def _knows_nobody(self) -> bool:
+        """Whether nothing at all is configured: messages by address and name need nothing."""
+        hostile = self.plan.hostile
+        return (
+            hostile is not None
+            and hostile.mode == "plain"
+            and "identifier" not in self.plan.names
+        )
+
     def _peers(self, index: int, identifiers: list[Guid]) -> PeerPolicy:
         """Give the rules that a node has about the others."""
         hostile = self.plan.hostile
-        if hostile is None or hostile.mode == "plain" or self.enterprise is not None:
+        if hostile is None or self.enterprise is not None:
             return PeerPolicy()
+        if hostile.mode == "plain":
+            return PeerPolicy(silence_s=_SILENCE_S) if hostile.comes_first else PeerPolicy()
         tls = hostile.mode == "tls"
         rules = tuple(
             PeerRule(
