@@ -136,9 +136,7 @@ class Arrivals:
                 self._acks.take(packet, peer, now)
             elif place.is_notify_queue:
                 self.notified(packet, now)
-            elif found.flags & user.TRANSACTION and not self._may_move(
-                packet, found, place, peer, now
-            ):
+            elif not self._may_come(packet, found, place, peer, now):
                 continue
             elif not place.local:
                 self._forward(packet, found, place, peer, now)
@@ -152,6 +150,24 @@ class Arrivals:
                 else:
                     self._take_plain([packet], place, now)
                 position = self._take_alike(packets, position, Alike(packet, found, place), now)
+
+    def _may_come(
+        self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant
+    ) -> bool:
+        """Whether a message is taken from a peer; raises `ForeignSource` if that one must go.
+
+        One that is not transactional may name a source that nobody knows, but no other's.
+        """
+        if found.flags & user.TRANSACTION:
+            return self._may_move(packet, found, place, peer, now)
+        if (
+            place.local
+            and place.word is Word.FOREIGN
+            and self._identities.knows_elsewhere(peer, packet[16:32], now)
+        ):
+            self._tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
+            raise ForeignSource
+        return True
 
     def _may_move(
         self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant

@@ -208,6 +208,16 @@ class Identities:
             or self._ways.routes.enterprise.is_site_gate(peer.remote)
         )
 
+    def knows_elsewhere(self, peer: Peer, name: bytes, now: Instant) -> bool:
+        """Whether a name that is foreign in the mouth of a peer is somebody else's, known here."""
+        source = Guid(name)
+        judgement = self._book.judge(source, peer.engine.address, peer.proven)
+        return (
+            judgement.refusal is not None
+            or bool(self._next_hops(source))
+            or self._known_elsewhere(peer, source, now) is not None
+        )
+
     def disowns(self, peer: Peer, source: Guid, place: str) -> bool:
         """Whether a flow that somebody claimed at a place was never of the one who has this name.
 
