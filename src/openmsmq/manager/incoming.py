@@ -45,6 +45,7 @@ class Stream:
         "heard",
         "key",
         "place",
+        "seen_at",
         "sequence",
         "source",
     )
@@ -66,6 +67,9 @@ class Stream:
         """Where its sender is, by his own word; empty where others vouch for him."""
         self.claimed_at = ""
         """Where the claims have him for this stream; empty if they do not."""
+        self.seen_at = ""
+        """Where he was himself when his last message came, whoever vouches for him; empty if
+        somebody else brought it."""
         self.heard: Instant | None = None
         self.changed: tuple[SequenceId, int] | None = None
         """The last message accepted in this turn, to be written at its end."""
@@ -93,6 +97,8 @@ class IncomingStreams:
         self._reader = reader
         self._identities = identities
         self._claims = claims
+        self._claimed: set[bytes] = set()
+        """The records of streams for which the claims have their senders somewhere."""
         self._at_hand: OrderedDict[bytes, Stream] = OrderedDict()
         self.timers: Timers[Stream] = Timers()
         self.records = SequenceRecords(self._forget)
@@ -104,15 +110,16 @@ class IncomingStreams:
         """Go on from what the store has: of two places of one sender, the later one counts."""
         start, stop = records.kind_range(b"I")
         found = [
-            (record.last_access_time_s, key, record.place)
+            (record.last_access_time_s, key, record.place, record.place or record.seen_at)
             for key, value in self._reader.scan(start, stop, _RECORDS)
             for record in (records.decode_incoming(value),)
         ]
         found.sort(key=lambda each: each[:2])
-        for used_s, key, place in found:
+        for used_s, key, place, claimed_at in found:
             self.records.used(key, place or "", used_s)
-            if place:
-                self._claims.restore(records.source_of(key), place)
+            if claimed_at:
+                self._claims.restore(records.source_of(key), claimed_at)
+                self._claimed.add(key)
 
     def look_through(self, now: Instant) -> None:
         """Forget what nobody has used for long."""
@@ -144,6 +151,7 @@ class IncomingStreams:
         elif not place and stream.place and self._identities.disowns(peer, source, stream.place):
             stream.sequence = self._new()
         stream.place = place
+        stream.seen_at = peer.place if peer.remote == source else ""
         direct = found.flags >> user.DESTINATION_SHIFT & 7 == _DIRECT
         stream.direct_address = peer.engine.address if direct else ""
         return stream
@@ -174,7 +182,7 @@ class IncomingStreams:
         sequence.last_access_time_s = record.last_access_time_s
         stream = Stream(key, source, record.destination, record.direct_address, sequence)
         stream.place = record.place
-        stream.claimed_at = record.place or ""
+        stream.claimed_at = record.place or record.seen_at
         self._keep(stream)
         return stream
 
@@ -210,6 +218,7 @@ class IncomingStreams:
             engine.rejected_count,
             engine.last_access_time_s,
             stream.place,
+            stream.claimed_at,
         )
         self._ledger.put(stream.key, records.encode_record(record))
 
@@ -221,12 +230,13 @@ class IncomingStreams:
 
     def _note_use(self, stream: Stream) -> None:
         """A stream has, or will have, a record: its sender is where he is now."""
-        place = stream.place or ""
-        self.records.used(stream.key, place, stream.sequence.last_access_time_s)
-        if place == stream.claimed_at or stream.heard is None:
+        self.records.used(stream.key, stream.place or "", stream.sequence.last_access_time_s)
+        # Who is on the way from him says nothing about where he is himself.
+        place = stream.place or stream.seen_at
+        if not place or place == stream.claimed_at or stream.heard is None:
             return
-        if place:
-            self._claims.begin(stream.source, place, stream.heard)
+        self._claims.begin(stream.source, place, stream.heard)
+        self._claimed.add(stream.key)
         if stream.claimed_at:
             self._claims.end(stream.source)
         stream.claimed_at = place
@@ -234,7 +244,9 @@ class IncomingStreams:
     def _forget(self, key: bytes) -> None:
         """Let a record go."""
         self._ledger.delete(key)
-        if self.records.drop(key):
+        self.records.drop(key)
+        if key in self._claimed:
+            self._claimed.discard(key)
             self._claims.end(records.source_of(key))
         stream = self._at_hand.pop(key, None)
         if stream is not None:

@@ -106,9 +106,8 @@ class Neighbours:
     def open_to(self, outgoing: OutgoingQueue, now: Instant) -> Peer | None:
         """Find any open session that leads to a queue: it may be one that others opened."""
         name = outgoing.name
-        owner = sender_of(name)
-        if owner is not None:
-            return self._open_towards(owner, (), now)
+        if isinstance(name, DirectFormatName) and sender_of(name) is not None:
+            return self._open_back(name, now)
         if isinstance(name, DirectFormatName):
             neighbour = self._by_key.get(outgoing.neighbour)
             reached = outgoing.reached if neighbour is None else neighbour.reached
@@ -120,6 +119,17 @@ class Neighbours:
         if owner is None:
             return None
         return self._open_towards(owner, self._ways.hops_towards(owner), now)
+
+    def _open_back(self, name: DirectFormatName, now: Instant) -> Peer | None:
+        """Find a session with the sender at an address, for whom a return queue is."""
+        sender = sender_of(name)
+        assert sender is not None
+        address = canonical_address(canonical_ip_address(name.host) or name.host)
+        for peer in self._open_by_manager.get(sender, {}).values():
+            word = self._identities.word(peer, sender, now)
+            if word is Word.SURE or (word is Word.OWN and peer.engine.address == address):
+                return peer
+        return None
 
     def kept(self, outgoing: OutgoingQueue, peers: Mapping[int, Peer]) -> Peer | None:
         """Give the session that a queue uses; it leaves one that has become the wrong way.

@@ -123,9 +123,7 @@ class World:
         """Whether nothing at all is configured: messages by address and name need nothing."""
         hostile = self.plan.hostile
         return (
-            hostile is not None
-            and hostile.mode == "plain"
-            and "identifier" not in self.plan.names
+            hostile is not None and hostile.mode == "plain" and "identifier" not in self.plan.names
         )
 
     def _peers(self, index: int, identifiers: list[Guid]) -> PeerPolicy:

@@ -178,6 +178,8 @@ class IncomingRecord(msgspec.Struct, frozen=True):
     place: str | None = None
     """Where its sender is, by his own word; empty where others vouch for him, None if that was not
     noted."""
+    seen_at: str = ""
+    """Where he was seen himself, whoever vouches for him."""
 
 
 class EntryFacts(msgspec.Struct, frozen=True, gc=False):
