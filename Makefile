@@ -12,10 +12,11 @@ DRIVER_KILLS ?= 20
 MANAGER_KILLS ?= 5
 EXAMPLES ?= 10000
 SEEDS ?= 2000
+HOSTILE_SEEDS ?= 20000
 FIRST_SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: samba help demo tour spark-crash test check lint types contracts format conformance compiled wheel test-compiled bench bench-peers fuzz crash model mutants sim coverage setup java clean
+.PHONY: samba help demo tour spark-crash test check lint types contracts format conformance compiled wheel test-compiled bench bench-peers fuzz crash model mutants sim sim-hostile coverage setup java clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +92,9 @@ mutants: .venv/.installed ## Plant every known defect into the core and see the 
 
 sim: .venv/.installed ## Run SEEDS (2000) simulated enterprises from FIRST_SEED (0) on all cores
 	$(BIN)/openmsmq sim run --first-seed $(FIRST_SEED) --seeds $(SEEDS) $(ARGS)
+
+sim-hostile: .venv/.installed ## The same beside an adversary that forges any packet, HOSTILE_SEEDS (20000) in all modes
+	$(BIN)/openmsmq sim run --hostile --first-seed $(FIRST_SEED) --seeds $(HOSTILE_SEEDS) $(ARGS)
 
 coverage: .venv/.installed ## Measure branch coverage: all of the core, most of the rest
 	$(BIN)/coverage run -m pytest $(ARGS)

@@ -79,6 +79,9 @@ def test_a_drawing_of_a_failure_marks_the_message(tmp_path):
         (["--doing", "sleep"], "there is no operation 'sleep'"),
         (["--names", "smell"], "there is no kind of destination 'smell'"),
         (["--trace", "--seeds", "2"], "a trace is of one seed"),
+        (["--hostile", "--mode", "friendly"], "there is no mode 'friendly'; there are known,"),
+        (["--hostile", "--attacks", "bribes"], "there is no attack 'bribes'"),
+        (["--attacks", "jumps"], "only with --hostile is there anybody who attacks"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(arguments, sentence):

@@ -17,6 +17,8 @@ from openmsmq.sim.trace import Trace
 class Listener:
     """A node that writes down what it hears."""
 
+    hostile = False
+
     def __init__(self, world, index):
         self.world = world
         self.index = index
@@ -31,14 +33,16 @@ class Listener:
     def later(self, delay_ms, action, *arguments):
         self.world.timeline.after(delay_ms, action, *arguments)
 
-    def accept(self, address):
+    def accept(self, address, proven=""):
         self._last_session += 2
-        self.heard.append(("accepted", self._last_session, address))
+        shown = (proven,) if proven else ()
+        self.heard.append(("accepted", self._last_session, address, *shown))
         return self._last_session
 
-    def input(self, name, *arguments):
+    def input(self, name, *arguments, peer=""):
         facts = tuple(each for each in arguments if not isinstance(each, Instant))
-        self.heard.append((name, *facts))
+        shown = (peer,) if peer else ()
+        self.heard.append((name, *facts, *shown))
 
     def datagram(self, address, port, data, *, is_answer):
         self.heard.append(("datagram", address, port, data, is_answer))
@@ -65,6 +69,7 @@ class Town:
         self.timeline = Timeline()
         self.trace = Trace(self.timeline, wanted=False)
         self.enterprise = None
+        self.shows_certificates = False
         self.books = type("Books", (), {"wire": Wire()})()
         habits = NetworkHabits(1, 50, pieces, loss)
         self.network = Network(self, random.Random(seed), habits)
@@ -92,6 +97,22 @@ def test_a_connection_is_accepted_and_heard_of():
     town.run()
     assert town.other.heard == [("accepted", 2, "10.0.0.1")]
     assert town.one.heard == [("session_connected", 1)]
+
+
+@pytest.mark.parametrize(
+    ("caller_is_hostile", "listener_is_hostile", "accepted", "connected"),
+    [(False, False, ("N0",), ("N1",)), (True, False, (), ()), (False, True, (), ())],
+)
+def test_certificates_are_shown_among_the_honest_only(
+    caller_is_hostile, listener_is_hostile, accepted, connected
+):
+    town = Town()
+    town.shows_certificates = True
+    town.one.hostile, town.other.hostile = caller_is_hostile, listener_is_hostile
+    town.network.connect(town.one, 1, "10.0.0.2")
+    town.run()
+    assert town.other.heard == [("accepted", 2, "10.0.0.1", *accepted)]
+    assert town.one.heard == [("session_connected", 1, *connected)]
 
 
 @pytest.mark.parametrize("wrong", ["nobody", "down", "refuses"])

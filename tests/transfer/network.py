@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from openmsmq.api import messages as api
 from openmsmq.directory.rows import changes_in, row_of
@@ -35,6 +36,7 @@ from openmsmq.model.errors import InsufficientResources, MsmqError, NoDirectory
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import PING_PORT
 from openmsmq.model.names import PrivateFormatName, PublicFormatName, parse_format_name
+from openmsmq.model.peers import PeerPolicy, PeerRule
 from openmsmq.model.queue import AccessMode, ConnectionStatus
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.security.own_key import OwnKey
@@ -68,6 +70,29 @@ NO_DIRECTORY = DirectoryConfig()
 
 ALPHA, BETA, GAMMA, PEER = "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.9"
 
+PEER_IDENTIFIER = Guid(bytes([0xAB]) * 16)
+
+
+def neighbour_identifier(address: str) -> Guid:
+    """Who a `Neighbour` at an address says it is."""
+    return Guid(address.encode().ljust(16, b"-")[:16])
+
+
+KNOWN_PEER = PeerPolicy(
+    rules=(
+        PeerRule(
+            name="peer",
+            identifiers=(PEER_IDENTIFIER, neighbour_identifier(PEER)),
+            addresses=(PEER,),
+        ),
+    )
+)
+"""The queue manager that a test plays is known to be at its address: so a session that it has
+opened leads to its listener, too."""
+
+ROUTING_PEER = PeerPolicy(rules=tuple(replace(rule, routes=True) for rule in KNOWN_PEER.rules))
+"""The same, and it may bring messages of others."""
+
 
 class Network:
     """Computers by address, connections between them, and one clock."""
@@ -97,8 +122,9 @@ class Network:
         """Start a queue manager."""
         security = transfer.pop("security", SecurityConfig())
         keys = transfer.pop("keys", ())
+        quota_kb = transfer.pop("quota_kb", 0)
         computer = Computer(
-            self, name, address, TransferConfig(**transfer), directory, security, keys
+            self, name, address, TransferConfig(**transfer), directory, security, keys, quota_kb
         )
         self.computers[address] = computer
         return computer
@@ -293,6 +319,7 @@ class Computer:
         directory: DirectoryConfig,
         security: SecurityConfig,
         keys: Sequence[OwnKey],
+        quota_kb: int,
     ) -> None:
         self.network = network
         self.name = name
@@ -304,6 +331,7 @@ class Computer:
             transfer=transfer,
             directory=directory,
             security=security,
+            quota_kb=quota_kb,
         )
         self.keys = list(keys)
         """Its key pairs, as their files would have them."""
@@ -311,10 +339,10 @@ class Computer:
         """Makes the next ones."""
         self.fail_commits = 0
         """So many commits from now on find the disk full."""
+        self.notices: list[Notice] = []
+        """What its operator should hear of."""
         self.sent: list[bytes] = []
         """All bytes that went to other queue managers."""
-        self.notices: list[Notice] = []
-        """What its operator was told."""
         self._starts = 0
         self._calls = 0
         self.answers: dict[int, api.AnyReply] = {}
@@ -391,14 +419,15 @@ class Computer:
             case ChangeDirectory():
                 network.change_directory(self, output)
             case _:
-                self._do_the_rest(output)
+                self._carry_out_rarer(output)
 
-    def _do_the_rest(self, output: Output) -> None:
-        if isinstance(output, Notice):
-            self.notices.append(output)
-        else:
-            assert isinstance(output, MakeKeys)
-            self._make_keys()
+    def _carry_out_rarer(self, output: Output) -> None:
+        match output:
+            case Notice():
+                self.notices.append(output)
+            case _:
+                assert isinstance(output, MakeKeys)
+                self._make_keys()
 
     def _make_keys(self) -> None:
         made = self.new_keys()
@@ -532,7 +561,7 @@ class Peer:
     def __init__(self, network: Network, address: str) -> None:
         self.network = network
         self.address = address
-        self.identifier = Guid(bytes([0xAB]) * 16)
+        self.identifier = PEER_IDENTIFIER
         self.packets: list[Packet] = []
         """What came since the test last looked."""
         self.is_open = False
@@ -567,6 +596,10 @@ class Peer:
             self.is_open = False
 
     # What a test does.
+
+    def first_session(self, number: int) -> None:
+        """Number the own sessions from here on."""
+        self._last_session = number - 1
 
     def connect(self, address: str) -> None:
         """Open a connection to a queue manager."""

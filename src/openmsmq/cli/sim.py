@@ -45,6 +45,19 @@ def run(
         bool,
         typer.Option(help="Whether somebody changes the directory of an enterprise meanwhile."),
     ] = True,
+    hostile: Annotated[
+        bool, typer.Option("--hostile", help="With an adversary on the network.")
+    ] = False,
+    mode: Annotated[
+        str,
+        typer.Option(
+            "--mode",
+            help="What protects the honest: known, plain, tls, strict, or all of them in turn.",
+        ),
+    ] = "all",
+    attacks: Annotated[
+        str, typer.Option("--attacks", metavar="KINDS", help="The adversary tries only these.")
+    ] = "",
     operations: Annotated[
         int | None,
         typer.Option("--operations", min=1, help="What each application does; else the seed."),
@@ -78,6 +91,7 @@ def run(
     happened around it. Exit code 1 says that a seed failed.
     """
     # Other commands do not pay for loading the simulator.
+    from openmsmq.sim.hostile_plan import ALL_MODES, ATTACKS, MODES
     from openmsmq.sim.plan import (
         DESTINATIONS,
         ENTERPRISE_DESTINATIONS,
@@ -95,6 +109,10 @@ def run(
         fail("only an --enterprise has an administrator.")
     if enterprise and managers == 1:
         fail("an enterprise has at least 2 queue managers.")
+    if not hostile and attacks:
+        fail("only with --hostile is there anybody who attacks.")
+    if mode not in (*MODES, ALL_MODES):
+        fail(f"there is no mode {mode!r}; there are {', '.join(MODES)} and {ALL_MODES}.")
     known_operations = ENTERPRISE_OPERATIONS if enterprise else OPERATIONS + STREAMS
     known_names = ENTERPRISE_DESTINATIONS if enterprise else DESTINATIONS
     options = Options(
@@ -107,6 +125,8 @@ def run(
         names=_chosen(names, known_names, "kind of destination"),
         enterprise=enterprise,
         administered=administrator,
+        hostile=mode if hostile else "",
+        attacks=_chosen(attacks, ATTACKS, "attack"),
     )
     if trace or trace_html:
         if seeds != 1:
@@ -195,6 +215,7 @@ def _show_one(seed: int, options: Options, trace: bool, trace_html: str) -> None
 def _arguments(options: Options) -> str:
     text = " --enterprise" if options.enterprise else ""
     text += "" if options.administered else " --no-administrator"
+    text += f" --hostile --mode {options.hostile}" if options.hostile else ""
     text += "" if options.managers is None else f" --managers {options.managers}"
     if options.operations is not None:
         text += f" --operations {options.operations}"
@@ -202,6 +223,7 @@ def _arguments(options: Options) -> str:
         ("only", options.only),
         ("doing", options.doing),
         ("names", options.names),
+        ("attacks", options.attacks),
     ):
         if values:
             text += f' --{name} "{",".join(values)}"'

@@ -2,7 +2,8 @@
 
 The fate of a packet is decided once, in the order of its arrival, and is durable together with what
 keeps it from being decided again: the place in its sequence, or its identifier in the history. Only
-then does the session acknowledge it.
+then does the session acknowledge it. A peer moves only its own sequences, and those of queue
+managers from which it is a known way.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.history import History
+from openmsmq.manager.identities import Identities
 from openmsmq.manager.incoming import IncomingStreams, Stream
 from openmsmq.manager.lifetimes import travel_deadline_s
 from openmsmq.manager.message_security import Examined, MessageSecurity, without_claims
+from openmsmq.manager.notices import NoticeKind, Notices
 from openmsmq.manager.order_acks import OrderAcks
+from openmsmq.manager.peering import Peer, Word
 from openmsmq.manager.places import Alike, Place, Places
 from openmsmq.manager.plain_delivery import PlainDelivery
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
+from openmsmq.manager.runs import Runs
 from openmsmq.manager.staging import Staging
 from openmsmq.manager.traces import arrival_report, is_traced
 from openmsmq.manager.unrouted import Unrouted
@@ -32,7 +37,6 @@ from openmsmq.model.limits import HOP_MAX_COUNT, INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import FormatName
 from openmsmq.protocol.incoming_sequence import Verdict
-from openmsmq.storage.records import StagedSend
 from openmsmq.wire.forwarding import count_hop
 from openmsmq.wire.headers import base, transaction, user
 from openmsmq.wire.outline import Outline, outline, transaction_offset
@@ -61,6 +65,10 @@ class NoRoom(Exception):
     """The queue manager has no room for more messages: their sender must keep them for now."""
 
 
+class ForeignSource(Exception):
+    """A peer wants us to pass on a message of somebody else, and is no known way from him."""
+
+
 class Arrivals:
     """Decides about the packets of all sessions."""
 
@@ -76,43 +84,42 @@ class Arrivals:
         streams: IncomingStreams,
         history: History,
         security: MessageSecurity,
+        identities: Identities,
+        notices: Notices,
     ) -> None:
+        self._identities = identities
+        self._notices = notices
         self._config = config
         self._transfer = config.transfer
         self._table = table
         self._delivery = delivery
-        self._plain = plain
         self._staging = staging
         self._counters = counters
         self._streams = streams
         self._history = history
         self._acks = acks
         self._security = security
-        self._places = Places(table, counters)
-        self.has_way: Callable[[FormatName, Guid], bool] = lambda _name, _manager: True
+        self.has_way: Callable[[FormatName, Guid, Instant], bool] = lambda *_: True
         """Says whether it is known how to reach a queue of a queue manager."""
         self.unrouted: Unrouted
         """Must be there before the first packet."""
         self.notified: Callable[[bytes, Instant], None] = lambda _packet, _now: None
         """Hears of packets to the queue of change notifications."""
-        self._run_queue: LocalQueue | None = None
-        self._run: list[bytes] = []
-        self._staged: list[StagedSend] = []
-        self._run_bytes = 0
+        self._runs = Runs(delivery, plain)
 
-    def take(self, packets: list[bytes], address: str, now: Instant) -> None:
+    def take(self, packets: list[bytes], peer: Peer, now: Instant) -> None:
         """Decide about packets of one session, in their order.
 
-        Raises `DecodeError` at a packet that is none, and `NoRoom` at one that must wait; what came
-        before it is decided.
+        Raises `DecodeError` at a packet that is none, `NoRoom` at one that must wait and
+        `ForeignSource` at one that its sender must bring himself; what came before it is decided.
         """
-        self._places = Places(self._table, self._counters)
         try:
-            self._take_all(packets, address, now)
+            self._take_all(packets, peer, now)
         finally:
-            self._flush(now)
+            self._runs.flush(now)
 
-    def _take_all(self, packets: list[bytes], address: str, now: Instant) -> None:
+    def _take_all(self, packets: list[bytes], peer: Peer, now: Instant) -> None:
+        places = Places(self._table, self._counters, self._identities, peer)
         position, count = 0, len(packets)
         while position < count:
             packet = packets[position]
@@ -123,23 +130,75 @@ class Arrivals:
                 decode(packet)
                 # Wherever it ends up, as a dead letter or on its way, it says what is proved only.
                 packet = without_claims(packet, found)
-            place = self._places.find(packet, found)
+            place = places.find(packet, found, now)
             if place.is_order_queue:
-                self._acks.take(packet, now)
+                self._acks.take(packet, peer, now)
             elif place.is_notify_queue:
                 self.notified(packet, now)
+            elif not self._may_come(packet, found, place, peer, now):
+                continue
             elif not place.local:
-                self._forward(packet, found, place, address, now)
+                self._forward(packet, found, place, peer, now)
             elif not self._is_plain(packet, found, place):
-                self._take_local(packet, found, place, address, now)
+                self._take_local(packet, found, place, now)
                 if found.flags & user.SECURITY:
                     position = self._take_sealed(packets, position, place, now)
             else:
                 if found.flags & user.TRANSACTION:
-                    self._take_local(packet, found, place, address, now)
+                    self._take_local(packet, found, place, now)
                 else:
                     self._take_plain([packet], place, now)
                 position = self._take_alike(packets, position, Alike(packet, found, place), now)
+
+    def _may_come(
+        self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant
+    ) -> bool:
+        """Whether a message is taken from a peer; raises `ForeignSource` if that one must go.
+
+        One that is not transactional may name a source that nobody knows, but no other's.
+        """
+        if found.flags & user.TRANSACTION:
+            return self._may_move(packet, found, place, peer, now)
+        if (
+            place.local
+            and place.word is Word.FOREIGN
+            and self._identities.knows_elsewhere(peer, packet[16:32], now)
+        ):
+            self._tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
+            raise ForeignSource
+        return True
+
+    def _may_move(
+        self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant
+    ) -> bool:
+        """Whether a transactional message is of its sender, or came on the way from him.
+
+        If not, it moves nothing: the sender has it until we acknowledge its place in the sequence.
+        """
+        if place.stream is not None:
+            return True
+        problem = "foreign-source" if place.word is Word.FOREIGN else ""
+        if place.local and not problem:
+            durably = place.queue is not None
+            stream = self._streams.of(packet, found, peer, place.word, now, durably=durably)
+            if isinstance(stream, Stream):
+                place.stream = stream
+                self._streams.heard(stream, now)
+                return True
+            problem = stream
+        if not problem:
+            return True
+        self._tell_of(problem, NoticeKind.SEQUENCE_REFUSED, packet, peer)
+        return False
+
+    def _tell_of(self, problem: str, kind: NoticeKind, packet: bytes, peer: Peer) -> None:
+        self._notices.note(
+            kind,
+            problem,
+            peer=peer.engine.address,
+            says_it_is=str(peer.remote),
+            source=str(Guid(packet[16:32])),
+        )
 
     def _take_alike(self, packets: list[bytes], position: int, alike: Alike, now: Instant) -> int:
         """Take all packets like the one before them; gives where the next one is."""
@@ -198,21 +257,22 @@ class Arrivals:
         """Take messages that are not transactional, and alike."""
         queue = place.queue
         assert queue is not None
-        first = packets[0]
-        source, recoverable = first[16:32], bool(first[60] & user.RECOVERABLE)
+        source, recoverable = place.remembered_as, bool(packets[0][60] & user.RECOVERABLE)
         if not self._surely_enter(queue, packets, now):
             for packet in packets:
-                self._take_one_plain(packet, queue, now)
+                self._take_one_plain(packet, source, queue, now)
             return
         identifiers = [source + packet[56:60] for packet in packets]
         new = self._history.take_new(identifiers, now, recoverable=recoverable)
         if not all(new):
             packets = [packet for packet, is_new in zip(packets, new, strict=True) if is_new]
         if packets:
-            self._add_plain(queue, packets, now)
+            self._runs.add_plain(queue, packets, now)
 
-    def _take_one_plain(self, packet: bytes, queue: LocalQueue, now: Instant) -> None:
-        identifier = packet[16:32] + packet[56:60]
+    def _take_one_plain(
+        self, packet: bytes, source: bytes, queue: LocalQueue, now: Instant
+    ) -> None:
+        identifier = source + packet[56:60]
         if self._history.saw(identifier, now):
             return
         # What has no room for now must not be remembered: it will come again.
@@ -220,7 +280,7 @@ class Arrivals:
         self._history.note(identifier, recoverable=bool(packet[60] & user.RECOVERABLE))
         # A plain message without a place is gone: it has asked nobody to be told.
         if has_place:
-            self._add_plain(queue, [packet], now)
+            self._runs.add_plain(queue, [packet], now)
 
     def _surely_enter(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> bool:
         """Whether packets with the same lifetime are all in time and within all quotas."""
@@ -231,7 +291,7 @@ class Arrivals:
 
     def _is_roomy(self, queue: LocalQueue, size: int) -> bool:
         """Whether so many more bytes are surely within all quotas."""
-        size += self._run_bytes
+        size += self._runs.bytes
         return queue.room_for(size) and self._table.totals.room_for(size)
 
     def _take_sequence(self, packets: list[bytes], alike: Alike, now: Instant) -> None:
@@ -250,7 +310,7 @@ class Arrivals:
                 self._streams.accept(stream, *point)
                 accepted.append(packet)
         if accepted:
-            self._add_plain(queue, accepted, now)
+            self._runs.add_plain(queue, accepted, now)
 
     def _take_next(
         self, packet: bytes, offset: int, stream: Stream, queue: LocalQueue, now: Instant
@@ -265,23 +325,17 @@ class Arrivals:
             reason = self._quota_problem(queue, packet)
         self._streams.accept(stream, *point)
         if reason is None:
-            self._add_plain(queue, [packet], now)
+            self._runs.add_plain(queue, [packet], now)
         else:
             self._reject(packet, outline(packet), reason, now)
 
     # Messages to queues of this queue manager.
 
-    def _take_local(
-        self, packet: bytes, found: Outline, place: Place, address: str, now: Instant
-    ) -> None:
-        identifier = packet[16:32] + packet[56:60]
-        stream: Stream | None = None
+    def _take_local(self, packet: bytes, found: Outline, place: Place, now: Instant) -> None:
+        identifier = place.remembered_as + packet[56:60]
+        stream = place.stream
         point: tuple[SequenceId, int] | None = None
-        if found.flags & user.TRANSACTION:
-            stream = place.stream
-            if stream is None:
-                stream = place.stream = self._streams.of(packet, found, address)
-                self._streams.heard(stream, now)
+        if stream is not None:
             point = self._in_turn(packet, stream, transaction_offset(packet))
             if point is None:
                 return
@@ -301,7 +355,7 @@ class Arrivals:
             return
         assert place.queue is not None
         staged = self._staging.stage(place.queue, entering.packet, entering.found, arrived=True)
-        self._add_staged(place.queue, staged, now)
+        self._runs.add_staged(place.queue, staged, now)
         self._trace(packet, now)
 
     def _in_turn(self, packet: bytes, stream: Stream, offset: int) -> tuple[SequenceId, int] | None:
@@ -347,12 +401,12 @@ class Arrivals:
 
     def _quota_problem(self, queue: LocalQueue, packet: bytes) -> MessageClass | None:
         self._require_room(packet)
-        waiting = self._run_bytes + len(packet)
-        in_queue = waiting if queue is self._run_queue else len(packet)
+        waiting = self._runs.bytes + len(packet)
+        in_queue = waiting if queue is self._runs.queue else len(packet)
         return None if queue.room_for(in_queue) else MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
 
     def _require_room(self, packet: bytes) -> None:
-        if not self._table.totals.room_for(self._run_bytes + len(packet)):
+        if not self._table.totals.room_for(self._runs.bytes + len(packet)):
             raise NoRoom(f"this queue manager may hold {self._table.totals.quota_kb} KB")
 
     def _require_room_for_dead_letter(
@@ -380,13 +434,17 @@ class Arrivals:
     # Messages that only pass through.
 
     def _forward(
-        self, packet: bytes, found: Outline, place: Place, address: str, now: Instant
+        self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant
     ) -> None:
         """Send a message on towards its queue manager. [MQQB 3.1.5.8.2]
 
         Only its destination looks whether it came before: when the directory changes on its way it
-        may rightly come here again, and to forget it then would lose it.
+        may rightly come here again, and to forget it then would lose it. Others believe us whom we
+        bring messages of, so we take them only of those whom we believe.
         """
+        if place.word is Word.FOREIGN:
+            self._tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
+            raise ForeignSource
         if found.flags & user.TRANSACTION and packet[16:32] == self._counters.identifier:
             # It is our own and has come back. We have it until its destination acknowledges it.
             return
@@ -397,10 +455,10 @@ class Arrivals:
         elif self._has_expired(packet, now):
             reason = MessageClass.NACK_REACH_QUEUE_TIMEOUT
         else:
-            queue = self._onward(place, packet, address, now)
+            queue = self._onward(place, packet, peer.engine.address, now)
             if queue is None:
                 reason = MessageClass.NACK_BAD_DESTINATION_QUEUE
-                self.unrouted.refused(packet, address, now)
+                self.unrouted.refused(packet, peer.engine.address, now)
             elif self._quota_problem(queue, packet) is not None:
                 reason = MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
         self._require_room_for_dead_letter(packet, found, reason)
@@ -408,7 +466,7 @@ class Arrivals:
             self._reject(packet, found, reason or MessageClass.NACK_BAD_DESTINATION_QUEUE, now)
             return
         counted = count_hop(packet)
-        self._add_staged(queue, self._staging.stage(queue, counted, found), now)
+        self._runs.add_staged(queue, self._staging.stage(queue, counted, found), now)
         self._trace(counted, now)
 
     def _trace(self, packet: bytes, now: Instant) -> None:
@@ -420,7 +478,7 @@ class Arrivals:
 
     def _onward(self, place: Place, packet: bytes, address: str, now: Instant) -> LocalQueue | None:
         if place.queue is None and place.route is not None:
-            has_way = self.has_way(place.route, place.manager)
+            has_way = self.has_way(place.route, place.manager, now)
             if not has_way and not self.unrouted.lets_wait(
                 place.route, place.manager, packet, address, now
             ):
@@ -434,39 +492,6 @@ class Arrivals:
                 return queue
             place.queue = queue
         return place.queue
-
-    # Runs: neighbours for the same queue are put together.
-
-    def _add_plain(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> None:
-        run = self._run
-        if (
-            queue is not self._run_queue
-            or self._staged
-            or (run and (run[0][60] ^ packets[0][60]) & user.RECOVERABLE)
-        ):
-            self._flush(now)
-            self._run_queue = queue
-            run = self._run
-        run += packets
-        self._run_bytes += sum(map(len, packets))
-
-    def _add_staged(self, queue: LocalQueue, send: StagedSend, now: Instant) -> None:
-        if queue is not self._run_queue or self._run:
-            self._flush(now)
-            self._run_queue = queue
-        self._staged.append(send)
-        self._run_bytes += len(send.packet)
-
-    def _flush(self, now: Instant) -> None:
-        queue, run, staged = self._run_queue, self._run, self._staged
-        self._run_queue, self._run, self._staged, self._run_bytes = None, [], [], 0
-        if queue is None:
-            return
-        if run:
-            self._plain.put_received(queue, run, now)
-        if staged:
-            self._delivery.put(queue, staged, now, arrived=True)
-            self._delivery.report_arrivals(queue, staged, now)
 
 
 def _leaves_dead_letter(found: Outline, reason: MessageClass) -> bool:

@@ -10,30 +10,33 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never, cast
 
 from openmsmq.manager.admission import Admission
-from openmsmq.manager.arrivals import Arrivals, NoRoom
+from openmsmq.manager.arrivals import Arrivals, ForeignSource, NoRoom
+from openmsmq.manager.claims import Claims
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.departures import Departures, Transit
 from openmsmq.manager.history import History
 from openmsmq.manager.housekeeping import RETRY_MS, Housekeeping
+from openmsmq.manager.identities import Identities
 from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
-from openmsmq.manager.neighbours import Neighbour, Neighbours, Peer
+from openmsmq.manager.links import Links
+from openmsmq.manager.neighbours import Neighbours
 from openmsmq.manager.order_acks import OrderAcks
 from openmsmq.manager.outgoing import OutgoingQueue, OutgoingQueues
 from openmsmq.manager.outgoing_sweep import OutgoingSweep
-from openmsmq.manager.outputs import Connect, Disconnect, Output, Resolve, SendBytes, SendDatagram
+from openmsmq.manager.outputs import Connect, Disconnect, Output, SendBytes
+from openmsmq.manager.peering import Neighbour, Peer, Word
 from openmsmq.manager.timers import Timers, earliest
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.manager.ways import Ways
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
-from openmsmq.model.identity import Guid
-from openmsmq.model.names.parts import canonical_ip_address
+from openmsmq.model.identity import NIL_GUID
+from openmsmq.model.peers import canonical_address
 from openmsmq.model.queue import ConnectionStatus
-from openmsmq.protocol import ping
-from openmsmq.protocol.link import AskPing, Link, LinkChanged, OpenSession, ResolveHost
+from openmsmq.protocol.link import Link, OpenSession
 from openmsmq.protocol.session import (
     Acknowledged,
     Arrived,
@@ -67,8 +70,11 @@ class Transfer:
         housekeeping: Housekeeping,
         transactions: TransactionRequests,
         ways: Ways,
+        identities: Identities,
+        claims: Claims,
         now: Instant,
     ) -> None:
+        self._identities = identities
         self._config = config.transfer
         self._delivery = delivery
         self._counters = counters
@@ -86,13 +92,16 @@ class Transfer:
         self.online = True
         self.outputs: list[Output] = []
         self.peers: dict[int, Peer] = {}
-        self._neighbours = Neighbours(self._config, ways)
+        self._neighbours = Neighbours(self._config, ways, identities)
+        claims.has_session = self._neighbours.has_session
         arrivals.has_way = self._neighbours.has_way
-        self._resolving: dict[str, dict[Neighbour, None]] = {}
-        self._pings = ping.PingTable(counters.identifier)
         self._last_session = -1
         self._admission = Admission(self._config)
+        self._links = Links(self._config, counters.identifier, self._admission, identities)
+        self._links.outputs = self.outputs
+        self._links.open_session = self._open
         self._timers: Timers[_Owner] = Timers()
+        self._links.due = self._timers.set
         self._refused_until_ms = now.ticks_ms
         self._sweep = OutgoingSweep(outgoing, delivery, transactions.sends_to, self._forget, now)
 
@@ -100,16 +109,25 @@ class Transfer:
 
     def accepted(self, session: int, address: str, now: Instant, proven: str) -> None:
         """Another queue manager has connected. [MQQB 3.1.5.10]"""
-        address = canonical_ip_address(address) or address
+        address = canonical_address(address)
         engine = Session(self._counters.identifier, Role.ACCEPTOR, self._config, address=address)
-        peer = self.peers[session] = Peer(session, engine, None)
+        peer = self._add(Peer(session, engine, None))
         peer.proven = proven
         if not self.online or self._admission.refuses(now):
             self._close(peer, CloseReason.STOPPING, now)
             return
+        if not self._identities.lets_connect(address, proven):
+            self._close(peer, CloseReason.IDENTITY_REFUSED, now)
+            return
         self._admission.let_in(peer)
         engine.connected(now)
         self._drain(peer, now)
+
+    def _add(self, peer: Peer) -> Peer:
+        """Have a new session judged as soon as its other side says who it is."""
+        self.peers[peer.number] = peer
+        peer.engine.admits = lambda claimed, now: self._identities.admits(peer, claimed, now)
+        return peer
 
     def connected(self, session: int, now: Instant, proven: str) -> None:
         """A connection that was asked for is there."""
@@ -121,7 +139,7 @@ class Transfer:
             peer.link.engine.connected(now)
         peer.engine.connected(now)
         self._drain(peer, now)
-        self._drain_link(peer.link, now)
+        self._links.drain(peer.link, now)
 
     def failed(self, session: int, status: ConnectionStatus, now: Instant) -> None:
         """A connection that was asked for could not be made."""
@@ -132,7 +150,7 @@ class Transfer:
         if peer.link is not None:
             peer.link.peer = None
             peer.link.engine.connect_failed(status, now)
-            self._drain_link(peer.link, now)
+            self._links.drain(peer.link, now)
 
     def data(self, session: int, data: bytes, now: Instant) -> None:
         """Bytes came."""
@@ -148,6 +166,8 @@ class Transfer:
             ):
                 peer.link.engine.establish_seen(now)
             self._drain(peer, now)
+            if self._identities.wanted:
+                self._links.look_up_peers(now)
 
     def lost(self, session: int, now: Instant) -> None:
         """A connection is gone."""
@@ -158,23 +178,16 @@ class Transfer:
 
     def resolved(self, host: str, addresses: tuple[str, ...], now: Instant) -> None:
         """The addresses of a host are known, or it has none."""
-        for neighbour in self._resolving.pop(host, {}):
-            neighbour.engine.host_resolved(host, addresses, now)
-            self._drain_link(neighbour, now)
+        self._links.resolved(host, addresses, now)
 
     def datagram(
         self, address: str, port: int, data: bytes, now: Instant, *, is_answer: bool
     ) -> None:
         """A ping, or the answer to ours, came."""
         if is_answer:
-            self._pings.received(data, now)
-            self._drain_pings(now)
-            return
-        if not self._config.answer_ping or not self.online or self._config.hardened:
-            return
-        answer = ping.answer(data, self._counters.identifier, self._admission.refuses(now))
-        if answer is not None:
-            self.outputs.append(SendDatagram(address, answer, port))
+            self._links.ping_answered(data, now)
+        elif self.online:
+            self._links.answer_ping(address, port, data, now)
 
     def wake(self, now: Instant) -> None:
         """Time has passed."""
@@ -187,17 +200,18 @@ class Transfer:
                     if not self._has_work(owner):
                         owner.engine.unwanted(now)
                     owner.engine.wake(now)
-                    self._drain_link(owner, now)
+                    self._links.drain(owner, now)
                 case OutgoingQueue():
                     self._resend_if_due(owner, now)
                 case _:
                     assert_never(owner)
         self._acks.send_due(self._streams.timers.take_due(now.ticks_ms), now)
-        self._pings.wake(now)
-        self._drain_pings(now)
+        self._links.wake(now)
         due_ms = self._history.filter.next_wake_ms
         if due_ms is not None and due_ms <= now.ticks_ms:
             self._history.clean_up(now)
+        if self._streams.look_through_ms <= now.ticks_ms:
+            self._streams.look_through(now)
         self._sweep.run(now)
 
     def next_wake_ms(self, now: Instant) -> int | None:
@@ -205,8 +219,9 @@ class Transfer:
         return earliest(
             self._timers.next_ms,
             self._streams.timers.next_ms,
-            self._pings.next_wake_ms,
+            self._links.next_wake_ms,
             self._history.filter.next_wake_ms,
+            self._streams.look_through_ms if len(self._streams.records) else None,
             self._sweep.next_run_ms(now),
             self._refused_until_ms if self._delivery.ready else None,
         )
@@ -236,7 +251,7 @@ class Transfer:
         neighbour = self._neighbours.of(outgoing, create=False)
         if neighbour is not None:
             neighbour.engine.retry_now(now)
-            self._drain_link(neighbour, now)
+            self._links.drain(neighbour, now)
 
     def pause(self, outgoing: OutgoingQueue, now: Instant) -> None:
         """Let the messages of a queue wait (C-39). [MQDMPR 3.1.7.2.3, MQQB 3.1.7.13]"""
@@ -268,7 +283,7 @@ class Transfer:
         neighbour = self._neighbours.of(outgoing, create=False)
         if neighbour is not None and not self._has_work(neighbour):
             neighbour.engine.unwanted(now)
-            self._drain_link(neighbour, now)
+            self._links.drain(neighbour, now)
 
     def _has_work(self, neighbour: Neighbour) -> bool:
         return self.online and any(outgoing.has_work for outgoing in neighbour.queues)
@@ -346,14 +361,18 @@ class Transfer:
         neighbour.queues[outgoing] = None
         peer = neighbour.peer
         if peer is None or peer.engine.state is not SessionState.OPEN:
-            peer = self._neighbours.open_to(outgoing)
+            peer = self._neighbours.open_to(outgoing, now)
         if peer is None:
             # Also while a session is being opened: the link must know if that comes to nothing.
             neighbour.engine.wanted(now)
-            self._drain_link(neighbour, now)
+            self._links.drain(neighbour, now)
             return None
         outgoing.session = peer.number
         peer.queues[outgoing] = None
+        word = self._identities.word(peer, peer.remote, now)
+        if word is not Word.FOREIGN and outgoing.has_own_words:
+            place = "" if word is Word.SURE else peer.place
+            self._outgoing.note_reached(outgoing, peer.remote, place, now)
         return peer
 
     # Outputs of the engines.
@@ -382,61 +401,35 @@ class Transfer:
                 self._delivery.ready[outgoing.queue] = None
             peer.waiting.clear()
 
-    def _drain_link(self, neighbour: Neighbour | None, now: Instant) -> None:
-        if neighbour is None:
-            return
-        for output in neighbour.engine.take_outputs():
-            match output:
-                case ResolveHost(host):
-                    waiting = self._resolving.setdefault(host, {})
-                    if not waiting:
-                        self.outputs.append(Resolve(host))
-                    waiting[neighbour] = None
-                case AskPing(address):
-                    data = self._pings.ask(address, neighbour, now)
-                    self.outputs.append(SendDatagram(address, data))
-                case OpenSession(address, manager, pinged):
-                    self._open(neighbour, address, manager, pinged=pinged)
-                case LinkChanged():
-                    pass
-                case _:
-                    assert_never(output)
-        self._timers.set(neighbour, neighbour.engine.next_wake_ms)
-
-    def _drain_pings(self, now: Instant) -> None:
-        for answered in self._pings.take_outputs():
-            neighbour = answered.waiter
-            assert isinstance(neighbour, Neighbour)
-            neighbour.engine.ping_answered(answered.accepted, now)
-            self._drain_link(neighbour, now)
-
-    def _open(self, neighbour: Neighbour, address: str, manager: Guid, *, pinged: bool) -> None:
+    def _open(self, neighbour: Neighbour, asked: OpenSession) -> None:
         self._last_session += 2
         engine = Session(
             self._counters.identifier,
             Role.INITIATOR,
             self._config,
-            address=address,
-            remote=manager,
+            address=canonical_address(asked.address),
+            remote=asked.manager,
             direct=neighbour.engine.direct,
-            pinged=pinged,
+            pinged=asked.pinged,
         )
-        peer = Peer(self._last_session, engine, neighbour)
-        self.peers[peer.number] = neighbour.peer = peer
-        self.outputs.append(Connect(peer.number, address))
+        peer = neighbour.peer = self._add(Peer(self._last_session, engine, neighbour))
+        if neighbour.is_return:
+            peer.expected = NIL_GUID
+        self.outputs.append(Connect(peer.number, asked.address))
 
     def _opened(self, peer: Peer, now: Instant) -> None:
         self._neighbours.opened(peer)
         if peer.link is not None:
             peer.link.engine.opened(now)
-            self._drain_link(peer.link, now)
-        for neighbour in self._neighbours.behind(peer):
+            self._links.drain(peer.link, now)
+        for neighbour in self._neighbours.behind(peer, now):
             if neighbour is not peer.link:
                 neighbour.engine.unwanted(now)
-                self._drain_link(neighbour, now)
+                self._links.drain(neighbour, now)
             for outgoing in neighbour.queues:
                 if outgoing.session is None:
                     self._delivery.ready[outgoing.queue] = None
+                    self._departures.send_again(outgoing, now)
                     outgoing.sequence.reconnected(now)
                     self._timers.set(outgoing, outgoing.sequence.next_wake_ms)
 
@@ -462,7 +455,7 @@ class Transfer:
             neighbour.peer = None
             wanted = self._has_work(neighbour)
             neighbour.engine.closed(reason.status, reason.sentence, now, wanted=wanted)
-            self._drain_link(neighbour, now)
+            self._links.drain(neighbour, now)
 
     # Messages.
 
@@ -470,9 +463,11 @@ class Transfer:
         """Decide about packets; the session acknowledges them when that is durable."""
         problem: CloseReason | None = None
         try:
-            self._arrivals.take(packets, peer.engine.address, now)
+            self._arrivals.take(packets, peer, now)
         except DecodeError:
             problem = CloseReason.MALFORMED
+        except ForeignSource:
+            problem = CloseReason.FOREIGN_SOURCE
         except NoRoom:
             problem = CloseReason.STORE_FULL
             self._admission.throttle(now)

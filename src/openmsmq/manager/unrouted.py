@@ -98,7 +98,7 @@ class Unrouted:
         self._ways = ways
         self._notices = notices
         self._reports = permit_insecure_nacks
-        self.has_way: Callable[[FormatName, Guid], bool] = lambda _name, _manager: True
+        self.has_way: Callable[[FormatName, Guid, Instant], bool] = lambda *_: True
         """Says whether it is known how to reach a queue of a queue manager."""
         self._awaited: dict[FormatName, _Awaited] = {}
 
@@ -167,16 +167,16 @@ class Unrouted:
     def heard(self, now: Instant) -> None:
         """The directory has answered."""
         for awaited in list(self._awaited.values()):
-            queue = self._waiting(awaited)
+            queue = self._waiting(awaited, now)
             if queue is None:
                 del self._awaited[awaited.name]
             elif awaited.due_ms is None and self._ways.is_answered(awaited.question):
                 self._refuse(queue, awaited, now)
 
-    def _waiting(self, awaited: _Awaited) -> LocalQueue | None:
+    def _waiting(self, awaited: _Awaited, now: Instant) -> LocalQueue | None:
         """Give the queue in which messages wait for a way; None if none do any more."""
         queue = self._queue_of(awaited)
-        if queue is None or not queue.count or self.has_way(awaited.name, awaited.manager):
+        if queue is None or not queue.count or self.has_way(awaited.name, awaited.manager, now):
             return None
         return queue
 
@@ -231,7 +231,7 @@ class Unrouted:
         for awaited in list(self._awaited.values()):
             if awaited.due_ms is not None and awaited.due_ms > now.ticks_ms:
                 continue
-            queue = self._waiting(awaited)
+            queue = self._waiting(awaited, now)
             if queue is None:
                 del self._awaited[awaited.name]
             elif awaited.due_ms is not None:

@@ -20,6 +20,8 @@ from openmsmq.sim.enterprise import PUBLIC_QUEUES
 from openmsmq.sim.facts import Fate, Group, numbers_in
 from openmsmq.sim.plan import (
     ADMIN,
+    CLOSED,
+    CLOSED_TRANSACTIONAL,
     PLAIN,
     SMALL,
     SMALL_QUOTA_KB,
@@ -229,12 +231,20 @@ class Founder(Application):
     def script(self) -> Script:
         """Create them."""
         journaling = self.world.plan.wishes.journaling
-        for request in (
+        requests = [
             api.CreateQueue(PLAIN, journaling=journaling),
             api.CreateQueue(TRANSACTIONAL, transactional=True, journaling=journaling),
             api.CreateQueue(ADMIN),
             api.CreateQueue(SMALL, quota_kb=SMALL_QUOTA_KB),
-        ):
+        ]
+        if self.world.adversary is not None:
+            requests += [
+                api.CreateQueue(CLOSED, authentication_required=True),
+                api.CreateQueue(
+                    CLOSED_TRANSACTIONAL, transactional=True, authentication_required=True
+                ),
+            ]
+        for request in requests:
             reply = yield Ask(request)
             if not isinstance(reply, api.Queues):
                 raise Violation(f"{self.node.name} did not create {request.path}: {reply}")
@@ -252,6 +262,27 @@ class Drain(Application):
         for queue in (PLAIN, TRANSACTIONAL, SMALL, *public):
             while (yield from self.receive(queue, _DRAIN_COUNT, 0)):
                 pass
+
+
+class Sweeper(Application):
+    """Receives everything that comes, until it is told to stop."""
+
+    def __init__(self, world: World, node: Node) -> None:
+        super().__init__(world, node, f"{node.name}.sweeper")
+        self._goes_on = True
+
+    def stop(self) -> None:
+        """Let it come to its end."""
+        self._goes_on = False
+
+    def script(self) -> Script:
+        """Receive, and wait a little."""
+        public = () if self.world.enterprise is None else PUBLIC_QUEUES
+        while self._goes_on:
+            for queue in (PLAIN, TRANSACTIONAL, SMALL, *public):
+                while (yield from self.receive(queue, _DRAIN_COUNT, 0)):
+                    pass
+            yield _RETRY_MS
 
 
 def outcome_unknown(reply: api.AnyReply) -> bool:

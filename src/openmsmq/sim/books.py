@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Final
 from openmsmq.api.messages import Entry
 from openmsmq.sim.copies import Copies
 from openmsmq.sim.facts import MAY_TAKE_EFFECT, Fate, Group, Kind, SimMessage, number_in
+from openmsmq.sim.hostile_watch import HostileWatch
 from openmsmq.sim.store_watch import SYSTEM_ROLE, UNKNOWN_ROLE, Change, Lying, StoreWatch
 from openmsmq.sim.violation import Violation
 from openmsmq.sim.wire_watch import WireWatch
 from openmsmq.storage.port import Batch
 
 if TYPE_CHECKING:
+    from openmsmq.sim.adversary import Adversary
     from openmsmq.sim.node import Node
     from openmsmq.sim.world import World
 
@@ -54,11 +56,16 @@ class Books:
         self.errands: dict[tuple[int, str], list[Errand]] = {}
         self.wire = WireWatch(self, world)
         self.copies = Copies(self, world)
+        self.hostile: HostileWatch | None = None
         self.crash_times_ms: dict[int, list[int]] = {}
         self.refusal_times_ms: dict[int, list[int]] = {}
         self._undecided: dict[int, list[Group]] = {}
         self._orders: dict[int, int] = {}
         self._last_order: dict[tuple[int, int, str, str], int] = {}
+
+    def watch_adversary(self, adversary: Adversary) -> None:
+        """Check what must hold beside an adversary, too."""
+        self.hostile = HostileWatch(adversary)
 
     # What applications do.
 
@@ -234,6 +241,8 @@ class Books:
             self._changed(node, change, moved, touched)
         for group in touched.values():
             self._check_whole(group)
+        if self.hostile is not None:
+            self.hostile.stored(node)
 
     def refused(self, node: Node) -> None:
         """A disk had no room."""
@@ -273,6 +282,8 @@ class Books:
                 "record of",
                 messages=() if entry.message is None else (entry.message,),
             )
+        if self.hostile is not None and change.came:
+            self.hostile.came(node, entry)
         if role == "queue" and path.endswith("admin"):
             if change.came:
                 self.copies.acknowledgment(entry)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openmsmq.sim.facts import Kind, SimMessage
+from openmsmq.sim.facts import Kind, SimMessage, correlation_of
 from openmsmq.sim.store_watch import DEAD_LETTERS, JOURNAL, Lying
 from openmsmq.sim.violation import Violation
-from openmsmq.wire.outline import outline
 
 if TYPE_CHECKING:
     from openmsmq.sim.books import Books
@@ -92,7 +91,10 @@ class Copies:
 
     def acknowledgment(self, entry: Lying) -> None:
         """An administration queue got an acknowledgment."""
-        message = self._books.by_message_id.get(_correlation(entry.packet))
+        message = self._books.by_message_id.get(correlation_of(entry.packet))
+        hostile = self._books.hostile
+        if hostile is not None and (message is None or hostile.is_hostile_report(entry.packet)):
+            return
         if message is None:
             raise Violation(
                 f"{entry.shelf.path} got an acknowledgment of a message that was never sent"
@@ -109,8 +111,3 @@ class Copies:
                 messages=(message.number,),
             )
         message.acknowledgments.append(entry.message_class)
-
-
-def _correlation(packet: bytes) -> bytes:
-    offset = outline(packet).properties_offset
-    return packet[offset + 4 : offset + 24]

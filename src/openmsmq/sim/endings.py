@@ -74,11 +74,13 @@ def excused_messages(world: World) -> frozenset[int]:
 
 def _left(world: World, roles: tuple[str, ...]) -> Iterator[tuple[Node, Lying]]:
     """Find what still has to move."""
-    stranded = stranded_of(world)
+    stranded, hostile = stranded_of(world), world.books.hostile
     for role in roles:
         for node in world.nodes:
             for entry in world.books.watches[node.index].entries.values():
-                if entry.shelf.role == role and not (stranded and stranded.excuses(node, entry)):
+                if entry.shelf.role != role or (stranded and stranded.excuses(node, entry)):
+                    continue
+                if hostile is None or not hostile.is_unwanted(entry):
                     yield node, entry
 
 

@@ -8,7 +8,7 @@ other gave it up, and bytes of an old connection that arrive when the next one i
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from openmsmq.model.limits import PING_PORT
 from openmsmq.model.queue import ConnectionStatus
@@ -16,7 +16,9 @@ from openmsmq.sim.wire_watch import Flow
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable
 
+    from openmsmq.sim.clock import Clock
     from openmsmq.sim.node import Node
     from openmsmq.sim.plan import NetworkHabits
     from openmsmq.sim.world import World
@@ -28,12 +30,52 @@ _DEAF_MIN_MS: Final = 1_000
 _DEAF_MAX_MS: Final = 90_000
 
 
+class Host(Protocol):
+    """Whoever has an address: a node, or the adversary."""
+
+    @property
+    def hostile(self) -> bool:
+        """Whether it is the adversary: nobody checks what that one says."""
+        ...
+
+    @property
+    def up(self) -> bool:
+        """Whether anybody is there."""
+        ...
+
+    @property
+    def boot(self) -> int:
+        """How often it was started."""
+        ...
+
+    index: int
+    name: str
+    address: str
+    clock: Clock
+
+    def later(self, delay_ms: int, action: Callable[..., None], *arguments: Any) -> None:
+        """Let something happen there."""
+        ...
+
+    def accept(self, address: str, proven: str = "") -> int:
+        """Take a connection; gives its session number."""
+        ...
+
+    def input(self, name: str, *arguments: Any, **options: Any) -> None:
+        """Hear what happens to a connection."""
+        ...
+
+    def datagram(self, address: str, port: int, data: bytes, *, is_answer: bool) -> None:
+        """Hear a datagram."""
+        ...
+
+
 class End:
     """One side of a connection, as its node has it."""
 
     __slots__ = ("arrival_ms", "boot", "flow", "node", "open", "session", "under_way")
 
-    def __init__(self, node: Node, session: int) -> None:
+    def __init__(self, node: Host, session: int) -> None:
         self.node = node
         self.boot = node.boot
         self.session = session
@@ -43,7 +85,8 @@ class End:
         """When the last byte that it sent arrives at the other side."""
         self.under_way: deque[bytes] = deque()
         """What it has sent and what has not arrived, in order."""
-        self.flow = Flow(node)
+        # What the adversary sends is looked at by nobody.
+        self.flow = Flow(cast("Node", node))
 
     @property
     def listens(self) -> bool:
@@ -74,7 +117,7 @@ class Network:
         self._world = world
         self._rng = rng
         self._habits = habits
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, Host] = {}
         self._names: dict[str, str] = {}
         self._by_session: dict[tuple[int, int, int], tuple[Connection, int]] = {}
         self._last_connection = 0
@@ -83,7 +126,7 @@ class Network:
         self.names_fail_until_ms = 0
         self.connection_count = 0
 
-    def join(self, node: Node) -> None:
+    def join(self, node: Host) -> None:
         """Give a node its address and its name."""
         self._nodes[node.address] = node
         self._names[node.name.casefold()] = node.address
@@ -111,7 +154,7 @@ class Network:
     def _resolved(self, node: Node, host: str, found: tuple[str, ...]) -> None:
         node.input("host_resolved", host, found, node.clock.now())
 
-    def connect(self, node: Node, session: int, address: str) -> None:
+    def connect(self, node: Host, session: int, address: str) -> None:
         """Open a connection, or fail to, after a while."""
         self._last_connection += 1
         connection = Connection(self._last_connection, End(node, session))
@@ -137,7 +180,7 @@ class Network:
             status = ConnectionStatus.SOCKET_CONNECT_FAILURE
             end.node.input("session_failed", end.session, status, end.node.clock.now())
 
-    def _connects(self, connection: Connection, target: Node) -> None:
+    def _connects(self, connection: Connection, target: Host) -> None:
         first = connection.ends[0]
         if not first.listens:
             return
@@ -147,22 +190,24 @@ class Network:
         self.connection_count += 1
         second = End(target, 0)
         connection.ends.append(second)
-        first.flow.other, second.flow.other = second.flow, first.flow
+        if not first.node.hostile and not target.hostile:
+            first.flow.other, second.flow.other = second.flow, first.flow
         now_ms = self._world.timeline.now_ms
         first.arrival_ms = second.arrival_ms = now_ms
-        second.session = target.accept(first.node.address)
+        second.session = target.accept(first.node.address, self._proof(first.node, target))
         self._by_session[target.index, target.boot, second.session] = connection, 1
         self._world.trace.opened(first.node.index, target.index, connection.number)
-        first.node.input("session_connected", first.session, first.node.clock.now())
+        proven = self._proof(target, first.node)
+        first.node.input("session_connected", first.session, first.node.clock.now(), peer=proven)
 
-    def send(self, node: Node, session: int, data: bytes) -> None:
+    def send(self, node: Host, session: int, data: bytes) -> None:
         """Carry bytes to the other side, in pieces."""
         found = self._by_session.get((node.index, node.boot, session))
         if found is None:
             return
         connection, side = found
         end = connection.ends[side]
-        packets = self._world.books.wire.leaves(end.flow, data)
+        packets = [] if node.hostile else self._world.books.wire.leaves(end.flow, data)
         now_ms = self._world.timeline.now_ms
         other = connection.ends[1 - side]
         if connection.broken:
@@ -201,7 +246,7 @@ class Network:
         if end.listens and not connection.swallows:
             end.node.input("session_data", end.session, data, end.node.clock.now())
 
-    def disconnect(self, node: Node, session: int) -> None:
+    def disconnect(self, node: Host, session: int) -> None:
         """Close a connection; the other side hears it after the last byte."""
         found = self._by_session.get((node.index, node.boot, session))
         if found is None:
@@ -231,7 +276,7 @@ class Network:
                 self.delay_ms(), self._datagram_arrives, target, node.address, port, data
             )
 
-    def _datagram_arrives(self, target: Node, address: str, port: int | None, data: bytes) -> None:
+    def _datagram_arrives(self, target: Host, address: str, port: int | None, data: bytes) -> None:
         """Questions come to the ping port, answers to the port from which the question went."""
         if target.up:
             source_port = _ASKING_PORT if port is None else PING_PORT
@@ -323,10 +368,21 @@ class Network:
         """Draw how long something is on its way."""
         return self._rng.randrange(self._habits.delay_min_ms, self._habits.delay_max_ms + 1)
 
-    def _joined(self, one: Node, other: Node) -> bool:
+    def _joined(self, one: Host, other: Host) -> bool:
         """Say whether there is a way between two nodes, if there are sites at all."""
         enterprise = self._world.enterprise
-        return enterprise is None or enterprise.joined(one.index, other.index)
+        if enterprise is None or one.hostile or other.hostile:
+            return True
+        return enterprise.joined(one.index, other.index)
 
-    def _parted_until(self, one: Node, other: Node) -> int:
+    def _proof(self, one: Host, other: Host) -> str:
+        """Give the rule of which a node shows the certificate to another; the adversary has none.
+
+        Nor does anybody show one to the adversary, who listens without TLS.
+        """
+        if not self._world.shows_certificates or one.hostile or other.hostile:
+            return ""
+        return one.name
+
+    def _parted_until(self, one: Host, other: Host) -> int:
         return self._parted.get(frozenset((one.index, other.index)), 0) if self._parted else 0

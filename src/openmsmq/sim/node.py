@@ -71,6 +71,8 @@ class Caller(Protocol):
 class Node:
     """One computer with a queue manager."""
 
+    hostile: Final = False
+
     def __init__(
         self,
         world: World,
@@ -178,11 +180,14 @@ class Node:
         """Hand a request in."""
         self.input("request", connection, call, request, self.clock.now())
 
-    def accept(self, address: str) -> int:
-        """Take a connection of another node; gives its session number, always an even one."""
+    def accept(self, address: str, proven: str = "") -> int:
+        """Take a connection of another node; gives its session number, always an even one.
+
+        `proven` is the rule of which that one has shown the certificate.
+        """
         self._last_session += 2
         session = self._last_session
-        self.input("session_accepted", session, address, self.clock.now())
+        self.input("session_accepted", session, address, self.clock.now(), peer=proven)
         return session
 
     def datagram(self, address: str, port: int, data: bytes, *, is_answer: bool) -> None:

@@ -17,6 +17,7 @@ from openmsmq.sim.enterprise_plan import (
     EnterprisePlan,
     draw_enterprise,
 )
+from openmsmq.sim.hostile_plan import HostilePlan, draw_hostile
 
 NAMES: Final = ("ALPHA", "BRAVO", "CHARLIE", "DELTA", "ECHO", "FOXTROT", "GOLF", "HOTEL")
 MANAGERS_MAX_COUNT: Final = len(NAMES)
@@ -27,6 +28,9 @@ ADMIN: Final = "private$\\admin"
 SMALL: Final = "private$\\small"
 """A queue with a quota that is soon reached."""
 SMALL_QUOTA_KB: Final = 2
+CLOSED: Final = "private$\\closed"
+"""A queue that takes signed messages only; there is one beside an adversary."""
+CLOSED_TRANSACTIONAL: Final = "private$\\shut"
 
 DESTINATIONS: Final = ("address", "name", "identifier")
 
@@ -63,6 +67,8 @@ ENTERPRISE_OPERATIONS: Final = (
 """What applications do in an enterprise: nothing after which a message may be missing."""
 ENTERPRISE_DESTINATIONS: Final = ("identifier", "public")
 
+_HOSTILE_RETRY_MS: Final = 1_000
+
 STREAMS: Final = ("stream", "batches")
 """What applications of their own do, beside the workers."""
 
@@ -85,6 +91,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the nodes have sites, links and a directory, and must route."""
     administered: bool = True
     """Whether the directory of an enterprise is changed while messages are under way."""
+    hostile: str = ""
+    """The mode in which an adversary takes part; without one there is none."""
+    attacks: tuple[str, ...] = ()
+    """If given, the only things that the adversary tries."""
 
 
 class NodeHabits(msgspec.Struct, frozen=True):
@@ -140,6 +150,17 @@ class Plan(msgspec.Struct, frozen=True):
     routers: tuple[int, ...]
     """The nodes through which messages to identifiers go, in turn; none when they go straight."""
     enterprise: EnterprisePlan | None = None
+    hostile: HostilePlan | None = None
+
+    @property
+    def quota_kb(self) -> int:
+        """The room that each queue manager has for messages; 0 for what is usual.
+
+        In an enterprise the directory would have to be told, and nobody administers that here.
+        """
+        if self.hostile is None or self.enterprise is not None:
+            return 0
+        return self.hostile.quota_kb
 
     def may_refuse(self, queue: str) -> bool:
         """Whether messages to a queue may be refused though nothing is wrong."""
@@ -153,9 +174,25 @@ def name_of(index: int) -> str:
 
 def draw(seed: int, options: Options, rng: random.Random) -> Plan:
     """Let a seed decide."""
-    if options.enterprise:
-        return _draw_enterprise(seed, options, rng)
+    drawn = _draw_enterprise if options.enterprise else _draw_free
+    plan = drawn(seed, options, rng)
+    if not options.hostile:
+        return plan
+    # Links to where nobody is would take most of the time of a run.
+    retry_ms = max(plan.transfer.retry_connect_ms, _HOSTILE_RETRY_MS)
+    return msgspec.structs.replace(
+        plan,
+        hostile=draw_hostile(seed, options.hostile, options.attacks),
+        transfer=msgspec.structs.replace(plan.transfer, retry_connect_ms=retry_ms),
+    )
+
+
+def _draw_free(seed: int, options: Options, rng: random.Random) -> Plan:
+    """Let a seed decide about a few nodes without a directory."""
     count = options.managers or rng.choices((1, 2, 3, 4), (2, 5, 3, 1))[0]
+    if options.hostile:
+        # One alone has nothing on the wire that could be overheard.
+        count = max(count, 2)
     duration_ms = rng.choice((5_000, 30_000, 120_000))
     faults: tuple[str, ...] = ()
     if options.faults:

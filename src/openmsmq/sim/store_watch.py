@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from openmsmq.model.identity import NIL_GUID
+from openmsmq.model.limits import INFINITE_S
 from openmsmq.sim.facts import number_in
 from openmsmq.storage import records
 from openmsmq.storage.port import Batch
@@ -21,6 +22,7 @@ JOURNAL: Final = 1
 DEAD_LETTERS: Final = frozenset({2, 3})
 _ENTRY_KIND: Final = ord("E")
 _QUEUE_KIND: Final = ord("Q")
+_SEQUENCE_KIND: Final = ord("I")
 _TRANSACTION_KIND: Final = ord("T")
 
 
@@ -42,6 +44,8 @@ class Lying(msgspec.Struct, frozen=True):
     message_class: int
     packet: bytes
     durable: bool
+    deadline_s: int = INFINITE_S
+    """When it expires, by the clock of its node."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -58,10 +62,16 @@ class StoreWatch:
         self.entries: dict[bytes, Lying] = {}
         self.shelves: dict[int, Shelf] = {}
         self.by_path: dict[str, Shelf] = {}
+        self.leaving: set[int] = set()
+        """The numbers of all outgoing queues."""
         self.outgoing_count = 0
         """Entries that still have to leave."""
         self.awaiting_count = 0
         """Entries that have arrived, and whose end is still to be heard of."""
+        self.size_bytes = 0
+        """The bytes of all packets, in whichever queue."""
+        self.sequences: dict[bytes, int] = {}
+        """The sizes of all records of sequences that others send."""
         self.directory_number = 0
         """The change of the directory up to which the copy on the disk has come."""
 
@@ -76,10 +86,8 @@ class StoreWatch:
         for key, value in batch.changes:
             if key[0] == _ENTRY_KIND:
                 self._entry(key, value, True, changes)
-            elif key[0] == _QUEUE_KIND and value is not None:
-                self._queue(key, value)
-            elif key == records.POSITION_KEY and value is not None:
-                self.directory_number = records.decode_position(value).number
+            else:
+                self._record(key, value)
         for key, value in batch.volatile:
             if key[0] == _ENTRY_KIND:
                 self._entry(key, value, False, changes)
@@ -135,20 +143,40 @@ class StoreWatch:
             message_class,
             packet,
             durable,
+            records.decode_facts(value).deadline_s,
         )
         self.entries[key] = entry
         self._count(entry, 1)
         changes.append(Change(entry, True))
 
     def _count(self, entry: Lying, step: int) -> None:
+        self.size_bytes += step * len(entry.packet)
         if entry.shelf.role == "outgoing":
             self.outgoing_count += step
         elif entry.shelf.role == "awaiting":
             self.awaiting_count += step
 
-    def _queue(self, key: bytes, value: bytes) -> None:
-        record = records.decode_queue(value)
+    def _record(self, key: bytes, value: bytes | None) -> None:
+        """Read a record that is no entry of a queue."""
+        if key[0] == _QUEUE_KIND:
+            self._queue(key, value)
+        elif key[0] == _SEQUENCE_KIND:
+            if value is None:
+                self.sequences.pop(key, None)
+            else:
+                self.sequences[key] = len(key) + len(value)
+        elif key == records.POSITION_KEY and value is not None:
+            self.directory_number = records.decode_position(value).number
+
+    def _queue(self, key: bytes, value: bytes | None) -> None:
         number = records.queue_of(key)
+        if value is None:
+            # What was in it may still be heard of: a name stays known.
+            self.leaving.discard(number)
+            return
+        record = records.decode_queue(value)
         shelf = Shelf(number, record.properties.path_name.casefold(), record.role)
         self.shelves[number] = shelf
         self.by_path[shelf.path] = shelf
+        if record.role == "outgoing":
+            self.leaving.add(number)

@@ -89,10 +89,13 @@ class WireWatch:
         flow.buffer.feed(data)
         found: list[WirePacket] = []
         wanted = self._world.trace.wanted
+        adversary = self._world.adversary if flow.other is not None else None
         try:
             while (packet := flow.buffer.next_packet()) is not None:
                 self.packet_count += 1
                 message = self._packet(flow, packet)
+                if adversary is not None and flow.other is not None:
+                    adversary.overhears(packet, flow.node, flow.other.node)
                 if wanted:
                     decoded = packets.decode(packet)
                     number = None if message is None else message.number

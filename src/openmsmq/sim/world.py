@@ -11,9 +11,11 @@ import msgspec
 from openmsmq.manager.config import DirectoryConfig, ManagerConfig
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import Guid
+from openmsmq.model.peers import PeerPolicy, PeerRule
 from openmsmq.sim import endings
 from openmsmq.sim.administrator import Administrator
-from openmsmq.sim.applications import Application, Drain, Founder
+from openmsmq.sim.adversary import Adversary
+from openmsmq.sim.applications import Application, Drain, Founder, Sweeper
 from openmsmq.sim.books import Books
 from openmsmq.sim.clock import Timeline
 from openmsmq.sim.enterprise import Enterprise, Place
@@ -34,6 +36,9 @@ ENTERPRISE_STEPS_MAX_COUNT: Final = 4_000_000
 
 CALM_MAX_MS: Final = 3_600_000
 """By then everything has arrived that can: no pause of a plan is longer than a few minutes."""
+
+_SILENCE_S: Final = 60
+"""How long the adversary is believed, if it came first and says nothing any more."""
 
 _LOOK_MS: Final = 500
 _REST_MS: Final = 5_000
@@ -69,7 +74,18 @@ class World:
                 for index, identifier in enumerate(identifiers)
             ]
             self.enterprise = Enterprise(plan.enterprise, places, rng)
+        self.adversary: Adversary | None = None
+        if plan.hostile is not None:
+            self.adversary = Adversary(self, plan.hostile, plan.seed)
+            self.books.watch_adversary(self.adversary)
         self._add_nodes(identifiers)
+        if self.adversary is not None:
+            self.adversary.settle_in()
+
+    @property
+    def shows_certificates(self) -> bool:
+        """Whether honest nodes prove to each other who they are."""
+        return self.plan.hostile is not None and self.plan.hostile.mode == "tls"
 
     def _add_nodes(self, identifiers: list[Guid]) -> None:
         role = DirectoryRole.NONE if self.enterprise is None else DirectoryRole.COPY
@@ -89,15 +105,48 @@ class World:
             hops = {
                 str(identifier): tuple(map(_address, self._next_hops(index, other)))
                 for other, identifier in enumerate(identifiers)
-                if other != index and self.enterprise is None
+                if other != index and self.enterprise is None and not self._knows_nobody
             }
+            peers = self._peers(index, identifiers)
             config = msgspec.structs.replace(
-                config, transfer=msgspec.structs.replace(self.plan.transfer, next_hops=hops)
+                config,
+                quota_kb=self.plan.quota_kb,
+                transfer=msgspec.structs.replace(self.plan.transfer, next_hops=hops, peers=peers),
             )
             node = Node(self, index, config, identifiers[index], address, habits)
             self.nodes.append(node)
             self.network.join(node)
             self.trace.names.append(node.name)
+
+    @property
+    def _knows_nobody(self) -> bool:
+        """Whether nothing at all is configured: messages by address and name need nothing."""
+        hostile = self.plan.hostile
+        return (
+            hostile is not None and hostile.mode == "plain" and "identifier" not in self.plan.names
+        )
+
+    def _peers(self, index: int, identifiers: list[Guid]) -> PeerPolicy:
+        """Give the rules that a node has about the others."""
+        hostile = self.plan.hostile
+        if hostile is None or self.enterprise is not None:
+            return PeerPolicy()
+        if hostile.mode == "plain":
+            return PeerPolicy(silence_s=_SILENCE_S) if hostile.comes_first else PeerPolicy()
+        tls = hostile.mode == "tls"
+        rules = tuple(
+            PeerRule(
+                name=name_of(other),
+                identifiers=(identifier,),
+                addresses=(_address(other),),
+                certificates=(f"{other:064x}",) if tls else (),
+                tls=tls,
+                routes=other in self.plan.routers,
+            )
+            for other, identifier in enumerate(identifiers)
+            if other != index
+        )
+        return PeerPolicy(rules=rules, strict=hostile.mode == "strict")
 
     def _next_hops(self, index: int, other: int) -> tuple[int, ...]:
         routers = self.plan.routers
@@ -122,6 +171,8 @@ class World:
         self.calm_from_ms = self.timeline.now_ms + self.plan.duration_ms
         self.trace.note(-1, "phase", "faults begin")
         self.faults.schedule()
+        if self.adversary is not None:
+            self.adversary.schedule()
         for node in self._working():
             for number in range(self.plan.applications):
                 worker = Worker(self, node, number, self.plan.operation_count)
@@ -172,7 +223,14 @@ class World:
         for application in self.applications:
             application.hurry()
         self.run_while(lambda: not self._all_done() or not self._all_know(), limit_ms)
+        # The adversary fills queues that nobody may read any more.
+        sweepers = [] if self.adversary is None else [Sweeper(self, node) for node in self.lasting]
+        for sweeper in sweepers:
+            sweeper.begin()
         self._settle(limit_ms, received=False)
+        for sweeper in sweepers:
+            sweeper.stop()
+        self.run_while(lambda: not all(each.done for each in sweepers), limit_ms)
         self.excused = endings.excused_messages(self)
         self.trace.note(-1, "phase", "all that is left is received")
         self._let([Drain(self, node) for node in self.lasting], limit_ms)
@@ -246,6 +304,8 @@ class World:
     def power_fails(self, node: Node) -> None:
         """A node loses power now."""
         self.faults.power_fails(node)
+        if self.adversary is not None:
+            self.adversary.node_is_down(node)
 
     def power_returns(self, node: Node) -> None:
         """A node starts again."""
