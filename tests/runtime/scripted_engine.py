@@ -15,6 +15,7 @@ from openmsmq.manager.outputs import Output, Persist
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.queue import ConnectionStatus
+from openmsmq.protocol.session_states import CloseReason
 from openmsmq.runtime.config_file import ServerConfig
 from openmsmq.runtime.logs import EventLog
 from openmsmq.runtime.network import TransferNetwork
@@ -116,21 +117,25 @@ class ScriptedEngine:
     def request(self, _connection: int, _call: int, _request: AnyRequest, _now: Instant) -> None:
         raise AssertionError("no application connects here")
 
-    def session_accepted(self, session: int, address: str, _now: Instant) -> None:
-        self._hear("accepted", session, address)
+    def session_accepted(self, session: int, address: str, _now: Instant, peer: str = "") -> None:
+        self._hear("accepted", session, address, *([peer] if peer else []))
 
-    def session_connected(self, session: int, _now: Instant) -> None:
-        self._hear("connected", session)
+    def session_connected(self, session: int, _now: Instant, peer: str = "") -> None:
+        self._hear("connected", session, *([peer] if peer else []))
 
-    def session_failed(self, session: int, status: ConnectionStatus, _now: Instant) -> None:
-        self._hear("failed", session, status)
+    def session_failed(
+        self, session: int, status: ConnectionStatus, _now: Instant, reason: str = ""
+    ) -> None:
+        self._hear("failed", session, status, *([reason] if reason else []))
 
     def session_data(self, session: int, data: bytes, _now: Instant) -> None:
         self._dirty = self.persists_on_data
         self._hear("data", session, data)
 
-    def session_lost(self, session: int, _now: Instant) -> None:
-        self._hear("lost", session)
+    def session_lost(
+        self, session: int, _now: Instant, reason: CloseReason = CloseReason.PEER_CLOSED
+    ) -> None:
+        self._hear("lost", session, *([] if reason is CloseReason.PEER_CLOSED else [reason]))
 
     def host_resolved(self, host: str, addresses: tuple[str, ...], _now: Instant) -> None:
         self._hear("resolved", host, addresses)

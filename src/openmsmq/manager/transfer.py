@@ -123,7 +123,9 @@ class Transfer:
         self._drain(peer, now)
         self._drain_link(peer.link, now)
 
-    def failed(self, session: int, status: ConnectionStatus, now: Instant) -> None:
+    def failed(
+        self, session: int, status: ConnectionStatus, now: Instant, reason: str = ""
+    ) -> None:
         """A connection that was asked for could not be made."""
         peer = self.peers.pop(session, None)
         if peer is None:
@@ -131,7 +133,7 @@ class Transfer:
         self._timers.set(peer, None)
         if peer.link is not None:
             peer.link.peer = None
-            peer.link.engine.connect_failed(status, now)
+            peer.link.engine.connect_failed(status, now, reason)
             self._drain_link(peer.link, now)
 
     def data(self, session: int, data: bytes, now: Instant) -> None:
@@ -149,11 +151,13 @@ class Transfer:
                 peer.link.engine.establish_seen(now)
             self._drain(peer, now)
 
-    def lost(self, session: int, now: Instant) -> None:
+    def lost(
+        self, session: int, now: Instant, reason: CloseReason = CloseReason.PEER_CLOSED
+    ) -> None:
         """A connection is gone."""
         peer = self.peers.get(session)
         if peer is not None:
-            peer.engine.connection_lost(now)
+            peer.engine.connection_lost(now, reason)
             self._drain(peer, now)
 
     def resolved(self, host: str, addresses: tuple[str, ...], now: Instant) -> None:
