@@ -7,6 +7,7 @@ import contextlib
 import functools
 import random
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -181,7 +182,7 @@ class Peer:
 
     async def close(self) -> None:
         self.writer.transport.abort()
-        with contextlib.suppress(ConnectionError):
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
             await soon(self.writer.wait_closed())
 
 
@@ -245,8 +246,8 @@ async def office(
     """Run an engine's sockets on an address, on ports that are free on the neighbours' too."""
     neighbours = ["::1"] if ":" in address else ["127.0.0.2", "127.0.0.3", "127.0.0.4"]
     port = free_port(*neighbours)
-    options = {"session_port": port, "ping_port": port, **options}
-    opened = Office(ServerConfig(data="none", name="ALPHA", address=address, **options))
+    options = {"session_port": port, "ping_port": port, "data": "none", **options}
+    opened = Office(ServerConfig(name="ALPHA", address=address, **options))
     try:
         if listen:
             await opened.network.listen()
