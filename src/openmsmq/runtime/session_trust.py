@@ -225,7 +225,7 @@ class SessionTrust:
 
     def _load(self) -> _Loaded:
         table = self._table
-        authorities = self._certificates(self._path(table.authorities)) if table.authorities else []
+        authorities = read_certificates(self._path(table.authorities)) if table.authorities else []
         pinned = self._load_pinned()
         anchors = {*authorities, *(der for ders in pinned.values() for der in ders)}
         return _Loaded(
@@ -239,7 +239,7 @@ class SessionTrust:
     def _own_certificate(self) -> PeerCertificate:
         path = self._path(self._table.certificate)
         try:
-            return read_peer_certificate(self._certificates(path)[0])
+            return read_peer_certificate(read_certificates(path)[0])
         except BadCertificate as error:
             raise ConfigError(f"cannot use the certificate in {path}: {error}") from None
 
@@ -259,7 +259,7 @@ class SessionTrust:
         fingerprints = {each for rule in self.rules.all for each in rule.certificates}
         found: dict[str, list[bytes]] = {}
         for path in files:
-            ders = self._certificates(path)
+            ders = read_certificates(path)
             if path.stem not in names:
                 ders = [der for der in ders if fingerprint(der) in fingerprints]
             if not ders:
@@ -269,19 +269,6 @@ class SessionTrust:
                 )
             found[path.stem] = ders
         return found
-
-    def _certificates(self, path: Path) -> list[bytes]:
-        try:
-            with path.open(encoding="ascii", errors="replace") as file:
-                text = file.read(TLS_FILE_MAX_BYTES)
-            ders = [ssl.PEM_cert_to_DER_cert(found) for found in _CERTIFICATE.findall(text)]
-        except OSError as error:
-            raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-        except ValueError as error:
-            raise ConfigError(f"{path} has a certificate that cannot be read: {error}") from None
-        if not ders:
-            raise ConfigError(f"{path} has no certificate in PEM")
-        return ders
 
     def _context(self, kind: Any, anchors: set[bytes]) -> ssl.SSLContext:
         table = self._table
@@ -327,6 +314,21 @@ def open_trust(
         if name not in names:
             raise ConfigError(f"[session_tls] ports: there is no rule [peers.{name}]")
     return SessionTrust(table, data, rules, clock_s)
+
+
+def read_certificates(path: Path) -> list[bytes]:
+    """Read the certificates of a file, one at least, in DER; or raise `ConfigError`."""
+    try:
+        with path.open(encoding="ascii", errors="replace") as file:
+            text = file.read(TLS_FILE_MAX_BYTES)
+        ders = [ssl.PEM_cert_to_DER_cert(found) for found in _CERTIFICATE.findall(text)]
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise ConfigError(f"{path} has a certificate that cannot be read: {error}") from None
+    if not ders:
+        raise ConfigError(f"{path} has no certificate in PEM")
+    return ders
 
 
 def verified_chain(shown: ssl.SSLObject) -> list[bytes]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
+from typing import Final
 
 import msgspec
 from cryptography import x509
@@ -21,7 +22,7 @@ from openmsmq.security.certificates import (
     BadCertificate,
 )
 
-_TIME: str = "%Y-%m-%dT%H:%M:%SZ"
+_TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class PeerCertificate(msgspec.Struct, frozen=True):
@@ -107,6 +108,11 @@ def make_peer_certificate(
 def key_pem(key: EllipticCurvePrivateKey) -> bytes:
     """Give a private key as PEM."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def certificate_pem(der: bytes) -> bytes:
+    """Give a certificate as PEM."""
+    return x509.load_der_x509_certificate(der).public_bytes(Encoding.PEM)
 
 
 def _time(unix_s: int) -> str:
