@@ -123,9 +123,7 @@ class Transfer:
         self._drain(peer, now)
         self._drain_link(peer.link, now)
 
-    def failed(
-        self, session: int, status: ConnectionStatus, now: Instant, reason: str = ""
-    ) -> None:
+    def failed(self, session: int, status: ConnectionStatus, now: Instant, reason: str) -> None:
         """A connection that was asked for could not be made."""
         peer = self.peers.pop(session, None)
         if peer is None:
@@ -151,9 +149,7 @@ class Transfer:
                 peer.link.engine.establish_seen(now)
             self._drain(peer, now)
 
-    def lost(
-        self, session: int, now: Instant, reason: CloseReason = CloseReason.PEER_CLOSED
-    ) -> None:
+    def lost(self, session: int, now: Instant, reason: CloseReason) -> None:
         """A connection is gone."""
         peer = self.peers.get(session)
         if peer is not None:

@@ -144,6 +144,8 @@ def known_addresses(config: ServerConfig) -> list[str]:
     hosts = ["127.0.0.1", "::1"]
     for named in (*parameters.hosts.values(), *parameters.next_hops.values()):
         hosts += named
+    for rule in parameters.peers.rules:
+        hosts += () if rule.refuse else rule.addresses
     for server in config.directory:
         host, separator, port = server.rpartition(":")
         hosts += [server, host] if separator and port.isdigit() else [server]

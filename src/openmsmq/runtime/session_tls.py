@@ -16,7 +16,7 @@ from openmsmq.model.queue import ConnectionStatus
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config_errors import ConfigError
 from openmsmq.runtime.config_file import ServerConfig
-from openmsmq.runtime.limits import TLS_FILES_LOOK_MS
+from openmsmq.runtime.limits import SESSION_READ_BYTES, TLS_FILES_LOOK_MS
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.peer_rules import PeerRules
 from openmsmq.runtime.session_attempts import ConnectFailed, connected_socket
@@ -42,6 +42,7 @@ class SessionTls:
         self._make = make
         self._log = log
         self._limited = LimitedLog(log)
+        self._records = memoryview(bytearray(SESSION_READ_BYTES if self._table.certificate else 0))
         self._trust: SessionTrust | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._recheck: Callable[[], None] = lambda: None
@@ -76,7 +77,7 @@ class SessionTls:
         def meet(shown: TlsTransport) -> asyncio.BufferedProtocol:
             return self._make(number, address, trust.judge(shown.tls, address))
 
-        transport = TlsTransport(trust.accepting, meet, server_side=True)
+        transport = TlsTransport(trust.accepting, meet, self._records, server_side=True)
         try:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: transport, made)
             await transport.greet(self._config.connect_timeout_ms)
@@ -113,7 +114,7 @@ class SessionTls:
         def meet(shown: TlsTransport) -> asyncio.BufferedProtocol:
             return self._make(session, "", trust.judge(shown.tls, address, rules))
 
-        transport = TlsTransport(trust.dialling, meet, server_side=False)
+        transport = TlsTransport(trust.dialling, meet, self._records, server_side=False)
         try:
             await asyncio.get_running_loop().create_connection(lambda: transport, sock=made)
             await transport.greet(self._config.connect_timeout_ms)

@@ -5,7 +5,7 @@ buffer of 256 KiB for each connection, sends no alert when it refuses somebody, 
 learns why, and cannot end one direction and still let the last bytes arrive.
 
 What is written is encrypted at once and waits as records below: who takes nothing is seen as with
-plain connections. All connections share the buffers into which is read.
+plain connections.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import ssl
 from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
-from openmsmq.runtime.limits import SESSION_READ_BYTES, TLS_REFUSED_LINGER_MS
+from openmsmq.runtime.limits import TLS_REFUSED_LINGER_MS
 
 _ALERT: Final = "ALERT"
 _UNVOUCHED: Final = frozenset({2, 18, 19, 20, 21})
@@ -35,18 +35,21 @@ class TlsFailed(ConnectionError):
 class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     """The protocol of a TCP connection, and the transport of the protocol above it."""
 
-    _records: Final = memoryview(bytearray(SESSION_READ_BYTES))
-    """What is read goes through here, and out of it at once."""
-
     def __init__(
         self,
         context: ssl.SSLContext,
         meet: Callable[[TlsTransport], asyncio.BufferedProtocol],
+        records: memoryview,
         *,
         server_side: bool,
     ) -> None:
-        """`meet` looks at the certificate and gives the protocol; or raises `TlsFailed`."""
+        """`meet` looks at the certificate and gives the protocol; or raises `TlsFailed`.
+
+        What is read goes through `records`, and out of it at once: all connections of one loop
+        may share it.
+        """
         super().__init__()
+        self._records = records
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self.tls: Final = context.wrap_bio(self._incoming, self._outgoing, server_side=server_side)
