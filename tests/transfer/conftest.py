@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.transfer.directories import ORIGINAL, joined
-from tests.transfer.network import ALPHA, BETA, Computer, Network
+from tests.transfer.network import ALPHA, BETA, KNOWN_PEER, Computer, Network
 
 ORDERS = r"private$\orders"
 LEDGER = r"private$\ledger"
@@ -25,8 +25,8 @@ def alpha(network: Network) -> Computer:
 
 @pytest.fixture
 def beta(network: Network) -> Computer:
-    """A queue manager with a plain queue and a transactional one."""
-    return network.manager("BETA", BETA).with_queues(ORDERS, LEDGER)
+    """A queue manager with a plain queue and a transactional one, to whom the peer is known."""
+    return network.manager("BETA", BETA, peers=KNOWN_PEER).with_queues(ORDERS, LEDGER)
 
 
 @pytest.fixture

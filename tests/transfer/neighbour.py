@@ -29,7 +29,7 @@ from openmsmq.wire.packets import (
     decode,
     encode,
 )
-from tests.transfer.network import START_S, Computer, Network, Peer
+from tests.transfer.network import START_S, Computer, Network, Peer, neighbour_identifier
 
 ORDERS = r"private$\orders"
 LEDGER = r"private$\ledger"
@@ -43,7 +43,7 @@ class Neighbour(Peer):
 
     def __init__(self, network: Network, address: str, *, window: int = 64) -> None:
         super().__init__(network, address)
-        self.identifier = Guid(address.encode().ljust(16, b"-")[:16])
+        self.identifier = neighbour_identifier(address)
         network.computers[address] = self
         self.window = window
         self.acknowledges = True

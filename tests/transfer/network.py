@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from openmsmq.api import messages as api
 from openmsmq.directory.rows import changes_in, row_of
 from openmsmq.manager.config import DirectoryConfig, ManagerConfig, SecurityConfig
 from openmsmq.manager.manager import QueueManager
+from openmsmq.manager.notices import Notice
 from openmsmq.manager.outputs import (
     AskDirectory,
     ChangeDirectory,
@@ -34,6 +36,7 @@ from openmsmq.model.errors import InsufficientResources, MsmqError, NoDirectory
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import PING_PORT
 from openmsmq.model.names import PrivateFormatName, PublicFormatName, parse_format_name
+from openmsmq.model.peers import PeerPolicy, PeerRule
 from openmsmq.model.queue import AccessMode, ConnectionStatus
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.security.own_key import OwnKey
@@ -66,6 +69,29 @@ STEPS_MAX_COUNT = 100_000
 NO_DIRECTORY = DirectoryConfig()
 
 ALPHA, BETA, GAMMA, PEER = "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.9"
+
+PEER_IDENTIFIER = Guid(bytes([0xAB]) * 16)
+
+
+def neighbour_identifier(address: str) -> Guid:
+    """Who a `Neighbour` at an address says it is."""
+    return Guid(address.encode().ljust(16, b"-")[:16])
+
+
+KNOWN_PEER = PeerPolicy(
+    rules=(
+        PeerRule(
+            name="peer",
+            identifiers=(PEER_IDENTIFIER, neighbour_identifier(PEER)),
+            addresses=(PEER,),
+        ),
+    )
+)
+"""The queue manager that a test plays is known to be at its address: so a session that it has
+opened leads to its listener, too."""
+
+ROUTING_PEER = PeerPolicy(rules=tuple(replace(rule, routes=True) for rule in KNOWN_PEER.rules))
+"""The same, and it may bring messages of others."""
 
 
 class Network:
@@ -310,6 +336,8 @@ class Computer:
         """Makes the next ones."""
         self.fail_commits = 0
         """So many commits from now on find the disk full."""
+        self.notices: list[Notice] = []
+        """What its operator should hear of."""
         self.sent: list[bytes] = []
         """All bytes that went to other queue managers."""
         self._starts = 0
@@ -387,6 +415,13 @@ class Computer:
                 network.ask_directory(self, output)
             case ChangeDirectory():
                 network.change_directory(self, output)
+            case _:
+                self._carry_out_rarer(output)
+
+    def _carry_out_rarer(self, output: Output) -> None:
+        match output:
+            case Notice():
+                self.notices.append(output)
             case _:
                 assert isinstance(output, MakeKeys)
                 self._make_keys()
@@ -523,7 +558,7 @@ class Peer:
     def __init__(self, network: Network, address: str) -> None:
         self.network = network
         self.address = address
-        self.identifier = Guid(bytes([0xAB]) * 16)
+        self.identifier = PEER_IDENTIFIER
         self.packets: list[Packet] = []
         """What came since the test last looked."""
         self.is_open = False

@@ -12,7 +12,7 @@ from openmsmq.storage import records
 from openmsmq.wire.headers.queue_names import PrivateOnDestination
 from tests.transfer.letters import letter
 from tests.transfer.neighbour import LEDGER, ORDERS, Neighbour, numbered
-from tests.transfer.network import ALPHA, BETA, PEER, Computer, Network
+from tests.transfer.network import ALPHA, BETA, PEER, ROUTING_PEER, Computer, Network
 
 TO_LEDGER_AT_PEER = rf"DIRECT=TCP:{PEER}\{LEDGER}"
 TO_PEER = rf"DIRECT=TCP:{PEER}\{ORDERS}"
@@ -20,7 +20,7 @@ TO_PEER = rf"DIRECT=TCP:{PEER}\{ORDERS}"
 
 @pytest.fixture
 def alpha(network: Network) -> Computer:
-    return network.manager("ALPHA", ALPHA).with_queues(ORDERS, LEDGER)
+    return network.manager("ALPHA", ALPHA, peers=ROUTING_PEER).with_queues(ORDERS, LEDGER)
 
 
 @pytest.fixture

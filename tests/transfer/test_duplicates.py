@@ -19,7 +19,7 @@ from tests.transfer.letters import (
     letters_in,
     order_acks,
 )
-from tests.transfer.network import BETA, PEER, Computer, Network, Peer
+from tests.transfer.network import BETA, KNOWN_PEER, PEER, Computer, Network, Peer
 
 ORDERS = r"private$\orders"
 LEDGER = r"private$\ledger"
@@ -40,7 +40,7 @@ def peer(network: Network, beta: Computer) -> Peer:
 
 
 def office(network: Network, **transfer: int) -> Computer:
-    beta = network.manager("BETA", BETA, **transfer)
+    beta = network.manager("BETA", BETA, peers=KNOWN_PEER, **transfer)
     beta.create(ORDERS)
     beta.create(LEDGER, transactional=True)
     return beta

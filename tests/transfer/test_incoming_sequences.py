@@ -22,7 +22,7 @@ from tests.transfer.letters import (
     letters_in,
     order_acks,
 )
-from tests.transfer.network import BETA, PEER, START_S, Computer, Network, Peer
+from tests.transfer.network import BETA, PEER, ROUTING_PEER, START_S, Computer, Network, Peer
 
 LEDGER = r"private$\ledger"
 OTHER_LEDGER = r"private$\other_ledger"
@@ -33,7 +33,7 @@ OTHER = Guid(bytes([0xCD]) * 16)
 
 @pytest.fixture
 def beta(network: Network) -> Computer:
-    beta = network.manager("BETA", BETA)
+    beta = network.manager("BETA", BETA, peers=ROUTING_PEER)
     beta.create(LEDGER, transactional=True)
     beta.create(OTHER_LEDGER, transactional=True)
     return beta
@@ -171,7 +171,7 @@ def test_a_sequence_is_noted_with_its_queue_its_place_and_its_time(
     assert stream.sequence.last_access_time_s == START_S + 7
     assert stream.sequence.rejected_count == 0
     assert stored_streams(beta) == [
-        IncomingRecord(int(SEQUENCE), 2, stream.destination, PEER, 0, START_S + 7)
+        IncomingRecord(int(SEQUENCE), 2, stream.destination, PEER, 0, START_S + 7, place="")
     ]
 
 

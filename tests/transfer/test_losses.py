@@ -14,7 +14,16 @@ from openmsmq.wire.headers import user
 from openmsmq.wire.headers.queue_names import PrivateOnDestination
 from tests.strategies.messages import Draft
 from tests.transfer.neighbour import LEDGER, ORDERS, Neighbour, to_orders
-from tests.transfer.network import ALPHA, BETA, PEER, START_S, Computer, Network, addressed
+from tests.transfer.network import (
+    ALPHA,
+    BETA,
+    KNOWN_PEER,
+    PEER,
+    START_S,
+    Computer,
+    Network,
+    addressed,
+)
 
 TO_BETA = rf"DIRECT=TCP:{BETA}\{ORDERS}"
 TO_LEDGER = rf"DIRECT=TCP:{BETA}\{LEDGER}"
@@ -122,7 +131,7 @@ def test_what_an_operator_takes_out_does_not_hold_up_what_follows(
 
 
 def test_a_queue_asks_for_a_session_again_when_both_ways_have_failed(network: Network) -> None:
-    alpha = network.manager("ALPHA", ALPHA)
+    alpha = network.manager("ALPHA", ALPHA, peers=KNOWN_PEER)
     alpha.create(ORDERS)
     peer = Neighbour(network, PEER)
     manager = alpha.manager

@@ -22,7 +22,7 @@ from tests.transfer.letters import (
     letters_in,
     order_acks,
 )
-from tests.transfer.network import BETA, GAMMA, PEER, Computer, Network, Peer
+from tests.transfer.network import BETA, GAMMA, PEER, ROUTING_PEER, Computer, Network, Peer
 
 ORDERS = r"private$\orders"
 LEDGER = r"private$\ledger"
@@ -33,7 +33,7 @@ NACK: dict[str, Any] = {"acknowledge": ARRIVAL_NACK, "admin_queue": ADMIN}
 
 @pytest.fixture
 def beta(network: Network) -> Computer:
-    beta = network.manager("BETA", BETA, permit_insecure_nacks=True)
+    beta = network.manager("BETA", BETA, permit_insecure_nacks=True, peers=ROUTING_PEER)
     beta.create(ORDERS, quota_kb=1)
     beta.create(LEDGER, transactional=True, quota_kb=1)
     return beta
@@ -222,7 +222,11 @@ def router(network: Network, beta: Computer) -> Computer:
     target.create(LEDGER, transactional=True)
     assert beta.address == BETA
     return network.manager(
-        "BETA", BETA, next_hops={str(target.identifier): (GAMMA,)}, permit_insecure_nacks=True
+        "BETA",
+        BETA,
+        next_hops={str(target.identifier): (GAMMA,)},
+        permit_insecure_nacks=True,
+        peers=ROUTING_PEER,
     )
 
 

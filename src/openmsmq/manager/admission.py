@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openmsmq.manager.neighbours import Peer
+from openmsmq.manager.peering import Peer
 from openmsmq.model.clock import Instant
 from openmsmq.protocol.config import TransferConfig
 

@@ -2,7 +2,8 @@
 
 The fate of a packet is decided once, in the order of its arrival, and is durable together with what
 keeps it from being decided again: the place in its sequence, or its identifier in the history. Only
-then does the session acknowledge it.
+then does the session acknowledge it. A peer moves only its own sequences, and those of queue
+managers from which it is a known way.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.history import History
+from openmsmq.manager.identities import Identities
 from openmsmq.manager.incoming import IncomingStreams, Stream
 from openmsmq.manager.lifetimes import travel_deadline_s
 from openmsmq.manager.message_security import Examined, MessageSecurity, without_claims
+from openmsmq.manager.notices import NoticeKind, Notices
 from openmsmq.manager.order_acks import OrderAcks
+from openmsmq.manager.peering import Peer, Word
 from openmsmq.manager.places import Alike, Place, Places
 from openmsmq.manager.plain_delivery import PlainDelivery
 from openmsmq.manager.queue_table import QueueTable
@@ -60,6 +64,10 @@ class NoRoom(Exception):
     """The queue manager has no room for more messages: their sender must keep them for now."""
 
 
+class ForeignSource(Exception):
+    """A peer wants us to pass on a message of somebody else, and is no known way from him."""
+
+
 class Arrivals:
     """Decides about the packets of all sessions."""
 
@@ -75,7 +83,11 @@ class Arrivals:
         streams: IncomingStreams,
         history: History,
         security: MessageSecurity,
+        identities: Identities,
+        notices: Notices,
     ) -> None:
+        self._identities = identities
+        self._notices = notices
         self._config = config
         self._transfer = config.transfer
         self._table = table
@@ -87,8 +99,7 @@ class Arrivals:
         self._history = history
         self._acks = acks
         self._security = security
-        self._places = Places(table, counters)
-        self.has_way: Callable[[FormatName, Guid], bool] = lambda _name, _manager: True
+        self.has_way: Callable[[FormatName, Guid, Instant], bool] = lambda *_: True
         """Says whether it is known how to reach a queue of a queue manager."""
         self.notified: Callable[[bytes, Instant], None] = lambda _packet, _now: None
         """Hears of packets to the queue of change notifications."""
@@ -97,19 +108,19 @@ class Arrivals:
         self._staged: list[StagedSend] = []
         self._run_bytes = 0
 
-    def take(self, packets: list[bytes], address: str, now: Instant) -> None:
+    def take(self, packets: list[bytes], peer: Peer, now: Instant) -> None:
         """Decide about packets of one session, in their order.
 
-        Raises `DecodeError` at a packet that is none, and `NoRoom` at one that must wait; what came
-        before it is decided.
+        Raises `DecodeError` at a packet that is none, `NoRoom` at one that must wait and
+        `ForeignSource` at one that its sender must bring himself; what came before it is decided.
         """
-        self._places = Places(self._table, self._counters)
         try:
-            self._take_all(packets, address, now)
+            self._take_all(packets, peer, now)
         finally:
             self._flush(now)
 
-    def _take_all(self, packets: list[bytes], address: str, now: Instant) -> None:
+    def _take_all(self, packets: list[bytes], peer: Peer, now: Instant) -> None:
+        places = Places(self._table, self._counters, self._identities, peer)
         position, count = 0, len(packets)
         while position < count:
             packet = packets[position]
@@ -120,23 +131,59 @@ class Arrivals:
                 decode(packet)
                 # Wherever it ends up, as a dead letter or on its way, it says what is proved only.
                 packet = without_claims(packet, found)
-            place = self._places.find(packet, found)
+            place = places.find(packet, found, now)
             if place.is_order_queue:
-                self._acks.take(packet, now)
+                self._acks.take(packet, peer, now)
             elif place.is_notify_queue:
                 self.notified(packet, now)
+            elif found.flags & user.TRANSACTION and not self._may_move(
+                packet, found, place, peer, now
+            ):
+                continue
             elif not place.local:
-                self._forward(packet, found, place, now)
+                self._forward(packet, found, place, peer, now)
             elif not self._is_plain(packet, found, place):
-                self._take_local(packet, found, place, address, now)
+                self._take_local(packet, found, place, now)
                 if found.flags & user.SECURITY:
                     position = self._take_sealed(packets, position, place, now)
             else:
                 if found.flags & user.TRANSACTION:
-                    self._take_local(packet, found, place, address, now)
+                    self._take_local(packet, found, place, now)
                 else:
                     self._take_plain([packet], place, now)
                 position = self._take_alike(packets, position, Alike(packet, found, place), now)
+
+    def _may_move(
+        self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant
+    ) -> bool:
+        """Whether a transactional message is of its sender, or came on the way from him.
+
+        If not, it moves nothing: the sender has it until we acknowledge its place in the sequence.
+        """
+        if place.stream is not None:
+            return True
+        problem = "foreign-source" if place.word is Word.FOREIGN else ""
+        if place.local and not problem:
+            durably = place.queue is not None
+            stream = self._streams.of(packet, found, peer, place.word, now, durably=durably)
+            if isinstance(stream, Stream):
+                place.stream = stream
+                self._streams.heard(stream, now)
+                return True
+            problem = stream
+        if not problem:
+            return True
+        self._tell_of(problem, NoticeKind.SEQUENCE_REFUSED, packet, peer)
+        return False
+
+    def _tell_of(self, problem: str, kind: NoticeKind, packet: bytes, peer: Peer) -> None:
+        self._notices.note(
+            kind,
+            problem,
+            peer=peer.engine.address,
+            says_it_is=str(peer.remote),
+            source=str(Guid(packet[16:32])),
+        )
 
     def _take_alike(self, packets: list[bytes], position: int, alike: Alike, now: Instant) -> int:
         """Take all packets like the one before them; gives where the next one is."""
@@ -195,11 +242,10 @@ class Arrivals:
         """Take messages that are not transactional, and alike."""
         queue = place.queue
         assert queue is not None
-        first = packets[0]
-        source, recoverable = first[16:32], bool(first[60] & user.RECOVERABLE)
+        source, recoverable = place.remembered_as, bool(packets[0][60] & user.RECOVERABLE)
         if not self._surely_enter(queue, packets, now):
             for packet in packets:
-                self._take_one_plain(packet, queue, now)
+                self._take_one_plain(packet, source, queue, now)
             return
         identifiers = [source + packet[56:60] for packet in packets]
         new = self._history.take_new(identifiers, now, recoverable=recoverable)
@@ -208,8 +254,10 @@ class Arrivals:
         if packets:
             self._add_plain(queue, packets, now)
 
-    def _take_one_plain(self, packet: bytes, queue: LocalQueue, now: Instant) -> None:
-        identifier = packet[16:32] + packet[56:60]
+    def _take_one_plain(
+        self, packet: bytes, source: bytes, queue: LocalQueue, now: Instant
+    ) -> None:
+        identifier = source + packet[56:60]
         if self._history.saw(identifier, now):
             return
         # What has no room for now must not be remembered: it will come again.
@@ -268,17 +316,11 @@ class Arrivals:
 
     # Messages to queues of this queue manager.
 
-    def _take_local(
-        self, packet: bytes, found: Outline, place: Place, address: str, now: Instant
-    ) -> None:
-        identifier = packet[16:32] + packet[56:60]
-        stream: Stream | None = None
+    def _take_local(self, packet: bytes, found: Outline, place: Place, now: Instant) -> None:
+        identifier = place.remembered_as + packet[56:60]
+        stream = place.stream
         point: tuple[SequenceId, int] | None = None
-        if found.flags & user.TRANSACTION:
-            stream = place.stream
-            if stream is None:
-                stream = place.stream = self._streams.of(packet, found, address)
-                self._streams.heard(stream, now)
+        if stream is not None:
             point = self._in_turn(packet, stream, transaction_offset(packet))
             if point is None:
                 return
@@ -376,12 +418,18 @@ class Arrivals:
 
     # Messages that only pass through.
 
-    def _forward(self, packet: bytes, found: Outline, place: Place, now: Instant) -> None:
+    def _forward(
+        self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant
+    ) -> None:
         """Send a message on towards its queue manager. [MQQB 3.1.5.8.2]
 
         Only its destination looks whether it came before: when the directory changes on its way it
-        may rightly come here again, and to forget it then would lose it.
+        may rightly come here again, and to forget it then would lose it. Others believe us whom we
+        bring messages of, so we take them only of those whom we believe.
         """
+        if place.word is Word.FOREIGN:
+            self._tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
+            raise ForeignSource
         if found.flags & user.TRANSACTION and packet[16:32] == self._counters.identifier:
             # It is our own and has come back. We have it until its destination acknowledges it.
             return
@@ -392,7 +440,7 @@ class Arrivals:
         elif self._has_expired(packet, now):
             reason = MessageClass.NACK_REACH_QUEUE_TIMEOUT
         else:
-            queue = self._onward(place)
+            queue = self._onward(place, now)
             if queue is None:
                 reason = MessageClass.NACK_BAD_DESTINATION_QUEUE
             elif self._quota_problem(queue, packet) is not None:
@@ -412,9 +460,9 @@ class Arrivals:
             if report is not None:
                 self._delivery.post(*report, now)
 
-    def _onward(self, place: Place) -> LocalQueue | None:
+    def _onward(self, place: Place, now: Instant) -> LocalQueue | None:
         if place.queue is None and place.route is not None:
-            if not self.has_way(place.route, place.manager):
+            if not self.has_way(place.route, place.manager, now):
                 # Strangers may name queue managers without end.
                 return None
             try:

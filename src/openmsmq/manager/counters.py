@@ -8,7 +8,7 @@ that is already durable are given out, and the limit is raised long before they 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -20,18 +20,24 @@ from openmsmq.model.limits import MESSAGE_NUMBER_MAX_COUNT
 from openmsmq.storage import records
 from openmsmq.storage.records import MachineRecord
 
+if TYPE_CHECKING:
+    import random
+
 BLOCK_COUNT: Final = 200_000
 """How far ahead limits are set; a crash skips what is left of a block."""
 _RESERVE_COUNT: Final = 100_000
 """A limit is raised when so many numbers are left, or fewer."""
 _TRANSACTION_NUMBERS: Final = 1 << 20
 _ORDINAL_MAX: Final = 0xFFFFFFFF
+_ORDINAL_FIRST_MAX: Final = 1 << 31
+"""The first ordinal of a queue is a random number up to this: there is room for as many more."""
 
 
 class Counters:
     """The arrival numbers, message numbers, transaction numbers and queue numbers in use."""
 
-    def __init__(self, machine: MachineRecord, ledger: Ledger) -> None:
+    def __init__(self, machine: MachineRecord, ledger: Ledger, rng: random.Random) -> None:
+        self._rng = rng
         self._machine = machine
         self._durable = machine
         self._ledger = ledger
@@ -93,15 +99,23 @@ class Counters:
             self._change(transaction_limit=self._transaction + BLOCK_COUNT)
         return number % _TRANSACTION_NUMBERS
 
-    def take_sequence(self, now: Instant) -> SequenceId:
-        """Give the identifier of a new transactional sequence, greater than all before it."""
-        machine = self._machine
-        ordinal = machine.sequence_ordinal + 1
-        time_s = max(machine.sequence_time_s, now.unix_s)
-        if ordinal > _ORDINAL_MAX:
-            ordinal, time_s = 1, time_s + 1
-        self._change(sequence_ordinal=ordinal, sequence_time_s=time_s)
-        return SequenceId(ordinal, time_s)
+    def take_sequence(self, before: SequenceId | None, now: Instant) -> SequenceId:
+        """Give the identifier of a new transactional sequence of a queue, after the one before.
+
+        It is greater than all that messages to the same destination ever had, also those of a
+        queue that was forgotten. The specification says how ordinals go on, and leaves it to us
+        where those of a queue begin: at random, so that nobody guesses them.
+        """
+        last_s = self._machine.sequence_time_s
+        if before is not None and before.ordinal < _ORDINAL_MAX:
+            found = SequenceId(before.ordinal + 1, max(last_s, now.unix_s))
+        else:
+            found = SequenceId(
+                self._rng.randint(1, _ORDINAL_FIRST_MAX), max(last_s + 1, now.unix_s)
+            )
+        if found.timestamp > last_s:
+            self._change(sequence_time_s=found.timestamp)
+        return found
 
     def take_queue(self) -> int:
         """Give the number of a new queue."""

@@ -1,6 +1,7 @@
 """Which messages came already, also before a restart (C-59, C-81, C-82). [MQQB 3.1.5.8.1]
 
 The identifiers of recoverable messages that one turn takes are one record, written with that turn.
+An identifier is the number of a message and what stands for its source (`places`).
 """
 
 from __future__ import annotations

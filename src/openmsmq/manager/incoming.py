@@ -1,7 +1,8 @@
 """Sequences that other queue managers send here: how far each has come. [MQQB 3.1.5.8.6]
 
 A sequence is known by its source and by the destination as its messages name it. One queue may have
-two names, and a sender numbers the messages to each of them on its own.
+two names, and a sender numbers the messages to each of them on its own. It goes on only by packets
+of its own sender: each record says where that one is, or that others vouch for him.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ import hashlib
 from collections import OrderedDict
 from typing import Final
 
+from openmsmq.manager.claims import Claims
+from openmsmq.manager.identities import Identities
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.peering import Peer, Word
+from openmsmq.manager.sequence_records import SequenceRecords
 from openmsmq.manager.timers import Timers
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid, SequenceId
-from openmsmq.model.limits import INCOMING_SEQUENCES_CACHED_COUNT
+from openmsmq.model.limits import INCOMING_SEQUENCES_CACHED_COUNT, SEQUENCES_LOOKED_THROUGH_MS
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.incoming_sequence import IncomingSequence
 from openmsmq.storage import records
@@ -26,12 +31,23 @@ from openmsmq.wire.outline import Outline
 
 _DIGEST_BYTES: Final = 16
 _DIRECT: Final = 7
+_RECORDS: Final = 10_000_000
 
 
 class Stream:
     """One sender's sequence to one destination, and the way back to the sender."""
 
-    __slots__ = ("changed", "destination", "direct_address", "key", "sequence", "source")
+    __slots__ = (
+        "changed",
+        "claimed_at",
+        "destination",
+        "direct_address",
+        "heard",
+        "key",
+        "place",
+        "sequence",
+        "source",
+    )
 
     def __init__(
         self,
@@ -46,6 +62,11 @@ class Stream:
         self.destination = destination
         self.direct_address = direct_address
         self.sequence = sequence
+        self.place: str | None = None
+        """Where its sender is, by his own word; empty where others vouch for him."""
+        self.claimed_at = ""
+        """Where the claims have him for this stream; empty if they do not."""
+        self.heard: Instant | None = None
         self.changed: tuple[SequenceId, int] | None = None
         """The last message accepted in this turn, to be written at its end."""
 
@@ -58,25 +79,83 @@ class Stream:
 class IncomingStreams:
     """The sequences of all senders; those in use are at hand, the others in the store."""
 
-    def __init__(self, config: TransferConfig, ledger: Ledger, reader: StoreReader) -> None:
+    def __init__(
+        self,
+        config: TransferConfig,
+        ledger: Ledger,
+        reader: StoreReader,
+        identities: Identities,
+        claims: Claims,
+        now: Instant,
+    ) -> None:
         self._config = config
         self._ledger = ledger
         self._reader = reader
+        self._identities = identities
+        self._claims = claims
         self._at_hand: OrderedDict[bytes, Stream] = OrderedDict()
         self.timers: Timers[Stream] = Timers()
+        self.records = SequenceRecords(self._forget)
+        self.look_through_ms = now.ticks_ms + SEQUENCES_LOOKED_THROUGH_MS
+        """When to look for sequences that nobody uses."""
+        self._take_up()
 
-    def of(self, packet: bytes, found: Outline, address: str) -> Stream:
-        """Find the stream a transactional message belongs to, and note where it came from."""
+    def _take_up(self) -> None:
+        """Go on from what the store has: of two places of one sender, the later one counts."""
+        start, stop = records.kind_range(b"I")
+        found = [
+            (record.last_access_time_s, key, record.place)
+            for key, value in self._reader.scan(start, stop, _RECORDS)
+            for record in (records.decode_incoming(value),)
+        ]
+        found.sort(key=lambda each: each[:2])
+        for used_s, key, place in found:
+            self.records.used(key, place or "", used_s)
+            if place:
+                self._claims.restore(records.source_of(key), place)
+
+    def look_through(self, now: Instant) -> None:
+        """Forget what nobody has used for long."""
+        self.look_through_ms = now.ticks_ms + SEQUENCES_LOOKED_THROUGH_MS
+        self.records.expire(now)
+
+    def of(
+        self, packet: bytes, found: Outline, peer: Peer, word: Word, now: Instant, *, durably: bool
+    ) -> Stream | str:
+        """Find the stream that a transactional message of a peer belongs to.
+
+        Gives a word why not, if it is not the peer's or if there is no room for one more.
+        """
         source = Guid(packet[16:32])
-        direct = found.flags >> user.DESTINATION_SHIFT & 7 == _DIRECT
+        place = "" if word is Word.SURE else peer.place
         stream = self.find(source, packet, found)
+        if word is Word.FOREIGN:
+            return "foreign-source"
         if stream is None:
+            if durably and not self.records.has_room(place, now):
+                return "too-many-sequences"
             key = _key(packet, found)
-            sequence = IncomingSequence(self._config, SequenceId(0, 0), 0)
-            stream = Stream(key, source, queue_names.describe(found.destination_name), "", sequence)
+            stream = Stream(
+                key, source, queue_names.describe(found.destination_name), "", self._new()
+            )
             self._keep(stream)
-        stream.direct_address = address if direct else ""
+        elif place and stream.place == "" and not self._is_silent(stream, now):
+            return "foreign-sequence"
+        elif not place and stream.place and self._identities.disowns(peer, source, stream.place):
+            stream.sequence = self._new()
+        stream.place = place
+        direct = found.flags >> user.DESTINATION_SHIFT & 7 == _DIRECT
+        stream.direct_address = peer.engine.address if direct else ""
         return stream
+
+    def _new(self) -> IncomingSequence:
+        return IncomingSequence(self._config, SequenceId(0, 0), 0)
+
+    def _is_silent(self, stream: Stream, now: Instant) -> bool:
+        """Whether those who vouch for a sender have brought nothing for so long that he may come
+        himself."""
+        silent_s = now.unix_s - stream.sequence.last_access_time_s
+        return silent_s >= self._config.peers.silence_s
 
     def find(self, source: Guid, packet: bytes, found: Outline) -> Stream | None:
         """Find a stream that is known already."""
@@ -94,6 +173,8 @@ class IncomingStreams:
         sequence.rejected_count = record.rejected_count
         sequence.last_access_time_s = record.last_access_time_s
         stream = Stream(key, source, record.destination, record.direct_address, sequence)
+        stream.place = record.place
+        stream.claimed_at = record.place or ""
         self._keep(stream)
         return stream
 
@@ -110,6 +191,7 @@ class IncomingStreams:
         first = stream.changed is None
         stream.changed = sequence, number
         if first:
+            self._note_use(stream)
             self._ledger.before_seal(lambda: self._write(stream))
             self._ledger.when_done(lambda: None, lambda _: _take_back(stream))
 
@@ -127,6 +209,7 @@ class IncomingStreams:
             stream.direct_address,
             engine.rejected_count,
             engine.last_access_time_s,
+            stream.place,
         )
         self._ledger.put(stream.key, records.encode_record(record))
 
@@ -136,8 +219,33 @@ class IncomingStreams:
         stream.sequence.settle(sequence, number)
         self.timers.set(stream, stream.sequence.next_wake_ms)
 
+    def _note_use(self, stream: Stream) -> None:
+        """A stream has, or will have, a record: its sender is where he is now."""
+        place = stream.place or ""
+        self.records.used(stream.key, place, stream.sequence.last_access_time_s)
+        if place == stream.claimed_at or stream.heard is None:
+            return
+        if place:
+            self._claims.begin(stream.source, place, stream.heard)
+        if stream.claimed_at:
+            self._claims.end(stream.source)
+        stream.claimed_at = place
+
+    def _forget(self, key: bytes) -> None:
+        """Let a record go."""
+        self._ledger.delete(key)
+        if self.records.drop(key):
+            self._claims.end(records.source_of(key))
+        stream = self._at_hand.pop(key, None)
+        if stream is not None:
+            stream.changed = None
+            self.timers.set(stream, None)
+
     def heard(self, stream: Stream, now: Instant) -> None:
         """A message of the stream came: its sender will hear how far it has come."""
+        stream.heard = now
+        if stream.claimed_at:
+            self._claims.heard(stream.source, stream.place or stream.claimed_at, now)
         stream.sequence.heard(now)
         self.timers.set(stream, stream.sequence.next_wake_ms)
 

@@ -15,6 +15,7 @@ from openmsmq.manager.access_requests import AccessRequests
 from openmsmq.manager.admin import Administration
 from openmsmq.manager.arrivals import Arrivals
 from openmsmq.manager.bulk_reads import BulkReads
+from openmsmq.manager.claims import Claims
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection
 from openmsmq.manager.counters import Counters
@@ -25,6 +26,7 @@ from openmsmq.manager.directory_requests import DirectoryRequests
 from openmsmq.manager.directory_service import DirectoryService
 from openmsmq.manager.history import History
 from openmsmq.manager.housekeeping import Housekeeping
+from openmsmq.manager.identities import Identities
 from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.message_security import MessageSecurity
@@ -85,7 +87,7 @@ class QueueManager:
         self._now = now
         ledger = self._ledger = Ledger()
         replies = self._replies = Replies(ledger)
-        counters = self._counters = Counters(open_machine(config, rng, reader), ledger)
+        counters = self._counters = Counters(open_machine(config, rng, reader), ledger, rng)
         counters.open()
         copy = DirectoryCopy(ledger, reader)
         self.directory = DirectoryService(config, copy, counters, rng, now)
@@ -178,11 +180,16 @@ class QueueManager:
         now: Instant,
     ) -> Transfer:
         config, ledger, counters = self.config, self._ledger, self._counters
-        outgoing = OutgoingQueues(config.transfer, table, delivery, counters, ledger, reader)
+        claims = Claims(config.transfer.peers.silence_s, now)
+        identities = Identities(config, claims, self._ways, counters.identifier, self.notices)
+        outgoing = OutgoingQueues(
+            config.transfer, table, delivery, counters, ledger, reader, claims
+        )
         self._outgoing = outgoing
-        streams = IncomingStreams(config.transfer, ledger, reader)
+        streams = IncomingStreams(config.transfer, ledger, reader, identities, claims, now)
+        self._sequences = streams.records
         history = History(config.transfer, ledger, reader, now)
-        acks = OrderAcks(counters, delivery, outgoing, streams)
+        acks = OrderAcks(counters, delivery, outgoing, streams, identities, self.notices)
         arrivals = self._arrivals = Arrivals(
             config,
             table,
@@ -194,6 +201,8 @@ class QueueManager:
             streams,
             history,
             security,
+            identities,
+            self.notices,
         )
         return Transfer(
             config,
@@ -208,6 +217,8 @@ class QueueManager:
             self._housekeeping,
             self._transactions,
             self._ways,
+            identities,
+            claims,
             now,
         )
 
@@ -282,6 +293,7 @@ class QueueManager:
 
     def _take_quotas(self) -> None:
         take_quotas(self.config, self._table, self.directory.own_object)
+        self._sequences.quota_kb = self._table.totals.quota_kb
 
     @property
     def identifier(self) -> Guid:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeVar
 
+from openmsmq.manager.identities import Identities
 from openmsmq.manager.outgoing import OutgoingQueue
+from openmsmq.manager.peering import Neighbour, Peer, Word
+from openmsmq.manager.return_queues import sender_of
 from openmsmq.manager.ways import Ways
+from openmsmq.model.clock import Instant
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import LINKS_MAX_COUNT
 from openmsmq.model.names import DirectFormatName, FormatName
 from openmsmq.model.names.parts import canonical_ip_address, fold
+from openmsmq.model.peers import canonical_address
 from openmsmq.protocol.config import TransferConfig
-from openmsmq.protocol.link import Hop, Link, LinkState
-from openmsmq.protocol.session import Session
+from openmsmq.protocol.link import Hop, Link
 from openmsmq.storage.records import FACTS_BYTES
 from openmsmq.wire.headers import user
 
@@ -24,61 +28,6 @@ _LOOK_BYTES: Final = 256 * 1024
 """How many bytes of a queue are read for that. [ours]"""
 
 _HOPS: Final = FACTS_BYTES + 60
-
-
-class Peer:
-    """A session and the outgoing queues that use it."""
-
-    __slots__ = (
-        "engine",
-        "expected",
-        "is_counted",
-        "link",
-        "number",
-        "proven",
-        "queues",
-        "served",
-        "waiting",
-    )
-
-    def __init__(self, number: int, engine: Session, link: Neighbour | None) -> None:
-        self.is_counted = False
-        """Whether it is one of the sessions that others opened and that were let in."""
-        self.number = number
-        self.engine = engine
-        self.expected = engine.remote
-        """Who was asked for at an address of his; nil for one who only says himself who he is."""
-        self.link = link
-        self.proven = ""
-        """The rule of `[peers]` whose certificate it has shown; empty without TLS."""
-        self.queues: dict[OutgoingQueue, None] = {}
-        self.waiting: dict[OutgoingQueue, None] = {}
-        """Queues that had more to send than there was room."""
-        self.served: OutgoingQueue | None = None
-        """The queue that took the last room: the others come before it next time."""
-
-
-class Neighbour:
-    """A link and the outgoing queues behind it."""
-
-    __slots__ = ("engine", "key", "peer", "queues")
-
-    def __init__(self, key: str, engine: Link) -> None:
-        self.key = key
-        self.engine = engine
-        self.peer: Peer | None = None
-        self.queues: dict[OutgoingQueue, None] = {}
-
-    @property
-    def first_manager(self) -> Guid:
-        """The queue manager that is tried first; nil where it is not known who answers."""
-        hops = self.engine.hops
-        return hops[0].manager if hops else NIL_GUID
-
-    @property
-    def is_unneeded(self) -> bool:
-        """Whether it leads nowhere that anybody wants to go."""
-        return not self.queues and self.engine.state is LinkState.IDLE
 
 
 class Doubt:
@@ -97,9 +46,10 @@ class Doubt:
 class Neighbours:
     """All links, and all open sessions by who is at their other end."""
 
-    def __init__(self, config: TransferConfig, ways: Ways) -> None:
+    def __init__(self, config: TransferConfig, ways: Ways, identities: Identities) -> None:
         self._config = config
         self._ways = ways
+        self._identities = identities
         self._by_key: dict[str, Neighbour] = {}
         self._open_by_address: dict[str, dict[int, Peer]] = {}
         self._open_by_manager: dict[Guid, dict[int, Peer]] = {}
@@ -111,36 +61,65 @@ class Neighbours:
     def opened(self, peer: Peer) -> None:
         """Note an open session."""
         self._open_by_address.setdefault(peer.engine.address, {})[peer.number] = peer
-        if peer.engine.remote != NIL_GUID:
-            self._open_by_manager.setdefault(peer.engine.remote, {})[peer.number] = peer
+        if peer.remote != NIL_GUID:
+            self._open_by_manager.setdefault(peer.remote, {})[peer.number] = peer
+        if peer.link is not None:
+            peer.link.reached = peer.remote
+
+    def has_session(self, manager: bytes, place: str) -> bool:
+        """Whether a queue manager has an open session at a place."""
+        sessions = self._open_by_manager.get(Guid(manager), {})
+        return any(peer.place == place for peer in sessions.values())
 
     def closed(self, peer: Peer) -> None:
         """Forget a session."""
         _drop(self._open_by_address, peer.engine.address, peer.number)
-        _drop(self._open_by_manager, peer.engine.remote, peer.number)
+        _drop(self._open_by_manager, peer.remote, peer.number)
 
-    def behind(self, peer: Peer) -> list[Neighbour]:
+    def behind(self, peer: Peer, now: Instant) -> list[Neighbour]:
         """Give the neighbours that a session leads to: who opened one can be reached through it."""
-        remote = peer.engine.remote
-        found = [peer.link, self._by_key.get(fold(peer.engine.address))]
+        remote = peer.remote
+        found = [peer.link]
+        listener = self._by_key.get(fold(peer.engine.address))
+        if listener is not None and self._is_listener(peer, listener.reached, now):
+            found.append(listener)
         if remote != NIL_GUID:
             found += [
                 each
                 for each in self._by_key.values()
                 if (each.key == str(remote) or each.first_manager == remote)
-                and self._is_believed(peer, each.engine.hops)
+                and self._is_believed(peer, () if each.is_return else each.engine.hops, now)
             ]
         return list(dict.fromkeys(neighbour for neighbour in found if neighbour is not None))
 
-    def open_to(self, outgoing: OutgoingQueue) -> Peer | None:
+    def _is_listener(self, peer: Peer, reached: Guid, now: Instant) -> bool:
+        """Whether at the other end of a session is who listens at its address.
+
+        That is who answers where we call; or who calls from there, if he was reached there, or if
+        configuration or directory say that he is there.
+        """
+        if peer.is_dialled:
+            return True
+        word = self._identities.word(peer, peer.remote, now)
+        return word is Word.SURE or (word is Word.OWN and peer.remote == reached)
+
+    def open_to(self, outgoing: OutgoingQueue, now: Instant) -> Peer | None:
         """Find any open session that leads to a queue: it may be one that others opened."""
         name = outgoing.name
+        owner = sender_of(name)
+        if owner is not None:
+            return self._open_towards(owner, (), now)
         if isinstance(name, DirectFormatName):
-            address = canonical_ip_address(name.host)
-            found = {} if address is None else self._open_by_address.get(address, {})
-            return next(iter(found.values()), None)
+            neighbour = self._by_key.get(outgoing.neighbour)
+            reached = outgoing.reached if neighbour is None else neighbour.reached
+            address = canonical_address(canonical_ip_address(name.host) or "")
+            sessions = self._open_by_address.get(address, {}).values()
+            leading = (peer for peer in sessions if self._is_listener(peer, reached, now))
+            return next(leading, None)
         owner = self._owner_of(outgoing)
-        return None if owner is None else self._open_towards(owner, self._ways.hops_towards(owner))
+        if owner is None:
+            return None
+        return self._open_towards(owner, self._ways.hops_towards(owner), now)
 
     def kept(self, outgoing: OutgoingQueue, peers: Mapping[int, Peer]) -> Peer | None:
         """Give the session that a queue uses; it leaves one that has become the wrong way.
@@ -197,7 +176,7 @@ class Neighbours:
         """Give the queue manager of a queue, by the directory or else by its messages."""
         return self._ways.owner_of(outgoing.name) or outgoing.owner_by_messages
 
-    def _open_towards(self, manager: Guid, hops: tuple[Hop, ...]) -> Peer | None:
+    def _open_towards(self, manager: Guid, hops: tuple[Hop, ...], now: Instant) -> Peer | None:
         """Find a session with a queue manager, or with the first that takes messages for it.
 
         Others that would take them are used only if a link has tried the first in vain: the way
@@ -206,34 +185,18 @@ class Neighbours:
         first = hops[0].manager if hops else NIL_GUID
         # Hops of the configuration are hosts, whoever answers there.
         sessions = self._open_by_manager.get(manager if first == NIL_GUID else first, {})
-        believed = (peer for peer in sessions.values() if self._is_believed(peer, hops))
+        believed = (peer for peer in sessions.values() if self._is_believed(peer, hops, now))
         return next(believed, None)
 
-    def _is_believed(self, peer: Peer, hops: tuple[Hop, ...]) -> bool:
+    def _is_believed(self, peer: Peer, hops: tuple[Hop, ...], now: Instant) -> bool:
         """Whether the other end of a session is who it says it is, the first of these hops.
 
-        Who connects says himself who he is, and so does who answers at an address that somebody
-        else has named. If it is known where a queue manager is, only a session with one of these
-        computers counts.
+        If it is known where a queue manager is, only a session with one of these computers counts.
         """
-        if not hops or (peer.expected == peer.engine.remote and peer.expected != NIL_GUID):
-            return True
-        first = hops[0].manager
-        return any(
-            peer.engine.address in self._addresses_of(hop.host)
-            for hop in hops
-            if hop.manager == first
-        )
+        word = self._identities.word(peer, peer.remote, now)
+        return word is Word.SURE or (word is Word.OWN and not hops)
 
-    def _addresses_of(self, host: str) -> tuple[str, ...]:
-        address = canonical_ip_address(host)
-        if address is not None:
-            return (address,)
-        wanted = fold(host)
-        named = self._config.hosts.items()
-        return next((addresses for name, addresses in named if fold(name) == wanted), ())
-
-    def has_way(self, name: FormatName, manager: Guid) -> bool:
+    def has_way(self, name: FormatName, manager: Guid, now: Instant) -> bool:
         """Whether it is known how to reach a queue of a queue manager, now or later.
 
         One that the directory knows is worth waiting for: links come and go.
@@ -244,7 +207,7 @@ class Neighbours:
         return (
             owner in self._ways.image.managers
             or bool(self._ways.hops_towards(owner))
-            or self._open_towards(owner, ()) is not None
+            or self._open_towards(owner, (), now) is not None
         )
 
     def has_other_way(self, outgoing: OutgoingQueue) -> bool:
@@ -270,8 +233,10 @@ class Neighbours:
         if neighbour is None and create and len(self._by_key) >= LINKS_MAX_COUNT:
             self._prune()
         if neighbour is None and create and len(self._by_key) < LINKS_MAX_COUNT:
-            direct = isinstance(outgoing.name, DirectFormatName)
+            is_return = sender_of(outgoing.name) is not None
+            direct = isinstance(outgoing.name, DirectFormatName) and not is_return
             neighbour = Neighbour(key, Link(shown, hops, self._config, direct=direct))
+            neighbour.reached, neighbour.is_return = outgoing.reached, is_return
             self._by_key[key] = neighbour
         if neighbour is not None:
             outgoing.neighbour = key
@@ -285,6 +250,9 @@ class Neighbours:
         """
         name = outgoing.name
         if isinstance(name, DirectFormatName):
+            sender = sender_of(name)
+            if sender is not None:
+                return f"{sender} at {fold(name.host)}", name.host, (Hop(name.host, sender),)
             return fold(name.host), name.host, (Hop(name.host),)
         owner = self._owner_of(outgoing)
         if owner is None:

@@ -1,4 +1,9 @@
-"""Acknowledgments of transactional messages: those that come, and those we owe. [MQQB 3.1.5.6]"""
+"""Acknowledgments of transactional messages: those that come, and those we owe. [MQQB 3.1.5.6]
+
+One that comes counts if it is of the queue manager to which the flow goes, or came on the way from
+it. One that we owe goes to the queue manager whose messages it answers: of several behind one
+address each has its own outgoing queue for that.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +11,34 @@ from typing import Final
 
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
+from openmsmq.manager.identities import Identities
 from openmsmq.manager.incoming import IncomingStreams, Stream
-from openmsmq.manager.outgoing import OutgoingQueues
+from openmsmq.manager.notices import NoticeKind, Notices
+from openmsmq.manager.outgoing import OutgoingQueue, OutgoingQueues
+from openmsmq.manager.peering import Peer
+from openmsmq.manager.return_queues import return_queue
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid, MessageId, SequenceId
 from openmsmq.model.limits import INFINITE_S, REACH_QUEUE_DEFAULT_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import (
-    DirectFormatName,
-    DirectProtocol,
     FormatName,
-    LocalQueueName,
     PrivateFormatName,
 )
 from openmsmq.wire.acknowledgments import ORDER_QUEUE_NUMBER, FinalAck, OrderAck
 from openmsmq.wire.headers import transaction
-from openmsmq.wire.order_packets import acknowledgment_in, final_ack_packet, order_ack_packet
+from openmsmq.wire.order_packets import (
+    ReturnAddress,
+    acknowledgment_in,
+    final_ack_packet,
+    order_ack_packet,
+)
 from openmsmq.wire.outline import outline, transaction_offset
 from openmsmq.wire.packets import UserMessage, decode, encode
 
 ORDER_ACKS_WAITING_MAX_COUNT: Final = 100
 """Order acknowledgments that wait for one sender at a time: they are in memory, and whoever cannot
 be reached asks for them again by sending again."""
-
-_ORDER_QUEUE_NAME: Final = "order_queue$"
 
 
 class OrderAcks:
@@ -41,22 +50,45 @@ class OrderAcks:
         delivery: Delivery,
         outgoing: OutgoingQueues,
         streams: IncomingStreams,
+        identities: Identities,
+        notices: Notices,
     ) -> None:
+        self._identities = identities
+        self._notices = notices
         self._counters = counters
         self._delivery = delivery
         self._outgoing = outgoing
         self._streams = streams
         delivery.send_final_ack = self.send_final
 
-    def take(self, packet: bytes, now: Instant) -> None:
+    def take(self, packet: bytes, peer: Peer, now: Instant) -> None:
         """Heed an OrderAck or a FinalAck; anything else to the order queue is dropped."""
         message = decode(packet)
         assert isinstance(message, UserMessage)
         ack = acknowledgment_in(message, self._counters.identifier)
         if isinstance(ack, OrderAck):
-            self._outgoing.order_acked(ack.sequence, ack.number, now)
+            outgoing = self._outgoing.of_sequence(ack.sequence)
+            if outgoing is not None and self._counts(outgoing, packet, peer, now):
+                self._outgoing.order_acked(outgoing, ack.sequence, ack.number, now)
         elif isinstance(ack, FinalAck):
-            self._outgoing.final_acked(ack.message, message.properties.message_class, now)
+            awaited = self._outgoing.awaited(ack)
+            if awaited is not None and self._counts(awaited.outgoing, packet, peer, now):
+                self._outgoing.final_acked(awaited, message.properties.message_class, now)
+
+    def _counts(self, outgoing: OutgoingQueue, packet: bytes, peer: Peer, now: Instant) -> bool:
+        """Whether an acknowledgment is of the one to whom the messages go."""
+        source = Guid(packet[16:32])
+        if self._identities.may_acknowledge(peer, source, outgoing, now):
+            return True
+        self._notices.note(
+            NoticeKind.ACKNOWLEDGMENT_REFUSED,
+            "foreign-source",
+            peer=peer.engine.address,
+            says_it_is=str(peer.remote),
+            source=str(source),
+            queue=str(outgoing.name),
+        )
+        return False
 
     def send_due(self, streams: list[Stream], now: Instant) -> None:
         """Tell senders how far their sequences have come. [MQQB 3.1.6.9]"""
@@ -67,7 +99,9 @@ class OrderAcks:
                 continue
             if stream.source == self._counters.identifier:
                 # We reach ourselves under a name that is not known to be ours.
-                self._outgoing.order_acked(point.id, point.number, now)
+                outgoing = self._outgoing.of_sequence(point.id)
+                if outgoing is not None:
+                    self._outgoing.order_acked(outgoing, point.id, point.number, now)
                 continue
             packet = order_ack_packet(
                 OrderAck.up_to(point.id, point.number),
@@ -78,7 +112,7 @@ class OrderAcks:
                 reach_queue_within_s=REACH_QUEUE_DEFAULT_S,
             )
             self._delivery.post(
-                _order_queue(stream.return_address),
+                _order_queue(stream.return_address, stream.source),
                 encode(packet),
                 now,
                 express_max_count=ORDER_ACKS_WAITING_MAX_COUNT,
@@ -93,10 +127,12 @@ class OrderAcks:
         offset = transaction_offset(packet)
         _, ordinal, timestamp, number, previous = transaction.LAYOUT.unpack_from(packet, offset)
         message = MessageId(source, int.from_bytes(packet[56:60], "little"))
-        if source == self._counters.identifier:
-            self._outgoing.final_acked(message, reason, now)
-            return
         ack = FinalAck(SequenceId(ordinal, timestamp), number, previous, message)
+        if source == self._counters.identifier:
+            awaited = self._outgoing.awaited(ack)
+            if awaited is not None:
+                self._outgoing.final_acked(awaited, reason, now)
+            return
         carrier = final_ack_packet(
             ack,
             reason,
@@ -106,11 +142,11 @@ class OrderAcks:
             sent_time_s=0,
             reach_queue_within_s=INFINITE_S,
         )
-        self._delivery.post(_order_queue(to), encode(carrier), now)
+        self._delivery.post(_order_queue(to, source), encode(carrier), now)
 
 
-def _order_queue(to: Guid | str) -> FormatName:
+def _order_queue(to: ReturnAddress, sender: Guid) -> FormatName:
+    """Give where acknowledgments for a sender wait to leave."""
     if isinstance(to, str):
-        name = LocalQueueName(_ORDER_QUEUE_NAME, private=True)
-        return DirectFormatName(DirectProtocol.TCP, to, name)
+        return return_queue(to, sender)
     return PrivateFormatName(Guid(to), ORDER_QUEUE_NUMBER)

@@ -9,8 +9,9 @@ the neighbour has it (transactional: when the destination has it).
 from __future__ import annotations
 
 from itertools import repeat
-from typing import Final
+from typing import Final, NamedTuple
 
+from openmsmq.manager.claims import Claims
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery, message_number
 from openmsmq.manager.ledger import Ledger
@@ -19,7 +20,7 @@ from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
-from openmsmq.model.identity import NIL_GUID, Guid, MessageId, SequenceId
+from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass, is_negative
 from openmsmq.model.names import FormatName, parse_format_name
@@ -34,8 +35,9 @@ from openmsmq.storage.records import (
     OutgoingRecord,
     StagedSend,
 )
+from openmsmq.wire.acknowledgments import FinalAck
 from openmsmq.wire.headers import base, transaction, user
-from openmsmq.wire.outline import transaction_offset
+from openmsmq.wire.outline import outline, transaction_offset
 
 IN_TRANSIT: Final = -1
 """Holder of an entry that was sent; transactions have numbers from 1."""
@@ -51,6 +53,12 @@ def is_transactional(packet: bytes) -> bool:
     return packet[_TRANSACTION_BYTE] & _TRANSACTION != 0
 
 
+def message_class_of(packet: bytes) -> int:
+    """What a packet is: a message of an application, or which report."""
+    offset = outline(packet).properties_offset + 2
+    return int.from_bytes(packet[offset : offset + 2], "little")
+
+
 class OutgoingQueue:
     """How far the messages for one queue of another computer have come."""
 
@@ -62,6 +70,8 @@ class OutgoingQueue:
         "neighbour",
         "paused",
         "queue",
+        "reached",
+        "reached_at",
         "sequence",
         "session",
     )
@@ -77,6 +87,10 @@ class OutgoingQueue:
         """Whether the directory has changed, so that its session may lead the wrong way."""
         self.neighbour = ""
         """The key of the neighbour it was last seen behind."""
+        self.reached = NIL_GUID
+        """Who was at the other end of its last session and is believed to be that one."""
+        self.reached_at = ""
+        """Where that was, if nobody but himself vouches for him."""
         self.session: int | None = None
         """The session its messages go through; kept while that is open, so that they stay in
         order."""
@@ -101,6 +115,18 @@ class OutgoingQueue:
         return None if owner == NIL_GUID else owner
 
     @property
+    def has_own_words(self) -> bool:
+        """Whether an application of this computer wants to send its first message.
+
+        Reports and acknowledgments go where others have asked for them to go.
+        """
+        first = next(self.queue.rows(-1), None)
+        if first is None:
+            return False
+        packet = first[1][FACTS_BYTES:]
+        return message_class_of(packet) == MessageClass.NORMAL
+
+    @property
     def has_work(self) -> bool:
         """Whether something waits to be sent, beyond what is under way."""
         return not self.paused and bool(self.queue.front(1, 1))
@@ -118,6 +144,14 @@ class OutgoingQueue:
         )
 
 
+class Awaited(NamedTuple):
+    """A message whose final acknowledgment is awaited: who sends it, and where it waits."""
+
+    outgoing: OutgoingQueue
+    queue: LocalQueue
+    row: Row
+
+
 class OutgoingQueues:
     """All outgoing queues: numbers their messages, and takes them out when they have arrived."""
 
@@ -129,7 +163,9 @@ class OutgoingQueues:
         counters: Counters,
         ledger: Ledger,
         reader: StoreReader,
+        claims: Claims,
     ) -> None:
+        self._claims = claims
         self._config = config
         self._table = table
         self._delivery = delivery
@@ -167,6 +203,9 @@ class OutgoingQueues:
             sequence = OutgoingSequence(self._config, identifier, record.last_number)
             name = parse_format_name(queue.name)
             outgoing = OutgoingQueue(queue, name, sequence, paused=record.paused)
+            outgoing.reached, outgoing.reached_at = record.reached, record.reached_at
+            if record.reached_at:
+                self._claims.restore(record.reached, record.reached_at)
             self._by_queue[queue] = outgoing
             self._note_sequence(outgoing)
         return outgoing
@@ -176,6 +215,8 @@ class OutgoingQueues:
         del self._by_queue[outgoing.queue]
         if outgoing.sequence.id is not None:
             self._by_sequence.pop(int(outgoing.sequence.id), None)
+        if outgoing.reached_at:
+            self._claims.end(outgoing.reached)
         if outgoing.queue in self._table:
             self._table.drop_outgoing(outgoing.queue)
 
@@ -188,6 +229,22 @@ class OutgoingQueues:
 
         self._write(outgoing)
         self._ledger.when_done(lambda: None, restore)
+
+    def note_reached(
+        self, outgoing: OutgoingQueue, reached: Guid, place: str, now: Instant
+    ) -> None:
+        """Note who is at the other end, and where if only he himself says so.
+
+        After a restart his acknowledgments still count, and nobody else's.
+        """
+        if (reached, place) == (outgoing.reached, outgoing.reached_at):
+            return
+        if place:
+            self._claims.begin(reached, place, now)
+        if outgoing.reached_at:
+            self._claims.end(outgoing.reached)
+        outgoing.reached, outgoing.reached_at = reached, place
+        self._write(outgoing)
 
     # Numbers.
 
@@ -215,7 +272,7 @@ class OutgoingQueues:
                 if empty and sequence.id is not None:
                     # Nothing of the old sequence is left that could be acknowledged.
                     self._by_sequence.pop(int(sequence.id), None)
-                sequence.renew(self._counters.take_sequence(now))
+                sequence.renew(self._new_sequence(sequence.id, now))
             empty = False
             numbered.append(self._with_number(send, mark, sequence))
         self._note_sequence(outgoing)
@@ -227,6 +284,13 @@ class OutgoingQueues:
 
         self._ledger.when_done(lambda: None, restore)
         return numbered
+
+    def _new_sequence(self, before: SequenceId | None, now: Instant) -> SequenceId:
+        """Give a sequence of which no other queue has messages: it names the queue (C-64)."""
+        found = self._counters.take_sequence(before, now)
+        while int(found) in self._by_sequence:
+            found = self._counters.take_sequence(None, now)
+        return found
 
     def _with_number(self, send: StagedSend, mark: int, sequence: OutgoingSequence) -> StagedSend:
         packet = send.packet
@@ -266,16 +330,21 @@ class OutgoingQueues:
             0 if sequence.id is None else int(sequence.id),
             sequence.last_number,
             outgoing.paused,
+            outgoing.reached,
+            outgoing.reached_at,
         )
         self._ledger.put(records.outgoing_key(outgoing.queue.id), records.encode_record(record))
 
     # What has arrived.
 
-    def order_acked(self, sequence: SequenceId, number: int, now: Instant) -> OutgoingQueue | None:
+    def of_sequence(self, sequence: SequenceId) -> OutgoingQueue | None:
+        """Find the queue whose messages have, or had last, places in a sequence."""
+        return self._by_sequence.get(int(sequence))
+
+    def order_acked(
+        self, outgoing: OutgoingQueue, sequence: SequenceId, number: int, now: Instant
+    ) -> None:
         """The destination has our messages up to a number (C-64, C-67). [MQQB 3.1.5.6]"""
-        outgoing = self._by_sequence.get(int(sequence))
-        if outgoing is None:
-            return None
         released = outgoing.sequence.order_acked(sequence, number, now)
         queue = outgoing.queue
         rows = [
@@ -285,7 +354,6 @@ class OutgoingQueues:
         ]
         self.arrived(outgoing, rows, now)
         self._delivery.ready[queue] = None
-        return outgoing
 
     def arrived(self, outgoing: OutgoingQueue, rows: list[Row], now: Instant) -> None:
         """Transactional messages are in their queue: they are done, or wait for their end."""
@@ -318,17 +386,32 @@ class OutgoingQueues:
         sent_s = int.from_bytes(packet[52:56], "little")
         return min(sent_s + within_s + self._config.final_ack_grace_s, INFINITE_S - 1)
 
-    def final_acked(self, message: MessageId, message_class: int, now: Instant) -> None:
-        """A message was received, or has failed for good (C-75). [MQQB 3.1.5.7]"""
-        if message.source != self._counters.identifier:
-            return
-        found = self._awaited(message.number)
+    def awaited(self, ack: FinalAck) -> Awaited | None:
+        """Find the message that a final acknowledgment is about: all that it says must fit."""
+        if ack.message.source != self._counters.identifier:
+            return None
+        found = self._awaited(ack.message.number)
         if found is None:
-            return
+            return None
         queue, row = found
+        packet = row[1][FACTS_BYTES:]
+        if not is_transactional(packet):
+            return None
+        offset = transaction_offset(packet)
+        _, ordinal, timestamp, number, _ = transaction.LAYOUT.unpack_from(packet, offset)
+        if (SequenceId(ordinal, timestamp), number) != (ack.sequence, ack.number):
+            return None
+        sender = queue if queue.role == "outgoing" else queue.parent
+        if sender is None or sender.role != "outgoing":
+            return None
+        return Awaited(self.of(sender), queue, row)
+
+    def final_acked(self, found: Awaited, message_class: int, now: Instant) -> None:
+        """A message was received, or has failed for good (C-75). [MQQB 3.1.5.7]"""
+        queue, row = found.queue, found.row
         lookup_id, value = row
         queue.hold_all([row], BEING_REMOVED)
-        self._moving.pop(message.number, None)
+        self._moving.pop(message_number(value[FACTS_BYTES:]), None)
         self._delivery.end(queue, [row], MessageClass.ACK_RECEIVE, now, told=False)
         outgoing = self._by_queue.get(queue)
         if outgoing is not None:

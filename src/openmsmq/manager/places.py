@@ -1,16 +1,24 @@
-"""Where packets of other queue managers go: found once for all that name the same queue."""
+"""Where packets of other queue managers go, and what the name of their source is worth.
+
+Both are found once for all packets of a group with the same source and queue.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Final
 
 from openmsmq.manager.counters import Counters
+from openmsmq.manager.identities import Identities
 from openmsmq.manager.incoming import Stream
+from openmsmq.manager.peering import Peer, Word
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
+from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
-from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.identity import GUID_BYTES, NIL_GUID, Guid
+from openmsmq.model.limits import PEER_NAMES_MAX_COUNT
 from openmsmq.model.names import (
     DirectFormatName,
     FormatName,
@@ -38,18 +46,25 @@ class Place:
         "local",
         "manager",
         "queue",
+        "remembered_as",
         "route",
         "stream",
+        "word",
     )
 
-    def __init__(self, manager: Guid) -> None:
+    def __init__(self, manager: Guid, word: Word, remembered_as: bytes) -> None:
         self.manager = manager
+        self.word = word
+        self.remembered_as = remembered_as
+        """What stands for the source in the history: nobody makes another's messages look like
+        ones that came already."""
         self.local = True
         self.is_order_queue = False
         self.is_notify_queue = False
         self.queue: LocalQueue | None = None
         self.route: FormatName | None = None
         self.stream: Stream | None = None
+        """The sequence that its transactional messages go on, if they may."""
 
 
 class Alike:
@@ -95,12 +110,16 @@ class Alike:
 class Places:
     """The places of one group of packets; queues may come and go between two groups."""
 
-    def __init__(self, table: QueueTable, counters: Counters) -> None:
+    def __init__(
+        self, table: QueueTable, counters: Counters, identities: Identities, peer: Peer
+    ) -> None:
         self._table = table
         self._counters = counters
+        self._identities = identities
+        self._peer = peer
         self._places: dict[bytes, Place] = {}
 
-    def find(self, packet: bytes, found: Outline) -> Place:
+    def find(self, packet: bytes, found: Outline, now: Instant) -> Place:
         """Give the place of a packet."""
         form = found.flags >> user.DESTINATION_SHIFT & 7
         # Streams belong to a source, so it is part of what makes two destinations the same.
@@ -108,12 +127,13 @@ class Places:
         key = bytes((form,)) + packet[16:48] + found.destination
         place = self._places.get(key)
         if place is None:
-            place = self._places[key] = self._find(packet, found)
+            place = self._places[key] = self._find(packet, found, now)
         return place
 
-    def _find(self, packet: bytes, found: Outline) -> Place:
-        manager = Guid(packet[32:48])
-        place = Place(manager)
+    def _find(self, packet: bytes, found: Outline, now: Instant) -> Place:
+        manager, source = Guid(packet[32:48]), packet[16:32]
+        word = self._identities.word(self._peer, source, now)
+        place = Place(manager, word, self._remembered_as(source, word))
         place.local = manager in (NIL_GUID, self._counters.identifier)
         match found.destination_name:
             case DirectName(text):
@@ -142,12 +162,25 @@ class Places:
                 pass
         return place
 
-    def _find_direct(self, place: Place, text: str, *, transactional: bool) -> None:
-        """A direct name came to the computer it names, by whatever host name (C-79).
+    def _remembered_as(self, source: bytes, word: Word) -> bytes:
+        if word is Word.SURE:
+            return source
+        known = self._peer.histories
+        if source not in known:
+            if len(known) >= PEER_NAMES_MAX_COUNT:
+                known.clear()
+            text = source + self._peer.place.encode()
+            known[source] = hashlib.blake2b(text, digest_size=GUID_BYTES).digest()
+        return known[source]
 
-        Unless that is the name of a foreign computer to which there is a connector here.
+    def _find_direct(self, place: Place, text: str, *, transactional: bool) -> None:
+        """A direct name came to the computer it names, by whatever host name.
+
+        Unless that is the name of a foreign computer to which there is a connector here, or the
+        packet is for another queue manager (C-79).
         """
-        place.local = True
+        if not place.local:
+            return
         try:
             name = DirectFormatName.from_wire_text(text)
         except IllegalName:

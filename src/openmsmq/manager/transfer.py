@@ -10,29 +10,32 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never, cast
 
 from openmsmq.manager.admission import Admission
-from openmsmq.manager.arrivals import Arrivals, NoRoom
+from openmsmq.manager.arrivals import Arrivals, ForeignSource, NoRoom
+from openmsmq.manager.claims import Claims
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.departures import Departures, Transit
 from openmsmq.manager.history import History
 from openmsmq.manager.housekeeping import RETRY_MS, Housekeeping
+from openmsmq.manager.identities import Identities
 from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
-from openmsmq.manager.neighbours import Neighbour, Neighbours, Peer
+from openmsmq.manager.neighbours import Neighbours
 from openmsmq.manager.order_acks import OrderAcks
 from openmsmq.manager.outgoing import OutgoingQueue, OutgoingQueues
 from openmsmq.manager.outgoing_sweep import OutgoingSweep
-from openmsmq.manager.outputs import Connect, Disconnect, Output, Resolve, SendBytes, SendDatagram
+from openmsmq.manager.outputs import Connect, Disconnect, Output, Resolve, SendBytes
+from openmsmq.manager.peering import Neighbour, Peer, Word
+from openmsmq.manager.pings import Pings
 from openmsmq.manager.timers import Timers, earliest
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.manager.ways import Ways
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
-from openmsmq.model.identity import Guid
-from openmsmq.model.names.parts import canonical_ip_address
+from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.peers import canonical_address
 from openmsmq.model.queue import ConnectionStatus
-from openmsmq.protocol import ping
 from openmsmq.protocol.link import AskPing, Link, LinkChanged, OpenSession, ResolveHost
 from openmsmq.protocol.session import (
     Acknowledged,
@@ -67,8 +70,11 @@ class Transfer:
         housekeeping: Housekeeping,
         transactions: TransactionRequests,
         ways: Ways,
+        identities: Identities,
+        claims: Claims,
         now: Instant,
     ) -> None:
+        self._identities = identities
         self._config = config.transfer
         self._delivery = delivery
         self._counters = counters
@@ -86,12 +92,13 @@ class Transfer:
         self.online = True
         self.outputs: list[Output] = []
         self.peers: dict[int, Peer] = {}
-        self._neighbours = Neighbours(self._config, ways)
+        self._neighbours = Neighbours(self._config, ways, identities)
+        claims.has_session = self._neighbours.has_session
         arrivals.has_way = self._neighbours.has_way
         self._resolving: dict[str, dict[Neighbour, None]] = {}
-        self._pings = ping.PingTable(counters.identifier)
         self._last_session = -1
         self._admission = Admission(self._config)
+        self._pings = Pings(self._config, counters.identifier, self._admission, identities)
         self._timers: Timers[_Owner] = Timers()
         self._refused_until_ms = now.ticks_ms
         self._sweep = OutgoingSweep(outgoing, delivery, transactions.sends_to, self._forget, now)
@@ -100,16 +107,25 @@ class Transfer:
 
     def accepted(self, session: int, address: str, now: Instant, proven: str) -> None:
         """Another queue manager has connected. [MQQB 3.1.5.10]"""
-        address = canonical_ip_address(address) or address
+        address = canonical_address(address)
         engine = Session(self._counters.identifier, Role.ACCEPTOR, self._config, address=address)
-        peer = self.peers[session] = Peer(session, engine, None)
+        peer = self._add(Peer(session, engine, None))
         peer.proven = proven
         if not self.online or self._admission.refuses(now):
             self._close(peer, CloseReason.STOPPING, now)
             return
+        if not self._identities.lets_connect(address, proven):
+            self._close(peer, CloseReason.IDENTITY_REFUSED, now)
+            return
         self._admission.let_in(peer)
         engine.connected(now)
         self._drain(peer, now)
+
+    def _add(self, peer: Peer) -> Peer:
+        """Have a new session judged as soon as its other side says who it is."""
+        self.peers[peer.number] = peer
+        peer.engine.admits = lambda claimed, now: self._identities.admits(peer, claimed, now)
+        return peer
 
     def connected(self, session: int, now: Instant, proven: str) -> None:
         """A connection that was asked for is there."""
@@ -158,6 +174,7 @@ class Transfer:
 
     def resolved(self, host: str, addresses: tuple[str, ...], now: Instant) -> None:
         """The addresses of a host are known, or it has none."""
+        self._identities.resolved(host, addresses)
         for neighbour in self._resolving.pop(host, {}):
             neighbour.engine.host_resolved(host, addresses, now)
             self._drain_link(neighbour, now)
@@ -167,14 +184,12 @@ class Transfer:
     ) -> None:
         """A ping, or the answer to ours, came."""
         if is_answer:
-            self._pings.received(data, now)
+            self._pings.answered(data, now)
             self._drain_pings(now)
-            return
-        if not self._config.answer_ping or not self.online or self._config.hardened:
-            return
-        answer = ping.answer(data, self._counters.identifier, self._admission.refuses(now))
-        if answer is not None:
-            self.outputs.append(SendDatagram(address, answer, port))
+        elif self.online:
+            answer = self._pings.answer(address, port, data, now)
+            if answer is not None:
+                self.outputs.append(answer)
 
     def wake(self, now: Instant) -> None:
         """Time has passed."""
@@ -198,6 +213,8 @@ class Transfer:
         due_ms = self._history.filter.next_wake_ms
         if due_ms is not None and due_ms <= now.ticks_ms:
             self._history.clean_up(now)
+        if self._streams.look_through_ms <= now.ticks_ms:
+            self._streams.look_through(now)
         self._sweep.run(now)
 
     def next_wake_ms(self, now: Instant) -> int | None:
@@ -207,6 +224,7 @@ class Transfer:
             self._streams.timers.next_ms,
             self._pings.next_wake_ms,
             self._history.filter.next_wake_ms,
+            self._streams.look_through_ms if len(self._streams.records) else None,
             self._sweep.next_run_ms(now),
             self._refused_until_ms if self._delivery.ready else None,
         )
@@ -346,7 +364,7 @@ class Transfer:
         neighbour.queues[outgoing] = None
         peer = neighbour.peer
         if peer is None or peer.engine.state is not SessionState.OPEN:
-            peer = self._neighbours.open_to(outgoing)
+            peer = self._neighbours.open_to(outgoing, now)
         if peer is None:
             # Also while a session is being opened: the link must know if that comes to nothing.
             neighbour.engine.wanted(now)
@@ -354,6 +372,10 @@ class Transfer:
             return None
         outgoing.session = peer.number
         peer.queues[outgoing] = None
+        word = self._identities.word(peer, peer.remote, now)
+        if word is not Word.FOREIGN and outgoing.has_own_words:
+            place = "" if word is Word.SURE else peer.place
+            self._outgoing.note_reached(outgoing, peer.remote, place, now)
         return peer
 
     # Outputs of the engines.
@@ -388,13 +410,9 @@ class Transfer:
         for output in neighbour.engine.take_outputs():
             match output:
                 case ResolveHost(host):
-                    waiting = self._resolving.setdefault(host, {})
-                    if not waiting:
-                        self.outputs.append(Resolve(host))
-                    waiting[neighbour] = None
+                    self._resolve(host)[neighbour] = None
                 case AskPing(address):
-                    data = self._pings.ask(address, neighbour, now)
-                    self.outputs.append(SendDatagram(address, data))
+                    self.outputs.append(self._pings.ask(address, neighbour, now))
                 case OpenSession(address, manager, pinged):
                     self._open(neighbour, address, manager, pinged=pinged)
                 case LinkChanged():
@@ -404,11 +422,15 @@ class Transfer:
         self._timers.set(neighbour, neighbour.engine.next_wake_ms)
 
     def _drain_pings(self, now: Instant) -> None:
-        for answered in self._pings.take_outputs():
-            neighbour = answered.waiter
-            assert isinstance(neighbour, Neighbour)
-            neighbour.engine.ping_answered(answered.accepted, now)
+        for neighbour, accepted in self._pings.take_answers():
+            neighbour.engine.ping_answered(accepted, now)
             self._drain_link(neighbour, now)
+
+    def _resolve(self, host: str) -> dict[Neighbour, None]:
+        """Have a host looked up; gives who waits for that."""
+        if host not in self._resolving:
+            self.outputs.append(Resolve(host))
+        return self._resolving.setdefault(host, {})
 
     def _open(self, neighbour: Neighbour, address: str, manager: Guid, *, pinged: bool) -> None:
         self._last_session += 2
@@ -416,13 +438,14 @@ class Transfer:
             self._counters.identifier,
             Role.INITIATOR,
             self._config,
-            address=address,
+            address=canonical_address(address),
             remote=manager,
             direct=neighbour.engine.direct,
             pinged=pinged,
         )
-        peer = Peer(self._last_session, engine, neighbour)
-        self.peers[peer.number] = neighbour.peer = peer
+        peer = neighbour.peer = self._add(Peer(self._last_session, engine, neighbour))
+        if neighbour.is_return:
+            peer.expected = NIL_GUID
         self.outputs.append(Connect(peer.number, address))
 
     def _opened(self, peer: Peer, now: Instant) -> None:
@@ -430,13 +453,14 @@ class Transfer:
         if peer.link is not None:
             peer.link.engine.opened(now)
             self._drain_link(peer.link, now)
-        for neighbour in self._neighbours.behind(peer):
+        for neighbour in self._neighbours.behind(peer, now):
             if neighbour is not peer.link:
                 neighbour.engine.unwanted(now)
                 self._drain_link(neighbour, now)
             for outgoing in neighbour.queues:
                 if outgoing.session is None:
                     self._delivery.ready[outgoing.queue] = None
+                    self._departures.send_again(outgoing, now)
                     outgoing.sequence.reconnected(now)
                     self._timers.set(outgoing, outgoing.sequence.next_wake_ms)
 
@@ -470,12 +494,16 @@ class Transfer:
         """Decide about packets; the session acknowledges them when that is durable."""
         problem: CloseReason | None = None
         try:
-            self._arrivals.take(packets, peer.engine.address, now)
+            self._arrivals.take(packets, peer, now)
         except DecodeError:
             problem = CloseReason.MALFORMED
+        except ForeignSource:
+            problem = CloseReason.FOREIGN_SOURCE
         except NoRoom:
             problem = CloseReason.STORE_FULL
             self._admission.throttle(now)
+        for host in self._identities.take_wanted(now):
+            self._resolve(host)
         if problem is not None:
             self._close(peer, problem, now)
             return

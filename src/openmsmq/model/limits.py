@@ -159,6 +159,36 @@ LINKS_MAX_COUNT: Final = 10_000
 INCOMING_SEQUENCES_CACHED_COUNT: Final = 10_000
 """Senders' sequences kept at hand; the others are read from the disk when they go on. [ours]"""
 
+INCOMING_SEQUENCES_MAX_COUNT: Final = 100_000
+"""Senders' sequences that are remembered altogether. [ours]"""
+
+INCOMING_SEQUENCES_PER_ADDRESS_MAX_COUNT: Final = 1_000
+"""The same, of senders at one address that neither configuration nor directory knows. [ours]"""
+
+INCOMING_SEQUENCE_BYTES: Final = 512
+"""What one of them takes, with what is kept to find it: all take an eighth of the quota at most.
+[ours]"""
+
+INCOMING_SEQUENCE_UNUSED_S: Final = 86_400
+"""After so long without a message, a sequence gives way where its address has no room. [ours]"""
+
+INCOMING_SEQUENCE_KEPT_S: Final = 90 * 86_400
+"""After so long without a message, any sequence is forgotten: no message is on its way for so long.
+[ours]"""
+
+PEER_NAMES_MAX_COUNT: Final = 1_000
+"""Names in the mouth of one peer of which it is remembered what they are worth. [ours]"""
+
+HOST_ASKED_MS: Final = 60_000
+"""Pause before the address of a host is asked for again that a peer may be. [ours]"""
+
+SEQUENCES_LOOKED_THROUGH_MS: Final = 3_600_000
+"""How often sequences that nobody uses are looked for. [ours]"""
+
+PEER_SILENCE_S: Final = 3_600
+"""How long a queue manager must be silent at an address before its identifier may come from another
+one. [ours]"""
+
 ORDER_ACK_EVERY_COUNT: Final = 500
 """Accepted transactional messages after which an order acknowledgment waits no longer. [ours]"""
 

@@ -14,8 +14,8 @@ from openmsmq.model import limits
 from openmsmq.model.peers import PeerPolicy
 
 
-def _registry(name: str) -> msgspec.Meta:
-    return msgspec.Meta(extra={"registry": name})
+def _registry(name: str, ge: int | None = None) -> msgspec.Meta:
+    return msgspec.Meta(ge=ge, extra={"registry": name})
 
 
 class TransferConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +51,9 @@ class TransferConfig(msgspec.Struct, frozen=True, kw_only=True):
     ask_ping: Annotated[bool, _registry("UsePing")] = False
     answer_ping: Annotated[bool, _registry("EnablePingService")] = True
     close_on_count_mismatch: Annotated[bool, _registry("ValidateMessageCounts")] = True
-    clock_skew_max_s: Annotated[int, _registry("ClockSkewTolerance")] = limits.CLOCK_SKEW_MAX_S
+    clock_skew_max_s: Annotated[int, _registry("ClockSkewTolerance", ge=0)] = (
+        limits.CLOCK_SKEW_MAX_S
+    )
     final_ack_grace_s: Annotated[int, _registry("FinalAckGrace")] = limits.FINAL_ACK_GRACE_S
     hardened: Annotated[bool, _registry("Hardened_MSMQ")] = False
     """Whether nothing leaves or enters by the binary protocol."""

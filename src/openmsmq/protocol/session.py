@@ -7,6 +7,7 @@ and a message that was sent is known by the token it came with. [MQQB 3.1.1.3.1,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, assert_never
 
 from openmsmq.model.clock import Instant
@@ -88,6 +89,8 @@ class Session:
         direct: bool = False,
         pinged: bool = False,
     ) -> None:
+        self.admits: Callable[[Guid, Instant], bool] = lambda _claimed, _now: True
+        """Says whether the other side may be who it says it is."""
         self.role = role
         self.state = SessionState.CONNECTING
         self.address = address
@@ -333,13 +336,17 @@ class Session:
         self, packet: EstablishConnection, next_state: SessionState, now: Instant
     ) -> None:
         if self.role is Role.ACCEPTOR:
-            refused = not handshake.is_asked_for(packet, self._local)
-            self.remote = packet.establish.client
-            self._writes.append(handshake.establish_reply(packet, self._local, refused=refused))
-            if refused:
+            if not handshake.is_asked_for(packet, self._local):
                 self._closing = CloseReason.REFUSED_PEER
+            elif not self.admits(packet.establish.client, now):
+                self._closing = CloseReason.IDENTITY_REFUSED
+            self.remote = packet.establish.client
+            refused = self._closing is not None
+            self._writes.append(handshake.establish_reply(packet, self._local, refused=refused))
         else:
             self._closing = handshake.judge_reply(packet, self._local, self.remote)
+            if self._closing is None and not self.admits(packet.establish.server, now):
+                self._closing = CloseReason.IDENTITY_REFUSED
             if self._closing is None:
                 self.remote = packet.establish.server
                 recoverable_ms = handshake.recoverable_ack_ms(packet, now)

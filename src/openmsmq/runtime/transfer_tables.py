@@ -1,8 +1,9 @@
 """The tables of a configuration file that say how queue managers talk to each other.
 
 `[parameters]` has the registry values of the product notes, under their names there, `[hosts]`
-gives names addresses, `[next_hops]` says where the messages for a queue manager go first, and
-`[connectors]` names foreign computers whose messages wait here for a program that knows them.
+gives names addresses, `[next_hops]` says where the messages for a queue manager go first,
+`[connectors]` names foreign computers whose messages wait here for a program that knows them, and
+`[peers]` says who other queue managers are (`peer_table`).
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import msgspec
 
 from openmsmq.model.identity import Guid
 from openmsmq.runtime.config_errors import ConfigError, nearest, reason
+from openmsmq.runtime.peer_table import read_peers
 
-TABLES: Final = ("parameters", "hosts", "next_hops", "connectors")
+TABLES: Final = ("parameters", "hosts", "next_hops", "connectors", "peers")
 
 VALUE_MAX_NUMBER: Final = 0xFFFF_FFFF
 """The largest number in a registry value."""
@@ -56,6 +58,8 @@ def read_tables(
         values["next_hops"] = _next_hops(tables["next_hops"], file)
     if "connectors" in tables:
         values["connectors"] = _connectors(tables["connectors"], file)
+    if "peers" in tables:
+        values["peers"] = read_peers(tables["peers"], file)
     return values
 
 
@@ -71,7 +75,8 @@ def _bounded(hint: Any, default: object) -> Any:
     kind, *metas = get_args(hint)
     if kind is not int or any(meta.le is not None for meta in metas):
         return hint
-    return Annotated[int, msgspec.Meta(ge=0 if default == 0 else 1, le=VALUE_MAX_NUMBER)]
+    may_be_zero = default == 0 or any(meta.ge == 0 for meta in metas)
+    return Annotated[int, msgspec.Meta(ge=0 if may_be_zero else 1, le=VALUE_MAX_NUMBER)]
 
 
 def _parameters(table: Any, parameters: Mapping[str, Parameter], file: str) -> dict[str, Any]:

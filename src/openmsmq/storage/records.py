@@ -32,7 +32,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from openmsmq.model.identity import Guid
+from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.queue import QueueProperties
 
@@ -85,10 +85,9 @@ class MachineRecord(msgspec.Struct, frozen=True):
     transaction_limit: int = 1
     next_queue: int = 16
     schema: int = SCHEMA_VERSION
-    sequence_ordinal: int = 0
-    """The ordinal of the youngest transactional sequence; each names one outgoing queue (C-64)."""
     sequence_time_s: int = 0
-    """Its time stamp, which never goes back, so that younger sequences compare greater."""
+    """The time stamp of the youngest transactional sequence; it never goes back, so that younger
+    ones compare greater."""
 
 
 class QueueRecord(msgspec.Struct, frozen=True):
@@ -160,6 +159,10 @@ class OutgoingRecord(msgspec.Struct, frozen=True):
     """The 64-bit form of its identifier; 0 before the first transactional message."""
     last_number: int = 0
     paused: bool = False
+    reached: Guid = NIL_GUID
+    """Who was at the other end of its last session; nil while nobody was."""
+    reached_at: str = ""
+    """Where that was, if nobody but himself vouches for him."""
 
 
 class IncomingRecord(msgspec.Struct, frozen=True):
@@ -172,6 +175,9 @@ class IncomingRecord(msgspec.Struct, frozen=True):
     """The address its messages came from when they name their queue directly (C-72)."""
     rejected_count: int = 0
     last_access_time_s: int = 0
+    place: str | None = None
+    """Where its sender is, by his own word; empty where others vouch for him, None if that was not
+    noted."""
 
 
 class EntryFacts(msgspec.Struct, frozen=True, gc=False):
@@ -285,6 +291,11 @@ def outgoing_key(queue: int) -> bytes:
 def incoming_key(source: bytes, destination: bytes) -> bytes:
     """Where the sequence is that a sender sends to a destination, given as its digest."""
     return b"I" + source + destination
+
+
+def source_of(key: bytes) -> bytes:
+    """Who sends such a sequence."""
+    return key[1:17]
 
 
 def history_key(number: int) -> bytes:

@@ -422,7 +422,7 @@ def test_a_bounded_number_of_checks_is_kept_and_all_stay_right() -> None:
 def access_control(**options: int) -> AccessControl:
     ledger, store, rng = Ledger(), MemoryStore(), random.Random(1)
     config = ManagerConfig(name="ALPHA")
-    counters = Counters(open_machine(config, rng, store), ledger)
+    counters = Counters(open_machine(config, rng, store), ledger, rng)
     table = QueueTable(config, counters, ledger, store, rng, DirectoryCopy(ledger, store))
     return AccessControl(table, ledger, store, **options)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +28,7 @@ class Disk:
     def start(self) -> None:
         """Begin anew, as after a crash."""
         self.ledger = Ledger()
-        self.counters = Counters(self.machine, self.ledger)
+        self.counters = Counters(self.machine, self.ledger, random.Random(1))
         self.counters.open()
 
     def end_turn(self, *, fails: bool = False) -> None:

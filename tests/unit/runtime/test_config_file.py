@@ -217,7 +217,7 @@ def test_the_reference_page_has_every_parameter_with_its_default():
 
 def test_every_setting_of_the_transfer_can_be_made_in_the_file():
     in_tables = {parameter.field for parameter in PARAMETERS.values()}
-    in_tables |= {"hosts", "next_hops", "connectors"}
+    in_tables |= {"hosts", "next_hops", "connectors", "peers"}
     assert in_tables >= {field.name for field in msgspec.structs.fields(TransferConfig)}
     assert not in_tables & set(DEFAULTS)
 

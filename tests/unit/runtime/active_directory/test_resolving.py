@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from openmsmq.manager.config import DirectoryConfig
@@ -49,7 +51,7 @@ def resolved(wanted: Guid, *entries: Entry) -> list[str]:
     ledger = Ledger()
     copy = DirectoryCopy(ledger, MemoryStore())
     copy.found(SELF, list(reading.objects.values()))
-    counters = Counters(MachineRecord(SELF, "QM1"), ledger)
+    counters = Counters(MachineRecord(SELF, "QM1"), ledger, random.Random(1))
     names = Published(DirectoryConfig(role=DirectoryRole.ORIGINAL), copy, counters)
     return [str(name) for name in names.expanded((DistributionListFormatName(wanted),))]
 
