@@ -82,12 +82,12 @@ class Desk:
         ):
             yield arrivals
 
-    async def refusal(self, words: str) -> str:
-        """Wait until the log says why somebody was refused; nobody may have come in."""
+    async def refusal(self, words: str, accepted: int = 0) -> str:
+        """Wait until the log says why somebody was refused; no more may have come in."""
         await self.engine.until_true(lambda: self.office.logged("connection-refused"))
         line = self.office.logged("connection-refused")[-1]
         assert words in line
-        assert not self.engine.all("accepted")
+        assert len(self.engine.all("accepted")) == accepted
         return line
 
 
@@ -615,7 +615,7 @@ async def test_files_that_do_not_fit_together_change_nothing_until_they_do(folde
         it.office.network.reload()
         [line] = it.office.logged("session-certificate-unusable")
         assert "key values mismatch" in line
-        assert "what was read before holds" in line
+        assert "the old one is still used" in line
         await it.called()
         assert await it.engine.until("accepted") == [2, THERE, "shop"]
         renewed.save(folder / "key.pem")
@@ -639,6 +639,23 @@ async def test_a_certificate_of_a_peer_is_added_and_taken_away_without_a_restart
         assert "no longer trusted" in it.office.logged("session-cut")[0]
         assert await old.has_been_cut()
         assert it.engine.all("lost") == [[2]]
+
+
+@in_loop
+async def test_who_is_taken_out_is_cut_though_another_file_is_wrong(folder):
+    async with desk(folder) as it:
+        await it.called()
+        await it.engine.until("accepted")
+        (folder / "peers" / "shop.pem").write_text(STRANGER.pem)
+        (folder / "peers" / "other.pem").write_text("nothing")
+        (folder / "own.pem").write_text("nothing")
+        it.office.network.reload()
+        assert await it.engine.until("lost") == [2]
+        [line] = it.office.logged("session-certificate-unusable")
+        assert "other.pem has no certificate" in line
+        assert "own.pem has no certificate in PEM; the old one is still used" in line
+        await it.called()
+        await it.refusal("no rule of [peers] names its certificate", accepted=1)
 
 
 @in_loop
@@ -680,6 +697,14 @@ async def test_a_key_that_others_can_read_is_refused(folder):
 async def test_a_rule_with_tls_does_not_work_without_a_certificate(folder):
     async with desk(folder, listen=False, certificate="") as it:
         with pytest.raises(ConfigError, match=r"shop has tls = true, and \[session_tls\] has no"):
+            await it.office.network.listen()
+
+
+@in_loop
+async def test_a_rule_with_tls_for_which_no_certificate_is_known_is_a_mistake_that_is_said(folder):
+    (folder / "peers" / "shop.pem").unlink()
+    async with desk(folder, listen=False) as it:
+        with pytest.raises(ConfigError, match=r"put it into peers/shop\.pem"):
             await it.office.network.listen()
 
 

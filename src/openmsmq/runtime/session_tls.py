@@ -162,9 +162,8 @@ class SessionTls:
         try:
             changed = renew()
         except ConfigError as error:
-            self._log.error(
-                Event.SESSION_CERTIFICATE_UNUSABLE, reason=f"{error}; what was read before holds"
-            )
+            self._log.error(Event.SESSION_CERTIFICATE_UNUSABLE, reason=str(error))
+            self._recheck()
             return
         if changed:
             self._log.info(Event.SESSION_CERTIFICATE_CHANGED, fingerprint=trust.own.fingerprint)

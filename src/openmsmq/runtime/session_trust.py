@@ -3,7 +3,8 @@
 The library checks that a certificate is genuine: it, or whoever has issued it, is among those that
 an operator trusts, its time is right, and the other end has its key. Here is decided for whom it is
 good: which rule of `[peers]` names it. The files are read again when they have changed, so that a
-certificate can be replaced without a restart; files that cannot be used change nothing.
+certificate can be replaced without a restart. Of the own certificate and of the authorities the old
+ones hold until the new ones can be used; a file of a peer that cannot be used trusts nobody.
 """
 
 from __future__ import annotations
@@ -49,14 +50,12 @@ class Proof(msgspec.Struct, frozen=True):
 
 
 class _Loaded(msgspec.Struct, frozen=True):
-    """What the files say."""
+    """What is needed to shake hands."""
 
     own: PeerCertificate
     accepting: ssl.SSLContext
     dialling: ssl.SSLContext
     authorities: frozenset[str]
-    pinned: Mapping[str, frozenset[str]]
-    """The fingerprints that the directory has for each rule."""
 
 
 class SessionTrust:
@@ -71,7 +70,18 @@ class SessionTrust:
         self._data = data
         self._clock_s = clock_s
         self._seen = self._signature()
-        self._loaded = self._load()
+        pinned, problems = self._load_pinned()
+        if problems:
+            raise ConfigError(problems[0])
+        self._pinned = _fingerprints(pinned)
+        self._loaded = self._load(pinned)
+        for rule in rules.need_tls:
+            if not self._pins(rule) and not rule.certificate_names:
+                raise ConfigError(
+                    f"[peers] {rule.name} has tls = true, and no certificate is known that is good "
+                    f"for it: put it into {table.peer_certificates or 'peer_certificates'}/"
+                    f"{rule.name}.pem, or give certificate_names"
+                )
         self._vouched: dict[str, str] = {}
         self._warned_day = 0
 
@@ -95,15 +105,23 @@ class SessionTrust:
     def look(self) -> bool:
         """Read the files again if they have changed; says whether something else holds now.
 
-        Raises `ConfigError` for files that cannot be used, once: what was read before still holds.
+        Raises `ConfigError` for files that cannot be used, once.
         """
         return self._signature() != self._seen and self.reload()
 
     def reload(self) -> bool:
         """Read the files again; as `look`."""
         self._seen = self._signature()
-        self._loaded = self._load()
+        pinned, problems = self._load_pinned()
+        # Whoever was taken out is not believed, whatever is wrong with other files.
+        self._pinned = _fingerprints(pinned)
         self._vouched.clear()
+        try:
+            self._loaded = self._load(pinned)
+        except ConfigError as error:
+            problems.append(f"{error}; the old one is still used")
+        if problems:
+            raise ConfigError(". ".join(problems))
         return True
 
     def warning(self) -> str:
@@ -185,7 +203,7 @@ class SessionTrust:
         return bool(authority) and not names.isdisjoint(certificate.names)
 
     def _pins(self, rule: PeerRule) -> frozenset[str]:
-        return self._loaded.pinned.get(rule.name, frozenset()) | set(rule.certificates)
+        return self._pinned.get(rule.name, frozenset()) | set(rule.certificates)
 
     def _authority(self, shown: ssl.SSLObject, leaf: str) -> str:
         """Give which authority vouches for a certificate; empty for none.
@@ -223,17 +241,15 @@ class SessionTrust:
             return []
         return sorted(self._path(self._table.peer_certificates).glob("*.pem"))
 
-    def _load(self) -> _Loaded:
+    def _load(self, pinned: Mapping[str, list[bytes]]) -> _Loaded:
         table = self._table
         authorities = read_certificates(self._path(table.authorities)) if table.authorities else []
-        pinned = self._load_pinned()
         anchors = {*authorities, *(der for ders in pinned.values() for der in ders)}
         return _Loaded(
             own=self._own_certificate(),
             accepting=self._context(ssl.PROTOCOL_TLS_SERVER, anchors),
             dialling=self._context(ssl.PROTOCOL_TLS_CLIENT, anchors),
             authorities=frozenset(map(fingerprint, authorities)),
-            pinned={name: frozenset(map(fingerprint, ders)) for name, ders in pinned.items()},
         )
 
     def _own_certificate(self) -> PeerCertificate:
@@ -243,32 +259,42 @@ class SessionTrust:
         except BadCertificate as error:
             raise ConfigError(f"cannot use the certificate in {path}: {error}") from None
 
-    def _load_pinned(self) -> dict[str, list[bytes]]:
-        """Read the certificates that are for a rule, by its name or because it has them."""
-        if self._table.peer_certificates:
-            folder = self._path(self._table.peer_certificates)
-            if not folder.is_dir():
-                raise ConfigError(f"[session_tls] peer_certificates: {folder} is no directory")
+    def _load_pinned(self) -> tuple[dict[str, list[bytes]], list[str]]:
+        """Read the certificates that are for a rule; give them by its name, and what is wrong.
+
+        They are in a file that is called after it, or it has their fingerprints.
+        """
+        if not self._table.peer_certificates:
+            return {}, []
+        folder = self._path(self._table.peer_certificates)
+        if not folder.is_dir():
+            return {}, [f"[session_tls] peer_certificates: {folder} is no directory"]
         files = self._peer_files()
+        problems: list[str] = []
         if len(files) > TLS_PEER_FILES_MAX_COUNT:
-            raise ConfigError(
+            problems.append(
                 f"[session_tls] peer_certificates has {len(files)} files; "
                 f"{TLS_PEER_FILES_MAX_COUNT} are possible"
             )
-        names = {rule.name for rule in self.rules.all}
-        fingerprints = {each for rule in self.rules.all for each in rule.certificates}
         found: dict[str, list[bytes]] = {}
-        for path in files:
-            ders = read_certificates(path)
-            if path.stem not in names:
-                ders = [der for der in ders if fingerprint(der) in fingerprints]
-            if not ders:
-                raise ConfigError(
-                    f"{path} belongs to no rule: call it NAME.pem after [peers.NAME], or put the "
-                    "fingerprints of its certificates into one"
-                )
-            found[path.stem] = ders
-        return found
+        for path in files[:TLS_PEER_FILES_MAX_COUNT]:
+            try:
+                found[path.stem] = self._certificates_of_peers(path)
+            except ConfigError as error:
+                problems.append(str(error))
+        return found, problems
+
+    def _certificates_of_peers(self, path: Path) -> list[bytes]:
+        ders = read_certificates(path)
+        if path.stem not in {rule.name for rule in self.rules.all}:
+            wanted = {each for rule in self.rules.all for each in rule.certificates}
+            ders = [der for der in ders if fingerprint(der) in wanted]
+        if not ders:
+            raise ConfigError(
+                f"{path} belongs to no rule: call it NAME.pem after [peers.NAME], or put the "
+                "fingerprints of its certificates into one"
+            )
+        return ders
 
     def _context(self, kind: Any, anchors: set[bytes]) -> ssl.SSLContext:
         table = self._table
@@ -314,6 +340,10 @@ def open_trust(
         if name not in names:
             raise ConfigError(f"[session_tls] ports: there is no rule [peers.{name}]")
     return SessionTrust(table, data, rules, clock_s)
+
+
+def _fingerprints(pinned: Mapping[str, list[bytes]]) -> dict[str, frozenset[str]]:
+    return {name: frozenset(map(fingerprint, ders)) for name, ders in pinned.items()}
 
 
 def read_certificates(path: Path) -> list[bytes]:
