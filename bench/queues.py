@@ -107,11 +107,11 @@ def run(effort: Effort) -> Iterator[Figure]:
 
 
 def in_turn(
-    scenario: Scenario, addresses: Mapping[str, str], share: float
+    scenario: Scenario, addresses: Mapping[str, str], share: float, runs: int = RUNS
 ) -> dict[str, list[Outcome]]:
     """Run a job with everybody, A B C A B C."""
     outcomes: dict[str, list[Outcome]] = {}
-    for number in range(SYNC_RUNS if scenario.job.one_by_one else RUNS):
+    for number in range(SYNC_RUNS if scenario.job.one_by_one else runs):
         for peer in scenario.peers:
             address = addresses.get(peer.NAME)
             if address is None:

@@ -14,6 +14,7 @@ from bench import (
     queues,
     routes,
     spark,
+    tls_transfer,
     transfer,
 )
 from bench.measure import Effort, Figure
@@ -24,6 +25,7 @@ BENCHES: Final[dict[str, Bench]] = {
     "codec": codec.run,
     "queues": queues.run,
     "transfer": transfer.run,
+    "tls-transfer": tls_transfer.run,
     "encryption": encryption.run,
     "encrypted-transfer": encrypted_transfer.run,
     "backlog": backlog.run,

@@ -49,14 +49,16 @@ def serve(directory: Path) -> Iterator[tuple[str, tuple[int, int]]]:
 
 @contextlib.contextmanager
 def serve_one(
-    directory: Path, name: str, address: str, session_port: int, *more: str
+    directory: Path, name: str, address: str, session_port: int, *more: str, tables: str = ""
 ) -> Iterator[tuple[str, int]]:
-    """Run one queue manager, with more options; gives its address and process id."""
+    """Run one queue manager, with more options and tables; gives its address and process id."""
     home = directory / name.lower()
     home.mkdir(exist_ok=True)
     config = home / "openmsmq.toml"
     # Other ports than MSMQ's, so that a queue manager that runs already is left alone.
-    config.write_text(f"[parameters]\nMsmqIpPort = {session_port}\nEnablePingService = false\n")
+    config.write_text(
+        f"[parameters]\nMsmqIpPort = {session_port}\nEnablePingService = false\n{tables}"
+    )
     options = ["--address", address, "--config", str(config), *more]
     with single.launch(home, name, options) as started:
         yield started

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import random
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -15,6 +16,7 @@ from openmsmq.manager.outputs import Output, Persist
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.queue import ConnectionStatus
+from openmsmq.protocol.session_states import CloseReason
 from openmsmq.runtime.config_file import ServerConfig
 from openmsmq.runtime.logs import EventLog
 from openmsmq.runtime.network import TransferNetwork
@@ -116,21 +118,25 @@ class ScriptedEngine:
     def request(self, _connection: int, _call: int, _request: AnyRequest, _now: Instant) -> None:
         raise AssertionError("no application connects here")
 
-    def session_accepted(self, session: int, address: str, _now: Instant) -> None:
-        self._hear("accepted", session, address)
+    def session_accepted(self, session: int, address: str, _now: Instant, peer: str = "") -> None:
+        self._hear("accepted", session, address, *([peer] if peer else []))
 
-    def session_connected(self, session: int, _now: Instant) -> None:
-        self._hear("connected", session)
+    def session_connected(self, session: int, _now: Instant, peer: str = "") -> None:
+        self._hear("connected", session, *([peer] if peer else []))
 
-    def session_failed(self, session: int, status: ConnectionStatus, _now: Instant) -> None:
-        self._hear("failed", session, status)
+    def session_failed(
+        self, session: int, status: ConnectionStatus, _now: Instant, reason: str = ""
+    ) -> None:
+        self._hear("failed", session, status, *([reason] if reason else []))
 
     def session_data(self, session: int, data: bytes, _now: Instant) -> None:
         self._dirty = self.persists_on_data
         self._hear("data", session, data)
 
-    def session_lost(self, session: int, _now: Instant) -> None:
-        self._hear("lost", session)
+    def session_lost(
+        self, session: int, _now: Instant, reason: CloseReason = CloseReason.PEER_CLOSED
+    ) -> None:
+        self._hear("lost", session, *([] if reason is CloseReason.PEER_CLOSED else [reason]))
 
     def host_resolved(self, host: str, addresses: tuple[str, ...], _now: Instant) -> None:
         self._hear("resolved", host, addresses)
@@ -176,7 +182,7 @@ class Peer:
 
     async def close(self) -> None:
         self.writer.transport.abort()
-        with contextlib.suppress(ConnectionError):
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
             await soon(self.writer.wait_closed())
 
 
@@ -240,8 +246,8 @@ async def office(
     """Run an engine's sockets on an address, on ports that are free on the neighbours' too."""
     neighbours = ["::1"] if ":" in address else ["127.0.0.2", "127.0.0.3", "127.0.0.4"]
     port = free_port(*neighbours)
-    options = {"session_port": port, "ping_port": port, **options}
-    opened = Office(ServerConfig(data="none", name="ALPHA", address=address, **options))
+    options = {"session_port": port, "ping_port": port, "data": "none", **options}
+    opened = Office(ServerConfig(name="ALPHA", address=address, **options))
     try:
         if listen:
             await opened.network.listen()

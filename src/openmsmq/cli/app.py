@@ -17,6 +17,7 @@ from openmsmq.cli import (
     key,
     outgoing,
     packet,
+    peer,
     queue,
     receive,
     route,
@@ -58,6 +59,7 @@ app.add_typer(acl.manager_app, name="acl")
 app.add_typer(token.app, name="token")
 app.add_typer(certificate.app, name="certificate")
 app.add_typer(key.app, name="key")
+app.add_typer(peer.app, name="peer")
 app.command("whoami")(acl.whoami)
 app.add_typer(directory.app, name="directory")
 app.add_typer(route.app, name="route")

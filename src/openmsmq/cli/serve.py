@@ -55,6 +55,7 @@ def _say_ready(server: Server) -> None:
     facts = [f"name={server.manager_name}", f"id={server.manager_id}"]
     facts += [f"address={_endpoint(*endpoint)}" for endpoint in server.tcp_endpoints]
     facts += [f"sessions={_endpoint(*endpoint)}" for endpoint in server.session_endpoints]
+    facts += [f"sessions-tls={_endpoint(*each)}" for each in server.session_tls_endpoints]
     if server.socket_path is not None:
         facts.append(f"socket={server.socket_path}")
     typer.echo(" ".join(["ready", *facts]))

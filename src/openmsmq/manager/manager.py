@@ -62,6 +62,7 @@ from openmsmq.model.directory import Change, DirectoryChanges
 from openmsmq.model.errors import InvalidParameter, MsmqError
 from openmsmq.model.identity import Guid
 from openmsmq.model.queue import ConnectionStatus
+from openmsmq.protocol.session_states import CloseReason
 from openmsmq.security.callers import UNLIMITED, Caller
 from openmsmq.security.own_key import OwnKey
 from openmsmq.security.sids import Sid
@@ -371,10 +372,12 @@ class QueueManager:
         self._now = now
         self.transfer.connected(session, now, peer)
 
-    def session_failed(self, session: int, status: ConnectionStatus, now: Instant) -> None:
-        """The connection asked for with `Connect` cannot be made."""
+    def session_failed(
+        self, session: int, status: ConnectionStatus, now: Instant, reason: str = ""
+    ) -> None:
+        """The connection asked for with `Connect` cannot be made; `reason` may say more."""
         self._now = now
-        self.transfer.failed(session, status, now)
+        self.transfer.failed(session, status, now, reason)
 
     def session_data(self, session: int, data: bytes, now: Instant) -> None:
         """Bytes of another queue manager came."""
@@ -389,10 +392,12 @@ class QueueManager:
         peer = self.transfer.peers.get(session)
         return 0 if peer is None else peer.engine.held_bytes
 
-    def session_lost(self, session: int, now: Instant) -> None:
+    def session_lost(
+        self, session: int, now: Instant, reason: CloseReason = CloseReason.PEER_CLOSED
+    ) -> None:
         """The connection to another queue manager is gone."""
         self._now = now
-        self.transfer.lost(session, now)
+        self.transfer.lost(session, now, reason)
 
     def host_resolved(self, host: str, addresses: tuple[str, ...], now: Instant) -> None:
         """The addresses asked for with `Resolve` are known; none if there are none."""

@@ -141,7 +141,7 @@ class Transfer:
         self._drain(peer, now)
         self._links.drain(peer.link, now)
 
-    def failed(self, session: int, status: ConnectionStatus, now: Instant) -> None:
+    def failed(self, session: int, status: ConnectionStatus, now: Instant, reason: str) -> None:
         """A connection that was asked for could not be made."""
         peer = self.peers.pop(session, None)
         if peer is None:
@@ -149,7 +149,7 @@ class Transfer:
         self._timers.set(peer, None)
         if peer.link is not None:
             peer.link.peer = None
-            peer.link.engine.connect_failed(status, now)
+            peer.link.engine.connect_failed(status, now, reason)
             self._links.drain(peer.link, now)
 
     def data(self, session: int, data: bytes, now: Instant) -> None:
@@ -169,11 +169,11 @@ class Transfer:
             if self._identities.wanted:
                 self._links.look_up_peers(now)
 
-    def lost(self, session: int, now: Instant) -> None:
+    def lost(self, session: int, now: Instant, reason: CloseReason) -> None:
         """A connection is gone."""
         peer = self.peers.get(session)
         if peer is not None:
-            peer.engine.connection_lost(now)
+            peer.engine.connection_lost(now, reason)
             self._drain(peer, now)
 
     def resolved(self, host: str, addresses: tuple[str, ...], now: Instant) -> None:

@@ -236,10 +236,10 @@ class Link:
             self._record(ConnectionStatus.IN_PROCESS, now)
             self._enter(LinkState.OPENING, OutgoingQueueState.WAITING, now)
 
-    def connect_failed(self, status: ConnectionStatus, now: Instant) -> None:
-        """There is no TCP connection to the address."""
+    def connect_failed(self, status: ConnectionStatus, now: Instant, sentence: str = "") -> None:
+        """There is no connection to the address; `sentence` may say more than the status does."""
         if self._heeds(LinkInput.CONNECT_FAILED):
-            self._fail(status, "", now)
+            self._fail(status, sentence, now)
             self._go_on(now)
 
     def establish_seen(self, now: Instant) -> None:

@@ -258,9 +258,9 @@ class Session:
             self._write_acks(now)
             self._finish(now)
 
-    def connection_lost(self, now: Instant) -> None:
+    def connection_lost(self, now: Instant, reason: CloseReason = CloseReason.PEER_CLOSED) -> None:
         """The connection is gone."""
-        self.close(CloseReason.PEER_CLOSED, now)
+        self.close(reason, now)
 
     def close(self, reason: CloseReason, now: Instant) -> None:
         """End the session. [MQQB 3.1.5.9]"""

@@ -72,6 +72,10 @@ class CloseReason(Enum):
         "The other queue manager refused the connection.",
         ConnectionStatus.CONNECTION_REFUSED,
     )
+    CERTIFICATE_REFUSED = (
+        "The other queue manager refused the certificate of this one: the logs of both say more.",
+        ConnectionStatus.CERTIFICATE_VALIDATION_FAILURE,
+    )
     WRONG_PEER = (
         "Another queue manager than the expected one answered.",
         ConnectionStatus.CONNECTION_REFUSED,

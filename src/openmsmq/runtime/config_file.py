@@ -33,6 +33,7 @@ from openmsmq.runtime import limits
 from openmsmq.runtime.config_errors import ConfigError, nearest, reason
 from openmsmq.runtime.logs import Format, Level
 from openmsmq.runtime.security_table import SecurityTable, read_security
+from openmsmq.runtime.session_tls_table import SessionTlsTable, read_session_tls
 from openmsmq.runtime.transfer_tables import TABLES, Parameter, parameters_of, read_tables
 
 VARIABLE_PREFIX: Final = "OPENMSMQ_"
@@ -260,6 +261,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ] = PING_PORT
     parameters: TransferConfig = TransferConfig()
     security: SecurityTable = SecurityTable()
+    session_tls: SessionTlsTable = SessionTlsTable()
     active_directory: dict[str, Any] = {}
     """Where Active Directory is; its own package reads it."""
 
@@ -371,6 +373,7 @@ PARAMETERS: Final[dict[str, Parameter]] = {
 _IN_TABLES: Final = {
     "parameters",
     "security",
+    "session_tls",
     "active_directory",
     *(each.field for each in PARAMETERS.values()),
 }
@@ -425,6 +428,7 @@ def _from_file(file: str) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is not valid TOML: {error}") from None
     security = read_security(table.pop("security", {}), file)
+    session_tls = read_session_tls(table.pop("session_tls", {}), file)
     active_directory = table.pop("active_directory", {})
     if not isinstance(active_directory, dict):
         raise ConfigError(f"{file}: active_directory is a table; begin it with [active_directory]")
@@ -442,6 +446,7 @@ def _from_file(file: str) -> dict[str, Any]:
     tables = {
         "parameters": TransferConfig(**changed),
         "security": security,
+        "session_tls": session_tls,
         "active_directory": active_directory,
     }
     return options | ports | tables

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import msgspec
@@ -34,8 +34,18 @@ class DoorKeeper(msgspec.Struct, frozen=True, kw_only=True):
     is_stopping: Callable[[], bool] = lambda: False
     is_exempt: Callable[[str], bool] = lambda _: False
     """Says of which addresses nothing is counted here."""
+    why_not: Callable[[str], str] = lambda _: ""
+    """Says why an address may not come in here at all."""
     option_prefix: str = ""
     """How the options of this door begin."""
+
+
+class Arrivals:
+    """Those who are on their way in, by number; doors that share limits share this, too."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        self.tasks: dict[int, asyncio.Task[None]] = {}
 
 
 class GuardedDoor:
@@ -49,13 +59,17 @@ class GuardedDoor:
         *,
         context: ssl.SSLContext | None = None,
         handshake_s: float | None = None,
+        arrivals: Arrivals | None = None,
+        take_up: Callable[[int, socket.socket, str], Awaitable[None]] | None = None,
     ) -> None:
+        """`take_up` brings a connection in instead of the loop, by its number, and owns it."""
         self._limits = limits
         self._keeper = keeper
         self._context = context
         self._handshake_s = handshake_s
-        self._last = 0
-        self._arriving: dict[int, asyncio.Task[None]] = {}
+        self._arrivals = arrivals or Arrivals()
+        self._arriving = self._arrivals.tasks
+        self._bring_in = take_up or self._connect
         self._door = TcpDoor(listening, self._arrived)
         self._door.open()
 
@@ -81,13 +95,13 @@ class GuardedDoor:
         self._keeper.cut(number, reason)
 
     def _arrived(self, made: socket.socket, address: str) -> None:
-        number = self._last + PEER_NUMBER_STEP
+        number = self._arrivals.last + PEER_NUMBER_STEP
         refused = self._reason_to_refuse(number, address)
         if refused:
             self._keeper.note(address, refused)
             made.close()
             return
-        self._last = number
+        self._arrivals.last = number
         task = asyncio.get_running_loop().create_task(self._take_up(number, made, address))
         self._arriving[number] = task
         # A task that is called off before its first step could not do this itself.
@@ -101,6 +115,9 @@ class GuardedDoor:
         keeper = self._keeper
         if keeper.is_stopping():
             return "the queue manager is stopping"
+        unwanted = keeper.why_not(address)
+        if unwanted:
+            return unwanted
         if keeper.is_exempt(address):
             return ""
         verdict = self._limits.arrived(number, address, read_clocks())
@@ -111,6 +128,9 @@ class GuardedDoor:
         return verdict.refusal.because(self._limits.bounds, keeper.option_prefix)
 
     async def _take_up(self, number: int, made: socket.socket, address: str) -> None:
+        await self._bring_in(number, made, address)
+
+    async def _connect(self, number: int, made: socket.socket, address: str) -> None:
         await asyncio.get_running_loop().connect_accepted_socket(
             lambda: self._keeper.make(number, address),
             made,

@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from openmsmq.model.errors import MsmqError
 from openmsmq.runtime.start_errors import StartError, os_reason
+from openmsmq.security.certificates import SERIAL_MAX_BITS
 from openmsmq.security.own_key import OwnKey
+from openmsmq.security.peer_certificates import certificate_pem, key_pem, make_peer_certificate
 from openmsmq.security.providers import ADVANCED, BASE, ENHANCED, Provider
 from openmsmq.security.rsa import USUAL_EXPONENT, PrivateKey
 
@@ -32,6 +34,9 @@ KEY_FILES_MAX_COUNT: Final = 100
 
 _FOLDER_MODE: Final = 0o700
 _FILE_MODE: Final = 0o600
+_PUBLIC_MODE: Final = 0o644
+_DAY_S: Final = 24 * 3600
+_CLOCKS_DIFFER_S: Final = 3600
 _WORDS: Final = {"advanced": ADVANCED, "enhanced": ENHANCED, "base": BASE}
 _NAME: Final = re.compile(r"encryption-(advanced|enhanced|base)-(\d{1,12})\.pem")
 _LIBRARY_MIN_BITS: Final = 1024
@@ -135,6 +140,39 @@ class KeyFiles:
                 os.close(folder)
         except OSError as error:
             raise StartError(f"cannot write the key {path} ({os_reason(error)})") from None
+
+
+def make_session_files(certificate: Path, key: Path, name: str, now_s: int, days: int) -> None:
+    """Make a key and a certificate for sessions over TLS, in place of those that are there.
+
+    A queue manager that looks in between finds two that do not belong together, and waits.
+    """
+    made = ec.generate_private_key(ec.SECP256R1())
+    serial = secrets.randbits(SERIAL_MAX_BITS) | 1
+    # The clocks of others may be a little behind.
+    begin_s = now_s - _CLOCKS_DIFFER_S
+    der = make_peer_certificate(made, name, begin_s, now_s + days * _DAY_S, serial)
+    try:
+        key.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+        _replace(key, key_pem(made), _FILE_MODE)
+        _replace(certificate, certificate_pem(der), _PUBLIC_MODE)
+    except OSError as error:
+        raise StartError(f"cannot write {key} and {certificate} ({os_reason(error)})") from None
+
+
+def _replace(path: Path, data: bytes, mode: int) -> None:
+    """Write a file so that it is whole and on the disk, or as it was before."""
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+        if os.geteuid() == 0:
+            # It is for the user of the queue manager, to whom the directory belongs.
+            owner = path.parent.stat()
+            os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+    draft.replace(path)
 
 
 def new_key(bits: int) -> PrivateKey:

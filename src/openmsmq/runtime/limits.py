@@ -49,6 +49,9 @@ TRANSFER_CONNECTIONS_PER_PEER_MAX_COUNT: Final = 100
 CONNECT_MS: Final = 10_000
 """An attempt to reach another queue manager that has not led to a connection by then has failed."""
 
+SESSION_TLS_PORT: Final = 1803
+"""TCP port of sessions over TLS."""
+
 CAPTURE_MAX_BYTES: Final = 1 << 30
 """A recording of the traffic ends when it is this long."""
 
@@ -101,6 +104,24 @@ SESSION_WRITE_BUFFER_MAX_BYTES: Final = 24 << 20
 
 SESSION_LINGER_MS: Final = 5_000
 """How long a peer has to take the last bytes of a session that was closed, and to hang up."""
+
+TLS_REFUSED_LINGER_MS: Final = 1_000
+"""How long a peer that TLS has refused has to read why, and to hang up."""
+
+TLS_FILES_LOOK_MS: Final = 5_000
+"""How often is looked whether the certificates of sessions have changed, or come to their end."""
+
+TLS_FILE_MAX_BYTES: Final = 1 << 20
+"""A file of certificates; a longer one is not read."""
+
+TLS_PEER_FILES_MAX_COUNT: Final = 1000
+"""Files in the directory of the certificates of peers."""
+
+TLS_VOUCHED_MAX_COUNT: Final = 1000
+"""Certificates of which is remembered that an authority vouches for them."""
+
+TLS_WARN_S: Final = 14 * 24 * 3600
+"""How long before its own certificate ends a queue manager begins to say so, once a day."""
 
 RESOLVER_QUESTIONS_MAX_COUNT: Final = 8
 """Host names that are looked up at a time."""

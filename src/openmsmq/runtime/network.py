@@ -40,6 +40,20 @@ class TransferNetwork:
         """Where other queue managers connect to."""
         return self._sessions.endpoints
 
+    @property
+    def tls_endpoints(self) -> list[tuple[str, int]]:
+        """Where they do so over TLS."""
+        return self._sessions.tls_endpoints
+
+    @property
+    def hosts(self) -> list[str]:
+        """The addresses of both."""
+        return self._sessions.hosts
+
+    def reload(self) -> None:
+        """Read the certificates of sessions again; if they cannot be used, the old ones stay."""
+        self._sessions.reload()
+
     async def listen(self) -> None:
         """Open the ports, or raise `StartError`."""
         if not self._config.transfer:
@@ -47,7 +61,7 @@ class TransferNetwork:
         await self._sessions.listen()
         parameters = self._config.parameters
         await self._datagrams.listen(
-            [host for host, _ in self._sessions.endpoints],
+            self._sessions.hosts,
             answer=parameters.answer_ping,
             ask=parameters.ask_ping,
         )
@@ -63,8 +77,8 @@ class TransferNetwork:
         if self._config.transfer:
             self._sessions.connect(session, address)
             return
-        failed = self._pump.engine.session_failed
-        self._loop.call_soon(self._pump.put_in, failed, session, ConnectionStatus.TCP_NOT_ENABLED)
+        failed, status = self._pump.engine.session_failed, ConnectionStatus.TCP_NOT_ENABLED
+        self._loop.call_soon(lambda: self._pump.put_in(failed, session, status))
 
     def send(self, session: int, data: bytes) -> None:
         """Write to the connection of a session, at the next `flush`."""
@@ -130,6 +144,8 @@ def known_addresses(config: ServerConfig) -> list[str]:
     hosts = ["127.0.0.1", "::1"]
     for named in (*parameters.hosts.values(), *parameters.next_hops.values()):
         hosts += named
+    for rule in parameters.peers.rules:
+        hosts += () if rule.refuse else rule.addresses
     for server in config.directory:
         host, separator, port = server.rpartition(":")
         hosts += [server, host] if separator and port.isdigit() else [server]

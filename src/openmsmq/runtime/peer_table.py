@@ -75,15 +75,15 @@ def _rule(name: str, table: dict[str, Any], file: str) -> PeerRule:
 def _problem(rule: PeerRule) -> str:
     """Say what is wrong with a rule as a whole."""
     by_certificate = bool(rule.certificates or rule.certificate_names)
-    if not (rule.identifiers or rule.addresses or by_certificate):
+    # Over TLS the directory of certificates may say who it is.
+    is_proven = by_certificate or rule.tls
+    if not (rule.identifiers or rule.addresses or is_proven):
         return "names nobody: give identifiers, addresses or certificates"
     if rule.refuse:
-        if by_certificate or rule.tls or rule.routes:
+        if is_proven or rule.routes:
             return "refuses by identifiers and addresses only; leave the other keys out"
         return ""
-    if rule.tls and not by_certificate:
-        return "wants TLS and does not say which certificate: give certificates, or their names"
-    if rule.routes and not (rule.addresses or by_certificate):
+    if rule.routes and not (rule.addresses or is_proven):
         return "lets it bring messages of others: say by addresses or certificates who it is"
     return ""
 

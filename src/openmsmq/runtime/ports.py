@@ -11,6 +11,7 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.directory import Change, DirectoryChanges, Position
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.queue import ConnectionStatus
+from openmsmq.protocol.session_states import CloseReason
 from openmsmq.security.callers import Caller
 from openmsmq.security.own_key import OwnKey
 from openmsmq.security.sids import Sid
@@ -58,15 +59,19 @@ class Engine(Protocol):
         """What `Connect` asked for is there; `peer` as above."""
         ...
 
-    def session_failed(self, session: int, status: ConnectionStatus, now: Instant) -> None:
-        """What `Connect` asked for could not be had."""
+    def session_failed(
+        self, session: int, status: ConnectionStatus, now: Instant, reason: str = ""
+    ) -> None:
+        """What `Connect` asked for could not be had; `reason` says more than the status does."""
         ...
 
     def session_data(self, session: int, data: bytes, now: Instant) -> None:
         """Another queue manager has sent bytes."""
         ...
 
-    def session_lost(self, session: int, now: Instant) -> None:
+    def session_lost(
+        self, session: int, now: Instant, reason: CloseReason = CloseReason.PEER_CLOSED
+    ) -> None:
         """The connection of a session is gone."""
         ...
 

@@ -147,7 +147,7 @@ class Server:
         """Let those who look for a directory find this one."""
         if self.config.directory_server and self.config.transfer:
             self._discovery = DiscoveryListener(
-                [host for host, _ in self.session_endpoints],
+                self._network.hosts,
                 self._answers.answer,
                 self._log,
                 port=self.config.session_port,
@@ -163,6 +163,11 @@ class Server:
     def session_endpoints(self) -> list[tuple[str, int]]:
         """The addresses and ports that other queue managers connect to."""
         return self._network.endpoints
+
+    @property
+    def session_tls_endpoints(self) -> list[tuple[str, int]]:
+        """Where they do so over TLS."""
+        return self._network.tls_endpoints
 
     @property
     def socket_path(self) -> Path | None:

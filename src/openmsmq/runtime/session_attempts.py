@@ -20,9 +20,14 @@ class ConnectFailed(Exception):
         self.status = status
 
 
-async def connected_socket(address: str, config: ServerConfig, own: Sequence[str]) -> socket.socket:
-    """Connect to an address from one of our own; raises `ConnectFailed` or `OSError`."""
-    where = target(address, config.session_port)
+async def connected_socket(
+    address: str, config: ServerConfig, own: Sequence[str], port: int | None = None
+) -> socket.socket:
+    """Connect to an address from one of our own; raises `ConnectFailed` or `OSError`.
+
+    The port is that of MSMQ, if no other is given.
+    """
+    where = target(address, port or config.session_port)
     if where is None:
         raise ConnectFailed(
             ConnectionStatus.SOCKET_CONNECT_FAILURE, f"{address} is not an IP address"

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from functools import partial
 from typing import Final, cast
 
 from openmsmq.model.clock import Instant
 from openmsmq.model.queue import ConnectionStatus
+from openmsmq.protocol.session_states import CloseReason
 from openmsmq.runtime.capture_file import CaptureFile, endpoint
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config_file import ServerConfig
-from openmsmq.runtime.guarded_door import DoorKeeper, GuardedDoor
+from openmsmq.runtime.guarded_door import Arrivals, DoorKeeper, GuardedDoor
 from openmsmq.runtime.limits import (
     SESSION_DATA_PER_TURN_BYTES,
     SESSION_LINGER_MS,
@@ -31,8 +33,11 @@ from openmsmq.runtime.peer_limits import PeerLimits
 from openmsmq.runtime.ports import HoldsBytes
 from openmsmq.runtime.server import Pump
 from openmsmq.runtime.session_attempts import ConnectFailed, connected_socket
+from openmsmq.runtime.session_tls import DOOR, SessionTls
+from openmsmq.runtime.session_trust import Proof
 from openmsmq.runtime.start_errors import cannot_listen, os_reason
 from openmsmq.runtime.tcp_door import listening_sockets
+from openmsmq.runtime.tls_transport import TlsFailed, TlsTransport
 from openmsmq.wire.headers import base, establish, internal
 
 _DOOR: Final = "sessions"
@@ -44,11 +49,21 @@ GREETING_BYTES: Final = base.SIZE + internal.SIZE + establish.SIZE
 class SessionConnection(asyncio.BufferedProtocol):
     """The connection of one session, from the moment it is there until it is lost."""
 
-    def __init__(self, sessions: Sessions, number: int, accepted_from: str = "") -> None:
-        """`accepted_from` is the address of a peer that has made the connection itself."""
+    def __init__(
+        self,
+        sessions: Sessions,
+        number: int,
+        accepted_from: str = "",
+        proof: Proof | None = None,
+    ) -> None:
+        """`accepted_from` is the address of a peer that has made the connection itself.
+
+        `proof` is what it has shown over TLS.
+        """
         self.pending: list[bytes] = []
         self.peer = accepted_from
         self.accepted = bool(accepted_from)
+        self.proof: Final = proof
         self.transport: asyncio.Transport
         self.key: Final = number
         """The number of its session, also when that is over."""
@@ -103,7 +118,7 @@ class SessionConnection(asyncio.BufferedProtocol):
             self._linger.cancel()
         if self._recorded and self._sessions.capture is not None:
             self._sessions.capture.closed(*self._endpoints)
-        self._sessions.lost(self, self._number, "" if exc is None else str(exc))
+        self._sessions.lost(self, self._number, exc)
 
     # What the sessions call.
 
@@ -131,6 +146,8 @@ class SessionConnection(asyncio.BufferedProtocol):
         """Say whether bytes wait for the peer, and it has taken none for too long."""
         unread_bytes = self.unread_bytes
         taken_bytes = self._written_bytes - unread_bytes
+        if isinstance(self.transport, TlsTransport):
+            taken_bytes += self.transport.overhead_bytes
         if self._taken_ms is None or not unread_bytes or taken_bytes != self._taken_bytes:
             self._taken_bytes = taken_bytes
             self._taken_ms = now.ticks_ms
@@ -191,10 +208,15 @@ class Sessions:
         self.buffer: Final = memoryview(bytearray(SESSION_READ_BYTES))
         self.endpoints: list[tuple[str, int]] = []
         """Where peers connect to."""
+        self.tls_endpoints: list[tuple[str, int]] = []
+        """Where they do so over TLS."""
         self._config = config
         self._pump = pump
         self._limits = limits
-        self._door: GuardedDoor | None = None
+        self._doors: list[GuardedDoor] = []
+        self._tls = SessionTls(
+            config, log, lambda number, peer, proof: SessionConnection(self, number, peer, proof)
+        )
         self._listening = asyncio.Event()
         self._by_number: dict[int, SessionConnection] = {}
         self._open: set[SessionConnection] = set()
@@ -210,26 +232,46 @@ class Sessions:
     # Beginning.
 
     async def listen(self) -> None:
-        """Let peers in, or raise `StartError`."""
-        address, port = self._config.address, self._config.session_port
+        """Let peers in, or raise `StartError` or `ConfigError`."""
+        table = self._config.session_tls
+        arrivals = Arrivals()
+        if self._tls.open(self._cut_unproven):
+            self.tls_endpoints = await self._open_door(
+                DOOR, table.port, "[session_tls] port", arrivals
+            )
+        if not table.required:
+            self.endpoints = await self._open_door(
+                _DOOR, self._config.session_port, "MsmqIpPort", arrivals
+            )
+        self._listening.set()
+
+    async def _open_door(
+        self, door: str, port: int, key: str, arrivals: Arrivals
+    ) -> list[tuple[str, int]]:
+        address = self._config.address
         try:
             listening = await listening_sockets(address, port)
         except OSError as error:
-            raise cannot_listen(
-                error, address, port, key="MsmqIpPort", switch="--no-transfer"
-            ) from None
+            raise cannot_listen(error, address, port, key=key, switch="--no-transfer") from None
         keeper = DoorKeeper(
             make=lambda number, peer: SessionConnection(self, number, peer),
             cut=self._cut,
-            note=lambda peer, reason: self._limited.refused(peer, _DOOR, reason),
+            note=lambda peer, reason: self._limited.refused(peer, door, reason),
             is_stopping=lambda: self._closing or self._pump.refusal is not None,
+            why_not=(lambda _: "") if door == DOOR else self._tls.rules.why_not_plain,
             option_prefix="transfer_",
         )
-        self._door = GuardedDoor(listening, self._limits, keeper)
-        self.endpoints = self._door.endpoints
-        self._listening.set()
-        for host, used in self.endpoints:
-            self.log.info(Event.LISTENING, door=_DOOR, address=host, port=used)
+        take_up = self._tls.take_up if door == DOOR else None
+        opened = GuardedDoor(listening, self._limits, keeper, arrivals=arrivals, take_up=take_up)
+        self._doors.append(opened)
+        for host, used in opened.endpoints:
+            self.log.info(Event.LISTENING, door=door, address=host, port=used)
+        return opened.endpoints
+
+    @property
+    def hosts(self) -> list[str]:
+        """The addresses on which peers are let in."""
+        return list(dict.fromkeys(host for host, _ in (*self.endpoints, *self.tls_endpoints)))
 
     def _cut(self, number: int, reason: str) -> None:
         """End the connection of a peer now; it is no longer counted."""
@@ -237,6 +279,20 @@ class Sessions:
         if connection is not None:
             self._limited.refused(connection.peer, _DOOR, reason)
             connection.transport.abort()
+
+    def reload(self) -> None:
+        """Read the certificates of sessions again."""
+        self._tls.reload()
+
+    def _cut_unproven(self) -> None:
+        """Cut peers whose certificate has come to its end, or is not trusted any more."""
+        for connection in list(self._open):
+            reason = "" if connection.proof is None else self._tls.why_not(connection.proof)
+            if reason:
+                self.log.warning(
+                    Event.SESSION_CUT, session=connection.key, peer=connection.peer, reason=reason
+                )
+                connection.transport.abort()
 
     # What the queue manager wants.
 
@@ -278,12 +334,15 @@ class Sessions:
     async def _attempt(self, session: int, address: str) -> None:
         # A queue manager may want to connect while it still starts.
         await self._listening.wait()
-        loop = asyncio.get_running_loop()
         try:
-            made = await connected_socket(
-                address, self._config, [host for host, _ in self.endpoints]
+            rules = self._tls.rules_to(address)
+            if rules:
+                await self._tls.dial(session, address, rules, self.hosts)
+                return
+            made = await connected_socket(address, self._config, self.hosts)
+            await asyncio.get_running_loop().create_connection(
+                lambda: SessionConnection(self, session), sock=made
             )
-            await loop.create_connection(lambda: SessionConnection(self, session), sock=made)
         except ConnectFailed as error:
             self._failed(session, address, error.status, str(error))
         except OSError as error:
@@ -293,7 +352,12 @@ class Sessions:
     def _failed(self, session: int, address: str, status: ConnectionStatus, reason: str) -> None:
         if self._attempts.pop(session, None) is not None:
             self.log.debug(Event.SESSION_FAILED, session=session, peer=address, reason=reason)
-            self._pump.put_in(self._pump.engine.session_failed, session, status)
+            failed = self._pump.engine.session_failed
+            if status is ConnectionStatus.CERTIFICATE_VALIDATION_FAILURE:
+                # What is wrong with a certificate no status can say.
+                self._pump.put_in(partial(failed, reason=reason), session, status)
+            else:
+                self._pump.put_in(failed, session, status)
 
     # What connections report.
 
@@ -309,16 +373,18 @@ class Sessions:
         self._open.add(connection)
         self._by_number[number] = connection
         engine = self._pump.engine
+        name = "" if connection.proof is None else connection.proof.rule.name
         if self._look_timer is None:
             self._look_later()
         if connection.accepted:
             self._accepted[number] = connection
-            self.log.debug(Event.SESSION_ACCEPTED, session=number, peer=connection.peer)
-            self._pump.put_in(engine.session_accepted, number, connection.peer)
+            self.log.debug(Event.SESSION_ACCEPTED, session=number, peer=connection.peer, rule=name)
+            accepted = partial(engine.session_accepted, peer=name)
+            self._pump.put_in(accepted, number, connection.peer)
         else:
             self._limits.met(connection.peer)
-            self.log.debug(Event.SESSION_CONNECTED, session=number, peer=connection.peer)
-            self._pump.put_in(engine.session_connected, number)
+            self.log.debug(Event.SESSION_CONNECTED, session=number, peer=connection.peer, rule=name)
+            self._pump.put_in(partial(engine.session_connected, peer=name), number)
 
     def received(self, connection: SessionConnection, data: bytes) -> None:
         """Hand in bytes; when many have come, have them made durable before more come."""
@@ -328,7 +394,9 @@ class Sessions:
         if self._turn_bytes >= SESSION_DATA_PER_TURN_BYTES:
             self._pump.turn()
 
-    def lost(self, connection: SessionConnection, number: int | None, reason: str) -> None:
+    def lost(
+        self, connection: SessionConnection, number: int | None, error: Exception | None
+    ) -> None:
         """Forget a connection; the queue manager hears of it unless it has ended it itself."""
         if connection not in self._open:
             return
@@ -337,9 +405,15 @@ class Sessions:
         if connection.accepted:
             del self._accepted[connection.key]
             self._limits.left(connection.key, read_clocks())
+        reason = "" if error is None else str(error)
         self.log.debug(Event.SESSION_ENDED, session=number, peer=connection.peer, reason=reason)
         if number is not None and self._by_number.pop(number, None) is not None:
-            self._pump.put_in(self._pump.engine.session_lost, number)
+            lost = self._pump.engine.session_lost
+            if isinstance(error, TlsFailed) and error.refused_us:
+                self._tls.note_failure(number, connection.peer, self._tls.explained(error))
+                self._pump.put_in(partial(lost, reason=CloseReason.CERTIFICATE_REFUSED), number)
+            else:
+                self._pump.put_in(lost, number)
         if not self._open:
             self._all_gone.set()
 
@@ -384,8 +458,9 @@ class Sessions:
 
     def stop_listening(self) -> None:
         """Let nobody in any more."""
-        if self._door is not None:
-            self._door.close()
+        self._tls.close()
+        for door in self._doors:
+            door.close()
 
     def call_off_attempts(self) -> None:
         """Make no connection any more."""
@@ -393,8 +468,8 @@ class Sessions:
         for attempt in self._attempts.values():
             attempt.cancel()
         self._attempts.clear()
-        if self._door is not None:
-            self._door.call_off()
+        for door in self._doors:
+            door.call_off()
 
     async def close(self) -> None:
         """End all sessions in order; those that do not take their bytes in time are cut."""
