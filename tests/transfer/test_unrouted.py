@@ -42,7 +42,7 @@ BAD_DESTINATION = MessageClass.NACK_BAD_DESTINATION_QUEUE
 def gate(network: Network, office: Computer) -> Computer:
     """A computer that passes messages on, and learns nothing of the directory by itself."""
     del office
-    return joined(network, "GATE", GATE, PATIENT_COPY)
+    return joined(network, "GATE", GATE, msgspec.structs.replace(PATIENT_COPY, routing_server=True))
 
 
 @pytest.fixture
