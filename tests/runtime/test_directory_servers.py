@@ -158,25 +158,32 @@ def soon(happened: Callable[[], object]) -> None:
     wait_for(happened, within_s=SOON_S)
 
 
+def let_join(manager: QueueManager, name: str) -> None:
+    """Wait until a queue manager has read the directory, and a computer is registered there."""
+    manager.refresh_directory()
+    wait_for(lambda: manager.read_directory().manager_named(name))
+
+
 def found(manager: QueueManager) -> list[str]:
     return [queue.path_name for queue in manager.find_queues()]
 
 
 def test_a_change_of_the_directory_reaches_all_copies_at_once(tmp_path: Path) -> None:
-    with (
-        server(tmp_path, "OFFICE", directory_server=True) as office,
-        server(
-            tmp_path,
-            "BACKUP",
-            directory_server=True,
-            directory=(address(office),),
-            directory_poll_s=NEVER_S,
-        ) as backup,
-        server(tmp_path, "SHOP", directory=(address(backup),), directory_poll_s=NEVER_S) as shop,
-        connected(office) as at_office,
-        connected(shop) as at_shop,
-    ):
-        wait_for(lambda: at_shop.read_directory().manager_named("SHOP"))
+    patient = {"directory_poll_s": NEVER_S}
+    with contextlib.ExitStack() as stack:
+        office = stack.enter_context(server(tmp_path, "OFFICE", directory_server=True))
+        backup = stack.enter_context(
+            server(
+                tmp_path, "BACKUP", directory_server=True, directory=(address(office),), **patient
+            )
+        )
+        let_join(stack.enter_context(connected(backup)), "BACKUP")
+        shop = stack.enter_context(
+            server(tmp_path, "SHOP", directory=(address(backup),), **patient)
+        )
+        at_shop = stack.enter_context(connected(shop))
+        let_join(at_shop, "SHOP")
+        at_office = stack.enter_context(connected(office))
         # It goes over the copy of the backup.
         at_office.create_queue(r".\first")
         soon(lambda: r"OFFICE\first" in found(at_shop))
@@ -207,7 +214,7 @@ def test_a_copy_hears_of_changes_again_when_its_server_has_come_back(tmp_path: P
             server(tmp_path, "SHOP", directory=(where,), directory_poll_s=NEVER_S)
         )
         manager = stack.enter_context(connected(shop))
-        wait_for(lambda: manager.read_directory().manager_named("SHOP"))
+        let_join(manager, "SHOP")
         office.close()
         # It is noticed at once that the server is gone, not at the next question.
         soon(lambda: manager.status().directory_problem)
@@ -228,7 +235,7 @@ def test_a_server_that_lets_nobody_wait_is_asked_from_time_to_time(
         connected(office) as at_office,
         connected(shop) as at_shop,
     ):
-        wait_for(lambda: at_shop.read_directory().manager_named("SHOP"))
+        let_join(at_shop, "SHOP")
         at_office.create_queue(r".\new")
         soon(at_shop.find_queues)
 
@@ -252,7 +259,7 @@ def test_what_a_routing_server_has_taken_for_one_whom_it_does_not_know_yet_arriv
     clerk.options = late.options = ("--directory", office.qm)
     clerk.configure(f'[next_hops]\n"{late.identifier}" = "{gate.address}"\n')
     with running(office), running(gate, clerk), gate.connect() as between:
-        wait_for(lambda: between.read_directory().manager_named("CLERK"))
+        let_join(between, "CLERK")
         office.end()
         with clerk.connect() as source:
             source.queue(orders).send(b"for whom", recoverable=True)
@@ -275,7 +282,7 @@ def test_a_path_name_reaches_a_computer_whose_name_nobody_else_knows(tmp_path: P
         shop.connect() as target,
     ):
         orders = target.create_queue(ORDERS)
-        wait_for(lambda: source.read_directory().manager_named("NO-SUCH-HOST"))
+        let_join(source, "NO-SUCH-HOST")
         source.queue(rf"NO-SUCH-HOST\{ORDERS}").send(b"by name", recoverable=True)
         assert orders.receive(timeout=WITHIN_S).body_bytes == b"by name"
 
