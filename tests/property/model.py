@@ -173,6 +173,7 @@ class Transaction:
 
     def __init__(self, connection: int) -> None:
         self.connection: int | None = connection
+        self.maker: int | None = connection
         self.number = 0
         self.unit_of_work = b""
         self.state = "active"
@@ -1060,7 +1061,7 @@ class Model:
             raise Refused(errors.TransactionSequence)
 
     def _require_open(self, work: Transaction, connection: int) -> None:
-        if work.state == "prepared" and work.connection in (connection, None):
+        if work.state == "prepared" and work.maker == connection:
             return
         self._require_active(work, connection)
 
@@ -1100,7 +1101,7 @@ class Model:
         self.connections.clear()
         self.transactions = [work for work in self.transactions if work.state == "prepared"]
         for work in self.transactions:
-            work.connection = None
+            work.connection = work.maker = None
         for queue in [*self.all_queues(), *self._remains]:
             queue.handles, queue.waiting, queue.releasing = [], [], False
             queue.places = [place for place in queue.places if place.message.durable]

@@ -19,6 +19,7 @@ from openmsmq.manager.housekeeping import RETRY_MS
 from openmsmq.model.clock import Instant
 from openmsmq.model.limits import INFINITE_S, UNLIMITED_KB
 from openmsmq.model.queue import AccessMode, SeekAction, ShareMode
+from openmsmq.security.sids import LOCAL_SYSTEM
 from openmsmq.wire.packets import UserMessage, decode
 from tests.property.driver import Driver
 from tests.property.model import (
@@ -923,6 +924,7 @@ class ManagerMachine(RuleBasedStateMachine):
                 len(work.receives),
                 work.query,
                 work.batch,
+                str(LOCAL_SYSTEM),
             )
             for work in self.model.transactions
             if work.state == "prepared"

@@ -30,6 +30,7 @@ from openmsmq.api import messages as api
 from openmsmq.directory.rows import row_of
 from openmsmq.model.errors import AccessDenied
 from openmsmq.model.identity import Guid
+from openmsmq.model.limits import TRANSACTIONS_MAX_COUNT
 from openmsmq.model.queue import AccessMode
 from openmsmq.model.topology import UserInfo
 from openmsmq.runtime import api_server, service
@@ -158,6 +159,28 @@ def test_every_kind_of_caller_can_do_what_the_table_says_over_the_interface(tmp_
         assert {"nobody from elsewhere", *callers} == set(KINDS)
         wrong = {kind: rows_fail(stage, kind, client) for kind, client in callers.items()}
     assert not any(wrong.values()), wrong
+
+
+def test_a_weak_token_leaves_transactions_for_others(tmp_path: Path) -> None:
+    greedy, other = token(tmp_path, Scope.SEND, name="g"), token(tmp_path, Scope.SEND, name="o")
+    half = TRANSACTIONS_MAX_COUNT // 2
+    with (
+        start(tmp_path) as server,
+        connect(server.host, server.port, greedy) as flood,
+        connect(server.host, server.port, greedy) as again,
+        connect(server.host, server.port, other) as victim,
+    ):
+        replies = []
+        while len(replies) < half + 500:
+            replies += [flood.answer(call) for call in flood.submit(*[api.Begin()] * 500)]
+        begun = [reply for reply in replies if isinstance(reply, api.Begun)]
+        assert len(begun) == half
+        refused = again.call(api.Begin())
+        assert isinstance(refused, api.Failed)
+        assert "token g has 5000 transactions open or prepared, and may have 5000" in refused.detail
+        mine = victim.call(api.Begin())
+        assert isinstance(mine, api.Begun)
+        assert victim.call(api.Prepare(mine.transaction)) == api.Done()
 
 
 def test_names_of_transactions_come_from_the_randomness_of_the_system(

@@ -12,6 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
 import openmsmq as mq
+from openmsmq.model.errors import AccessDenied, TransactionSequence
+from openmsmq.runtime.tokens import create_token, revoke_token
+from openmsmq.security.callers import Scope
 from openmsmq.spark.errors import QueueProblem, sentence_in
 from openmsmq.spark.options import read_sink_options
 from openmsmq.spark.sink import PART_MAX_COUNT, BatchWriter, Parts, StreamWriter
@@ -96,6 +99,37 @@ def test_a_long_partition_is_prepared_in_parts_and_keeps_its_order(
     while len(found) < len(numbers):
         found += [message.body for message in out.receive_many(5000, 0)]
     assert found == numbers
+
+
+def test_a_weak_token_writes_batches_and_another_one_ends_none_of_them(
+    manager: Manager, qm: mq.QueueManager, out: mq.Queue, tmp_path: Path
+) -> None:
+    """Driver and tasks show the same token; a name that somebody else knows is of no use."""
+    shown = {}
+    for name in ("spark", "mallory"):
+        shown[name], _ = create_token(
+            manager.folder / "data" / "tokens.json", name, (Scope.SEND,), now_s=0
+        )
+    file = tmp_path / "token"
+    file.write_text(shown["spark"], encoding="utf-8")
+    options = {"query": "orders", "tokenFile": str(file)}
+    parts = [writer(qm, **options).write(rows("1")), writer(qm, **options).write(rows("2"))]
+    assert {work.owner for work in qm.in_doubt()} == {"token:spark"}
+    with mq.connect(qm.settings, token=shown["mallory"]) as thief:
+        for attempt in (
+            lambda: thief.commit_batch("orders", 0, []),
+            lambda: thief.abort_batch("orders", 99),
+            lambda: thief.forget_query("orders", is_over=True),
+            lambda: thief.last_batch("orders"),
+        ):
+            with pytest.raises(AccessDenied, match="belongs to token:spark"):
+                attempt()
+        with pytest.raises(TransactionSequence):
+            thief.resolve(parts[0].units[0], commit=False)
+    writer(qm, **options).commit(parts)
+    assert bodies(out) == ["1", "2"]
+    for name in shown:
+        revoke_token(manager.folder / "data" / "tokens.json", name)
 
 
 def test_what_doubled_and_failed_tasks_have_prepared_goes_with_the_commit(

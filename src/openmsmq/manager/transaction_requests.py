@@ -22,7 +22,7 @@ from openmsmq.model.errors import (
     TransactionSequence,
 )
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import OWNER_SHARE_DIVISOR
+from openmsmq.model.limits import OWNER_SHARE_FACTOR
 from openmsmq.model.transaction import TransactionState
 from openmsmq.security.callers import Caller
 
@@ -316,7 +316,7 @@ class TransactionRequests:
 
 def share_of(most: int, others: int) -> int:
     """Give how much of something one owner may have: a part of what the others have left."""
-    return max(most - others, 0) // OWNER_SHARE_DIVISOR
+    return max(most - others, 0) // OWNER_SHARE_FACTOR
 
 
 def _unknown() -> TransactionSequence:

@@ -345,9 +345,9 @@ WAITING_READS_MAX_COUNT: Final = 100_000
 TRANSACTIONS_MAX_COUNT: Final = 10_000
 """Transactions under way at a time. [ours]"""
 
-OWNER_SHARE_DIVISOR: Final = 2
-"""Of the transactions, staged bytes and queries that others leave, one owner may have this part:
-1/2, so that there is always room for another. Administrators may have all. [ours]"""
+OWNER_SHARE_FACTOR: Final = 2
+"""What others leave of transactions, staged bytes and queries, divided by it, is for one
+owner, so that there is always room for another; administrators may have all. [ours]"""
 
 TRANSACTION_MAX_COUNT: Final = 100_000
 """Messages in one transaction, sent and received. [ours]"""

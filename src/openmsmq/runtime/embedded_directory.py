@@ -40,6 +40,7 @@ class EmbeddedDirectory:
             tls=tls,
             connect_timeout_s=timeout_ms / 1000,
             call_timeout_s=timeout_ms / 1000,
+            start_wait_s=0,
             reconnect_within_s=0,
         )
         self._find = find
@@ -104,6 +105,7 @@ class EmbeddedDirectory:
                     tls=self._settings.tls,
                     connect_timeout_s=self._settings.connect_timeout_s,
                     call_timeout_s=self._settings.call_timeout_s,
+                    start_wait_s=0,
                     reconnect_within_s=0,
                 )
             )

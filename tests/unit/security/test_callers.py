@@ -84,3 +84,26 @@ def test_only_the_program_itself_is_without_limits() -> None:
     assert "192.0.2.1" in nobody.name
     for caller in (nobody, certificate_caller(Sid.of(5, 21, 1)), token(Scope.ADMIN)):
         assert not caller.is_unlimited
+
+
+@pytest.mark.parametrize(
+    ("caller", "owner", "is_bounded", "may_vouch"),
+    [
+        (unix_caller("a", 7, frozenset(), administrator=False), "S-1-22-1-7", False, True),
+        (unix_caller("root", 0, frozenset(), administrator=True), "S-1-22-1-0", False, True),
+        (certificate_caller(unix_user(7)), "S-1-22-1-7", False, True),
+        (token_caller("t", ADMINISTRATORS, frozenset({Scope.SEND})), "token:t", True, False),
+        (token_caller("t", ADMINISTRATORS, frozenset({Scope.ADMIN})), "token:t", False, True),
+        (token_caller("t", unix_user(7), frozenset({Scope.ADMIN})), "token:t", False, False),
+        (token_caller("t", ADMINISTRATORS, None, ("a*",)), "token:t", True, False),
+        (anonymous("192.0.2.1"), "S-1-5-7", False, False),
+    ],
+)
+def test_what_a_caller_makes_is_its_own_and_few_vouch_for_users(
+    caller: Caller, owner: str, is_bounded: bool, may_vouch: bool
+) -> None:
+    assert (caller.owner_name, caller.is_bounded, caller.may_vouch) == (
+        owner,
+        is_bounded,
+        may_vouch,
+    )
