@@ -101,6 +101,9 @@ def environment(home: Path) -> dict[str, str]:
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(home),
         "TERM": "dumb",
+        # There is no other network here, whatever the name of this computer means outside.
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_HOSTNAME": "localhost",
     }
 
 
