@@ -78,8 +78,7 @@ def test_where_there_is_no_room_in_all_the_address_with_most_gives_way(memory: M
     assert not memory.records.has_room("10.0.0.1", at())
     assert memory.records.has_room("10.0.0.3", at())
     assert memory.records.has_room("", at())
-    assert memory.gone == [b"10.0.0.1 0", b"10.0.0.1 1"][: len(memory.gone)]
-    assert len(memory.gone) >= 1
+    assert memory.gone == [b"10.0.0.1 0"]
 
 
 def test_nobody_gives_way_for_one_who_has_as_many(memory: Memory) -> None:
