@@ -238,8 +238,8 @@ class Identities:
             return source == outgoing.reached and self.word(peer, source, now) is Word.SURE
         if source == outgoing.reached:
             word = self.word(peer, source, now)
-            # Whom others vouched for when he was reached needs them now, too.
-            if word is Word.SURE or (word is Word.OWN and outgoing.reached_at):
+            # A name that is nobody's is everybody's own.
+            if word is Word.SURE or (word is Word.OWN and self._claims.place_of(source)):
                 return True
         return isinstance(outgoing.name, DirectFormatName) and leads_directly(peer, outgoing)
 
