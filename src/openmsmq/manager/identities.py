@@ -246,14 +246,12 @@ class Identities:
                 return True
         if source != peer.remote:
             return source == outgoing.reached and self.word(peer, source, now) is Word.SURE
-        if source == outgoing.reached and self._is_where_reached(peer, outgoing, now):
-            return True
+        if source == outgoing.reached:
+            word = self.word(peer, source, now)
+            # A name that is nobody's is everybody's own.
+            if word is Word.SURE or (word is Word.OWN and self._claims.place_of(source)):
+                return True
         return isinstance(outgoing.name, DirectFormatName) and leads_directly(peer, outgoing)
-
-    def _is_where_reached(self, peer: Peer, outgoing: OutgoingQueue, now: Instant) -> bool:
-        """Whether a peer is who was reached under its name: sure, or at the same place."""
-        word = self.word(peer, peer.remote, now)
-        return word is Word.SURE or (word is Word.OWN and peer.place == outgoing.reached_at)
 
 
 def leads_directly(peer: Peer, outgoing: OutgoingQueue) -> bool:

@@ -88,7 +88,7 @@ class OutgoingQueue:
         self.neighbour = ""
         """The key of the neighbour it was last seen behind."""
         self.reached = NIL_GUID
-        """Who was at the other end of its last session and is believed to be that one."""
+        """Who was at the other end of its last session, by his own word."""
         self.reached_at = ""
         """Where that was, if nobody but himself vouches for him."""
         self.session: int | None = None

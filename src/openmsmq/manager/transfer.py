@@ -369,9 +369,10 @@ class Transfer:
             return None
         outgoing.session = peer.number
         peer.queues[outgoing] = None
-        word = self._identities.word(peer, peer.remote, now)
-        if word is not Word.FOREIGN and outgoing.has_own_words:
-            place = "" if word is Word.SURE else peer.place
+        if outgoing.has_own_words:
+            # Who is known elsewhere is not known here: what he gets makes no claim.
+            is_own = self._identities.word(peer, peer.remote, now) is Word.OWN
+            place = peer.place if is_own else ""
             self._outgoing.note_reached(outgoing, peer.remote, place, now)
         return peer
 
