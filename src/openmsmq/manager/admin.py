@@ -11,6 +11,7 @@ from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection, OpenQueue
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.notices import Notices
 from openmsmq.manager.published import is_public
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
@@ -73,6 +74,7 @@ class Administration:
         counters: Counters,
         ledger: Ledger,
         rng: random.Random,
+        notices: Notices,
         *,
         started_time_s: int,
     ) -> None:
@@ -81,6 +83,7 @@ class Administration:
         self._counters = counters
         self._ledger = ledger
         self._rng = rng
+        self._notices = notices
         self._started_time_s = started_time_s
         self.directory_status: Callable[[], tuple[str, str, int]] = lambda: ("none", "", 0)
         """Role, problem and last change of the directory."""
@@ -312,6 +315,16 @@ class Administration:
             directory_problem=problem,
             directory_number=number,
             quota_kb=self._table.totals.quota_kb,
+            express_memory_kb=min(
+                self._table.totals.express_memory_kb, self._table.totals.quota_kb
+            ),
+            express_memory_bytes=self._table.totals.express_bytes,
+            notices=[
+                (kind.value, reason, count)
+                for (kind, reason), count in sorted(
+                    self._notices.counts.items(), key=lambda item: (item[0][0].value, item[0][1])
+                )
+            ],
         )
 
     def _format_name(self, queue: LocalQueue) -> FormatName:

@@ -10,7 +10,7 @@ from openmsmq.manager.incoming import IncomingStreams, Stream
 from openmsmq.manager.outgoing import OutgoingQueues
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid, MessageId, SequenceId
-from openmsmq.model.limits import INFINITE_S, REACH_QUEUE_DEFAULT_S
+from openmsmq.model.limits import FINAL_ACK_LIFETIME_S, INFINITE_S, REACH_QUEUE_DEFAULT_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import (
     DirectFormatName,
@@ -106,7 +106,7 @@ class OrderAcks:
             sent_time_s=0,
             reach_queue_within_s=INFINITE_S,
         )
-        self._delivery.post(_order_queue(to), encode(carrier), now)
+        self._delivery.post(_order_queue(to), encode(carrier), now, lifetime_s=FINAL_ACK_LIFETIME_S)
 
 
 def _order_queue(to: Guid | str) -> FormatName:

@@ -27,6 +27,7 @@ from openmsmq.manager.outputs import Connect, Disconnect, Output, Resolve, SendB
 from openmsmq.manager.timers import Timers, earliest
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.manager.ways import Ways
+from openmsmq.manager.words import OWN, Acquaintances
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import Guid
@@ -87,7 +88,9 @@ class Transfer:
         self.outputs: list[Output] = []
         self.peers: dict[int, Peer] = {}
         self._neighbours = Neighbours(self._config, ways)
-        arrivals.has_way = self._neighbours.has_way
+        arrivals.has_way = delivery.reporter.has_way = self._neighbours.has_way
+        self._acquaintances = Acquaintances(self._config, ways)
+        delivery.reporter.leads_back = self._acquaintances.leads_back
         self._resolving: dict[str, dict[Neighbour, None]] = {}
         self._pings = ping.PingTable(counters.identifier)
         self._last_session = -1
@@ -469,13 +472,18 @@ class Transfer:
     def _take(self, peer: Peer, packets: list[bytes], now: Instant) -> None:
         """Decide about packets; the session acknowledges them when that is durable."""
         problem: CloseReason | None = None
+        reporter = self._delivery.reporter
+        reporter.word = self._acquaintances.word_of(peer)
         try:
             self._arrivals.take(packets, peer.engine.address, now)
         except DecodeError:
             problem = CloseReason.MALFORMED
-        except NoRoom:
+        except NoRoom as full:
             problem = CloseReason.STORE_FULL
-            self._admission.throttle(now)
+            if full.is_general:
+                self._admission.throttle(now)
+        finally:
+            reporter.word = OWN
         if problem is not None:
             self._close(peer, problem, now)
             return
