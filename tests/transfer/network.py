@@ -16,6 +16,7 @@ from openmsmq.api import messages as api
 from openmsmq.directory.rows import changes_in, row_of
 from openmsmq.manager.config import DirectoryConfig, ManagerConfig, SecurityConfig
 from openmsmq.manager.manager import QueueManager
+from openmsmq.manager.notices import Notice
 from openmsmq.manager.outputs import (
     AskDirectory,
     ChangeDirectory,
@@ -310,6 +311,8 @@ class Computer:
         """Makes the next ones."""
         self.fail_commits = 0
         """So many commits from now on find the disk full."""
+        self.notices: list[Notice] = []
+        """All that an operator would have been told."""
         self.sent: list[bytes] = []
         """All bytes that went to other queue managers."""
         self._starts = 0
@@ -363,7 +366,10 @@ class Computer:
         """Carry out all outputs."""
         while outputs := self.manager.take_outputs():
             for output in outputs:
-                self._carry_out(output)
+                if isinstance(output, Notice):
+                    self.notices.append(output)
+                else:
+                    self._carry_out(output)
 
     def _carry_out(self, output: Output) -> None:
         network = self.network

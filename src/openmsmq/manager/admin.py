@@ -296,13 +296,14 @@ class Administration:
     def status(self, connections: int, transactions: int, now: Instant) -> api.Status:
         """Show the queue manager."""
         role, problem, number = self.directory_status()
+        totals, counts = self._table.totals, self._notices.counts
         return api.Status(
             manager_name=self._config.name,
             manager=bytes(self._counters.identifier),
             software=self._config.software,
             queue_count=sum(queue.role == "queue" for queue in self._table),
             message_count=sum(queue.count for queue in self._table),
-            message_bytes=self._table.totals.bytes,
+            message_bytes=totals.bytes,
             connection_count=connections,
             transaction_count=transactions,
             started_time_s=self._started_time_s,
@@ -314,17 +315,12 @@ class Administration:
             directory=role,
             directory_problem=problem,
             directory_number=number,
-            quota_kb=self._table.totals.quota_kb,
-            express_memory_kb=min(
-                self._table.totals.express_memory_kb, self._table.totals.quota_kb
+            quota_kb=totals.quota_kb,
+            express_memory_kb=min(totals.express_memory_kb, totals.quota_kb),
+            express_memory_bytes=totals.express_bytes,
+            notices=tuple(
+                sorted((kind.value, reason, count) for (kind, reason), count in counts.items())
             ),
-            express_memory_bytes=self._table.totals.express_bytes,
-            notices=[
-                (kind.value, reason, count)
-                for (kind, reason), count in sorted(
-                    self._notices.counts.items(), key=lambda item: (item[0][0].value, item[0][1])
-                )
-            ],
         )
 
     def _format_name(self, queue: LocalQueue) -> FormatName:

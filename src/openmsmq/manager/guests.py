@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from openmsmq.manager.askers import Asker
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.totals import KILOBYTE, Share, Totals
-from openmsmq.manager.words import Word
 from openmsmq.model.errors import InsufficientResources, UnsupportedFormatName
 from openmsmq.model.limits import (
     OUTGOING_QUEUES_FOR_OTHERS_MAX_COUNT,
@@ -34,10 +34,10 @@ class Guest:
 
     __slots__ = ("is_urgent", "reports", "who")
 
-    def __init__(self, word: Word, *, reports: bool, is_urgent: bool = False) -> None:
-        self.who = (_NOBODY if reports else _KNOWN) if word.is_own else word.address
+    def __init__(self, asker: Asker, *, reports: bool, is_urgent: bool = False) -> None:
+        self.who = (_NOBODY if reports else _KNOWN) if asker.is_own else asker.address
         """An address, or how it is known; of a report that time brings, nobody says who asked."""
-        if word.known and not word.is_own:
+        if asker.known and not asker.is_own:
             self.who = _KNOWN
         self.reports = reports
         self.is_urgent = is_urgent

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from openmsmq.manager.askers import OURSELVES, Asker, ReportRates
 from openmsmq.manager.guests import Guest
 from openmsmq.manager.notices import NoticeKind, Notices
 from openmsmq.manager.reports import report_for
-from openmsmq.manager.words import OWN, ReportRates, Word
-from openmsmq.model.errors import MsmqError
+from openmsmq.model.errors import InsufficientResources, MsmqError
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import REPORT_BODY_MAX_BYTES, REPORT_LIFETIME_S
 from openmsmq.model.names import FormatName, PrivateFormatName, PublicFormatName
@@ -53,9 +53,9 @@ class Reporter:
         self._staging = staging
         self._notices = notices
         self._rates = ReportRates()
-        self.word: Word = OWN
+        self.asker: Asker = OURSELVES
         """On whose word the queue manager acts at this moment."""
-        self.leads_back: Callable[[FormatName, Word], bool] = lambda _name, _word: False
+        self.leads_back: Callable[[FormatName, Asker], bool] = lambda _name, _asker: False
         """Says whether a queue is on the computer on whose word something goes there."""
         self.has_way: Callable[[FormatName, Guid], bool] = lambda _name, _manager: True
         """Says whether it is known how to reach a queue of a queue manager."""
@@ -75,8 +75,8 @@ class Reporter:
 
     def _body_max(self, queue: FormatName) -> int | None:
         """Say how long a body a report to a queue may show; None for any."""
-        word = self.word
-        if word.known or self.leads_back(queue, word):
+        asker = self.asker
+        if asker.known or self.leads_back(queue, asker):
             return None
         return REPORT_BODY_MAX_BYTES
 
@@ -112,16 +112,19 @@ class Reporter:
         self._delivery.put(queue, [staged], now)
 
     def _destination(self, name: FormatName, *, is_urgent: bool) -> tuple[LocalQueue | None, str]:
-        word = self.word
-        if not word.known and isinstance(name, PrivateFormatName | PublicFormatName):
-            manager = name.queue_manager if isinstance(name, PrivateFormatName) else word.manager
+        asker = self.asker
+        if not asker.known and isinstance(name, PrivateFormatName | PublicFormatName):
+            manager = name.queue_manager if isinstance(name, PrivateFormatName) else asker.manager
             if manager != self._counters.identifier and not self.has_way(name, manager):
                 # Strangers may name queue managers without end.
                 return None, "no way"
+        guest = Guest(asker, reports=True, is_urgent=is_urgent)
         try:
-            return self._table.destination(name, Guest(word, reports=True, is_urgent=is_urgent)), ""
+            return self._table.destination(name, guest), ""
+        except InsufficientResources:
+            return None, "outgoing queues"
         except MsmqError:
-            return None, "no such queue, or too many"
+            return None, "no such queue"
 
     def _problem(
         self, queue: LocalQueue, name: FormatName, packet: bytes, now: Instant, *, is_urgent: bool
@@ -134,9 +137,9 @@ class Reporter:
             return "closed queue"
         if not self._has_room(queue, packet, is_urgent=is_urgent):
             return "quota"
-        word = self.word
-        if not word.known and not self.leads_back(name, word):
-            return "" if self._rates.take(word, len(packet), now) else "rate"
+        asker = self.asker
+        if not asker.known and not self.leads_back(name, asker):
+            return "" if self._rates.take(asker, len(packet), now) else "rate"
         return ""
 
     def _has_room(self, queue: LocalQueue, packet: bytes, *, is_urgent: bool) -> bool:
@@ -153,4 +156,4 @@ class Reporter:
 
     def _dropped(self, name: FormatName, problem: str) -> None:
         shown = str(name)[:_SHOWN_CHARACTERS]
-        self._notices.note(NoticeKind.REPORT_DROPPED, problem, peer=self.word.address, queue=shown)
+        self._notices.note(NoticeKind.REPORT_DROPPED, problem, peer=self.asker.address, queue=shown)

@@ -87,14 +87,14 @@ class Shares:
     @property
     def guest(self) -> Guest:
         """For whom an outgoing queue is made that a message passes through."""
-        return Guest(self._reporter.word, reports=False)
+        return Guest(self._reporter.asker, reports=False)
 
     def takes(self, size: int) -> bool:
-        """Whether so many more bytes may be stored on the present word."""
-        totals, word = self._totals, self._reporter.word
-        if word.known:
+        """Whether so many more bytes may be stored on the present asker."""
+        totals, asker = self._totals, self._reporter.asker
+        if asker.known:
             return totals.room_for(size)
-        return totals.room_for_strangers(size) and self._has_share(word.address, size)
+        return totals.room_for_strangers(size) and self._has_share(asker.address, size)
 
     def take_all(self, packets: list[bytes], size: int) -> bool:
         """Whether messages of one kind may be stored, with others `size` bytes together."""
@@ -102,25 +102,25 @@ class Shares:
             return False
         if packets[0][_FLAGS] & user.RECOVERABLE:
             return True
-        strangers = not self._reporter.word.known
+        strangers = not self._reporter.asker.known
         return self._totals.memory_for(len(packets), size, strangers=strangers)
 
     def has_memory(self, packet: bytes, size_before: int) -> bool:
         """Whether a message is recoverable, or there is memory for it and those before it."""
         if packet[_FLAGS] & user.RECOVERABLE:
             return True
-        strangers = not self._reporter.word.known
+        strangers = not self._reporter.asker.known
         return self._totals.memory_for(1, size_before + len(packet), strangers=strangers)
 
     def charge(self, queue: LocalQueue, size: int) -> None:
-        """Note that so many bytes come into a queue on the present word."""
-        word = self._reporter.word
-        if word.known or queue.role != "queue":
+        """Note that so many bytes come into a queue on the present asker."""
+        asker = self._reporter.asker
+        if asker.known or queue.role != "queue":
             return
         if len(self._charges) >= _CHARGED_MAX_COUNT and queue not in self._charges:
             self._held_by("")
         charges = self._charges.setdefault(queue, {})
-        address = word.address
+        address = asker.address
         if address not in charges and len(charges) >= _ADDRESSES_PER_QUEUE_MAX_COUNT:
             address = ""
         charges[address] = charges.get(address, 0) + size
@@ -164,7 +164,7 @@ class Shares:
         It must hear that its message has failed. A stranger does not hear whether a queue is there:
         whatever keeps a message out, for him it is the same.
         """
-        if self._permit_insecure_nacks or self._reporter.word.known or reason not in _SECRET:
+        if self._permit_insecure_nacks or self._reporter.asker.known or reason not in _SECRET:
             return reason
         return MessageClass.NACK_ACCESS_DENIED
 
@@ -174,5 +174,5 @@ class Shares:
         if reason is MessageClass.NACK_QUEUE_EXCEEDS_QUOTA and not self.has_memory(packet, 0):
             said = "express memory"
         queue = queue_names.describe(outline(packet).destination_name)[:_SHOWN_CHARACTERS]
-        peer = self._reporter.word.address
+        peer = self._reporter.asker.address
         self._notices.note(NoticeKind.MESSAGE_DROPPED, said, peer=peer, queue=queue)

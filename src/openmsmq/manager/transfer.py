@@ -11,6 +11,7 @@ from typing import TypeAlias, assert_never, cast
 
 from openmsmq.manager.admission import Admission
 from openmsmq.manager.arrivals import Arrivals, NoRoom
+from openmsmq.manager.askers import OURSELVES, Acquaintances
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
@@ -27,7 +28,6 @@ from openmsmq.manager.outputs import Connect, Disconnect, Output, Resolve, SendB
 from openmsmq.manager.timers import Timers, earliest
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.manager.ways import Ways
-from openmsmq.manager.words import OWN, Acquaintances
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import Guid
@@ -473,7 +473,7 @@ class Transfer:
         """Decide about packets; the session acknowledges them when that is durable."""
         problem: CloseReason | None = None
         reporter = self._delivery.reporter
-        reporter.word = self._acquaintances.word_of(peer)
+        reporter.asker = self._acquaintances.asker_of(peer)
         try:
             self._arrivals.take(packets, peer.engine.address, now)
         except DecodeError:
@@ -483,7 +483,7 @@ class Transfer:
             if full.is_general:
                 self._admission.throttle(now)
         finally:
-            reporter.word = OWN
+            reporter.asker = OURSELVES
         if problem is not None:
             self._close(peer, problem, now)
             return

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from openmsmq.model.clock import Instant
 
 
-class Word:
+class Asker:
     """Who says so, as far as it is known."""
 
     __slots__ = ("address", "known", "manager")
@@ -52,7 +52,7 @@ class Word:
         return not self.address
 
 
-OWN: Final = Word("", NIL_GUID, known=True)
+OURSELVES: Final = Asker("", NIL_GUID, known=True)
 """The word of the queue manager itself, of its applications and of its clock."""
 
 
@@ -84,17 +84,17 @@ class Acquaintances:
                 # A host name: where it leads, `hosts` says or nobody.
                 continue
 
-    def word_of(self, peer: Peer) -> Word:
+    def asker_of(self, peer: Peer) -> Asker:
         """Say whose word the packets of a session are."""
         address, manager = peer.engine.address, peer.engine.remote
         known = bool(peer.proven) or self._is_named(address) or _is_sent_to(peer)
         info = self._ways.image.managers.get(manager)
         if info is not None:
             at_home = address in info.addresses
-            return Word(address, manager if at_home or known else NIL_GUID, known=known or at_home)
+            return Asker(address, manager if at_home or known else NIL_GUID, known=known or at_home)
         if not known and self._ways.hops_towards(manager):
             manager = NIL_GUID
-        return Word(address, manager, known=known)
+        return Asker(address, manager, known=known)
 
     def _is_named(self, address: str) -> bool:
         if address in self._named:
@@ -107,19 +107,20 @@ class Acquaintances:
             return False
         return any(found in network for network in self._networks)
 
-    def leads_back(self, name: FormatName, word: Word) -> bool:
+    def leads_back(self, name: FormatName, asker: Asker) -> bool:
         """Whether a queue is on the very computer on whose word something goes there."""
         match name:
             case DirectFormatName():
-                host = canonical_ip_address(name.host)
-                return word.address == host or word.address in self._hosts.get(fold(name.host), ())
+                address = asker.address
+                named = self._hosts.get(fold(name.host), ())
+                return address == canonical_ip_address(name.host) or address in named
             case PrivateFormatName():
                 owner: Guid | None = name.queue_manager
             case PublicFormatName():
                 owner = self._ways.owner_of(name)
             case _:
                 return False
-        return owner == word.manager and owner != NIL_GUID
+        return owner == asker.manager and owner != NIL_GUID
 
 
 def _is_sent_to(peer: Peer) -> bool:
@@ -162,9 +163,9 @@ class ReportRates:
     def __init__(self) -> None:
         self._by_address: dict[str, _Allowance] = {}
 
-    def take(self, word: Word, size: int, now: Instant) -> bool:
+    def take(self, asker: Asker, size: int, now: Instant) -> bool:
         """Count a report on a stranger's word; says whether it may be sent."""
-        address = word.address
+        address = asker.address
         found = self._by_address.get(address)
         if found is None:
             if len(self._by_address) >= STRANGERS_REMEMBERED_MAX_COUNT:
