@@ -89,7 +89,7 @@ class SessionConnection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """Give up a peer that takes nothing and still makes us write."""
-        self._sessions.log.warning(
+        self._sessions.limited.warning(
             Event.SESSION_CUT,
             session=self._number,
             peer=self.peer,
@@ -204,7 +204,7 @@ class Sessions:
         self._turn_bytes = 0
         self._closing = False
         self._all_gone = asyncio.Event()
-        self._limited = LimitedLog(log)
+        self.limited = LimitedLog(log)
         self._look_timer: asyncio.TimerHandle | None = None
 
     # Beginning.
@@ -221,7 +221,7 @@ class Sessions:
         keeper = DoorKeeper(
             make=lambda number, peer: SessionConnection(self, number, peer),
             cut=self._cut,
-            note=lambda peer, reason: self._limited.refused(peer, _DOOR, reason),
+            note=lambda peer, reason: self.limited.refused(peer, _DOOR, reason),
             is_stopping=lambda: self._closing or self._pump.refusal is not None,
             option_prefix="transfer_",
         )
@@ -235,7 +235,7 @@ class Sessions:
         """End the connection of a peer now; it is no longer counted."""
         connection = self._accepted.get(number)
         if connection is not None:
-            self._limited.refused(connection.peer, _DOOR, reason)
+            self.limited.refused(connection.peer, _DOOR, reason)
             connection.transport.abort()
 
     # What the queue manager wants.
@@ -369,7 +369,7 @@ class Sessions:
         now = read_clocks()
         for connection in list(self._open):
             if connection.takes_nothing(now):
-                self.log.warning(
+                self.limited.warning(
                     Event.SESSION_CUT,
                     session=connection.key,
                     peer=connection.peer,
