@@ -177,10 +177,10 @@ def test_a_stranger_has_others_sent_so_many_reports_and_no_more(
     flood = Flood(stranger)
     elsewhere: dict[str, Any] = {"admin": rf"TCP:{NOWHERE}\private$\admin", **REFUSED}
     flood.pour(1_100, TINY, b"", recoverable=False, **elsewhere)
-    assert dropped(beta, "report-dropped") == {"rate": 100}
+    assert dropped(beta, "report-dropped") == {"rate": 1, "pause": 99}
     network.run(2_000)
     flood.pour(300, TINY, b"", recoverable=False, **elsewhere)
-    assert dropped(beta, "report-dropped") == {"rate": 200}, "a hundred in a second"
+    assert dropped(beta, "report-dropped") == {"rate": 2, "pause": 198}, "a hundred in a second"
     assert beta.outgoing()[0].message_count == 1_200
 
 
@@ -229,7 +229,12 @@ def test_names_of_strangers_do_not_use_up_the_outgoing_queues(
     admin = rf"TCP:{NOWHERE}\private$\a{{0}}"
     Flood(stranger).pour(300, TINY, b"", admin=admin, **REFUSED)
     assert len(beta.outgoing()) == 100
-    assert dropped(beta, "report-dropped")["outgoing queues"] == 200
+    assert dropped(beta, "report-dropped") == {"outgoing queues": 1, "pause": 199}
+    network.run(250)
+    later = Flood(stranger)
+    later.number = 1_000
+    later.pour(1, TINY, b"", admin=rf"TCP:{NOWHERE}\private$\a1", **REFUSED)
+    assert sum(queue.message_count for queue in beta.outgoing()) == 101, "queues that are there"
     other = visitor(network, beta, GAMMA)
     Flood(other).pour(5, TINY, b"", admin=rf"TCP:{NOWHERE}\private$\b{{0}}", **REFUSED)
     assert len(beta.outgoing()) == 105, "another stranger has a share of its own"

@@ -15,6 +15,7 @@ from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import (
     REPORT_BYTES_PER_STRANGER_AT_ONCE_BYTES,
     REPORT_BYTES_PER_STRANGER_PER_S,
+    REPORTS_PAUSE_MS,
     REPORTS_PER_STRANGER_AT_ONCE_COUNT,
     REPORTS_PER_STRANGER_PER_S,
     STRANGERS_REMEMBERED_MAX_COUNT,
@@ -162,6 +163,23 @@ class ReportRates:
 
     def __init__(self) -> None:
         self._by_address: dict[str, _Allowance] = {}
+        self._quiet_until_ms: dict[str, int] = {}
+
+    def is_quiet(self, asker: Asker, now: Instant) -> bool:
+        """Whether a stranger has just asked for one too many, so that none is even made."""
+        due_ms = self._quiet_until_ms.get(asker.address) if self._quiet_until_ms else None
+        if due_ms is None:
+            return False
+        if now.ticks_ms < due_ms:
+            return True
+        del self._quiet_until_ms[asker.address]
+        return False
+
+    def refused(self, asker: Asker, now: Instant) -> None:
+        """Note that a stranger has asked for one too many: to make reports costs time."""
+        if len(self._quiet_until_ms) >= STRANGERS_REMEMBERED_MAX_COUNT:
+            self._quiet_until_ms.clear()
+        self._quiet_until_ms[asker.address] = now.ticks_ms + REPORTS_PAUSE_MS
 
     def take(self, asker: Asker, size: int, now: Instant) -> bool:
         """Count a report on a stranger's word; says whether it may be sent."""

@@ -56,6 +56,10 @@ class Notices:
                 facts["count"] = count
             self._waiting.append(Notice(kind, (("reason", reason), *facts.items())))
 
+    def tells(self, kind: NoticeKind) -> bool:
+        """Whether one more of a kind would be told; facts that nobody hears need not be found."""
+        return self._told.get(kind, 0) < NOTICES_PER_TURN_MAX_COUNT
+
     def take(self) -> list[Notice]:
         """Give what is to be told, once."""
         waiting, self._waiting = self._waiting, []

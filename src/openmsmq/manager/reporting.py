@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from openmsmq.manager.askers import OURSELVES, Asker, ReportRates
 from openmsmq.manager.guests import Guest
 from openmsmq.manager.notices import NoticeKind, Notices
-from openmsmq.manager.reports import report_for
+from openmsmq.manager.reports import is_wanted, report_for
 from openmsmq.model.errors import InsufficientResources, MsmqError
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import REPORT_BODY_MAX_BYTES, REPORT_LIFETIME_S
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _FLAGS: Final = 60
 _SHOWN_CHARACTERS: Final = 200
+_TOO_MANY: Final = frozenset({"quota", "rate", "outgoing queues"})
 
 
 class Reporter:
@@ -63,6 +64,11 @@ class Reporter:
 
     def report(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
         """Tell the administration queue of a message what became of it, if it asked for that."""
+        if not is_wanted(packet, reason):
+            return
+        if not self.asker.known and self._rates.is_quiet(self.asker, now):
+            self._notices.note(NoticeKind.REPORT_DROPPED, "pause", peer=self.asker.address)
+            return
         made = report_for(
             packet,
             reason,
@@ -100,6 +106,8 @@ class Reporter:
             problem = self._problem(queue, name, packet, now, is_urgent=is_urgent)
         if queue is None or problem:
             self._dropped(name, problem)
+            if problem in _TOO_MANY and not self.asker.known:
+                self._rates.refused(self.asker, now)
             return
         if express_max_count is not None and queue.express_count >= express_max_count:
             return

@@ -33,6 +33,7 @@ from openmsmq.wire.headers.queue_names import (
     QueueName,
 )
 from openmsmq.wire.headers.user import UserHeader
+from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage, decode, encode
 
 if TYPE_CHECKING:
@@ -83,6 +84,13 @@ def report_for(
             acknowledgment.properties, body=b"", body_type=0, body_size=0, allocated_size=0
         )
         return Report(queue, encode(msgspec.structs.replace(acknowledgment, properties=without)))
+
+
+def is_wanted(packet: bytes, reason: MessageClass) -> bool:
+    """Whether a message asks for an acknowledgment in this case; cheaper than to make one."""
+    found = outline(packet)
+    asks = packet[found.properties_offset] & _wanted_for(reason)
+    return bool(found.flags & user.ADMIN_QUEUE and asks)
 
 
 def admin_queue_of(packet: bytes, local: Guid) -> FormatName | None:

@@ -173,6 +173,9 @@ class Shares:
         said = _REASONS.get(reason, "refused")
         if reason is MessageClass.NACK_QUEUE_EXCEEDS_QUOTA and not self.has_memory(packet, 0):
             said = "express memory"
+        if not self._notices.tells(NoticeKind.MESSAGE_DROPPED):
+            self._notices.note(NoticeKind.MESSAGE_DROPPED, said)
+            return
         queue = queue_names.describe(outline(packet).destination_name)[:_SHOWN_CHARACTERS]
         peer = self._reporter.asker.address
         self._notices.note(NoticeKind.MESSAGE_DROPPED, said, peer=peer, queue=queue)

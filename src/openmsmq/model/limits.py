@@ -314,6 +314,9 @@ REPORT_BYTES_PER_STRANGER_PER_S: Final = 128 * 1024
 REPORT_BYTES_PER_STRANGER_AT_ONCE_BYTES: Final = 1024 * 1024
 """The same at once, after a pause. [ours]"""
 
+REPORTS_PAUSE_MS: Final = 250
+"""How long no report is made for a stranger who has asked for one too many. [ours]"""
+
 REPORT_BODY_MAX_BYTES: Final = 4 * 1024
 """The body in a report that a stranger causes to others; a longer one is left out. [ours]"""
 

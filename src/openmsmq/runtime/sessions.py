@@ -15,7 +15,7 @@ from typing import Final, cast
 from openmsmq.model.clock import Instant
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.runtime.capture_file import CaptureFile, endpoint
-from openmsmq.runtime.clocks import read_clocks
+from openmsmq.runtime.clocks import elapsed_ns, read_clocks
 from openmsmq.runtime.config_file import ServerConfig
 from openmsmq.runtime.guarded_door import DoorKeeper, GuardedDoor
 from openmsmq.runtime.limits import (
@@ -33,6 +33,7 @@ from openmsmq.runtime.server import Pump
 from openmsmq.runtime.session_attempts import ConnectFailed, connected_socket
 from openmsmq.runtime.start_errors import cannot_listen, os_reason
 from openmsmq.runtime.tcp_door import listening_sockets
+from openmsmq.runtime.time_shares import TimeShares
 from openmsmq.wire.headers import base, establish, internal
 
 _DOOR: Final = "sessions"
@@ -49,6 +50,7 @@ class SessionConnection(asyncio.BufferedProtocol):
         self.pending: list[bytes] = []
         self.peer = accepted_from
         self.accepted = bool(accepted_from)
+        self.is_stranger = False
         self.transport: asyncio.Transport
         self.key: Final = number
         """The number of its session, also when that is over."""
@@ -106,6 +108,17 @@ class SessionConnection(asyncio.BufferedProtocol):
         self._sessions.lost(self, self._number, "" if exc is None else str(exc))
 
     # What the sessions call.
+
+    def rest(self, pause_ms: int) -> None:
+        """Read nothing for a while, so that others have their part of the time."""
+        if self.transport.is_closing():
+            return
+        self.transport.pause_reading()
+        asyncio.get_running_loop().call_later(pause_ms / 1000, self._go_on)
+
+    def _go_on(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def flush(self) -> None:
         """Write what is pending."""
@@ -205,6 +218,7 @@ class Sessions:
         self._closing = False
         self._all_gone = asyncio.Event()
         self.limited = LimitedLog(log)
+        self._times = TimeShares(elapsed_ns())
         self._look_timer: asyncio.TimerHandle | None = None
 
     # Beginning.
@@ -308,6 +322,7 @@ class Sessions:
         """Tell the queue manager of a connection that was admitted."""
         self._open.add(connection)
         self._by_number[number] = connection
+        connection.is_stranger = not self._limits.is_configured(connection.peer)
         engine = self._pump.engine
         if self._look_timer is None:
             self._look_later()
@@ -322,7 +337,12 @@ class Sessions:
 
     def received(self, connection: SessionConnection, data: bytes) -> None:
         """Hand in bytes; when many have come, have them made durable before more come."""
+        began_ns = elapsed_ns()
         self._pump.put_in(self._pump.engine.session_data, connection.key, data)
+        if not connection.is_stranger:
+            self._times.known_peer_came(began_ns)
+        elif pause_ms := self._times.stranger_took(began_ns, elapsed_ns()):
+            connection.rest(pause_ms)
         self._weigh(connection)
         self._turn_bytes += len(data)
         if self._turn_bytes >= SESSION_DATA_PER_TURN_BYTES:
