@@ -18,9 +18,9 @@ from openmsmq.model.limits import (
     OUTGOING_QUEUES_FOR_STRANGERS_MAX_COUNT,
     OUTGOING_QUEUES_MAX_COUNT,
     OUTGOING_QUEUES_PER_STRANGER_MAX_COUNT,
-    QUOTA_PARTS,
-    REPORT_QUEUE_QUOTA_PARTS,
-    REPORTS_QUOTA_PARTS,
+    QUOTA_PARTS_COUNT,
+    REPORT_QUEUE_QUOTA_PARTS_COUNT,
+    REPORTS_QUOTA_PARTS_COUNT,
     UNLIMITED_KB,
 )
 from openmsmq.model.names import DirectFormatName, FormatName
@@ -112,8 +112,8 @@ class Guests:
         quota_kb = self._totals.quota_kb
         if quota_kb == UNLIMITED_KB:
             return True
-        part = quota_kb * KILOBYTE // QUOTA_PARTS
+        part = quota_kb * KILOBYTE // QUOTA_PARTS_COUNT
         return (
-            queue.size + size <= part * REPORT_QUEUE_QUOTA_PARTS
-            and self.reports.bytes + size <= part * REPORTS_QUOTA_PARTS
+            queue.size + size <= part * REPORT_QUEUE_QUOTA_PARTS_COUNT
+            and self.reports.bytes + size <= part * REPORTS_QUOTA_PARTS_COUNT
         )

@@ -13,8 +13,8 @@ from openmsmq.manager.guests import Guest
 from openmsmq.manager.notices import NoticeKind, Notices
 from openmsmq.manager.totals import KILOBYTE
 from openmsmq.model.limits import (
-    QUOTA_PARTS,
-    STRANGER_QUOTA_PARTS,
+    QUOTA_PARTS_COUNT,
+    STRANGER_QUOTA_PARTS_COUNT,
     UNLIMITED_KB,
 )
 from openmsmq.model.message import MessageClass
@@ -129,7 +129,7 @@ class Shares:
         quota_kb = self._totals.quota_kb
         if quota_kb == UNLIMITED_KB:
             return True
-        limit = quota_kb * KILOBYTE // QUOTA_PARTS * STRANGER_QUOTA_PARTS
+        limit = quota_kb * KILOBYTE // QUOTA_PARTS_COUNT * STRANGER_QUOTA_PARTS_COUNT
         if self._totals.bytes + size <= limit:
             return True
         return self._held_by(address) + size <= limit

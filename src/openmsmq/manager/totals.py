@@ -6,8 +6,8 @@ from typing import Final
 
 from openmsmq.model.limits import (
     EXPRESS_OVERHEAD_BYTES,
-    QUOTA_PARTS,
-    STRANGERS_QUOTA_PARTS,
+    QUOTA_PARTS_COUNT,
+    STRANGERS_QUOTA_PARTS_COUNT,
     UNLIMITED_KB,
 )
 
@@ -46,7 +46,10 @@ class Totals:
         quota_kb = self.quota_kb
         if quota_kb == UNLIMITED_KB:
             return True
-        return self.bytes + size <= quota_kb * KILOBYTE // QUOTA_PARTS * STRANGERS_QUOTA_PARTS
+        return (
+            self.bytes + size
+            <= quota_kb * KILOBYTE // QUOTA_PARTS_COUNT * STRANGERS_QUOTA_PARTS_COUNT
+        )
 
     def memory_for(self, count: int, size: int, *, strangers: bool = False) -> bool:
         """Whether there is memory for so many express messages with so many bytes together."""
@@ -55,7 +58,7 @@ class Totals:
             return True
         limit = limit_kb * KILOBYTE
         if strangers:
-            limit = limit // QUOTA_PARTS * STRANGERS_QUOTA_PARTS
+            limit = limit // QUOTA_PARTS_COUNT * STRANGERS_QUOTA_PARTS_COUNT
         return self.express_bytes + size + count * EXPRESS_OVERHEAD_BYTES <= limit
 
 

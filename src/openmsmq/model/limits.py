@@ -280,20 +280,20 @@ LIST_MEMBERS_MAX_COUNT: Final = 1_000
 
 # What is held and sent on the word of others.
 
-QUOTA_PARTS: Final = 64
+QUOTA_PARTS_COUNT: Final = 64
 """Parts into which the quota of a queue manager is divided for the shares below. [ours]"""
 
-STRANGERS_QUOTA_PARTS: Final = 48
+STRANGERS_QUOTA_PARTS_COUNT: Final = 48
 """Parts of the quota, and of the memory for express messages, up to which messages of strangers are
 taken; the rest is for applications and known peers. [ours]"""
 
-STRANGER_QUOTA_PARTS: Final = 24
+STRANGER_QUOTA_PARTS_COUNT: Final = 24
 """Parts of the quota for the messages of one stranger, by address. [ours]"""
 
-REPORTS_QUOTA_PARTS: Final = 8
+REPORTS_QUOTA_PARTS_COUNT: Final = 8
 """Parts of the quota for all acknowledgments and reports that wait to leave. [ours]"""
 
-REPORT_QUEUE_QUOTA_PARTS: Final = 1
+REPORT_QUEUE_QUOTA_PARTS_COUNT: Final = 1
 """Parts of the quota up to which an outgoing queue takes an acknowledgment or report. [ours]"""
 
 REPORT_LIFETIME_S: Final = 345_600
@@ -324,8 +324,7 @@ STRANGERS_REMEMBERED_MAX_COUNT: Final = 4_096
 """Addresses of strangers whose shares are counted; further ones share one. [ours]"""
 
 OUTGOING_QUEUES_FOR_OTHERS_MAX_COUNT: Final = 5_000
-"""Outgoing queues that no application has opened: for reports, and for what passes through.
-[ours]"""
+"""Outgoing queues that no application has opened: for reports and what passes through. [ours]"""
 
 OUTGOING_QUEUES_FOR_STRANGERS_MAX_COUNT: Final = 2_000
 """Those of them that strangers caused, or nobody who is known. [ours]"""
