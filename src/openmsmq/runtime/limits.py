@@ -182,17 +182,17 @@ ACCEPT_PAUSE_MS: Final = 100
 SESSION_UNREAD_MS: Final = 60_000
 """A peer that has taken none of the bytes that wait for it for so long is cut."""
 
-STRANGERS_TIME_PERCENT: Final = 25
-"""Part of the time that messages of strangers get while known peers send."""
+STRANGERS_TIME_MIN_PERCENT: Final = 25
+"""Part of the time that messages of strangers always get, however much known peers send."""
 
 STRANGERS_TIME_AT_ONCE_MS: Final = 50
 """Time that they get at once, after a pause."""
 
 STRANGERS_PAUSE_MAX_MS: Final = 1_000
-"""Longest time for which a stranger is not read."""
+"""Longest time for which a stranger has to wait before it is looked again."""
 
-STRANGERS_WATCHED_MS: Final = 2_000
-"""How long after something of a known peer strangers are kept to their part."""
+STRANGERS_WINDOW_MS: Final = 250
+"""How often is looked how much of the time known peers use."""
 
 SESSIONS_LOOK_MS: Final = 1_000
 """How often is looked for peers that do not take their bytes."""

@@ -109,16 +109,16 @@ class SessionConnection(asyncio.BufferedProtocol):
 
     # What the sessions call.
 
-    def rest(self, pause_ms: int) -> None:
-        """Read nothing for a while, so that others have their part of the time."""
-        if self.transport.is_closing():
-            return
-        self.transport.pause_reading()
-        asyncio.get_running_loop().call_later(pause_ms / 1000, self._go_on)
-
-    def _go_on(self) -> None:
+    def hold(self, data: bytes, pause_ms: int) -> None:
+        """Keep what has come, and read nothing more, while others have their part of the time."""
         if not self.transport.is_closing():
+            self.transport.pause_reading()
+            asyncio.get_running_loop().call_later(pause_ms / 1000, self._go_on, data)
+
+    def _go_on(self, data: bytes) -> None:
+        if self._number is not None and not self.transport.is_closing():
             self.transport.resume_reading()
+            self._sessions.received(self, data)
 
     def flush(self) -> None:
         """Write what is pending."""
@@ -338,11 +338,12 @@ class Sessions:
     def received(self, connection: SessionConnection, data: bytes) -> None:
         """Hand in bytes; when many have come, have them made durable before more come."""
         began_ns = elapsed_ns()
+        if connection.is_stranger and (pause_ms := self._times.pause_ms(began_ns)):
+            connection.hold(data, pause_ms)
+            return
         self._pump.put_in(self._pump.engine.session_data, connection.key, data)
-        if not connection.is_stranger:
-            self._times.known_peer_came(began_ns)
-        elif pause_ms := self._times.stranger_took(began_ns, elapsed_ns()):
-            connection.rest(pause_ms)
+        took = self._times.stranger_took if connection.is_stranger else self._times.known_took
+        took(began_ns, elapsed_ns())
         self._weigh(connection)
         self._turn_bytes += len(data)
         if self._turn_bytes >= SESSION_DATA_PER_TURN_BYTES:
