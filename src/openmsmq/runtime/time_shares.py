@@ -2,8 +2,8 @@
 
 Sessions are read in turn, so whoever has most of them has most of the time. The more of it known
 peers use, the less is left to strangers, down to a part that they always have: four times what
-known peers use is not theirs. Who brings more than that has to wait for a moment, and TCP makes him.
-While nobody known sends, strangers have all of it.
+known peers use is not theirs. Who brings more than that has to wait for a moment, and TCP makes
+him. While nobody known sends, strangers have all of it.
 """
 
 from __future__ import annotations
