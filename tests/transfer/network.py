@@ -397,7 +397,10 @@ class Computer:
         """Carry out all outputs."""
         while outputs := self.manager.take_outputs():
             for output in outputs:
-                self._carry_out(output)
+                if isinstance(output, Notice):
+                    self.notices.append(output)
+                else:
+                    self._carry_out(output)
 
     def _carry_out(self, output: Output) -> None:
         network = self.network

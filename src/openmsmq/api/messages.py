@@ -355,6 +355,12 @@ class Status(Reply, frozen=True, tag="status"):
     """The last change of the directory that is known here."""
     quota_kb: int = UNLIMITED_KB
     """Room for the messages of all queues."""
+    express_memory_kb: int = UNLIMITED_KB
+    """Memory for express messages."""
+    express_memory_bytes: int = 0
+    """What express messages take of it."""
+    notices: tuple[tuple[str, str, int], ...] = ()
+    """What an operator should hear of since the start: what happened, why, and how often."""
 
 
 AnyRequest: TypeAlias = (

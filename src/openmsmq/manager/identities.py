@@ -8,6 +8,8 @@ it is not asked for each message.
 
 from __future__ import annotations
 
+from typing import Any
+
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.manager.claims import Claims
 from openmsmq.manager.config import ManagerConfig
@@ -82,9 +84,12 @@ class Identities:
     def _tell(
         self, refusal: Refusal, address: str, claimed: Guid = NIL_GUID, known: str = ""
     ) -> None:
-        facts = {"peer": address, "claimed": str(claimed), "known": known}
-        told = {name: value for name, value in facts.items() if value and value != str(NIL_GUID)}
-        self._notices.note(NoticeKind.IDENTITY_REFUSED, refusal.word, **told, advice=refusal.advice)
+        facts: dict[str, Any] = {"peer": address, "advice": refusal.advice}
+        if claimed != NIL_GUID:
+            facts["claimed"] = str(claimed)
+        if known:
+            facts["known"] = known
+        self._notices.note(NoticeKind.IDENTITY_REFUSED, refusal.word, **facts)
 
     def _known_elsewhere(
         self, peer: Peer, claimed: Guid, now: Instant

@@ -30,6 +30,7 @@ from openmsmq.manager.identities import Identities
 from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.message_security import MessageSecurity
+from openmsmq.manager.named_queues import NamedQueues
 from openmsmq.manager.notices import Notices
 from openmsmq.manager.notifications import Notifications
 from openmsmq.manager.order_acks import OrderAcks
@@ -45,9 +46,11 @@ from openmsmq.manager.quotas import take_quotas
 from openmsmq.manager.read_requests import ReadRequests
 from openmsmq.manager.recovery import open_machine, restore_queues, restore_transactions
 from openmsmq.manager.replies import Replies
+from openmsmq.manager.reporting import Reporter
 from openmsmq.manager.security_requests import SecurityRequests
 from openmsmq.manager.send_requests import SendRequests
 from openmsmq.manager.sending import Sending
+from openmsmq.manager.shares import Shares
 from openmsmq.manager.staged_batches import StagedBatches
 from openmsmq.manager.staging import Staging
 from openmsmq.manager.timers import earliest
@@ -94,13 +97,14 @@ class QueueManager:
         self.access = AccessControl(table, ledger, reader)
         self._deadlines = Deadlines(reader)
         staging = Staging(counters, config.transfer.clock_skew_max_s)
-        delivery = Delivery(table, counters, ledger, self._deadlines, staging)
+        delivery = Delivery(table, counters, ledger, self._deadlines)
+        Reporter(table, counters, delivery, staging, self.notices)
         work = TransactionWork(table, delivery, ledger)
         self._transactions = TransactionRequests(config, counters, ledger, work, replies, rng)
         restore_queues(reader, table)
         restore_transactions(reader, work, self._transactions.adopt)
         self._housekeeping = Housekeeping(
-            table, delivery, self._deadlines, counters, ledger, reader
+            table, delivery, self._deadlines, counters, ledger, reader, self.notices
         )
         plain = PlainDelivery(delivery, counters, ledger, self._deadlines)
         self.keys = OwnKeys(config.security, keys, now)
@@ -110,7 +114,8 @@ class QueueManager:
         delivery.may_enter_plain = security.may_enter_plain
         self._ways = Ways(config.transfer, copy, counters)
         self.transfer = self._build_transfer(table, delivery, plain, staging, reader, security, now)
-        sending = Sending(config, table, delivery, plain, staging, counters, security)
+        named = NamedQueues(table, self.access, counters.identifier)
+        sending = Sending(config, table, delivery, plain, staging, counters, security, named)
         self._reads = ReadRequests(
             config,
             table,
@@ -135,7 +140,9 @@ class QueueManager:
         )
         self._batches = StagedBatches(config, self._transactions, replies, ledger, reader)
         self._sends = SendRequests(config, sending, self._reads, self._transactions, replies)
-        admin = Administration(config, table, counters, ledger, rng, started_time_s=now.unix_s)
+        admin = Administration(
+            config, table, counters, ledger, rng, self.notices, started_time_s=now.unix_s
+        )
         admin.is_online = lambda: self.transfer.online
         self._queues = QueueRequests(
             config,
@@ -202,6 +209,12 @@ class QueueManager:
             security,
             identities,
             self.notices,
+            Shares(
+                table,
+                delivery.reporter,
+                self.notices,
+                permit_insecure_nacks=config.transfer.permit_insecure_nacks,
+            ),
         )
         return Transfer(
             config,

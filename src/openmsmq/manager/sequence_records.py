@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Callable
 from typing import Final
 
-from openmsmq.manager.queues import KILOBYTE
+from openmsmq.manager.totals import KILOBYTE
 from openmsmq.model.clock import Instant
 from openmsmq.model.limits import (
     INCOMING_SEQUENCE_BYTES,

@@ -11,6 +11,7 @@ from typing import TypeAlias, assert_never, cast
 
 from openmsmq.manager.admission import Admission
 from openmsmq.manager.arrivals import Arrivals, ForeignSource, NoRoom
+from openmsmq.manager.askers import OURSELVES, Acquaintances
 from openmsmq.manager.claims import Claims
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
@@ -94,7 +95,9 @@ class Transfer:
         self.peers: dict[int, Peer] = {}
         self._neighbours = Neighbours(self._config, ways, identities)
         claims.has_session = self._neighbours.has_session
-        arrivals.has_way = self._neighbours.has_way
+        arrivals.has_way = delivery.reporter.has_way = self._neighbours.has_way
+        self._acquaintances = Acquaintances(self._config, ways)
+        delivery.reporter.leads_back = self._acquaintances.leads_back
         self._last_session = -1
         self._admission = Admission(self._config)
         self._links = Links(self._config, counters.identifier, self._admission, identities)
@@ -463,15 +466,20 @@ class Transfer:
     def _take(self, peer: Peer, packets: list[bytes], now: Instant) -> None:
         """Decide about packets; the session acknowledges them when that is durable."""
         problem: CloseReason | None = None
+        reporter = self._delivery.reporter
+        reporter.asker = self._acquaintances.asker_of(peer)
         try:
             self._arrivals.take(packets, peer, now)
         except DecodeError:
             problem = CloseReason.MALFORMED
         except ForeignSource:
             problem = CloseReason.FOREIGN_SOURCE
-        except NoRoom:
+        except NoRoom as full:
             problem = CloseReason.STORE_FULL
-            self._admission.throttle(now)
+            if full.is_general:
+                self._admission.throttle(now)
+        finally:
+            reporter.asker = OURSELVES
         if problem is not None:
             self._close(peer, problem, now)
             return

@@ -15,7 +15,7 @@ from typing import Final, cast
 from openmsmq.model.clock import Instant
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.runtime.capture_file import CaptureFile, endpoint
-from openmsmq.runtime.clocks import read_clocks
+from openmsmq.runtime.clocks import elapsed_ns, read_clocks
 from openmsmq.runtime.config_file import ServerConfig
 from openmsmq.runtime.guarded_door import DoorKeeper, GuardedDoor
 from openmsmq.runtime.limits import (
@@ -33,6 +33,7 @@ from openmsmq.runtime.server import Pump
 from openmsmq.runtime.session_attempts import ConnectFailed, connected_socket
 from openmsmq.runtime.start_errors import cannot_listen, os_reason
 from openmsmq.runtime.tcp_door import listening_sockets
+from openmsmq.runtime.time_shares import TimeShares
 from openmsmq.wire.headers import base, establish, internal
 
 _DOOR: Final = "sessions"
@@ -49,6 +50,7 @@ class SessionConnection(asyncio.BufferedProtocol):
         self.pending: list[bytes] = []
         self.peer = accepted_from
         self.accepted = bool(accepted_from)
+        self.is_stranger = False
         self.transport: asyncio.Transport
         self.key: Final = number
         """The number of its session, also when that is over."""
@@ -89,7 +91,7 @@ class SessionConnection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """Give up a peer that takes nothing and still makes us write."""
-        self._sessions.log.warning(
+        self._sessions.limited.warning(
             Event.SESSION_CUT,
             session=self._number,
             peer=self.peer,
@@ -106,6 +108,17 @@ class SessionConnection(asyncio.BufferedProtocol):
         self._sessions.lost(self, self._number, "" if exc is None else str(exc))
 
     # What the sessions call.
+
+    def hold(self, data: bytes, pause_ms: int) -> None:
+        """Keep what has come, and read nothing more, while others have their part of the time."""
+        if not self.transport.is_closing():
+            self.transport.pause_reading()
+            asyncio.get_running_loop().call_later(pause_ms / 1000, self._go_on, data)
+
+    def _go_on(self, data: bytes) -> None:
+        if self._number is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
+            self._sessions.received(self, data)
 
     def flush(self) -> None:
         """Write what is pending."""
@@ -204,7 +217,8 @@ class Sessions:
         self._turn_bytes = 0
         self._closing = False
         self._all_gone = asyncio.Event()
-        self._limited = LimitedLog(log)
+        self.limited = LimitedLog(log)
+        self._times = TimeShares(elapsed_ns())
         self._look_timer: asyncio.TimerHandle | None = None
 
     # Beginning.
@@ -221,7 +235,7 @@ class Sessions:
         keeper = DoorKeeper(
             make=lambda number, peer: SessionConnection(self, number, peer),
             cut=self._cut,
-            note=lambda peer, reason: self._limited.refused(peer, _DOOR, reason),
+            note=lambda peer, reason: self.limited.refused(peer, _DOOR, reason),
             is_stopping=lambda: self._closing or self._pump.refusal is not None,
             option_prefix="transfer_",
         )
@@ -235,7 +249,7 @@ class Sessions:
         """End the connection of a peer now; it is no longer counted."""
         connection = self._accepted.get(number)
         if connection is not None:
-            self._limited.refused(connection.peer, _DOOR, reason)
+            self.limited.refused(connection.peer, _DOOR, reason)
             connection.transport.abort()
 
     # What the queue manager wants.
@@ -308,6 +322,7 @@ class Sessions:
         """Tell the queue manager of a connection that was admitted."""
         self._open.add(connection)
         self._by_number[number] = connection
+        connection.is_stranger = not self._limits.is_configured(connection.peer)
         engine = self._pump.engine
         if self._look_timer is None:
             self._look_later()
@@ -322,7 +337,13 @@ class Sessions:
 
     def received(self, connection: SessionConnection, data: bytes) -> None:
         """Hand in bytes; when many have come, have them made durable before more come."""
+        began_ns = elapsed_ns()
+        if connection.is_stranger and (pause_ms := self._times.pause_ms(began_ns)):
+            connection.hold(data, pause_ms)
+            return
         self._pump.put_in(self._pump.engine.session_data, connection.key, data)
+        took = self._times.stranger_took if connection.is_stranger else self._times.known_took
+        took(began_ns, elapsed_ns())
         self._weigh(connection)
         self._turn_bytes += len(data)
         if self._turn_bytes >= SESSION_DATA_PER_TURN_BYTES:
@@ -369,7 +390,7 @@ class Sessions:
         now = read_clocks()
         for connection in list(self._open):
             if connection.takes_nothing(now):
-                self.log.warning(
+                self.limited.warning(
                     Event.SESSION_CUT,
                     session=connection.key,
                     peer=connection.peer,
