@@ -108,6 +108,18 @@ class Acquaintances:
             return False
         return any(found in network for network in self._networks)
 
+    def knows(self, name: FormatName) -> bool:
+        """Whether configuration or directory know the computer of a queue."""
+        match name:
+            case DirectFormatName():
+                address = canonical_ip_address(name.host)
+                return address is not None and self._is_named(address)
+            case PrivateFormatName():
+                owner = name.queue_manager
+                return owner in self._ways.image.managers or bool(self._ways.hops_towards(owner))
+            case _:
+                return False
+
     def leads_back(self, name: FormatName, asker: Asker) -> bool:
         """Whether a queue is on the very computer on whose word something goes there."""
         match name:

@@ -16,7 +16,7 @@ from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, MsmqError
-from openmsmq.model.limits import INFINITE_S, REPORT_LIFETIME_S
+from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass, is_negative
 from openmsmq.model.names import FormatName, SystemQueue
 from openmsmq.storage import records
@@ -455,11 +455,11 @@ class Delivery:
         now: Instant,
         *,
         express_max_count: int | None = None,
-        lifetime_s: int = REPORT_LIFETIME_S,
+        is_final: bool = False,
     ) -> None:
         """Send a message of the queue manager itself, as `Reporter.post` says."""
         self.reporter.post(
-            name, packet, now, express_max_count=express_max_count, lifetime_s=lifetime_s
+            name, packet, now, express_max_count=express_max_count, is_final=is_final
         )
 
 

@@ -19,7 +19,7 @@ from openmsmq.manager.peering import Peer
 from openmsmq.manager.return_queues import return_queue
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid, MessageId, SequenceId
-from openmsmq.model.limits import FINAL_ACK_LIFETIME_S, INFINITE_S, REACH_QUEUE_DEFAULT_S
+from openmsmq.model.limits import INFINITE_S, REACH_QUEUE_DEFAULT_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import (
     FormatName,
@@ -143,7 +143,7 @@ class OrderAcks:
             reach_queue_within_s=INFINITE_S,
         )
         name = _order_queue(to, source)
-        self._delivery.post(name, encode(carrier), now, lifetime_s=FINAL_ACK_LIFETIME_S)
+        self._delivery.post(name, encode(carrier), now, is_final=True)
 
 
 def _order_queue(to: ReturnAddress, sender: Guid) -> FormatName:

@@ -15,7 +15,12 @@ from openmsmq.manager.notices import NoticeKind, Notices
 from openmsmq.manager.reports import is_wanted, report_for
 from openmsmq.model.errors import InsufficientResources, MsmqError
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import REPORT_BODY_MAX_BYTES, REPORT_LIFETIME_S
+from openmsmq.model.limits import (
+    FINAL_ACK_LIFETIME_S,
+    FINAL_ACKS_QUOTA_PARTS_COUNT,
+    REPORT_BODY_MAX_BYTES,
+    REPORT_LIFETIME_S,
+)
 from openmsmq.model.names import FormatName, PrivateFormatName, PublicFormatName
 from openmsmq.storage.records import StagedSend
 from openmsmq.wire.headers import user
@@ -58,6 +63,8 @@ class Reporter:
         """On whose word the queue manager acts at this moment."""
         self.leads_back: Callable[[FormatName, Asker], bool] = lambda _name, _asker: False
         """Says whether a queue is on the computer on whose word something goes there."""
+        self.knows: Callable[[FormatName], bool] = lambda _name: False
+        """Says whether configuration or directory know the computer of a queue."""
         self.has_way: Callable[[FormatName, Guid, Instant], bool] = lambda *_: True
         """Says whether it is known how to reach a queue of a queue manager."""
         delivery.reporter = self
@@ -93,17 +100,21 @@ class Reporter:
         now: Instant,
         *,
         express_max_count: int | None = None,
-        lifetime_s: int = REPORT_LIFETIME_S,
+        is_final: bool = False,
     ) -> None:
         """Send a message of the queue manager itself; one that has no way or no room is dropped.
 
         With `express_max_count` it is one by which flows go on: it finds its way when others do
-        not, but is dropped where so many express messages wait already.
+        not, but is dropped where so many express messages wait already. With `is_final` it ends a
+        flow, and nobody asks for it again: it lives longer, and has more room.
         """
         is_urgent = express_max_count is not None
         queue, problem = self._destination(name, now, is_urgent=is_urgent)
         if queue is not None:
-            problem = self._problem(queue, name, packet, now, is_urgent=is_urgent)
+            has_room = self._has_room(queue, packet, is_urgent=is_urgent) and (
+                is_urgent or self._has_share(queue, name, len(packet), is_final=is_final)
+            )
+            problem = self._problem(queue, name, packet, now, has_room=has_room)
         if queue is None or problem:
             self._dropped(name, problem)
             if problem in _TOO_MANY and not self.asker.known:
@@ -115,6 +126,7 @@ class Reporter:
         staged = self._staging.stage(queue, stamped, outline(stamped))
         if queue.role == "outgoing":
             # On the wire it lives for ever, as the specification says; here it does not.
+            lifetime_s = FINAL_ACK_LIFETIME_S if is_final else REPORT_LIFETIME_S
             deadline_s = min(staged.deadline_s, now.unix_s + lifetime_s)
             staged = StagedSend(staged.queue, staged.packet, deadline_s, staged.asks)
         self._delivery.put(queue, [staged], now)
@@ -137,7 +149,7 @@ class Reporter:
             return None, "no such queue"
 
     def _problem(
-        self, queue: LocalQueue, name: FormatName, packet: bytes, now: Instant, *, is_urgent: bool
+        self, queue: LocalQueue, name: FormatName, packet: bytes, now: Instant, *, has_room: bool
     ) -> str:
         """Say why a report may not enter a queue; empty if it may."""
         if queue.role not in ("queue", "outgoing") or queue.properties.transactional:
@@ -145,7 +157,7 @@ class Reporter:
         if queue.role == "queue" and not self._delivery.may_enter_plain(queue):
             # What a stranger has written may be in it; over the network it would not come in.
             return "closed queue"
-        if not self._has_room(queue, packet, is_urgent=is_urgent):
+        if not has_room:
             return "quota"
         asker = self.asker
         if not asker.known and not self.leads_back(name, asker):
@@ -156,13 +168,18 @@ class Reporter:
         totals, size = self._table.totals, len(packet)
         if not queue.room_for(size) or not totals.room_for(size):
             return False
-        if not packet[_FLAGS] & user.RECOVERABLE and not totals.memory_for(
+        return bool(packet[_FLAGS] & user.RECOVERABLE) or totals.memory_for(
             1, size, strangers=not is_urgent
-        ):
-            return False
-        if queue.role == "queue" or is_urgent:
+        )
+
+    def _has_share(self, queue: LocalQueue, name: FormatName, size: int, *, is_final: bool) -> bool:
+        """Whether what is for another computer stays within what may wait for it."""
+        if queue.role == "queue":
             return True
-        return self._table.guests.room_for_report(queue, size)
+        if not is_final:
+            return self._table.guests.room_for_report(queue, size)
+        totals = self._table.totals
+        return self.knows(name) or totals.room_for_strangers(size, FINAL_ACKS_QUOTA_PARTS_COUNT)
 
     def _dropped(self, name: FormatName, problem: str) -> None:
         shown = str(name)[:_SHOWN_CHARACTERS]

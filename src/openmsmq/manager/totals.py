@@ -41,15 +41,12 @@ class Totals:
         quota_kb = self.quota_kb
         return quota_kb == UNLIMITED_KB or self.bytes + size <= quota_kb * KILOBYTE
 
-    def room_for_strangers(self, size: int) -> bool:
+    def room_for_strangers(self, size: int, parts_count: int = STRANGERS_QUOTA_PARTS_COUNT) -> bool:
         """Whether so many more bytes leave to applications and known peers what is theirs."""
         quota_kb = self.quota_kb
         if quota_kb == UNLIMITED_KB:
             return True
-        return (
-            self.bytes + size
-            <= quota_kb * KILOBYTE // QUOTA_PARTS_COUNT * STRANGERS_QUOTA_PARTS_COUNT
-        )
+        return self.bytes + size <= quota_kb * KILOBYTE // QUOTA_PARTS_COUNT * parts_count
 
     def memory_for(self, count: int, size: int, *, strangers: bool = False) -> bool:
         """Whether there is memory for so many express messages with so many bytes together."""

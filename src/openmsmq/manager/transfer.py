@@ -98,6 +98,7 @@ class Transfer:
         arrivals.has_way = delivery.reporter.has_way = self._neighbours.has_way
         self._acquaintances = Acquaintances(self._config, ways)
         delivery.reporter.leads_back = self._acquaintances.leads_back
+        delivery.reporter.knows = self._acquaintances.knows
         self._last_session = -1
         self._admission = Admission(self._config)
         self._links = Links(self._config, counters.identifier, self._admission, identities)

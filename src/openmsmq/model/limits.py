@@ -326,6 +326,10 @@ REPORTS_QUOTA_PARTS_COUNT: Final = 8
 REPORT_QUEUE_QUOTA_PARTS_COUNT: Final = 1
 """Parts of the quota up to which an outgoing queue takes an acknowledgment or report. [ours]"""
 
+FINAL_ACKS_QUOTA_PARTS_COUNT: Final = 56
+"""Parts of the quota up to which final acknowledgments to those wait that nobody knows. Nobody asks
+for one again, so they have more than messages of strangers can fill. [ours]"""
+
 REPORT_LIFETIME_S: Final = 345_600
 """How long an administration acknowledgment or trace report may wait to leave: four days. [ours]"""
 
