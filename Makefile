@@ -16,7 +16,7 @@ HOSTILE_SEEDS ?= 20000
 FIRST_SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: samba help demo tour spark-crash test check lint types contracts format conformance compiled wheel test-compiled bench bench-peers fuzz crash model mutants sim sim-hostile coverage setup java clean
+.PHONY: samba help demo tour spark-crash test check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash model mutants sim sim-hostile coverage setup java clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ wheel: compiled ## Build a wheel for this platform with the compiled core, into 
 
 bench: compiled ## Measure speed, as ratios within one run, with the compiled core
 	PYTHONPATH=build/compiled:. $(BIN)/python -m bench $(ARGS)
+
+floods: compiled ## Flood a queue manager of 64 MiB quota and 300 MiB memory, and see what is left for honest peers
+	PYTHONPATH=build/compiled:. $(BIN)/python -m bench floods $(ARGS)
 
 bench-peers: .venv/.installed ## Install the brokers that bench compares with
 	scripts/apt-install rabbitmq-server redis-server

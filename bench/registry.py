@@ -10,6 +10,7 @@ from bench import (
     codec,
     encrypted_transfer,
     encryption,
+    floods,
     hostile,
     queues,
     routes,
@@ -33,7 +34,8 @@ BENCHES: Final[dict[str, Bench]] = {
     "spark": spark.run,
     "routes": routes.run,
     "hostile": hostile.run,
+    "floods": floods.run,
 }
 
-ON_REQUEST: Final = frozenset({"backlog", "transfer-long", "spark", "routes", "hostile"})
+ON_REQUEST: Final = frozenset({"backlog", "transfer-long", "spark", "routes", "hostile", "floods"})
 """Benches that take minutes: they run when they are named."""

@@ -13,9 +13,9 @@ ROOT: Final = Path(__file__).parents[1]
 SOURCE: Final = ROOT / "src/openmsmq"
 MODULES: Final = sorted(SOURCE.rglob("*.py"))
 
-# Above 400 lines a module wants splitting; above this it is split. Lists are read row by row, so
-# a module that is one list may be as long as the list.
-MAXIMUM_LINES: Final = 500
+# Above 400 lines a module wants splitting, by idea; above this it is split. Lists are read row by
+# row, so a module that is one list may be as long as the list.
+MAXIMUM_LINES: Final = 550
 LISTS: Final = {"model/error_catalogue.py"}
 
 PROMISE: Final = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")

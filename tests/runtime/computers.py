@@ -108,10 +108,13 @@ class Computer:
         assert self.is_running, self.problems()
         self.end(signal.SIGKILL)
 
+    def log_lines(self) -> list[str]:
+        """What it has logged, in all its lives."""
+        return self._log.read_text(encoding="utf-8").splitlines()
+
     def problems(self) -> list[str]:
         """What it has logged as errors, in all its lives."""
-        lines = self._log.read_text(encoding="utf-8").splitlines()
-        return [line for line in lines if " error " in line]
+        return [line for line in self.log_lines() if " error " in line]
 
     @property
     def is_running(self) -> bool:

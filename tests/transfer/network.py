@@ -339,6 +339,8 @@ class Computer:
         """Makes the next ones."""
         self.fail_commits = 0
         """So many commits from now on find the disk full."""
+        self.proven: dict[str, str] = {}
+        """Rules whose certificates those show who connect from an address."""
         self.notices: list[Notice] = []
         """What its operator should hear of."""
         self.sent: list[bytes] = []
@@ -372,7 +374,8 @@ class Computer:
 
     def accepted(self, session: int, address: str) -> None:
         """Somebody connected."""
-        self.manager.session_accepted(session, address, self.network.now)
+        proven = self.proven.get(address, "")
+        self.manager.session_accepted(session, address, self.network.now, proven)
         self.pump()
 
     def connected(self, session: int) -> None:
@@ -394,7 +397,10 @@ class Computer:
         """Carry out all outputs."""
         while outputs := self.manager.take_outputs():
             for output in outputs:
-                self._carry_out(output)
+                if isinstance(output, Notice):
+                    self.notices.append(output)
+                else:
+                    self._carry_out(output)
 
     def _carry_out(self, output: Output) -> None:
         network = self.network

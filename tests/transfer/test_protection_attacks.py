@@ -24,7 +24,7 @@ from openmsmq.client.queue import QueueHandle
 from openmsmq.client.transactions import SINGLE_MESSAGE
 from openmsmq.manager.reports import report_for
 from openmsmq.model.errors import AccessDenied, IllegalPropertySize, InvalidParameter, MsmqError
-from openmsmq.model.identity import Guid, SequenceId
+from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
 from openmsmq.model.limits import DIRECTORY_POLL_S, PACKET_MAX_BYTES
 from openmsmq.model.message import (
     AuthenticationLevel,
@@ -615,7 +615,11 @@ def test_the_acknowledgment_of_a_message_that_is_as_long_as_can_be_has_no_body(p
     longest = encode(msgspec.structs.replace(short, user=header, properties=properties))
     assert len(longest) > PACKET_MAX_BYTES - 4
     report = report_for(
-        longest, MessageClass.NACK_REACH_QUEUE_TIMEOUT, pair.beta.manager.identifier
+        longest,
+        MessageClass.NACK_REACH_QUEUE_TIMEOUT,
+        pair.beta.manager.identifier,
+        lambda _name: NIL_GUID,
+        lambda _name: None,
     )
     assert report is not None
     found = decode(report.packet)

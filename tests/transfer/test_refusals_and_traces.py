@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -54,13 +56,39 @@ def peer(network: Network) -> Peer:
         (LEDGER, b"b" * 1_100, MessageClass.NACK_QUEUE_EXCEEDS_QUOTA),
     ],
 )
+@pytest.mark.parametrize(
+    "config",
+    [{"hosts": {"PEER": (PEER,)}}, {"permit_insecure_nacks": True}],
+    ids=["a known peer", "permitted for all"],
+)
 def test_the_source_hears_of_every_transactional_message_that_is_refused(
-    beta: Computer, peer: Peer, queue: str, body: bytes, reason: MessageClass
+    network: Network,
+    peer: Peer,
+    queue: str,
+    body: bytes,
+    reason: MessageClass,
+    config: dict[str, Any],
 ) -> None:
-    assert beta.address == BETA
+    beta = network.manager("BETA", BETA, **config)
+    beta.create(ORDERS)
+    beta.create(LEDGER, transactional=True, quota_kb=1)
     peer.open_session(BETA)
     peer.write(letter(peer.identifier, 41, direct(BETA, queue), body, place=(SEQUENCE, 1, 0)))
     assert final_acks(let_pass(peer, 1_000), peer.identifier) == [(reason, 41)]
+
+
+def test_a_stranger_does_not_hear_which_queues_there_are(beta: Computer, peer: Peer) -> None:
+    beta.create(r"private$\closed", transactional=True, authentication_required=True)
+    beta.create(r"private$\sealed", transactional=True, privacy=2)
+    peer.open_session(BETA)
+    answers = []
+    for queue in (r"private$\missing", ORDERS, r"private$\closed", r"private$\sealed"):
+        message = letter(
+            peer.identifier, 41, direct(BETA, queue), place=(SEQUENCE, 1, 0), final_ack=True
+        )
+        peer.write(message)
+        answers.append(final_acks(let_pass(peer, 1_000), peer.identifier))
+    assert answers == [[(MessageClass.NACK_ACCESS_DENIED, 41)]] * 4
 
 
 # Sequences.

@@ -380,6 +380,29 @@ def test_two_who_say_they_are_one_do_not_get_each_others_messages_by_identifier(
     assert peer.bodies == [b"first", b"second"]
 
 
+def test_who_is_reached_through_another_address_acknowledges_from_his_own(
+    network: Network, alpha: Computer, peer: Neighbour
+) -> None:
+    """As through a relay or a tunnel: its listener says who is behind it."""
+    peer.open(ALPHA)
+    alpha.create(LEDGER, transactional=True)
+    own = letter(peer.identifier, 1, direct(ALPHA, LEDGER), place=(SEQUENCE, 1, 0))
+    peer.say(own)
+    relay = Neighbour(network, GAMMA)
+    relay.identifier = peer.identifier
+    alpha.send(rf"DIRECT=TCP:{GAMMA}\{LEDGER}", b"around", transactional=True)
+    network.run(100)
+    (message,) = relay.messages
+    stranger = Neighbour(network, STRANGER)
+    stranger.open(ALPHA)
+    stranger.say(peer.order_ack(message))
+    (queue,) = (q for q in alpha.outgoing() if GAMMA in q.format_name)
+    assert queue.message_count == 1
+    peer.say(peer.order_ack(message))
+    (queue,) = (q for q in alpha.outgoing() if GAMMA in q.format_name)
+    assert queue.message_count == 0
+
+
 # Addresses with several queue managers behind them.
 
 

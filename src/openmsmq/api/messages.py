@@ -358,6 +358,12 @@ class Status(Reply, frozen=True, tag="status"):
     store_problem: str = ""
     """Why the store took nothing the last time that it was asked to; empty while all is well."""
     store_problem_since_s: int = 0
+    express_memory_kb: int = UNLIMITED_KB
+    """Memory for express messages."""
+    express_memory_bytes: int = 0
+    """What express messages take of it."""
+    notices: tuple[tuple[str, str, int], ...] = ()
+    """What an operator should hear of since the start: what happened, why, and how often."""
 
 
 AnyRequest: TypeAlias = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Final
 
 import typer
 
@@ -13,6 +14,14 @@ from openmsmq.cli.output import print_facts, print_json, quota_value, size_text,
 from openmsmq.cli.reading import JsonOption
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import Guid
+
+_EVENTS: Final = {
+    "message-dropped": "messages dropped",
+    "report-dropped": "reports dropped",
+    "identity-refused": "identities refused",
+    "acknowledgment-refused": "acknowledgments refused",
+    "sequence-refused": "sequences refused",
+}
 
 
 def status(context: typer.Context, json: JsonOption = False) -> None:
@@ -34,6 +43,8 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
                 "message_count": found.message_count,
                 "message_bytes": found.message_bytes,
                 "quota_kb": quota_value(found.quota_kb),
+                "express_memory_kb": quota_value(found.express_memory_kb),
+                "express_memory_bytes": found.express_memory_bytes,
                 "connection_count": found.connection_count,
                 "transaction_count": found.transaction_count,
                 "online": found.online,
@@ -45,6 +56,10 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
                 "store_problem_since": (
                     time_text(found.store_problem_since_s) if found.store_problem else None
                 ),
+                "notices": [
+                    {"event": event, "reason": reason, "count": count}
+                    for event, reason, count in found.notices
+                ],
             }
         )
         return
@@ -57,14 +72,36 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
             ("queues", str(found.queue_count)),
             ("messages", f"{found.message_count} ({size_text(found.message_bytes)})"),
             ("quota", _quota_text(found.quota_kb)),
+            ("express memory", _memory_text(found)),
             ("connections", str(found.connection_count)),
             ("transactions", str(found.transaction_count)),
             ("transfer", online_text(found.online)),
             ("outgoing queues", f"{found.outgoing_count} with messages"),
             ("directory", _directory_text(found)),
             ("store", _store_text(found)),
+            *_notice_lines(found),
         ],
     )
+
+
+def _notice_lines(found: Status) -> list[tuple[str, str]]:
+    """Say what was dropped or refused since the start: a line for each kind, most first."""
+    by_event: dict[str, list[tuple[int, str]]] = {}
+    for event, reason, count in found.notices:
+        by_event.setdefault(event, []).append((count, reason))
+    return [
+        (
+            _EVENTS.get(event, event),
+            ", ".join(f"{count} ({reason})" for count, reason in sorted(counts, reverse=True)),
+        )
+        for event, counts in by_event.items()
+    ]
+
+
+def _memory_text(found: Status) -> str:
+    limit_kb = quota_value(found.express_memory_kb)
+    used = size_text(found.express_memory_bytes)
+    return used if limit_kb is None else f"{used} of {size_text(limit_kb * 1024)}"
 
 
 def _quota_text(quota_kb: int) -> str:

@@ -11,6 +11,7 @@ from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection, OpenQueue
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.notices import Notices
 from openmsmq.manager.published import is_public
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
@@ -75,6 +76,7 @@ class Administration:
         counters: Counters,
         ledger: Ledger,
         rng: random.Random,
+        notices: Notices,
         *,
         started_time_s: int,
     ) -> None:
@@ -83,6 +85,7 @@ class Administration:
         self._counters = counters
         self._ledger = ledger
         self._rng = rng
+        self._notices = notices
         self._started_time_s = started_time_s
         self.directory_status: Callable[[], tuple[str, str, int]] = lambda: ("none", "", 0)
         """Role, problem and last change of the directory."""
@@ -303,13 +306,14 @@ class Administration:
     def status(self, connections: int, transactions: int, now: Instant) -> api.Status:
         """Show the queue manager."""
         role, problem, number = self.directory_status()
+        totals, counts = self._table.totals, self._notices.counts
         return api.Status(
             manager_name=self._config.name,
             manager=bytes(self._counters.identifier),
             software=self._config.software,
             queue_count=sum(queue.role == "queue" for queue in self._table),
             message_count=sum(queue.count for queue in self._table),
-            message_bytes=self._table.totals.bytes,
+            message_bytes=totals.bytes,
             connection_count=connections,
             transaction_count=transactions,
             started_time_s=self._started_time_s,
@@ -321,9 +325,14 @@ class Administration:
             directory=role,
             directory_problem=problem,
             directory_number=number,
-            quota_kb=self._table.totals.quota_kb,
+            quota_kb=totals.quota_kb,
             store_problem=self._store_problem,
             store_problem_since_s=self._store_problem_since_s,
+            express_memory_kb=min(totals.express_memory_kb, totals.quota_kb),
+            express_memory_bytes=totals.express_bytes,
+            notices=tuple(
+                sorted((kind.value, reason, count) for (kind, reason), count in counts.items())
+            ),
         )
 
     def _format_name(self, queue: LocalQueue) -> FormatName:

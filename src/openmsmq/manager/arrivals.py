@@ -27,6 +27,7 @@ from openmsmq.manager.plain_delivery import PlainDelivery
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.runs import Runs
+from openmsmq.manager.shares import Shares
 from openmsmq.manager.staging import Staging
 from openmsmq.manager.traces import arrival_report, is_traced
 from openmsmq.manager.unrouted import Unrouted
@@ -49,20 +50,15 @@ _RARE: Final = user.MULTI_QUEUE | user.SOAP
 _PASSED_OVER: Final = _RARE | user.OTHER_NAMES | user.SECURITY
 _TRACED: Final = base.DEBUG | base.TRACE
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
-_INSECURE: Final = frozenset(
-    {
-        MessageClass.NACK_BAD_DESTINATION_QUEUE,
-        MessageClass.NACK_ACCESS_DENIED,
-        MessageClass.NACK_BAD_SIGNATURE,
-        MessageClass.NACK_BAD_ENCRYPTION,
-        MessageClass.NACK_UNSUPPORTED_CRYPTO_PROVIDER,
-    }
-)
-"""Rejections that tell a stranger about this queue manager; told only when permitted (C-88)."""
 
 
 class NoRoom(Exception):
     """The queue manager has no room for more messages: their sender must keep them for now."""
+
+    def __init__(self, *, is_general: bool) -> None:
+        super().__init__("the quota of the queue manager is used up, or the share of a stranger")
+        self.is_general = is_general
+        """Whether there is no room for anybody."""
 
 
 class ForeignSource(Exception):
@@ -86,6 +82,7 @@ class Arrivals:
         security: MessageSecurity,
         identities: Identities,
         notices: Notices,
+        shares: Shares,
     ) -> None:
         self._identities = identities
         self._notices = notices
@@ -99,13 +96,14 @@ class Arrivals:
         self._history = history
         self._acks = acks
         self._security = security
+        self._shares = shares
         self.has_way: Callable[[FormatName, Guid, Instant], bool] = lambda *_: True
         """Says whether it is known how to reach a queue of a queue manager."""
         self.unrouted: Unrouted
         """Must be there before the first packet."""
         self.notified: Callable[[bytes, Instant], None] = lambda _packet, _now: None
         """Hears of packets to the queue of change notifications."""
-        self._runs = Runs(delivery, plain)
+        self._runs = Runs(delivery, plain, shares)
 
     def take(self, packets: list[bytes], peer: Peer, now: Instant) -> None:
         """Decide about packets of one session, in their order.
@@ -281,18 +279,18 @@ class Arrivals:
         # A plain message without a place is gone: it has asked nobody to be told.
         if has_place:
             self._runs.add_plain(queue, [packet], now)
+        else:
+            expired = self._has_expired(packet, now)
+            reason = MessageClass.NACK_REACH_QUEUE_TIMEOUT if expired else None
+            self._shares.dropped(packet, reason or MessageClass.NACK_QUEUE_EXCEEDS_QUOTA)
 
     def _surely_enter(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> bool:
         """Whether packets with the same lifetime are all in time and within all quotas."""
-        if not self._is_roomy(queue, sum(map(len, packets))):
+        size = self._runs.bytes + sum(map(len, packets))
+        if not queue.room_for(size) or not self._shares.take_all(packets, size):
             return False
         moments = {packet[52:56]: packet for packet in packets}
         return not any(self._has_expired(packet, now) for packet in moments.values())
-
-    def _is_roomy(self, queue: LocalQueue, size: int) -> bool:
-        """Whether so many more bytes are surely within all quotas."""
-        size += self._runs.bytes
-        return queue.room_for(size) and self._table.totals.room_for(size)
 
     def _take_sequence(self, packets: list[bytes], alike: Alike, now: Instant) -> None:
         """Take transactional messages of one sequence, which are alike."""
@@ -403,11 +401,14 @@ class Arrivals:
         self._require_room(packet)
         waiting = self._runs.bytes + len(packet)
         in_queue = waiting if queue is self._runs.queue else len(packet)
-        return None if queue.room_for(in_queue) else MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
+        if queue.room_for(in_queue) and self._shares.has_memory(packet, self._runs.bytes):
+            return None
+        return MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
 
     def _require_room(self, packet: bytes) -> None:
-        if not self._table.totals.room_for(self._runs.bytes + len(packet)):
-            raise NoRoom(f"this queue manager may hold {self._table.totals.quota_kb} KB")
+        size = self._runs.bytes + len(packet)
+        if not self._shares.takes(size):
+            raise NoRoom(is_general=not self._table.totals.room_for(size))
 
     def _require_room_for_dead_letter(
         self, packet: bytes, found: Outline, reason: MessageClass | None
@@ -423,11 +424,18 @@ class Arrivals:
         )
 
     def _reject(self, packet: bytes, found: Outline, reason: MessageClass, now: Instant) -> None:
+        """Count a message that is refused for good, and tell who wants to know."""
+        self._shares.dropped(packet, reason)
+        self._tell_refusal(packet, found, reason, now)
+
+    def _tell_refusal(
+        self, packet: bytes, found: Outline, reason: MessageClass, now: Instant
+    ) -> None:
         """Tell who wants to know that a message is refused for good. [MQQB 3.1.5.8.3]"""
-        if reason not in _INSECURE or self._transfer.permit_insecure_nacks:
+        if self._shares.may_report(reason):
             self._delivery.report(packet, reason, now)
         if found.flags & user.TRANSACTION:
-            self._acks.send_final(packet, reason, now)
+            self._acks.send_final(packet, self._shares.told(reason), now)
         elif _leaves_dead_letter(found, reason):
             self._delivery.keep_dead_letter(packet, reason, now)
 
@@ -457,9 +465,10 @@ class Arrivals:
         else:
             queue = self._onward(place, packet, peer.engine.address, now)
             if queue is None:
-                reason = MessageClass.NACK_BAD_DESTINATION_QUEUE
                 self.unrouted.refused(packet, peer.engine.address, now)
-            elif self._quota_problem(queue, packet) is not None:
+                self._tell_refusal(packet, found, MessageClass.NACK_BAD_DESTINATION_QUEUE, now)
+                return
+            if self._quota_problem(queue, packet) is not None:
                 reason = MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
         self._require_room_for_dead_letter(packet, found, reason)
         if reason is not None or queue is None:
@@ -472,7 +481,8 @@ class Arrivals:
     def _trace(self, packet: bytes, now: Instant) -> None:
         """Report a traced message that was taken, if reports are wanted here."""
         if self._transfer.trace_reports and is_traced(packet):
-            report = arrival_report(packet, self._counters.identifier, now)
+            owner_of = self._table.published.owner_of
+            report = arrival_report(packet, self._counters.identifier, now, owner_of)
             if report is not None:
                 self._delivery.post(*report, now)
 
@@ -484,7 +494,7 @@ class Arrivals:
             ):
                 return None
             try:
-                queue = self._table.outgoing(place.route)
+                queue = self._table.outgoing(place.route, guest=self._shares.guest)
             except MsmqError:
                 return None
             if not has_way:

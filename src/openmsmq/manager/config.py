@@ -9,6 +9,7 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.limits import (
     DIRECTORY_POLL_S,
     DIRECTORY_PROBE_S,
+    EXPRESS_MEMORY_DEFAULT_KB,
     KEY_LIFETIME_S,
     KEY_RETENTION_S,
     LIST_MEMBERS_MAX_COUNT,
@@ -73,6 +74,8 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     software: str = "OpenMSMQ"
     quota_kb: int = 0
     """Room for the messages of all queues; 0 leaves it to the directory."""
+    express_memory_kb: int = EXPRESS_MEMORY_DEFAULT_KB
+    """Memory for express messages; never more than the quota."""
     journal_quota_kb: int = 0
     """Room for the journal of the queue manager; 0 leaves it to the directory."""
     queues_max: int = QUEUES_MAX_COUNT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.dead_letters import dead_letter_queue
@@ -14,8 +14,6 @@ from openmsmq.manager.lifetimes import is_near
 from openmsmq.manager.marks import marked
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
-from openmsmq.manager.reports import report_for
-from openmsmq.manager.staging import Staging
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, MsmqError
 from openmsmq.model.limits import INFINITE_S
@@ -28,6 +26,7 @@ from openmsmq.storage.records import (
     ASKS_OFFSET,
     ASKS_RECEIVE_REPORT,
     FACTS_BYTES,
+    SENT_HERE,
     EntryFacts,
     StagedSend,
 )
@@ -36,6 +35,9 @@ from openmsmq.wire.headers.message_properties import (
     POSITIVE_ARRIVAL,
 )
 from openmsmq.wire.outline import outline
+
+if TYPE_CHECKING:
+    from openmsmq.manager.reporting import Reporter
 
 _STAMP: Final = struct.Struct("<II")
 _FLAGS: Final = 60
@@ -51,13 +53,13 @@ class Delivery:
         counters: Counters,
         ledger: Ledger,
         deadlines: Deadlines,
-        staging: Staging,
     ) -> None:
-        self._staging = staging
         self._table = table
         self._counters = counters
         self._ledger = ledger
         self._deadlines = deadlines
+        self.reporter: Reporter
+        """Sends what messages ask for; must be there before the first message."""
         self.hand_over: Callable[[LocalQueue, list[Row], Instant], int] = lambda *_: 0
         """Gives entries to readers that wait; says how many they took, from the front."""
         self.number: Callable[
@@ -139,8 +141,9 @@ class Delivery:
             ):
                 self.report(send.packet, MessageClass.ACK_REACH_QUEUE, now)
 
-    def require_room(self, queue: LocalQueue, size: int) -> None:
+    def require_room(self, queue: LocalQueue, packets: list[bytes]) -> None:
         """Refuse messages for which a queue or the queue manager has no room."""
+        size = sum(map(len, packets))
         if not queue.room_for(size):
             raise InsufficientResources(
                 f"{queue.name} holds {queue.size} bytes and may hold {queue.properties.quota_kb} KB"
@@ -149,6 +152,15 @@ class Delivery:
             raise InsufficientResources(
                 f"this queue manager may hold {self._table.totals.quota_kb} KB"
             )
+        totals = self._table.totals
+        if not totals.memory_for(len(packets), size):
+            light = [packet for packet in packets if not packet[_FLAGS] & user.RECOVERABLE]
+            if light and not totals.memory_for(len(light), sum(map(len, light))):
+                raise InsufficientResources(
+                    f"express messages may take {totals.express_memory_kb} KB of memory "
+                    "(express_memory_kb), and the quota of the queue manager: send recoverable "
+                    "ones, or receive some first"
+                )
 
     # Out.
 
@@ -233,11 +245,12 @@ class Delivery:
         self.end(queue, rows, MessageClass.ACK_REACH_QUEUE, now, told=False)
         for _, value in rows:
             if value[FACTS_BYTES + _FLAGS + 1] & _JOURNAL_ON_SUCCESS:
-                self.journal_sent(value[FACTS_BYTES:], now)
+                self.journal_sent(value, now)
 
-    def journal_sent(self, packet: bytes, now: Instant) -> None:
-        """Keep a copy of a message that was delivered, at its source and if it asked for that."""
-        if packet[_FLAGS + 1] & _JOURNAL_ON_SUCCESS and packet[16:32] == self._counters.identifier:
+    def journal_sent(self, value: bytes, now: Instant) -> None:
+        """Keep a copy of an entry that was delivered, if it was sent here and asked for that."""
+        packet = value[FACTS_BYTES:]
+        if records.asks_of(value) & SENT_HERE and packet[_FLAGS + 1] & _JOURNAL_ON_SUCCESS:
             self._copy(self._table.system(SystemQueue.JOURNAL), packet, now)
 
     def transfer(
@@ -407,7 +420,8 @@ class Delivery:
 
     def _copy(self, queue: LocalQueue, packet: bytes, now: Instant) -> None:
         """Keep a copy in a journal or dead-letter queue; without room there is none."""
-        if not queue.room_for(len(packet)):
+        size, express = len(packet), not packet[_FLAGS] & user.RECOVERABLE
+        if not queue.room_for(size) or (express and not self._table.totals.memory_for(1, size)):
             return
         level = 0 if queue.properties.transactional else packet[2] & base.PRIORITY
         lookup_id = (7 - level) << 56 | self._counters.take_arrivals(1)
@@ -417,23 +431,22 @@ class Delivery:
     def tell(self, asks: int, packet: bytes, reason: MessageClass, now: Instant) -> None:
         """Do what a message asked for at its end: a dead letter, an acknowledgment."""
         if asks & ASKS_DEAD_LETTER and is_negative(reason):
-            self.keep_dead_letter(packet, reason, now)
+            self.keep_dead_letter(packet, reason, now, sent_here=bool(asks & SENT_HERE))
         if asks & ASKS_RECEIVE_REPORT:
             self.report(packet, reason, now)
         if asks & ASKS_FINAL_ACK:
             self.send_final_ack(packet, reason, now)
 
-    def keep_dead_letter(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
+    def keep_dead_letter(
+        self, packet: bytes, reason: MessageClass, now: Instant, *, sent_here: bool = False
+    ) -> None:
         """Keep a copy of a message that failed, with the reason."""
-        queue = dead_letter_queue(self._table, packet, self._counters.identifier)
+        queue = dead_letter_queue(self._table, packet, sent_here=sent_here)
         self._copy(queue, _with_class(packet, reason), now)
 
     def report(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
         """Tell the administration queue of a message what became of it, if it asked for that."""
-        report = report_for(packet, reason, self._counters.identifier)
-        if report is None:
-            return
-        self.post(report.queue, report.packet, now)
+        self.reporter.report(packet, reason, now)
 
     def post(
         self,
@@ -442,26 +455,12 @@ class Delivery:
         now: Instant,
         *,
         express_max_count: int | None = None,
+        is_final: bool = False,
     ) -> None:
-        """Send a message of the queue manager itself; one that has no way is dropped.
-
-        So is one that finds too many express messages before it, if the caller says how many.
-        """
-        try:
-            queue = self._table.destination(name)
-        except MsmqError:
-            return
-        if queue.role not in ("queue", "outgoing") or queue.properties.transactional:
-            return
-        if queue.role == "queue" and not self.may_enter_plain(queue):
-            # What a stranger has written may be in it; over the network it would not come in.
-            return
-        if not queue.room_for(len(packet)):
-            return
-        if express_max_count is not None and queue.express_count >= express_max_count:
-            return
-        stamped = self._staging.stamp(packet, self._counters.take_message_of_turn(), now.unix_s)
-        self.put(queue, [self._staging.stage(queue, stamped, outline(stamped))], now)
+        """Send a message of the queue manager itself, as `Reporter.post` says."""
+        self.reporter.post(
+            name, packet, now, express_max_count=express_max_count, is_final=is_final
+        )
 
 
 def message_number(packet: bytes) -> int:

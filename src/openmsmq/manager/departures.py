@@ -109,7 +109,9 @@ class Departures:
         if not self._config.trace_reports:
             return
         for packet in packets:
-            report = departure_report(packet, address, self._counters.identifier, now)
+            report = departure_report(
+                packet, address, self._counters.identifier, now, self._outgoing.owner_of
+            )
             if report is not None:
                 self._delivery.post(*report, now)
 

@@ -7,7 +7,8 @@ from typing import TypeAlias
 import msgspec
 
 from openmsmq.manager.queue_table import QueueTable
-from openmsmq.manager.queues import LocalQueue, Totals
+from openmsmq.manager.queues import LocalQueue
+from openmsmq.manager.totals import Totals
 from openmsmq.model.errors import InvalidParameter, UnsupportedFormatName
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.names import (
@@ -20,6 +21,7 @@ from openmsmq.model.names import (
     parse_format_name,
     read_name,
 )
+from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import QueueProperties
 from openmsmq.storage.port import StoreReader
 from openmsmq.wire.addressing import destinations_header
@@ -39,12 +41,14 @@ ListName: TypeAlias = MultipleFormatName | DistributionListFormatName
 class QueueList(LocalQueue):
     """Several queues that were opened together for sending; it holds no messages itself."""
 
-    __slots__ = ("_published", "header", "targets")
+    __slots__ = ("_published", "header", "named", "targets")
 
     def __init__(self, name: ListName, table: QueueTable, reader: StoreReader) -> None:
         properties = QueueProperties(identifier=NIL_GUID, path_name=str(name))
         super().__init__(0, str(name), properties, reader, Totals(), role="list")
         given = name.elements if isinstance(name, MultipleFormatName) else (name,)
+        self.named = frozenset(fold(str(element)) for element in given)
+        """What the application has named itself; the others are members of lists."""
         elements = table.published.expanded(given)
         queues = [_destination(element, table) for element in elements]
         self._published = table.published

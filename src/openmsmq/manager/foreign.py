@@ -7,7 +7,8 @@ sender gave, so that the connector knows where to take them. [MQMQ 2.1.6]
 
 from __future__ import annotations
 
-from openmsmq.manager.queues import LocalQueue, Totals
+from openmsmq.manager.queues import LocalQueue
+from openmsmq.manager.totals import Totals
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.queue import QueueProperties
 from openmsmq.storage.port import StoreReader

@@ -14,6 +14,7 @@ from openmsmq.manager.counters import Counters
 from openmsmq.manager.deadlines import Deadlines
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.notices import NoticeKind, Notices
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.model.clock import Instant
@@ -22,9 +23,12 @@ from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader
+from openmsmq.storage.records import ASKS_DEAD_LETTER
 
 SLICE_ROWS: Final = 2000
 """How many messages one slice of long work removes."""
+
+_SHOWN_CHARACTERS: Final = 200
 
 RETRY_MS: Final = 1000
 """How long work that the disk refused is put off."""
@@ -64,7 +68,9 @@ class Housekeeping:
         counters: Counters,
         ledger: Ledger,
         reader: StoreReader,
+        notices: Notices,
     ) -> None:
+        self._notices = notices
         self._table = table
         self._delivery = delivery
         self._deadlines = deadlines
@@ -215,6 +221,11 @@ class Housekeeping:
 
     def end_overdue(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
         """Take out messages whose time is up."""
+        lost = sum(not records.asks_of(value) & ASKS_DEAD_LETTER for _, value in rows)
+        if lost and queue.role != "awaiting":
+            self._notices.note(
+                NoticeKind.MESSAGE_DROPPED, "expired", lost, queue=queue.name[:_SHOWN_CHARACTERS]
+            )
         self.surely(
             queue,
             rows,

@@ -8,6 +8,8 @@ it is not asked for each message.
 
 from __future__ import annotations
 
+from typing import Any
+
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.manager.claims import Claims
 from openmsmq.manager.config import ManagerConfig
@@ -82,9 +84,12 @@ class Identities:
     def _tell(
         self, refusal: Refusal, address: str, claimed: Guid = NIL_GUID, known: str = ""
     ) -> None:
-        facts = {"peer": address, "claimed": str(claimed), "known": known}
-        told = {name: value for name, value in facts.items() if value and value != str(NIL_GUID)}
-        self._notices.note(NoticeKind.IDENTITY_REFUSED, refusal.word, **told, advice=refusal.advice)
+        facts: dict[str, Any] = {"peer": address, "advice": refusal.advice}
+        if claimed != NIL_GUID:
+            facts["claimed"] = str(claimed)
+        if known:
+            facts["known"] = known
+        self._notices.note(NoticeKind.IDENTITY_REFUSED, refusal.word, **facts)
 
     def _known_elsewhere(
         self, peer: Peer, claimed: Guid, now: Instant
@@ -246,14 +251,12 @@ class Identities:
                 return True
         if source != peer.remote:
             return source == outgoing.reached and self.word(peer, source, now) is Word.SURE
-        if source == outgoing.reached and self._is_where_reached(peer, outgoing, now):
-            return True
+        if source == outgoing.reached:
+            word = self.word(peer, source, now)
+            # A name that is nobody's is everybody's own.
+            if word is Word.SURE or (word is Word.OWN and self._claims.place_of(source)):
+                return True
         return isinstance(outgoing.name, DirectFormatName) and leads_directly(peer, outgoing)
-
-    def _is_where_reached(self, peer: Peer, outgoing: OutgoingQueue, now: Instant) -> bool:
-        """Whether a peer is who was reached under its name: sure, or at the same place."""
-        word = self.word(peer, peer.remote, now)
-        return word is Word.SURE or (word is Word.OWN and peer.place == outgoing.reached_at)
 
 
 def leads_directly(peer: Peer, outgoing: OutgoingQueue) -> bool:

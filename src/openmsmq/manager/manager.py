@@ -24,6 +24,7 @@ from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.directory_copy import DirectoryCopy
 from openmsmq.manager.directory_requests import DirectoryRequests
 from openmsmq.manager.directory_service import MOVED_PAUSE_MS, DirectoryService
+from openmsmq.manager.handlers import Requests, all_handlers
 from openmsmq.manager.history import History
 from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.identities import Identities
@@ -31,6 +32,7 @@ from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.message_security import MessageSecurity
 from openmsmq.manager.name_lookups import NameLookups
+from openmsmq.manager.named_queues import NamedQueues
 from openmsmq.manager.notices import Notices
 from openmsmq.manager.notifications import Notifications
 from openmsmq.manager.order_acks import OrderAcks
@@ -46,9 +48,11 @@ from openmsmq.manager.quotas import take_quotas
 from openmsmq.manager.read_requests import ReadRequests
 from openmsmq.manager.recovery import open_machine, restore_queues, restore_transactions
 from openmsmq.manager.replies import Replies
+from openmsmq.manager.reporting import Reporter
 from openmsmq.manager.security_requests import SecurityRequests
 from openmsmq.manager.send_requests import SendRequests
 from openmsmq.manager.sending import Sending
+from openmsmq.manager.shares import Shares
 from openmsmq.manager.staged_batches import StagedBatches
 from openmsmq.manager.staging import Staging
 from openmsmq.manager.timers import earliest
@@ -97,7 +101,8 @@ class QueueManager:
         self.access = AccessControl(table, ledger, reader)
         self._deadlines = Deadlines(reader)
         staging = Staging(counters, config.transfer.clock_skew_max_s)
-        delivery = Delivery(table, counters, ledger, self._deadlines, staging)
+        delivery = Delivery(table, counters, ledger, self._deadlines)
+        Reporter(table, counters, delivery, staging, self.notices)
         work = TransactionWork(table, delivery, ledger)
         self._transactions = TransactionRequests(
             config, counters, ledger, work, replies, rng, self.access
@@ -105,7 +110,7 @@ class QueueManager:
         restore_queues(reader, table)
         restore_transactions(reader, work, self._transactions.adopt)
         self._housekeeping = Housekeeping(
-            table, delivery, self._deadlines, counters, ledger, reader
+            table, delivery, self._deadlines, counters, ledger, reader, self.notices
         )
         plain = PlainDelivery(delivery, counters, ledger, self._deadlines)
         self.keys = OwnKeys(config.security, keys, now)
@@ -115,7 +120,16 @@ class QueueManager:
         delivery.may_enter_plain = security.may_enter_plain
         self._ways = Ways(config.transfer, copy, counters, config.directory.role)
         self.transfer = self._build_transfer(table, delivery, plain, staging, reader, security, now)
-        sending = Sending(config, table, delivery, plain, staging, counters, security)
+        sending = Sending(
+            config,
+            table,
+            delivery,
+            plain,
+            staging,
+            counters,
+            security,
+            NamedQueues(table, self.access, counters.identifier),
+        )
         self._reads = ReadRequests(
             config,
             table,
@@ -144,7 +158,7 @@ class QueueManager:
         )
         self._sends = SendRequests(config, sending, self._reads, self._transactions, replies)
         admin = self._admin = Administration(
-            config, table, counters, ledger, rng, started_time_s=now.unix_s
+            config, table, counters, ledger, rng, self.notices, started_time_s=now.unix_s
         )
         admin.is_online = lambda: self.transfer.online
         self._queues = QueueRequests(
@@ -179,7 +193,24 @@ class QueueManager:
         self.directory.open(now)
         self._public.take(copy.image.queues_of(counters.identifier), now)
         self._names = NameLookups(table.published, self._ways, replies)
-        self._handlers = self._names.asking(self.access.guarded(self._all_handlers()))
+        self._handlers = self._guarded_handlers()
+
+    def _guarded_handlers(self) -> dict[type, Callable[..., None]]:
+        handlers = all_handlers(
+            Requests(
+                self._sends,
+                self._reads,
+                self._bulk,
+                self._queues,
+                self._rights,
+                self._operators,
+                self._lookups,
+                self._security,
+                self._transactions,
+                self._batches,
+            )
+        )
+        return self._names.asking(self.access.guarded(handlers))
 
     def _build_transfer(
         self,
@@ -215,6 +246,12 @@ class QueueManager:
             security,
             identities,
             self.notices,
+            Shares(
+                table,
+                delivery.reporter,
+                self.notices,
+                permit_insecure_nacks=config.transfer.permit_insecure_nacks,
+            ),
         )
         self._unrouted = arrivals.unrouted = Unrouted(
             table,
@@ -245,64 +282,6 @@ class QueueManager:
         )
         self._unrouted.has_way = arrivals.has_way
         return transfer
-
-    def _all_handlers(self) -> dict[type, Callable[..., None]]:
-        reads, queues, transactions = self._reads, self._queues, self._transactions
-        bulk, batches = self._bulk, self._batches
-        return {
-            api.Send: self._sends.send,
-            api.Receive: reads.receive,
-            api.Find: reads.receive,
-            api.EndReceive: reads.locks.end,
-            api.Seek: reads.seek,
-            api.FetchRange: bulk.fetch_range,
-            api.FetchPackets: bulk.fetch_packets,
-            api.RemoveRange: bulk.remove_range,
-            api.Reserve: bulk.reserve,
-            api.Measure: bulk.measure,
-            api.Complete: bulk.complete,
-            api.Release: bulk.release,
-            api.Cancel: reads.cancel,
-            api.Purge: reads.purge,
-            api.Move: reads.move,
-            api.OpenQueue: queues.open,
-            api.CloseQueue: queues.close,
-            api.CreateCursor: queues.create_cursor,
-            api.CloseCursor: queues.close_cursor,
-            api.CreateQueue: queues.create_queue,
-            api.ChangeQueue: queues.change_queue,
-            api.DeleteQueue: queues.delete_queue,
-            api.GetQueue: queues.get_queue,
-            api.GetNames: queues.get_names,
-            api.ListQueues: queues.list_queues,
-            api.GetStatus: queues.get_status,
-            api.GetSecurity: self._rights.get_security,
-            api.SetSecurity: self._rights.set_security,
-            api.TakeOwnership: self._rights.take_ownership,
-            api.GetCaller: self._rights.get_caller,
-            api.ListOutgoing: self._operators.list_outgoing,
-            api.ControlOutgoing: self._operators.control,
-            api.SetOnline: self._operators.set_online,
-            api.ReadDirectory: self._lookups.read,
-            api.ChangeDirectory: self._lookups.change,
-            api.RefreshDirectory: self._lookups.refresh,
-            api.FindQueues: self._lookups.find_queues,
-            api.GetEncryptionKeys: self._security.get_encryption_keys,
-            api.RenewKeys: self._security.renew_keys,
-            api.RegisterCertificate: self._security.register,
-            api.RemoveCertificate: self._security.remove,
-            api.ListCertificates: self._security.list,
-            api.Begin: transactions.begin,
-            api.Prepare: transactions.prepare,
-            api.Commit: transactions.commit,
-            api.Abort: transactions.abort,
-            api.ListTransactions: transactions.list_in_doubt,
-            api.Resolve: transactions.resolve,
-            api.GetBatch: batches.get_batch,
-            api.CommitBatch: batches.commit_batch,
-            api.AbortBatch: batches.abort_batch,
-            api.ForgetQuery: batches.forget_query,
-        }
 
     def _directory_status(self) -> tuple[str, str, int]:
         directory = self.directory

@@ -43,13 +43,22 @@ class Notices:
         self._waiting: list[Notice] = []
         self._told: dict[NoticeKind, int] = {}
 
-    def note(self, kind: NoticeKind, reason: str, **facts: Fact) -> None:
-        """Count something for a reason of ours, and tell of it unless the turn has told enough."""
-        self.counts[kind, reason] = self.counts.get((kind, reason), 0) + 1
+    def note(self, kind: NoticeKind, reason: str, count: int = 1, **facts: Fact) -> None:
+        """Count something for a reason of ours, and tell of it unless the turn has told enough.
+
+        What happened several times at once is told once.
+        """
+        self.counts[kind, reason] = self.counts.get((kind, reason), 0) + count
         told = self._told.get(kind, 0)
         if told < NOTICES_PER_TURN_MAX_COUNT:
             self._told[kind] = told + 1
+            if count > 1:
+                facts["count"] = count
             self._waiting.append(Notice(kind, (("reason", reason), *facts.items())))
+
+    def tells(self, kind: NoticeKind) -> bool:
+        """Whether one more of a kind would be told; facts that nobody hears need not be found."""
+        return self._told.get(kind, 0) < NOTICES_PER_TURN_MAX_COUNT
 
     def take(self) -> list[Notice]:
         """Give what is to be told, once."""

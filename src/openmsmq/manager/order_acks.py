@@ -142,7 +142,8 @@ class OrderAcks:
             sent_time_s=0,
             reach_queue_within_s=INFINITE_S,
         )
-        self._delivery.post(_order_queue(to, source), encode(carrier), now)
+        name = _order_queue(to, source)
+        self._delivery.post(name, encode(carrier), now, is_final=True)
 
 
 def _order_queue(to: ReturnAddress, sender: Guid) -> FormatName:

@@ -23,7 +23,7 @@ from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass, is_negative
-from openmsmq.model.names import FormatName, parse_format_name
+from openmsmq.model.names import FormatName, PublicFormatName, parse_format_name
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.outgoing_sequence import OutgoingSequence
 from openmsmq.storage import records
@@ -32,6 +32,7 @@ from openmsmq.storage.records import (
     ASKS_DEAD_LETTER,
     ASKS_FINAL_ACK,
     FACTS_BYTES,
+    SENT_HERE,
     OutgoingRecord,
     StagedSend,
 )
@@ -88,7 +89,7 @@ class OutgoingQueue:
         self.neighbour = ""
         """The key of the neighbour it was last seen behind."""
         self.reached = NIL_GUID
-        """Who was at the other end of its last session and is believed to be that one."""
+        """Who was at the other end of its last session, by his own word."""
         self.reached_at = ""
         """Where that was, if nobody but himself vouches for him."""
         self.session: int | None = None
@@ -185,9 +186,18 @@ class OutgoingQueues:
     def __len__(self) -> int:
         return len(self._by_queue)
 
+    @property
+    def has_guests(self) -> bool:
+        """Whether there are outgoing queues that no application has asked for."""
+        return self._table.guests.count > 0
+
     def all(self) -> list[OutgoingQueue]:
         """Give all outgoing queues."""
         return list(self._by_queue.values())
+
+    def owner_of(self, name: PublicFormatName) -> Guid:
+        """Give the queue manager of a public queue; nil if it is not known."""
+        return self._table.published.owner_of(name)
 
     def exists(self, queue: LocalQueue) -> bool:
         """Whether an outgoing queue is still there."""
@@ -419,12 +429,13 @@ class OutgoingQueues:
             outgoing.sequence.gone(lookup_id)
         packet = value[FACTS_BYTES:]
         if not is_negative(message_class):
-            self._delivery.journal_sent(packet, now)
+            self._delivery.journal_sent(value, now)
         elif records.asks_of(value) & ASKS_DEAD_LETTER:
             reason = MessageClass.NACK_RECEIVE_REJECTED
             if message_class in MessageClass.__members__.values():
                 reason = MessageClass(message_class)
-            self._delivery.tell(ASKS_DEAD_LETTER, packet, reason, now)
+            asks = records.asks_of(value) & (ASKS_DEAD_LETTER | SENT_HERE)
+            self._delivery.tell(asks, packet, reason, now)
 
     def _awaited(self, number: int) -> tuple[LocalQueue, Row] | None:
         moving = self._moving.get(number)

@@ -12,6 +12,7 @@ from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.outgoing import OutgoingQueue, OutgoingQueues
 from openmsmq.manager.queues import LocalQueue, Row
 from openmsmq.model.clock import Instant
+from openmsmq.model.limits import OUTGOING_IDLE_FOR_OTHERS_MS
 
 SWEEP_MS: Final = 1_800_000
 """How often: half the time that a deadline is noted before it comes."""
@@ -37,15 +38,21 @@ class OutgoingSweep:
         self._forget = forget
         self._due_ms = now.ticks_ms
         self._left: list[tuple[OutgoingQueue, int]] = []
+        self._guests_due_ms = now.ticks_ms + OUTGOING_IDLE_FOR_OTHERS_MS
 
     def next_run_ms(self, now: Instant) -> int | None:
         """When `run` has something to do next."""
         if self._left:
             return now.ticks_ms
+        if self._outgoing.has_guests:
+            return min(self._due_ms, self._guests_due_ms)
         return self._due_ms if len(self._outgoing) else None
 
     def run(self, now: Instant) -> None:
         """Look at the next slice, if it is time."""
+        if now.ticks_ms >= self._guests_due_ms:
+            self._guests_due_ms = now.ticks_ms + OUTGOING_IDLE_FOR_OTHERS_MS
+            self._forget_guests()
         if not self._left and now.ticks_ms >= self._due_ms:
             self._due_ms = now.ticks_ms + SWEEP_MS
             self._left = [(outgoing, -1) for outgoing in self._outgoing.all()]
@@ -61,3 +68,15 @@ class OutgoingSweep:
         self._delivery.note_deadlines(outgoing.queue, rows, now)
         if position == -1 and outgoing.is_unneeded and not self._is_awaited(outgoing.queue):
             self._forget(outgoing)
+
+    def _forget_guests(self) -> None:
+        """Forget empty queues of others soon: there is only so much room for them."""
+        if not self._outgoing.has_guests:
+            return
+        for outgoing in self._outgoing.all():
+            if (
+                outgoing.queue.guest
+                and outgoing.is_unneeded
+                and not self._is_awaited(outgoing.queue)
+            ):
+                self._forget(outgoing)

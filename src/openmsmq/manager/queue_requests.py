@@ -34,6 +34,7 @@ from openmsmq.model.errors import (
     UnsupportedFormatName,
 )
 from openmsmq.model.names import ConnectorFormatName, PathName, read_name
+from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.callers import Caller
 
@@ -125,11 +126,13 @@ class QueueRequests:
             return self._table.find(parent)
 
     def _require_members(self, caller: Caller, members: LocalQueue) -> None:
-        """Refuse a list with a queue of this computer to which the caller may not send."""
+        """Refuse a list with a queue to which the caller may not send by itself."""
         assert isinstance(members, QueueList)
-        for _, queue in members.targets:
+        for name, queue in members.targets:
             if queue.role != "outgoing":
                 self._access.require_open(caller, queue, AccessMode.SEND)
+            elif fold(str(name)) in members.named:
+                self._access.require_elsewhere(caller, str(name))
 
     def _destination(self, name: str) -> LocalQueue:
         names = parse_list(name)

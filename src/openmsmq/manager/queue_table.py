@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.directory_copy import DirectoryCopy
+from openmsmq.manager.guests import Guest, Guests
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.published import Published
-from openmsmq.manager.queues import LocalQueue, Totals
+from openmsmq.manager.queues import SYSTEM_QUEUES, LocalQueue
+from openmsmq.manager.totals import Totals
 from openmsmq.model.errors import (
     AccessDenied,
     IllegalPathName,
@@ -25,7 +27,7 @@ from openmsmq.model.errors import (
     UnsupportedFormatName,
 )
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import JOURNAL_QUOTA_DEFAULT_KB, OUTGOING_QUEUES_MAX_COUNT
+from openmsmq.model.limits import JOURNAL_QUOTA_DEFAULT_KB
 from openmsmq.model.names import (
     LOCAL_COMPUTERS,
     ConnectorFormatName,
@@ -50,13 +52,6 @@ from openmsmq.storage.records import QueueRecord
 if TYPE_CHECKING:
     import random
 
-SYSTEM_QUEUES: Final = {
-    SystemQueue.JOURNAL: 1,
-    SystemQueue.DEAD_LETTER: 2,
-    SystemQueue.TRANSACTIONAL_DEAD_LETTER: 3,
-}
-"""The system queues are always there and have fixed numbers; applications' begin at 16."""
-
 
 class QueueTable:
     """The queues by number and by name. Names are compared without regard to case."""
@@ -77,6 +72,7 @@ class QueueTable:
         self.reader = reader
         self._rng = rng
         self.totals = Totals()
+        self.guests = Guests(self.totals)
         self.outgoing_count = 0
         self._by_id: dict[int, LocalQueue] = {}
         self._by_name: dict[str, LocalQueue] = {}
@@ -156,8 +152,8 @@ class QueueTable:
             return self._named(found.queue, name, create=False)
         return self.destination(self.published.remote_name(found))
 
-    def destination(self, name: FormatName) -> LocalQueue:
-        """Find where messages to a format name go."""
+    def destination(self, name: FormatName, guest: Guest | None = None) -> LocalQueue:
+        """Find where messages to a format name go; those of an application, unless for a guest."""
         match name:
             case DirectFormatName():
                 foreign = self.connector_of(name.host)
@@ -172,30 +168,29 @@ class QueueTable:
                 local = name.queue in self._by_identifier or not self.published.is_elsewhere(name)
             case _:
                 local = True
-        return self.find_format_name(name) if local else self.outgoing(name)
+        return self.find_format_name(name) if local else self.outgoing(name, guest=guest)
 
-    def outgoing(self, name: FormatName, *, create: bool = True) -> LocalQueue:
+    def outgoing(
+        self, name: FormatName, *, create: bool = True, guest: Guest | None = None
+    ) -> LocalQueue:
         """Find the queue of messages that wait to leave for another computer. [MQDMPR 3.1.1.3]"""
         found = self._by_name.get(fold(str(name)))
         if found is not None:
+            if guest is None and create:
+                self.guests.adopt(found)
             return found
         if not create:
             raise QueueNotActive(str(name))
-        if isinstance(name, DirectFormatName) and name.protocol.is_http:
-            raise UnsupportedFormatName(f"{name}: messages over HTTP are not sent")
-        if not name.openable_for_send:
-            raise UnsupportedFormatName(f"{name} takes no messages")
-        if self.outgoing_count >= OUTGOING_QUEUES_MAX_COUNT:
-            raise InsufficientResources(
-                f"{OUTGOING_QUEUES_MAX_COUNT} outgoing queues are in use already"
-            )
+        self.guests.require_new(name, self.outgoing_count, guest)
         number = self._counters.take_queue()
         properties = QueueProperties(
             identifier=Guid(self._rng.randbytes(16)),
             path_name=str(name),
             manager=self._counters.identifier,
         )
-        queue = LocalQueue(number, str(name), properties, self.reader, self.totals, role="outgoing")
+        totals = self.guests.totals_for(reports=guest is not None and guest.reports)
+        queue = LocalQueue(number, str(name), properties, self.reader, totals, role="outgoing")
+        queue.guest = "" if guest is None else guest.who
         self._write_new(queue)
         return queue
 
@@ -382,10 +377,11 @@ class QueueTable:
             record.properties.path_name,
             record.properties,
             self.reader,
-            self.totals,
+            self.guests.totals_for(reports=record.reports),
             role=record.role,
             parent=parent,
         )
+        queue.guest = record.guest
         queue.restore_counts(count, size)
         if parent is not None and record.role == "journal":
             parent.journal = queue
@@ -483,11 +479,15 @@ class QueueTable:
 
     def _record(self, queue: LocalQueue) -> bytes:
         parent = 0 if queue.parent is None else queue.parent.id
-        return records.encode_record(QueueRecord(queue.properties, queue.role, parent))
+        reports = queue.totals is self.guests.reports
+        return records.encode_record(
+            QueueRecord(queue.properties, queue.role, parent, queue.guest, reports)
+        )
 
     def _insert(self, queue: LocalQueue) -> None:
         if queue.role == "outgoing" and queue.id not in self._by_id:
             self.outgoing_count += 1
+            self.guests.came(queue)
         self._by_id[queue.id] = queue
         self._by_name[fold(queue.name)] = queue
         if queue.role == "queue":
@@ -496,6 +496,7 @@ class QueueTable:
     def _remove(self, queue: LocalQueue) -> None:
         if self._by_id.pop(queue.id, None) is not None and queue.role == "outgoing":
             self.outgoing_count -= 1
+            self.guests.left(queue)
         self._by_name.pop(fold(queue.name), None)
         if queue.role == "queue":
             self._by_identifier.pop(queue.properties.identifier, None)

@@ -12,8 +12,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from openmsmq.manager.tallies import Tally
+from openmsmq.manager.totals import KILOBYTE, Totals
 from openmsmq.model.limits import UNLIMITED_KB
 from openmsmq.model.message import MessageClass
+from openmsmq.model.names import SystemQueue
 from openmsmq.model.queue import QueueKind, QueueProperties
 from openmsmq.storage import records
 
@@ -21,10 +23,16 @@ if TYPE_CHECKING:
     from openmsmq.manager.reads import WaitingRead
     from openmsmq.storage.port import StoreReader
 
+SYSTEM_QUEUES: Final = {
+    SystemQueue.JOURNAL: 1,
+    SystemQueue.DEAD_LETTER: 2,
+    SystemQueue.TRANSACTIONAL_DEAD_LETTER: 3,
+}
+"""The system queues are always there and have fixed numbers; applications' begin at 16."""
+
 SCAN_ROWS: Final = 256
 """How many entries one look into the store brings when nobody says how many are wanted."""
 
-KILOBYTE: Final = 1024
 ARRIVALS_MAX_BYTES: Final = 16 << 20
 """Bytes after which a look by arrival numbers brings no more entries."""
 ARRIVALS_FIRST_ROWS: Final = 32
@@ -42,22 +50,6 @@ LOOKUP_START: Final = 5
 """Where the lookup identifier begins in a key; the arrival number begins a byte later."""
 
 
-class Totals:
-    """The bytes of all messages of a queue manager, and how many it may hold."""
-
-    __slots__ = ("bytes", "quota_kb")
-
-    def __init__(self) -> None:
-        self.bytes = 0
-        self.quota_kb = UNLIMITED_KB
-        """What `take_quotas` says."""
-
-    def room_for(self, size: int) -> bool:
-        """Whether so many more bytes stay within the quota."""
-        quota_kb = self.quota_kb
-        return quota_kb == UNLIMITED_KB or self.bytes + size <= quota_kb * KILOBYTE
-
-
 class LocalQueue:
     """One queue of this queue manager: an application's, a journal, a subqueue, a system queue."""
 
@@ -68,6 +60,7 @@ class LocalQueue:
         "express_count",
         "express_ids",
         "floor",
+        "guest",
         "held",
         "id",
         "journal",
@@ -139,6 +132,8 @@ class LocalQueue:
         self.pending = 0
         """Entries on their way to the disk, which come before any later one."""
         self.open_count = 0
+        self.guest = ""
+        """For whom there is this outgoing queue, if no application has asked for it."""
         self.reader_count = 0
         self.closed_to_readers = False
 
@@ -177,22 +172,24 @@ class LocalQueue:
 
     def count_in(self, lookup_id: int, size: int, *, express: bool) -> None:
         """Account for a new entry."""
-        self.totals.bytes += size
+        self.totals.add(size)
         if express:
             self.express_ids.add(lookup_id)
             self.express_count += 1
             self.express_bytes += size
+            self.totals.add_express(1, size)
         else:
             self.stored_count += 1
             self.stored_bytes += size
 
     def count_out(self, lookup_id: int, size: int) -> bool:
         """Account for an entry that goes; say whether it was an express one."""
-        self.totals.bytes -= size
+        self.totals.add(-size)
         if lookup_id in self.express_ids:
             self.express_ids.discard(lookup_id)
             self.express_count -= 1
             self.express_bytes -= size
+            self.totals.add_express(-1, -size)
             return True
         self.stored_count -= 1
         self.stored_bytes -= size
@@ -200,29 +197,31 @@ class LocalQueue:
 
     def count_many_in(self, lookup_ids: list[int], size: int, *, express: bool) -> None:
         """Account for new entries of one kind."""
-        self.totals.bytes += size
+        self.totals.add(size)
         if express:
             self.express_ids.update(lookup_ids)
             self.express_count += len(lookup_ids)
             self.express_bytes += size
+            self.totals.add_express(len(lookup_ids), size)
         else:
             self.stored_count += len(lookup_ids)
             self.stored_bytes += size
 
     def count_many_out(self, lookup_ids: list[int], size: int, *, express: bool) -> None:
         """Account for entries of one kind that go."""
-        self.totals.bytes -= size
+        self.totals.add(-size)
         if express:
             self.express_ids.difference_update(lookup_ids)
             self.express_count -= len(lookup_ids)
             self.express_bytes -= size
+            self.totals.add_express(-len(lookup_ids), -size)
         else:
             self.stored_count -= len(lookup_ids)
             self.stored_bytes -= size
 
     def count_range(self, count: int, size: int) -> None:
         """Account for durable entries that come back to the queue, or with less than 0 go."""
-        self.totals.bytes += size
+        self.totals.add(size)
         self.stored_count += count
         self.stored_bytes += size
 
@@ -238,7 +237,7 @@ class LocalQueue:
 
     def restore_counts(self, count: int, size: int) -> None:
         """Take over the counts that the store has."""
-        self.totals.bytes += size - self.stored_bytes
+        self.totals.add(size - self.stored_bytes)
         self.stored_count, self.stored_bytes = count, size
 
     def became_available(self, lookup_id: int) -> None:

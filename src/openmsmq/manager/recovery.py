@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from openmsmq.manager.config import ManagerConfig
-from openmsmq.manager.queue_table import SYSTEM_QUEUES, QueueTable
+from openmsmq.manager.queue_table import QueueTable
+from openmsmq.manager.queues import SYSTEM_QUEUES
 from openmsmq.manager.transactions import Transaction, TransactionWork
 from openmsmq.model.identity import Guid
 from openmsmq.storage import records

@@ -33,6 +33,7 @@ from openmsmq.wire.headers.queue_names import (
     QueueName,
 )
 from openmsmq.wire.headers.user import UserHeader
+from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage, decode, encode
 
 if TYPE_CHECKING:
@@ -46,8 +47,18 @@ class Report(msgspec.Struct, frozen=True):
     packet: bytes
 
 
-def report_for(packet: bytes, reason: MessageClass, local: Guid) -> Report | None:
-    """Make the acknowledgment that a message asked for in this case, if it did."""
+def report_for(
+    packet: bytes,
+    reason: MessageClass,
+    local: Guid,
+    owner_of: Callable[[PublicFormatName], Guid],
+    body_max: Callable[[FormatName], int | None],
+) -> Report | None:
+    """Make the acknowledgment that a message asked for in this case, if it did.
+
+    `owner_of` gives the queue manager of a public queue, and `body_max` how long a body may be
+    that is shown to a queue.
+    """
     try:
         original = decode(packet)
     except DecodeError:
@@ -59,7 +70,12 @@ def report_for(packet: bytes, reason: MessageClass, local: Guid) -> Report | Non
     queue = _admin_queue(original.user, local)
     if queue is None:
         return None
-    acknowledgment = _acknowledgment(original, reason, queue, local)
+    longest = body_max(queue)
+    shows_body = longest is None or len(original.properties.body) <= longest
+    manager, destination = _destination(queue, owner_of)
+    acknowledgment = _acknowledgment(
+        original, reason, manager, destination, local, shows_body=shows_body
+    )
     try:
         return Report(queue, encode(acknowledgment))
     except EncodeError:
@@ -68,6 +84,22 @@ def report_for(packet: bytes, reason: MessageClass, local: Guid) -> Report | Non
             acknowledgment.properties, body=b"", body_type=0, body_size=0, allocated_size=0
         )
         return Report(queue, encode(msgspec.structs.replace(acknowledgment, properties=without)))
+
+
+def is_wanted(packet: bytes, reason: MessageClass) -> bool:
+    """Whether a message asks for an acknowledgment in this case; cheaper than to make one."""
+    found = outline(packet)
+    asks = packet[found.properties_offset] & _wanted_for(reason)
+    return bool(found.flags & user.ADMIN_QUEUE and asks)
+
+
+def admin_queue_of(packet: bytes, local: Guid) -> FormatName | None:
+    """Give the queue to which acknowledgments of a message go; None if there is none."""
+    try:
+        message = decode(packet)
+    except DecodeError:
+        return None
+    return _admin_queue(message.user, local) if isinstance(message, UserMessage) else None
 
 
 def _wanted_for(reason: MessageClass) -> int:
@@ -93,16 +125,21 @@ def _admin_queue(header: UserHeader, local: Guid) -> FormatName | None:
 
 
 def _acknowledgment(
-    original: UserMessage, reason: MessageClass, queue: FormatName, local: Guid
+    original: UserMessage,
+    reason: MessageClass,
+    manager: Guid,
+    destination: QueueName,
+    local: Guid,
+    *,
+    shows_body: bool,
 ) -> UserMessage:
-    manager, destination = _destination(queue)
     old = original.properties
     # A reader of a negative acknowledgment wants to know what failed; an encrypted body would
     # tell nothing to anybody but the one it was meant for.
-    shows_body = is_negative(reason) and not (
+    is_encrypted = (
         original.security is not None and original.security.flags & security.BODY_ENCRYPTED
     )
-    body = old.body if shows_body else b""
+    body = old.body if shows_body and is_negative(reason) and not is_encrypted else b""
     return UserMessage(
         UserHeader(
             local,
@@ -124,12 +161,15 @@ def _acknowledgment(
     )
 
 
-def _destination(queue: FormatName) -> tuple[Guid, QueueName]:
+def _destination(
+    queue: FormatName, owner_of: Callable[[PublicFormatName], Guid]
+) -> tuple[Guid, QueueName]:
     match queue:
         case PrivateFormatName():
             return queue.queue_manager, PrivateOnDestination(queue.number)
         case PublicFormatName():
-            return NIL_GUID, PublicName(queue.queue)
+            # Queue managers on the way go by its owner, and may not know the queue themselves.
+            return owner_of(queue), PublicName(queue.queue)
         case DirectFormatName():
             return NIL_GUID, DirectName(queue.wire_text)
         case _:

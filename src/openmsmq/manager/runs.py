@@ -5,6 +5,7 @@ from __future__ import annotations
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.plain_delivery import PlainDelivery
 from openmsmq.manager.queues import LocalQueue
+from openmsmq.manager.shares import Shares
 from openmsmq.model.clock import Instant
 from openmsmq.storage.records import StagedSend
 from openmsmq.wire.headers import user
@@ -13,8 +14,9 @@ from openmsmq.wire.headers import user
 class Runs:
     """The messages that were taken and are not in their queue yet."""
 
-    def __init__(self, delivery: Delivery, plain: PlainDelivery) -> None:
+    def __init__(self, delivery: Delivery, plain: PlainDelivery, shares: Shares) -> None:
         self._delivery = delivery
+        self._shares = shares
         self._plain = plain
         self.queue: LocalQueue | None = None
         self.bytes = 0
@@ -46,10 +48,11 @@ class Runs:
 
     def flush(self, now: Instant) -> None:
         """Put everything where it belongs."""
-        queue, run, staged = self.queue, self._run, self._staged
+        queue, run, staged, size = self.queue, self._run, self._staged, self.bytes
         self.queue, self._run, self._staged, self.bytes = None, [], [], 0
         if queue is None:
             return
+        self._shares.charge(queue, size)
         if run:
             self._plain.put_received(queue, run, now)
         if staged:

@@ -16,6 +16,7 @@ from openmsmq.manager.transactions import Transaction
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import AccessDenied, InsufficientResources
 from openmsmq.model.queue import AccessMode
+from openmsmq.security.callers import Caller
 from openmsmq.storage.records import StagedSend
 
 
@@ -55,14 +56,14 @@ class SendRequests:
         for target, _ in copies:
             self._reads.require_open(target)
         if not request.transaction and not isinstance(queue, QueueList):
-            numbers = self._sending.put_new(queue, request.packets, now)
+            numbers = self._sending.put_new(queue, request.packets, state.caller, now)
             self._replies.answer_when_done(state.id, call, api.Sent(numbers, now.unix_s))
             return
         own = request.transaction == api.OWN_TRANSACTION
         work = None
         if request.transaction and not own:
             work = self._transactions.find(state, request.transaction)
-        accepted = self._accepted(copies, now, transactional=own or work is not None)
+        accepted = self._accepted(copies, state.caller, now, transactional=own or work is not None)
         reply = api.Sent(accepted[0][2], now.unix_s)
         if work is None:
             self._sending.put_all(
@@ -83,11 +84,17 @@ class SendRequests:
             )
 
     def _accepted(
-        self, copies: list[tuple[LocalQueue, list[bytes]]], now: Instant, *, transactional: bool
+        self,
+        copies: list[tuple[LocalQueue, list[bytes]]],
+        caller: Caller,
+        now: Instant,
+        *,
+        transactional: bool,
     ) -> list[tuple[LocalQueue, list[StagedSend], list[int]]]:
         """Check everything before anything is put."""
+        accept = self._sending.accept
         return [
-            (target, *self._sending.accept(target, packets, now, transactional=transactional))
+            (target, *accept(target, packets, caller, now, transactional=transactional))
             for target, packets in copies
         ]
 

@@ -9,6 +9,7 @@ from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.marks import transaction_marks
 from openmsmq.manager.message_security import Examined, MessageSecurity, without_claims
+from openmsmq.manager.named_queues import NamedQueues
 from openmsmq.manager.plain_delivery import PlainDelivery, are_plain
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
@@ -27,6 +28,7 @@ from openmsmq.model.message import MessageClass
 from openmsmq.model.names import PrivateFormatName, PublicFormatName
 from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import QueuePrivacy
+from openmsmq.security.callers import Caller
 from openmsmq.storage.records import StagedSend
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers import base, message_properties, user
@@ -34,6 +36,8 @@ from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, 
 from openmsmq.wire.outline import Outline, outline
 from openmsmq.wire.packets import decode
 
+_NAMING: Final = user.JOURNAL_ON_FAILURE | user.ADMIN_QUEUE
+"""Flags of messages that may name queues into which they, or words of them, come."""
 _PROTECTED: Final = user.SECURITY | user.MULTI_QUEUE
 _TRACED: Final = base.DEBUG | base.TRACE
 _BEHIND_BODY: Final = user.MULTI_QUEUE | user.SOAP
@@ -53,6 +57,7 @@ class Sending:
         staging: Staging,
         counters: Counters,
         security: MessageSecurity,
+        named: NamedQueues,
     ) -> None:
         self._config = config
         self._table = table
@@ -61,14 +66,17 @@ class Sending:
         self._staging = staging
         self._counters = counters
         self._security = security
+        self._named = named
         self._last_checked: dict[bool, tuple[bytes, Outline | None]] = {
             False: (b"", None),
             True: (b"", None),
         }
 
-    def put_new(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> list[int]:
+    def put_new(
+        self, queue: LocalQueue, packets: list[bytes], caller: Caller, now: Instant
+    ) -> list[int]:
         """Check packets and put them into their queue with this turn; give their numbers."""
-        packets, found, flags = self._admitted(queue, packets, transactional=False)
+        packets, found, flags = self._admitted(queue, packets, caller, transactional=False)
         numbers = self._counters.take_messages(len(packets))
         needs_look = queue.role != "outgoing" and (flags & _PROTECTED or _demands_protection(queue))
         if not needs_look and are_plain(packets, found):
@@ -79,15 +87,21 @@ class Sending:
         return numbers
 
     def accept(
-        self, queue: LocalQueue, packets: list[bytes], now: Instant, *, transactional: bool
+        self,
+        queue: LocalQueue,
+        packets: list[bytes],
+        caller: Caller,
+        now: Instant,
+        *,
+        transactional: bool,
     ) -> tuple[list[StagedSend], list[int]]:
         """Check packets and stamp them; give them ready to be put, and their numbers."""
-        packets, found, _ = self._admitted(queue, packets, transactional=transactional)
+        packets, found, _ = self._admitted(queue, packets, caller, transactional=transactional)
         numbers = self._counters.take_messages(len(packets))
         return self._staged(queue, packets, found, numbers, now), numbers
 
     def _admitted(
-        self, queue: LocalQueue, packets: list[bytes], *, transactional: bool
+        self, queue: LocalQueue, packets: list[bytes], caller: Caller, *, transactional: bool
     ) -> tuple[list[bytes], list[Outline], int]:
         """Check packets; give them as they may be put, their outlines and all their flags."""
         if queue.role != "outgoing" and transactional != queue.properties.transactional:
@@ -104,7 +118,9 @@ class Sending:
             ]
         if queue.role == "outgoing":
             _require_destination(queue, packets, found)
-        self._delivery.require_room(queue, sum(map(len, packets)))
+        if flags & _NAMING:
+            self._named.require_all(caller, packets, found)
+        self._delivery.require_room(queue, packets)
         return packets, found, flags
 
     def _staged(
@@ -123,14 +139,14 @@ class Sending:
             stamped = stamp(packet, number, sent_s)
             if is_local and (is_strict or outlined.flags & _PROTECTED):
                 examined = self._examined(stamped, outlined, queue, now)
-                staged.append(stage(queue, examined.packet, examined.found))
+                staged.append(stage(queue, examined.packet, examined.found, sent_here=True))
                 last = None
             elif outlined is last:
                 # It has the same headers as the one before, so it asks for the same.
                 like = staged[-1]
                 staged.append(StagedSend(like.queue, stamped, like.deadline_s, like.asks))
             else:
-                staged.append(stage(queue, stamped, outlined))
+                staged.append(stage(queue, stamped, outlined, sent_here=True))
                 last = outlined
         return staged
 

@@ -13,6 +13,7 @@ from openmsmq.storage.records import (
     ASKS_DEAD_LETTER,
     ASKS_FINAL_ACK,
     ASKS_RECEIVE_REPORT,
+    SENT_HERE,
     StagedSend,
 )
 from openmsmq.wire.headers import user
@@ -49,19 +50,26 @@ class Staging:
         )
 
     def stage(
-        self, queue: LocalQueue, packet: bytes, found: Outline, *, arrived: bool = False
+        self,
+        queue: LocalQueue,
+        packet: bytes,
+        found: Outline,
+        *,
+        arrived: bool = False,
+        sent_here: bool = False,
     ) -> StagedSend:
         """Note what a stamped packet will cause once it is in the queue.
 
-        One that `arrived` came in a session, perhaps from ourselves under another name.
+        One that `arrived` came in a session, perhaps from ourselves under another name. One that
+        was `sent_here` comes from an application of this computer.
         """
         if queue.role == "outgoing":
-            return self._stage_outgoing(queue, packet, found)
+            return self._stage_outgoing(queue, packet, found, sent_here=sent_here)
         deadline_s = INFINITE_S
         if packet[48:52] != _NEVER:
             within_s, sent_s = _STAMP.unpack_from(packet, 48)
             deadline_s = min(sent_s + within_s, INFINITE_S - 1)
-        asks = 0
+        asks = SENT_HERE if sent_here and found.flags & _SOURCE_JOURNAL else 0
         if found.flags & user.ADMIN_QUEUE and (
             packet[found.properties_offset] & (POSITIVE_RECEIVE | NEGATIVE_RECEIVE)
         ):
@@ -76,9 +84,11 @@ class Staging:
             asks |= ASKS_DEAD_LETTER
         return StagedSend(queue.id, packet, deadline_s, asks)
 
-    def _stage_outgoing(self, queue: LocalQueue, packet: bytes, found: Outline) -> StagedSend:
+    def _stage_outgoing(
+        self, queue: LocalQueue, packet: bytes, found: Outline, *, sent_here: bool
+    ) -> StagedSend:
         """Note until when a packet may travel, and what follows if it does not arrive."""
-        asks = 0
+        asks = SENT_HERE if sent_here and found.flags & _SOURCE_JOURNAL else 0
         if found.flags & user.ADMIN_QUEUE and packet[found.properties_offset] & NEGATIVE_ARRIVAL:
             asks |= ASKS_RECEIVE_REPORT
         own = packet[16:32] == self._counters.identifier

@@ -6,8 +6,9 @@ names for that. People read these reports, programs do not, so they are kept sho
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import NIL_GUID, Guid
@@ -21,6 +22,9 @@ from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import UserMessage, decode, encode
+
+OwnerOf: TypeAlias = Callable[[PublicFormatName], Guid]
+"""Gives the queue manager of a public queue; nil if it is not known."""
 
 _FLAGS: Final = 2
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -36,17 +40,19 @@ def is_traced(packet: bytes) -> bool:
     return int.from_bytes(packet[_FLAGS : _FLAGS + 2], "little") & wanted == wanted
 
 
-def arrival_report(packet: bytes, own: Guid, now: Instant) -> tuple[FormatName, bytes] | None:
+def arrival_report(
+    packet: bytes, own: Guid, now: Instant, owner_of: OwnerOf
+) -> tuple[FormatName, bytes] | None:
     """Report that a traced message has come to `own`; None if it is not traced.
 
-    [MQQB 3.1.5.8.9]
+    `owner_of` gives the queue manager of the queue for reports. [MQQB 3.1.5.8.9]
     """
     message = _traced(packet)
-    return None if message is None else _report(message, "received by", (), own, now)
+    return None if message is None else _report(message, "received by", (), own, now, owner_of)
 
 
 def departure_report(
-    packet: bytes, next_hop: str, own: Guid, now: Instant
+    packet: bytes, next_hop: str, own: Guid, now: Instant, owner_of: OwnerOf
 ) -> tuple[FormatName, bytes] | None:
     """Report that a traced message has left `own` for an address; None if it is not traced.
 
@@ -60,7 +66,7 @@ def departure_report(
         f"<NEXT HOP>{next_hop}</NEXT HOP>",
         f"<HOP COUNT>{message.user.hop_count:02X} </HOP COUNT>",
     )
-    return _report(message, "sent by", lines, own, now)
+    return _report(message, "sent by", lines, own, now, owner_of)
 
 
 def _traced(packet: bytes) -> UserMessage | None:
@@ -82,7 +88,12 @@ def _traced(packet: bytes) -> UserMessage | None:
 
 
 def _report(
-    message: UserMessage, did: str, more: tuple[str, ...], own: Guid, now: Instant
+    message: UserMessage,
+    did: str,
+    more: tuple[str, ...],
+    own: Guid,
+    now: Instant,
+    owner_of: OwnerOf,
 ) -> tuple[FormatName, bytes]:
     assert message.debug is not None
     assert message.debug.queue is not None
@@ -99,7 +110,7 @@ def _report(
     )
     body = "".join(f"{line}\r\n" for line in lines).encode("utf-16-le", "replace")
     report = UserMessage(
-        UserHeader(own, NIL_GUID, destination=PublicName(queue)),
+        UserHeader(own, owner_of(PublicFormatName(queue)), destination=PublicName(queue)),
         MessageProperties.of(body, label, message_class=MessageClass.REPORT),
         BaseHeader(reach_queue_within_s=REACH_QUEUE_DEFAULT_S),
     )

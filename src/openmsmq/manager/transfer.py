@@ -11,6 +11,7 @@ from typing import TypeAlias, assert_never, cast
 
 from openmsmq.manager.admission import Admission
 from openmsmq.manager.arrivals import Arrivals, ForeignSource, NoRoom
+from openmsmq.manager.askers import OURSELVES, Acquaintances
 from openmsmq.manager.claims import Claims
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
@@ -94,7 +95,10 @@ class Transfer:
         self.peers: dict[int, Peer] = {}
         self._neighbours = Neighbours(self._config, ways, identities)
         claims.has_session = self._neighbours.has_session
-        arrivals.has_way = self._neighbours.has_way
+        arrivals.has_way = delivery.reporter.has_way = self._neighbours.has_way
+        self._acquaintances = Acquaintances(self._config, ways)
+        delivery.reporter.leads_back = self._acquaintances.leads_back
+        delivery.reporter.knows = self._acquaintances.knows
         self._last_session = -1
         self._admission = Admission(self._config)
         self._links = Links(self._config, counters.identifier, self._admission, identities)
@@ -369,9 +373,10 @@ class Transfer:
             return None
         outgoing.session = peer.number
         peer.queues[outgoing] = None
-        word = self._identities.word(peer, peer.remote, now)
-        if word is not Word.FOREIGN and outgoing.has_own_words:
-            place = "" if word is Word.SURE else peer.place
+        if outgoing.has_own_words:
+            # Who is known elsewhere is not known here: what he gets makes no claim.
+            is_own = self._identities.word(peer, peer.remote, now) is Word.OWN
+            place = peer.place if is_own else ""
             self._outgoing.note_reached(outgoing, peer.remote, place, now)
         return peer
 
@@ -462,15 +467,20 @@ class Transfer:
     def _take(self, peer: Peer, packets: list[bytes], now: Instant) -> None:
         """Decide about packets; the session acknowledges them when that is durable."""
         problem: CloseReason | None = None
+        reporter = self._delivery.reporter
+        reporter.asker = self._acquaintances.asker_of(peer)
         try:
             self._arrivals.take(packets, peer, now)
         except DecodeError:
             problem = CloseReason.MALFORMED
         except ForeignSource:
             problem = CloseReason.FOREIGN_SOURCE
-        except NoRoom:
+        except NoRoom as full:
             problem = CloseReason.STORE_FULL
-            self._admission.throttle(now)
+            if full.is_general:
+                self._admission.throttle(now)
+        finally:
+            reporter.asker = OURSELVES
         if problem is not None:
             self._close(peer, problem, now)
             return

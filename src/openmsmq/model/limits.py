@@ -331,6 +331,73 @@ message is refused: copies and servers of the directory need time to come up to 
 LIST_MEMBERS_MAX_COUNT: Final = 1_000
 """Queues that a distribution list stands for, those of lists in it included. [ours]"""
 
+# What is held and sent on the word of others.
+
+QUOTA_PARTS_COUNT: Final = 64
+"""Parts into which the quota of a queue manager is divided for the shares below. [ours]"""
+
+STRANGERS_QUOTA_PARTS_COUNT: Final = 48
+"""Parts of the quota, and of the memory for express messages, up to which messages of strangers are
+taken; the rest is for applications and known peers. [ours]"""
+
+STRANGER_QUOTA_PARTS_COUNT: Final = 24
+"""Parts of the quota for the messages of one stranger, by address. [ours]"""
+
+REPORTS_QUOTA_PARTS_COUNT: Final = 8
+"""Parts of the quota for all acknowledgments and reports that wait to leave. [ours]"""
+
+REPORT_QUEUE_QUOTA_PARTS_COUNT: Final = 1
+"""Parts of the quota up to which an outgoing queue takes an acknowledgment or report. [ours]"""
+
+FINAL_ACKS_QUOTA_PARTS_COUNT: Final = 56
+"""Parts of the quota up to which final acknowledgments to those wait that nobody knows. Nobody asks
+for one again, so they have more than messages of strangers can fill. [ours]"""
+
+REPORT_LIFETIME_S: Final = 345_600
+"""How long an administration acknowledgment or trace report may wait to leave: four days. [ours]"""
+
+FINAL_ACK_LIFETIME_S: Final = 30 * 24 * 3600
+"""How long a final acknowledgment may wait to leave. [ours]"""
+
+REPORTS_PER_STRANGER_PER_S: Final = 100
+"""Reports in a second that a stranger may cause to others than himself. [ours]"""
+
+REPORTS_PER_STRANGER_AT_ONCE_COUNT: Final = 1_000
+"""The same at once, after a pause. [ours]"""
+
+REPORT_BYTES_PER_STRANGER_PER_S: Final = 128 * 1024
+"""Bytes of such reports in a second. [ours]"""
+
+REPORT_BYTES_PER_STRANGER_AT_ONCE_BYTES: Final = 1024 * 1024
+"""The same at once, after a pause. [ours]"""
+
+REPORTS_PAUSE_MS: Final = 250
+"""How long no report is made for a stranger who has asked for one too many. [ours]"""
+
+REPORT_BODY_MAX_BYTES: Final = 4 * 1024
+"""The body in a report that a stranger causes to others; a longer one is left out. [ours]"""
+
+STRANGERS_REMEMBERED_MAX_COUNT: Final = 4_096
+"""Addresses of strangers whose shares are counted; further ones share one. [ours]"""
+
+OUTGOING_QUEUES_FOR_OTHERS_MAX_COUNT: Final = 5_000
+"""Outgoing queues that no application has opened: for reports and what passes through. [ours]"""
+
+OUTGOING_QUEUES_FOR_STRANGERS_MAX_COUNT: Final = 2_000
+"""Those of them that strangers caused, or nobody who is known. [ours]"""
+
+OUTGOING_QUEUES_PER_STRANGER_MAX_COUNT: Final = 100
+"""Those of them that one stranger caused. [ours]"""
+
+OUTGOING_IDLE_FOR_OTHERS_MS: Final = 60_000
+"""How often empty ones among them are looked for and forgotten. [ours]"""
+
+EXPRESS_MEMORY_DEFAULT_KB: Final = 256 * 1024
+"""Memory for express messages, which are never on the disk. [ours]"""
+
+EXPRESS_OVERHEAD_BYTES: Final = 400
+"""What an express message takes in memory beside its own bytes, about. [ours]"""
+
 # Applications.
 
 QUEUES_MAX_COUNT: Final = 100_000

@@ -409,7 +409,7 @@ class ApiConnection(asyncio.BufferedProtocol):
 
     def _break(self, reason: str) -> None:
         """End the connection of a client that says what nobody understands."""
-        self._server.log.warning(Event.CONNECTION_BROKEN, peer=self._peer, reason=reason)
+        self._server.note_broken(self._peer, reason)
         self._leave()
         self._state = State.CLOSED
         self._transport.close()

@@ -182,6 +182,10 @@ class ApiServer:
         if isinstance(refusal, AccessDenied):
             self.audit.denied(anonymous(peer), peer, "connect", refusal.detail)
 
+    def note_broken(self, peer: str, reason: str) -> None:
+        """Log, or count, a connection that ended because nobody understands what came."""
+        self._limited.warning(Event.CONNECTION_BROKEN, peer=peer, reason=reason)
+
     # Who it is.
 
     def admit(

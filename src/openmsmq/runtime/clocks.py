@@ -12,6 +12,11 @@ def read_clocks() -> Instant:
     return Instant(time.monotonic_ns() // 1_000_000, time.time_ns() // 1_000_000_000)
 
 
+def elapsed_ns() -> int:
+    """Give a moment by which to measure how long something takes."""
+    return time.monotonic_ns()
+
+
 def unix_ns() -> int:
     """Give this moment as a capture writes it."""
     return time.time_ns()

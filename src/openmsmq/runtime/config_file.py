@@ -22,6 +22,7 @@ from msgspec import Meta
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.limits import (
     DIRECTORY_POLL_S,
+    EXPRESS_MEMORY_DEFAULT_KB,
     MANAGER_QUOTA_DEFAULT_KB,
     MSMQ_PORT,
     PING_PORT,
@@ -199,6 +200,9 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             f"{MANAGER_QUOTA_DEFAULT_KB}.",
         ),
     ] = 0
+    express_memory_kb: Annotated[
+        int, Meta(ge=1, le=UNLIMITED_KB, description="Memory for express messages, in the quota.")
+    ] = EXPRESS_MEMORY_DEFAULT_KB
     journal_quota_kb: Annotated[
         int,
         Meta(

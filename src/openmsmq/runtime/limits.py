@@ -191,6 +191,9 @@ PEER_BUFFERED_MAX_BYTES: Final = 64 << 20
 PEERS_BUFFERED_MAX_BYTES: Final = 256 << 20
 """The same for all addresses."""
 
+PEERS_BUFFERED_MIN_BYTES: Final = 32 << 20
+"""The same where the quota is less than that: no more is held for all than the quota, or this."""
+
 PEER_ADDRESSES_MAX_COUNT: Final = 4096
 """Addresses that are remembered; further ones share one place among them."""
 
@@ -205,6 +208,18 @@ ACCEPT_PAUSE_MS: Final = 100
 
 SESSION_UNREAD_MS: Final = 60_000
 """A peer that has taken none of the bytes that wait for it for so long is cut."""
+
+STRANGERS_TIME_MIN_PERCENT: Final = 25
+"""Part of the time that messages of strangers always get, however much known peers send."""
+
+STRANGERS_TIME_AT_ONCE_MS: Final = 50
+"""Time that they get at once, after a pause."""
+
+STRANGERS_PAUSE_MAX_MS: Final = 1_000
+"""Longest time for which a stranger has to wait before it is looked again."""
+
+STRANGERS_WINDOW_MS: Final = 250
+"""How often is looked how much of the time known peers use."""
 
 SESSIONS_LOOK_MS: Final = 1_000
 """How often is looked for peers that do not take their bytes."""

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 
+from openmsmq.model.limits import MANAGER_QUOTA_DEFAULT_KB
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.runtime.addresses import literal
 from openmsmq.runtime.capture_file import CaptureFile
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config_file import ServerConfig
 from openmsmq.runtime.datagrams import Datagrams
-from openmsmq.runtime.limits import CONNECTIONS_RESERVED_SHARE
+from openmsmq.runtime.limits import (
+    CONNECTIONS_RESERVED_SHARE,
+    PEER_BUFFERED_MAX_BYTES,
+    PEERS_BUFFERED_MAX_BYTES,
+    PEERS_BUFFERED_MIN_BYTES,
+)
 from openmsmq.runtime.logs import Event, EventLog
 from openmsmq.runtime.peer_limits import PeerBounds, PeerLimits
 from openmsmq.runtime.resolver import Resolver
@@ -127,7 +133,12 @@ class TransferNetwork:
 def transfer_bounds(config: ServerConfig) -> PeerBounds:
     """Say what other queue managers may take of this one."""
     most = connections_possible(config.transfer_connections_max, config.connections_max)
+    # Who gives a queue manager little room means its memory too.
+    quota_bytes = (config.quota_kb or MANAGER_QUOTA_DEFAULT_KB) * 1024
+    held_bytes = min(PEERS_BUFFERED_MAX_BYTES, max(quota_bytes, PEERS_BUFFERED_MIN_BYTES))
     return PeerBounds(
+        buffered_max_bytes=held_bytes,
+        buffered_per_peer_max_bytes=min(PEER_BUFFERED_MAX_BYTES, held_bytes // 2),
         connections_max=most,
         connections_reserved=most // CONNECTIONS_RESERVED_SHARE,
         connections_per_peer_max=config.transfer_connections_per_peer_max,

@@ -228,6 +228,10 @@ class PeerLimits:
         if not peer.count:
             del self._present[peer.key]
 
+    def is_configured(self, address: str) -> bool:
+        """Whether an operator has named an address, or it is one of this computer."""
+        return peer_key(address) in self._configured
+
     def met(self, address: str) -> None:
         """Count an address among the known ones: this computer has reached it itself."""
         key = peer_key(address)

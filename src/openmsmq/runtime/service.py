@@ -327,6 +327,7 @@ def manager_config(config: ServerConfig, identifier: Guid | None = None) -> Mana
         software=SOFTWARE,
         quota_kb=config.quota_kb,
         journal_quota_kb=config.journal_quota_kb,
+        express_memory_kb=config.express_memory_kb,
         directory=directory_config(config),
         identifier=identifier,
         transfer=config.parameters,

@@ -17,7 +17,7 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.protocol.session_states import CloseReason
 from openmsmq.runtime.capture_file import CaptureFile, endpoint
-from openmsmq.runtime.clocks import read_clocks
+from openmsmq.runtime.clocks import elapsed_ns, read_clocks
 from openmsmq.runtime.config_file import ServerConfig
 from openmsmq.runtime.guarded_door import Arrivals, DoorKeeper, GuardedDoor
 from openmsmq.runtime.limits import (
@@ -37,6 +37,7 @@ from openmsmq.runtime.session_tls import DOOR, SessionTls
 from openmsmq.runtime.session_trust import Proof
 from openmsmq.runtime.start_errors import cannot_listen, os_reason
 from openmsmq.runtime.tcp_door import listening_sockets
+from openmsmq.runtime.time_shares import TimeShares
 from openmsmq.runtime.tls_transport import TlsFailed, TlsTransport
 from openmsmq.wire.headers import base, establish, internal
 
@@ -64,6 +65,7 @@ class SessionConnection(asyncio.BufferedProtocol):
         self.peer = accepted_from
         self.accepted = bool(accepted_from)
         self.proof: Final = proof
+        self.is_stranger = False
         self.transport: asyncio.Transport
         self.key: Final = number
         """The number of its session, also when that is over."""
@@ -104,7 +106,7 @@ class SessionConnection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """Give up a peer that takes nothing and still makes us write."""
-        self._sessions.log.warning(
+        self._sessions.limited.warning(
             Event.SESSION_CUT,
             session=self._number,
             peer=self.peer,
@@ -121,6 +123,17 @@ class SessionConnection(asyncio.BufferedProtocol):
         self._sessions.lost(self, self._number, exc)
 
     # What the sessions call.
+
+    def hold(self, data: bytes, pause_ms: int) -> None:
+        """Keep what has come, and read nothing more, while others have their part of the time."""
+        if not self.transport.is_closing():
+            self.transport.pause_reading()
+            asyncio.get_running_loop().call_later(pause_ms / 1000, self._go_on, data)
+
+    def _go_on(self, data: bytes) -> None:
+        if self._number is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
+            self._sessions.received(self, data)
 
     def flush(self) -> None:
         """Write what is pending."""
@@ -226,7 +239,8 @@ class Sessions:
         self._turn_bytes = 0
         self._closing = False
         self._all_gone = asyncio.Event()
-        self._limited = LimitedLog(log)
+        self.limited = LimitedLog(log)
+        self._times = TimeShares(elapsed_ns())
         self._look_timer: asyncio.TimerHandle | None = None
 
     # Beginning.
@@ -256,7 +270,7 @@ class Sessions:
         keeper = DoorKeeper(
             make=lambda number, peer: SessionConnection(self, number, peer),
             cut=self._cut,
-            note=lambda peer, reason: self._limited.refused(peer, door, reason),
+            note=lambda peer, reason: self.limited.refused(peer, door, reason),
             is_stopping=lambda: self._closing or self._pump.refusal is not None,
             why_not=(lambda _: "") if door == DOOR else self._tls.rules.why_not_plain,
             option_prefix="transfer_",
@@ -277,7 +291,7 @@ class Sessions:
         """End the connection of a peer now; it is no longer counted."""
         connection = self._accepted.get(number)
         if connection is not None:
-            self._limited.refused(connection.peer, _DOOR, reason)
+            self.limited.refused(connection.peer, _DOOR, reason)
             connection.transport.abort()
 
     def reload(self) -> None:
@@ -372,6 +386,9 @@ class Sessions:
         """Tell the queue manager of a connection that was admitted."""
         self._open.add(connection)
         self._by_number[number] = connection
+        connection.is_stranger = connection.proof is None and not self._limits.is_configured(
+            connection.peer
+        )
         engine = self._pump.engine
         name = "" if connection.proof is None else connection.proof.rule.name
         if self._look_timer is None:
@@ -388,7 +405,13 @@ class Sessions:
 
     def received(self, connection: SessionConnection, data: bytes) -> None:
         """Hand in bytes; when many have come, have them made durable before more come."""
+        began_ns = elapsed_ns()
+        if connection.is_stranger and (pause_ms := self._times.pause_ms(began_ns)):
+            connection.hold(data, pause_ms)
+            return
         self._pump.put_in(self._pump.engine.session_data, connection.key, data)
+        took = self._times.stranger_took if connection.is_stranger else self._times.known_took
+        took(began_ns, elapsed_ns())
         self._weigh(connection)
         self._turn_bytes += len(data)
         if self._turn_bytes >= SESSION_DATA_PER_TURN_BYTES:
@@ -443,7 +466,7 @@ class Sessions:
         now = read_clocks()
         for connection in list(self._open):
             if connection.takes_nothing(now):
-                self.log.warning(
+                self.limited.warning(
                     Event.SESSION_CUT,
                     session=connection.key,
                     peer=connection.peer,

@@ -96,6 +96,10 @@ class QueueRecord(msgspec.Struct, frozen=True):
     properties: QueueProperties
     role: str = "queue"
     parent: int = 0
+    guest: str = ""
+    """For whom there is an outgoing queue that no application has asked for."""
+    reports: bool = False
+    """Whether it was made for acknowledgments and reports."""
 
 
 class StagedSend(msgspec.Struct, frozen=True, gc=False):
@@ -208,6 +212,9 @@ ASKS_DEAD_LETTER: Final = 0x02
 
 ASKS_FINAL_ACK: Final = 0x04
 """Its source queue manager wants to hear how it ended, whatever the end."""
+
+SENT_HERE: Final = 0x08
+"""An application of this computer sent it, with a wish for a journal; a packet cannot say so."""
 
 _ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=encode_hook)
 _MACHINE_DECODER: Final = msgspec.msgpack.Decoder(MachineRecord, dec_hook=decode_hook)

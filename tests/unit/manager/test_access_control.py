@@ -16,8 +16,9 @@ from openmsmq.manager.counters import Counters
 from openmsmq.manager.directory_copy import DirectoryCopy
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.queue_table import QueueTable
-from openmsmq.manager.queues import LocalQueue, Totals
+from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.recovery import open_machine
+from openmsmq.manager.totals import Totals
 from openmsmq.model.access import QueueAccess
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import NIL_GUID, Guid

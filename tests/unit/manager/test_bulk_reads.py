@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from openmsmq.api import messages as api
 from openmsmq.manager.bulk_reads import SLICE_ROWS
 from openmsmq.manager.outputs import Persist
-from openmsmq.manager.queues import ARRIVALS_FIRST_ROWS, LocalQueue, Totals
+from openmsmq.manager.queues import ARRIVALS_FIRST_ROWS, LocalQueue
+from openmsmq.manager.totals import Totals
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import READER_NAME_MAX_BYTES

@@ -8,7 +8,6 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.manager.dead_letters import dead_letter_queue
-from openmsmq.model.identity import Guid
 from openmsmq.model.queue import AccessMode
 from tests.strategies.messages import Draft
 from tests.unit.manager.office import LEDGER, ORDERS, Office, message
@@ -107,11 +106,23 @@ def test_a_waiting_reader_gets_a_dead_letter(office: Office) -> None:
     assert isinstance(office.driver.take_answers()[office.app, call], api.Entries)
 
 
-def test_a_message_from_elsewhere_names_no_queue_here(office: Office) -> None:
+def test_only_what_was_sent_here_names_a_queue_here(office: Office) -> None:
     table = office.driver.manager._queues._table  # noqa: SLF001 - what is asked is inside
     packet = Draft(journal_on_failure=True, dead_letter_queue=FAILED).packet()
-    local = office.driver.manager.identifier
-    ours = packet[:16] + local + packet[32:]
-    assert dead_letter_queue(table, ours, local).name == FAILED
-    theirs = packet[:16] + Guid(bytes(range(16))) + packet[32:]
-    assert dead_letter_queue(table, theirs, local).name == SYSTEM
+    ours = packet[:16] + office.driver.manager.identifier + packet[32:]
+    assert dead_letter_queue(table, ours, sent_here=True).name == FAILED
+    assert dead_letter_queue(table, ours, sent_here=False).name == SYSTEM
+
+
+@pytest.mark.parametrize(
+    "door", [{"authentication_required": True}, {"privacy": 2}], ids=["authentication", "privacy"]
+)
+def test_a_closed_queue_is_no_dead_letter_queue(office: Office, door: dict[str, Any]) -> None:
+    send(office, b"before", ORDERS, FAILED)
+    office.ok(api.ChangeQueue(FAILED, **door))
+    packet = Draft(body=b"after", journal_on_failure=True, dead_letter_queue=FAILED).packet()
+    opened = office.open(ORDERS, AccessMode.SEND)
+    assert office.error(api.Send(opened, [packet])) == "MQ_ERROR_ACCESS_DENIED"
+    office.ok(api.Purge(office.open()))
+    assert office.bodies(FAILED) == []
+    assert office.bodies(SYSTEM) == [b"before"], "what was sent before the door was closed"

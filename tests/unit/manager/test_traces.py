@@ -30,11 +30,17 @@ SOURCE = Guid.parse("1f2e3d4c-1111-2222-3333-444455556666")
 TARGET = Guid.parse("99999999-8888-7777-6666-555544443333")
 OWN = Guid.parse("aaaaaaaa-bbbb-cccc-dddd-eeeeffff0000")
 QUEUE = Guid.parse("01020304-0506-0708-090a-0b0c0d0e0f10")
+OWNER = Guid(bytes([0xAB]) * 16)
 AFTERNOON = Instant(0, 1_700_000_000)
 """Tuesday, 14 November 2023, 22:13:20."""
 
 
 ORDERS = DirectName(r"OS:BETA\private$\orders")
+
+
+def owner_of(name: PublicFormatName) -> Guid:
+    assert name == PublicFormatName(QUEUE)
+    return OWNER
 
 
 def traced(destination: QueueName = ORDERS, **changes: object) -> UserMessage:
@@ -68,7 +74,7 @@ def body_of(report: UserMessage) -> str:
 
 @pytest.mark.spec("MQQB-3.1.5.8.9-03", "MQQB-3.1.5.8.9-04")
 def test_an_arrival_says_which_message_came_where_and_when() -> None:
-    report = reported(arrival_report(encode(traced()), OWN, AFTERNOON))
+    report = reported(arrival_report(encode(traced()), OWN, AFTERNOON, owner_of))
     assert report.properties.label_text == (
         "1F2E:0000BEEF:07 received by AAAAAAAA-BBBB-CCCC-DDDD-EEEEFFFF0000 "
         "at 10:13:20 PM Tue,Nov 14 23"
@@ -78,7 +84,7 @@ def test_an_arrival_says_which_message_came_where_and_when() -> None:
 
 @pytest.mark.spec("MQQB-3.1.7.1.7-05", "MQQB-3.1.7.1.7-06")
 def test_a_departure_says_that_it_was_sent() -> None:
-    report = reported(departure_report(encode(traced()), "10.1.2.3", OWN, AFTERNOON))
+    report = reported(departure_report(encode(traced()), "10.1.2.3", OWN, AFTERNOON, owner_of))
     assert report.properties.label_text == (
         "1F2E:0000BEEF:07 sent by AAAAAAAA-BBBB-CCCC-DDDD-EEEEFFFF0000 at 10:13:20 PM Tue,Nov 14 23"
     )
@@ -86,7 +92,7 @@ def test_a_departure_says_that_it_was_sent() -> None:
 
 @pytest.mark.spec("MQQB-3.1.5.8.9-06", "MQQB-3.1.5.8.9-07")
 def test_the_body_of_an_arrival_names_message_and_queue() -> None:
-    report = reported(arrival_report(encode(traced()), OWN, AFTERNOON))
+    report = reported(arrival_report(encode(traced()), OWN, AFTERNOON, owner_of))
     assert body_of(report) == (
         "<MESSAGE ID>0000BEEF</MESSAGE ID>\r\n"
         "<TARGET QUEUE>DIRECT=OS:BETA\\private$\\orders</TARGET QUEUE>\r\n"
@@ -101,7 +107,7 @@ def test_the_body_of_an_arrival_names_message_and_queue() -> None:
     "MQQB-3.1.7.1.7-12",
 )
 def test_the_body_of_a_departure_names_the_next_hop_too() -> None:
-    report = reported(departure_report(encode(traced()), "fe80::1", OWN, AFTERNOON))
+    report = reported(departure_report(encode(traced()), "fe80::1", OWN, AFTERNOON, owner_of))
     assert body_of(report) == (
         "<MESSAGE ID>0000BEEF</MESSAGE ID>\r\n"
         "<TARGET QUEUE>DIRECT=OS:BETA\\private$\\orders</TARGET QUEUE>\r\n"
@@ -119,7 +125,7 @@ def test_the_body_of_a_departure_names_the_next_hop_too() -> None:
 )
 def test_a_queue_is_shown_as_a_format_name(destination: QueueName, shown: str) -> None:
     packet = encode(traced(destination))
-    report = reported(arrival_report(packet, OWN, AFTERNOON))
+    report = reported(arrival_report(packet, OWN, AFTERNOON, owner_of))
     assert f"<TARGET QUEUE>{shown}</TARGET QUEUE>" in body_of(report)
 
 
@@ -127,8 +133,8 @@ def test_a_queue_is_shown_as_a_format_name(destination: QueueName, shown: str) -
 def test_a_report_is_an_express_message_that_asks_for_nothing() -> None:
     packet = encode(traced())
     for made in (
-        arrival_report(packet, OWN, AFTERNOON),
-        departure_report(packet, "10.1.2.3", OWN, AFTERNOON),
+        arrival_report(packet, OWN, AFTERNOON, owner_of),
+        departure_report(packet, "10.1.2.3", OWN, AFTERNOON, owner_of),
     ):
         report = reported(made)
         assert report.properties.message_class == MessageClass.REPORT
@@ -141,11 +147,11 @@ def test_a_report_is_an_express_message_that_asks_for_nothing() -> None:
 
 def test_reports_are_not_reported() -> None:
     packet = encode(traced())
-    made = arrival_report(packet, OWN, AFTERNOON)
+    made = arrival_report(packet, OWN, AFTERNOON, owner_of)
     assert made is not None
-    assert arrival_report(made[1], OWN, AFTERNOON) is None
+    assert arrival_report(made[1], OWN, AFTERNOON, owner_of) is None
     again = msgspec.structs.replace(traced(), properties=reported(made).properties)
-    assert arrival_report(encode(again), OWN, AFTERNOON) is None
+    assert arrival_report(encode(again), OWN, AFTERNOON, owner_of) is None
 
 
 @pytest.mark.parametrize(
@@ -159,8 +165,8 @@ def test_reports_are_not_reported() -> None:
     ids=["tracing off", "no debug header", "no queue", "cut off"],
 )
 def test_who_did_not_ask_gets_no_report(packet: bytes) -> None:
-    assert arrival_report(packet, OWN, AFTERNOON) is None
-    assert departure_report(packet, "10.1.2.3", OWN, AFTERNOON) is None
+    assert arrival_report(packet, OWN, AFTERNOON, owner_of) is None
+    assert departure_report(packet, "10.1.2.3", OWN, AFTERNOON, owner_of) is None
 
 
 LABEL = re.compile(
@@ -182,7 +188,7 @@ def test_every_label_has_the_same_form(source: bytes, number: int, hops: int, un
     header = UserHeader(
         Guid(source), message_number=number, flags=hops, destination=DirectName(r"OS:B\private$\q")
     )
-    made = arrival_report(encode(traced(user=header)), OWN, Instant(0, unix_s))
+    made = arrival_report(encode(traced(user=header)), OWN, Instant(0, unix_s), owner_of)
     text = reported(made).properties.label_text
     assert LABEL.fullmatch(text)
     assert len(text) <= LABEL_MAX_CHARACTERS
@@ -199,5 +205,5 @@ def test_every_label_has_the_same_form(source: bytes, number: int, hops: int, un
     ],
 )
 def test_the_clock_has_twelve_hours(unix_s: int, shown: str) -> None:
-    report = reported(arrival_report(encode(traced()), OWN, Instant(0, unix_s)))
+    report = reported(arrival_report(encode(traced()), OWN, Instant(0, unix_s), owner_of))
     assert report.properties.label_text.endswith(f" at {shown}")

@@ -1,0 +1,72 @@
+"""Queues that a message names beside its destination, and into which words of it may come.
+
+A message that fails is copied into the dead-letter queue that its application names, and an
+acknowledgment with its body goes to the administration queue. So whoever sends it must be one who
+could send there himself: naming a queue is no way around its doors.
+"""
+
+from __future__ import annotations
+
+from openmsmq.manager.access_control import AccessControl
+from openmsmq.manager.dead_letters import closed_because
+from openmsmq.manager.queue_table import QueueTable
+from openmsmq.manager.reports import admin_queue_of
+from openmsmq.model.errors import AccessDenied, MsmqError
+from openmsmq.model.identity import Guid
+from openmsmq.model.queue import AccessMode
+from openmsmq.security.callers import Caller
+from openmsmq.wire.extensions import dead_letter_path_of
+from openmsmq.wire.headers import user
+from openmsmq.wire.outline import Outline
+
+
+class NamedQueues:
+    """Refuses messages that name queues which their sender may not use."""
+
+    def __init__(self, table: QueueTable, access: AccessControl, local: Guid) -> None:
+        self._table = table
+        self._access = access
+        self._local = local
+
+    def require_all(self, caller: Caller, packets: list[bytes], found: list[Outline]) -> None:
+        """Refuse a caller that names a queue to which it may not send."""
+        last: Outline | None = None
+        for packet, outlined in zip(packets, found, strict=True):
+            if outlined.flags & user.JOURNAL_ON_FAILURE:
+                # It stands behind the body, where messages with the same headers may differ.
+                self._require_dead_letter_queue(caller, packet)
+            if outlined is not last and outlined.flags & user.ADMIN_QUEUE and caller.queues:
+                self._require_admin_queue(caller, packet)
+            last = outlined
+
+    def _require_dead_letter_queue(self, caller: Caller, packet: bytes) -> None:
+        path = dead_letter_path_of(packet)
+        if not path:
+            return
+        try:
+            queue = self._table.find(path)
+        except MsmqError:
+            # Then the dead-letter queue of the system takes it.
+            return
+        if queue.role != "queue":
+            return
+        closed = closed_because(queue)
+        if closed:
+            raise AccessDenied(f"{path} cannot be a dead-letter queue: {closed}")
+        if not caller.is_unlimited:
+            self._access.require_open(caller, queue, AccessMode.SEND)
+
+    def _require_admin_queue(self, caller: Caller, packet: bytes) -> None:
+        """Refuse a token for certain queues that has acknowledgments sent to others."""
+        name = admin_queue_of(packet, self._local)
+        if name is None:
+            return
+        try:
+            shown = self._table.find_format_name(name).name
+        except MsmqError:
+            shown = str(name)
+        if not caller.covers(shown):
+            raise AccessDenied(
+                f"{caller.name} may not have acknowledgments sent to {shown}: its token is for "
+                "other queues"
+            )

@@ -1,0 +1,123 @@
+"""A small queue manager as a process, in floods of messages: it lives, and serves its peers.
+
+`make floods` does the same for longer, with a larger quota, and compares speeds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from bench.floods import disk_mb, peak_mb
+from bench.peers.flooders import KINDS, OPEN, OPEN_LEDGER
+from openmsmq.client.transactions import SINGLE_MESSAGE
+from tests.runtime.computers import Computer, neighbours, running, wait_for
+from tests.runtime.test_transfer_hostile import Stranger
+
+ROOT = Path(__file__).parents[2]
+LEDGER = r"private$\ledger"
+QUOTA_KB = 8 * 1024
+MEMORY_MB = 300
+DISK_MB = 600
+FLOOD_S = 1.5
+COUNT = 40
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Computer, Computer]]:
+    alpha, beta = neighbours(tmp_path_factory.mktemp("pair"), "ALPHA", "BETA")
+    beta.options = ("--quota-kb", str(QUOTA_KB))
+    beta.configure(f'EnableReportMessages = true\n[hosts]\nalpha = "{alpha.address}"\n')
+    with running(alpha, beta):
+        assert beta.process is not None
+        limit = MEMORY_MB << 20
+        resource.prlimit(beta.process.pid, resource.RLIMIT_DATA, (limit, limit))
+        with beta.connect() as manager:
+            manager.create_queue(OPEN)
+            manager.create_queue(OPEN_LEDGER, transactional=True)
+            manager.create_queue(LEDGER, transactional=True)
+        yield alpha, beta
+
+
+@contextmanager
+def flooding(kind: str, target: Computer) -> Iterator[None]:
+    """Let strangers flood a computer while the block lasts, and a little before it."""
+    command = [sys.executable, "-m", "bench.peers.flooders", kind]
+    command += [target.address, str(target.session_port), "--addresses", "10", "--per-s", "60"]
+    place = os.pathsep.join((str(ROOT), str(ROOT / "src")))
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": place}
+    )
+    try:
+        time.sleep(FLOOD_S)
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        printed, _ = process.communicate(timeout=30)
+    assert json.loads(printed)["messages"] > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_small_queue_manager_survives_a_flood_and_serves_who_is_known(
+    pair: tuple[Computer, Computer], kind: str
+) -> None:
+    alpha, beta = pair
+    bodies = [f"{kind} {number}".encode() for number in range(COUNT)]
+    with alpha.connect() as sender, beta.connect() as receiver:
+        with flooding(kind, beta):
+            queue = sender.queue(beta.queue(LEDGER))
+            for body in bodies:
+                queue.send(body, transaction=SINGLE_MESSAGE)
+            ledger = receiver.queue(LEDGER)
+            assert [ledger.receive(timeout=30).body for _ in bodies] == bodies
+        status = receiver.status()
+    assert beta.is_running
+    assert beta.process is not None
+    assert peak_mb(beta.process.pid) < MEMORY_MB
+    assert disk_mb(beta.data) < DISK_MB
+    assert status.message_bytes <= QUOTA_KB * 1024
+    assert status.express_memory_bytes <= QUOTA_KB * 1024
+
+
+def test_what_was_dropped_is_in_the_log_and_in_status(pair: tuple[Computer, Computer]) -> None:
+    _, beta = pair
+    before = dropped(beta)
+    with Stranger(beta) as stranger:
+        stranger.open()
+        stranger.send(*(stranger.message(r"private$\missing") for _ in range(100)))
+        wait_for(lambda: dropped(beta) == before + 100)
+    assert "messages dropped" in beta.command("status")
+    lines = [line for line in beta.log_lines() if "message-dropped" in line]
+    assert any(r"private$\\missing" in line and "127.0.0.9" in line for line in lines)
+
+
+def dropped(computer: Computer) -> int:
+    (status,) = computer.objects("status")
+    return sum(
+        notice["count"]
+        for notice in status["notices"]
+        if (notice["event"], notice["reason"]) == ("message-dropped", "no such queue")
+    )
+
+
+def test_broken_connections_do_not_fill_the_log(pair: tuple[Computer, Computer]) -> None:
+    _, beta = pair
+    before = len(beta.log_lines())
+    for _ in range(60):
+        with socket.create_connection((beta.address, beta.api_port)) as made:
+            made.sendall(b"\xff" * 64)
+            made.settimeout(30)
+            while made.recv(4096):
+                pass
+    assert len(beta.log_lines()) - before < 60
