@@ -106,7 +106,7 @@ def waiting_bytes(computer: Computer) -> int:
 def dropped(computer: Computer, kind: str = "message-dropped") -> dict[str, int]:
     """Give what `status` says of things that were dropped."""
     notices = computer.ok(api.GetStatus()).notices
-    return {reason: count for noted, reason, count in notices if noted == kind}
+    return {told.reason: told.count for told in notices if told.event == kind}
 
 
 def can_open_outgoing(computer: Computer) -> bool:
