@@ -57,8 +57,8 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
                     time_text(found.store_problem_since_s) if found.store_problem else None
                 ),
                 "notices": [
-                    {"event": event, "reason": reason, "count": count}
-                    for event, reason, count in found.notices
+                    {"event": told.event, "reason": told.reason, "count": told.count}
+                    for told in found.notices
                 ],
             }
         )
@@ -87,8 +87,8 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
 def _notice_lines(found: Status) -> list[tuple[str, str]]:
     """Say what was dropped or refused since the start: a line for each kind, most first."""
     by_event: dict[str, list[tuple[int, str]]] = {}
-    for event, reason, count in found.notices:
-        by_event.setdefault(event, []).append((count, reason))
+    for told in found.notices:
+        by_event.setdefault(told.event, []).append((told.count, told.reason))
     return [
         (
             _EVENTS.get(event, event),
