@@ -438,8 +438,8 @@ MUTANTS = (
     Mutant(
         "all sequences have the same identifier",
         "manager.counters:Counters.take_sequence",
-        "ordinal = machine.sequence_ordinal + 1",
-        "ordinal = 1",
+        "before.ordinal + 1",
+        "1",
     ),
     Mutant(
         "an order acknowledgment releases one message too many",
@@ -477,7 +477,7 @@ MUTANTS = (
     Mutant(
         "final acknowledgments are never sent",
         "manager.order_acks:OrderAcks.send_final",
-        "self._delivery.post(_order_queue(to), encode(carrier), now)",
+        "self._delivery.post(_order_queue(to, source), encode(carrier), now)",
         "pass",
     ),
     Mutant(

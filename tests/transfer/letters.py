@@ -19,7 +19,7 @@ from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.order_packets import acknowledgment_in, final_ack_packet, order_ack_packet
 from openmsmq.wire.packets import Packet, SessionAck, UserMessage
-from tests.transfer.network import Computer, Peer
+from tests.transfer.network import PEER_IDENTIFIER, Computer, Peer
 
 SEQUENCE = SequenceId(7, 1_600_000_000)
 
@@ -87,7 +87,13 @@ def direct(address: str, queue: str) -> DirectName:
     return DirectName(rf"TCP:{address}\{queue}")
 
 
-def order_ack(message: UserMessage, to: Guid, *, number: int | None = None) -> UserMessage:
+def order_ack(
+    message: UserMessage,
+    to: Guid,
+    *,
+    number: int | None = None,
+    source: Guid = PEER_IDENTIFIER,
+) -> UserMessage:
     """Tell the sender of a message that its sequence has come so far, or up to a number."""
     assert message.transaction is not None
     return order_ack_packet(
@@ -95,7 +101,7 @@ def order_ack(message: UserMessage, to: Guid, *, number: int | None = None) -> U
             message.transaction.sequence,
             message.transaction.number if number is None else number,
         ),
-        source=Guid(bytes([0xAB]) * 16),
+        source=source,
         to=to,
         message_number=9_000,
         sent_time_s=message.user.sent_time_s,
@@ -103,7 +109,9 @@ def order_ack(message: UserMessage, to: Guid, *, number: int | None = None) -> U
     )
 
 
-def final_ack(message: UserMessage, to: Guid, reason: MessageClass) -> UserMessage:
+def final_ack(
+    message: UserMessage, to: Guid, reason: MessageClass, *, source: Guid = PEER_IDENTIFIER
+) -> UserMessage:
     """Tell the sender of a message what became of it."""
     assert message.transaction is not None
     place = message.transaction
@@ -115,7 +123,7 @@ def final_ack(message: UserMessage, to: Guid, reason: MessageClass) -> UserMessa
             MessageId(message.user.source, message.user.message_number),
         ),
         reason,
-        source=Guid(bytes([0xAB]) * 16),
+        source=source,
         to=to,
         message_number=9_001,
         sent_time_s=message.user.sent_time_s,

@@ -8,7 +8,8 @@ import msgspec
 
 from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
 from openmsmq.model.limits import INFINITE_S
-from openmsmq.wire.acknowledgments import OrderAck
+from openmsmq.model.message import MessageClass
+from openmsmq.wire.acknowledgments import FinalAck, OrderAck
 from openmsmq.wire.framing import FrameBuffer
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.base import BaseHeader
@@ -19,7 +20,7 @@ from openmsmq.wire.headers.queue_names import DirectName, QueueName
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
-from openmsmq.wire.order_packets import order_ack_packet
+from openmsmq.wire.order_packets import final_ack_packet, order_ack_packet
 from openmsmq.wire.packets import (
     ConnectionParameters,
     EstablishConnection,
@@ -201,6 +202,18 @@ class Neighbour(Peer):
             reach_queue_within_s=INFINITE_S,
         )
 
+    def carrying(self, ack: FinalAck, reason: MessageClass, to: Guid) -> UserMessage:
+        """Make the message that brings a final acknowledgment."""
+        return final_ack_packet(
+            ack,
+            reason,
+            source=self.identifier,
+            to=to,
+            message_number=0x2000,
+            sent_time_s=START_S,
+            reach_queue_within_s=INFINITE_S,
+        )
+
 
 def packets_in(sent: list[bytes]) -> list[Packet]:
     """Cut what a queue manager wrote to its sessions, one after the other, into packets."""
@@ -232,3 +245,45 @@ def to_ledger(address: str) -> str:
 def numbered(count: int, first: int = 0) -> list[bytes]:
     """Bodies that tell their order."""
     return [b"%d" % number for number in range(first, first + count)]
+
+
+class Gateway:
+    """Several queue managers behind one address: what NAT makes of a network."""
+
+    def __init__(self, network: Network, address: str) -> None:
+        self.network = network
+        self.address = address
+        self.listener: Neighbour | None = None
+        """Who gets the connections of others; None refuses them."""
+        self._inside: list[Neighbour] = []
+
+    def add(self, identifier: bytes, **options: int) -> Neighbour:
+        """Put one more queue manager behind the address."""
+        neighbour = Neighbour(self.network, self.address, **options)
+        neighbour.identifier = Guid(identifier)
+        neighbour.first_session(1_000 * len(self._inside))
+        self._inside.append(neighbour)
+        self.network.computers[self.address] = self  # type: ignore[assignment]
+        return neighbour
+
+    def accepted(self, session: int, address: str) -> None:
+        """Somebody has connected."""
+        if self.listener is None:
+            self.network.disconnect(self.address, session)
+        else:
+            self.listener.accepted(session, address)
+
+    def connected(self, session: int) -> None:
+        """A connection of one of them is there."""
+        self._inside[session // 1_000].connected(session)
+
+    def data(self, session: int, data: bytes) -> None:
+        """Bytes came; everybody knows his own session."""
+        for each in self._inside:
+            if each.session == session:
+                each.data(session, data)
+
+    def lost(self, session: int) -> None:
+        """A connection is gone."""
+        for each in self._inside:
+            each.lost(session)

@@ -122,8 +122,9 @@ class Network:
         """Start a queue manager."""
         security = transfer.pop("security", SecurityConfig())
         keys = transfer.pop("keys", ())
+        quota_kb = transfer.pop("quota_kb", 0)
         computer = Computer(
-            self, name, address, TransferConfig(**transfer), directory, security, keys
+            self, name, address, TransferConfig(**transfer), directory, security, keys, quota_kb
         )
         self.computers[address] = computer
         return computer
@@ -318,6 +319,7 @@ class Computer:
         directory: DirectoryConfig,
         security: SecurityConfig,
         keys: Sequence[OwnKey],
+        quota_kb: int,
     ) -> None:
         self.network = network
         self.name = name
@@ -329,6 +331,7 @@ class Computer:
             transfer=transfer,
             directory=directory,
             security=security,
+            quota_kb=quota_kb,
         )
         self.keys = list(keys)
         """Its key pairs, as their files would have them."""
@@ -336,6 +339,8 @@ class Computer:
         """Makes the next ones."""
         self.fail_commits = 0
         """So many commits from now on find the disk full."""
+        self.proven: dict[str, str] = {}
+        """Rules whose certificates those show who connect from an address."""
         self.notices: list[Notice] = []
         """What its operator should hear of."""
         self.sent: list[bytes] = []
@@ -369,7 +374,8 @@ class Computer:
 
     def accepted(self, session: int, address: str) -> None:
         """Somebody connected."""
-        self.manager.session_accepted(session, address, self.network.now)
+        proven = self.proven.get(address, "")
+        self.manager.session_accepted(session, address, self.network.now, proven)
         self.pump()
 
     def connected(self, session: int) -> None:
@@ -593,6 +599,10 @@ class Peer:
             self.is_open = False
 
     # What a test does.
+
+    def first_session(self, number: int) -> None:
+        """Number the own sessions from here on."""
+        self._last_session = number - 1
 
     def connect(self, address: str) -> None:
         """Open a connection to a queue manager."""

@@ -26,6 +26,7 @@ from openmsmq.manager.places import Alike, Place, Places
 from openmsmq.manager.plain_delivery import PlainDelivery
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
+from openmsmq.manager.runs import Runs
 from openmsmq.manager.staging import Staging
 from openmsmq.manager.traces import arrival_report, is_traced
 from openmsmq.model.clock import Instant
@@ -35,7 +36,6 @@ from openmsmq.model.limits import HOP_MAX_COUNT, INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import FormatName
 from openmsmq.protocol.incoming_sequence import Verdict
-from openmsmq.storage.records import StagedSend
 from openmsmq.wire.forwarding import count_hop
 from openmsmq.wire.headers import base, transaction, user
 from openmsmq.wire.outline import Outline, outline, transaction_offset
@@ -92,7 +92,6 @@ class Arrivals:
         self._transfer = config.transfer
         self._table = table
         self._delivery = delivery
-        self._plain = plain
         self._staging = staging
         self._counters = counters
         self._streams = streams
@@ -103,10 +102,7 @@ class Arrivals:
         """Says whether it is known how to reach a queue of a queue manager."""
         self.notified: Callable[[bytes, Instant], None] = lambda _packet, _now: None
         """Hears of packets to the queue of change notifications."""
-        self._run_queue: LocalQueue | None = None
-        self._run: list[bytes] = []
-        self._staged: list[StagedSend] = []
-        self._run_bytes = 0
+        self._runs = Runs(delivery, plain)
 
     def take(self, packets: list[bytes], peer: Peer, now: Instant) -> None:
         """Decide about packets of one session, in their order.
@@ -117,7 +113,7 @@ class Arrivals:
         try:
             self._take_all(packets, peer, now)
         finally:
-            self._flush(now)
+            self._runs.flush(now)
 
     def _take_all(self, packets: list[bytes], peer: Peer, now: Instant) -> None:
         places = Places(self._table, self._counters, self._identities, peer)
@@ -252,7 +248,7 @@ class Arrivals:
         if not all(new):
             packets = [packet for packet, is_new in zip(packets, new, strict=True) if is_new]
         if packets:
-            self._add_plain(queue, packets, now)
+            self._runs.add_plain(queue, packets, now)
 
     def _take_one_plain(
         self, packet: bytes, source: bytes, queue: LocalQueue, now: Instant
@@ -265,7 +261,7 @@ class Arrivals:
         self._history.note(identifier, recoverable=bool(packet[60] & user.RECOVERABLE))
         # A plain message without a place is gone: it has asked nobody to be told.
         if has_place:
-            self._add_plain(queue, [packet], now)
+            self._runs.add_plain(queue, [packet], now)
 
     def _surely_enter(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> bool:
         """Whether packets with the same lifetime are all in time and within all quotas."""
@@ -276,7 +272,7 @@ class Arrivals:
 
     def _is_roomy(self, queue: LocalQueue, size: int) -> bool:
         """Whether so many more bytes are surely within all quotas."""
-        size += self._run_bytes
+        size += self._runs.bytes
         return queue.room_for(size) and self._table.totals.room_for(size)
 
     def _take_sequence(self, packets: list[bytes], alike: Alike, now: Instant) -> None:
@@ -295,7 +291,7 @@ class Arrivals:
                 self._streams.accept(stream, *point)
                 accepted.append(packet)
         if accepted:
-            self._add_plain(queue, accepted, now)
+            self._runs.add_plain(queue, accepted, now)
 
     def _take_next(
         self, packet: bytes, offset: int, stream: Stream, queue: LocalQueue, now: Instant
@@ -310,7 +306,7 @@ class Arrivals:
             reason = self._quota_problem(queue, packet)
         self._streams.accept(stream, *point)
         if reason is None:
-            self._add_plain(queue, [packet], now)
+            self._runs.add_plain(queue, [packet], now)
         else:
             self._reject(packet, outline(packet), reason, now)
 
@@ -340,7 +336,7 @@ class Arrivals:
             return
         assert place.queue is not None
         staged = self._staging.stage(place.queue, entering.packet, entering.found, arrived=True)
-        self._add_staged(place.queue, staged, now)
+        self._runs.add_staged(place.queue, staged, now)
         self._trace(packet, now)
 
     def _in_turn(self, packet: bytes, stream: Stream, offset: int) -> tuple[SequenceId, int] | None:
@@ -386,12 +382,12 @@ class Arrivals:
 
     def _quota_problem(self, queue: LocalQueue, packet: bytes) -> MessageClass | None:
         self._require_room(packet)
-        waiting = self._run_bytes + len(packet)
-        in_queue = waiting if queue is self._run_queue else len(packet)
+        waiting = self._runs.bytes + len(packet)
+        in_queue = waiting if queue is self._runs.queue else len(packet)
         return None if queue.room_for(in_queue) else MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
 
     def _require_room(self, packet: bytes) -> None:
-        if not self._table.totals.room_for(self._run_bytes + len(packet)):
+        if not self._table.totals.room_for(self._runs.bytes + len(packet)):
             raise NoRoom(f"this queue manager may hold {self._table.totals.quota_kb} KB")
 
     def _require_room_for_dead_letter(
@@ -450,7 +446,7 @@ class Arrivals:
             self._reject(packet, found, reason or MessageClass.NACK_BAD_DESTINATION_QUEUE, now)
             return
         counted = count_hop(packet)
-        self._add_staged(queue, self._staging.stage(queue, counted, found), now)
+        self._runs.add_staged(queue, self._staging.stage(queue, counted, found), now)
         self._trace(counted, now)
 
     def _trace(self, packet: bytes, now: Instant) -> None:
@@ -470,39 +466,6 @@ class Arrivals:
             except MsmqError:
                 return None
         return place.queue
-
-    # Runs: neighbours for the same queue are put together.
-
-    def _add_plain(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> None:
-        run = self._run
-        if (
-            queue is not self._run_queue
-            or self._staged
-            or (run and (run[0][60] ^ packets[0][60]) & user.RECOVERABLE)
-        ):
-            self._flush(now)
-            self._run_queue = queue
-            run = self._run
-        run += packets
-        self._run_bytes += sum(map(len, packets))
-
-    def _add_staged(self, queue: LocalQueue, send: StagedSend, now: Instant) -> None:
-        if queue is not self._run_queue or self._run:
-            self._flush(now)
-            self._run_queue = queue
-        self._staged.append(send)
-        self._run_bytes += len(send.packet)
-
-    def _flush(self, now: Instant) -> None:
-        queue, run, staged = self._run_queue, self._run, self._staged
-        self._run_queue, self._run, self._staged, self._run_bytes = None, [], [], 0
-        if queue is None:
-            return
-        if run:
-            self._plain.put_received(queue, run, now)
-        if staged:
-            self._delivery.put(queue, staged, now, arrived=True)
-            self._delivery.report_arrivals(queue, staged, now)
 
 
 def _leaves_dead_letter(found: Outline, reason: MessageClass) -> bool:

@@ -236,8 +236,11 @@ class Identities:
                 return True
         if source != peer.remote:
             return source == outgoing.reached and self.word(peer, source, now) is Word.SURE
-        if source == outgoing.reached and self.word(peer, source, now) is not Word.FOREIGN:
-            return True
+        if source == outgoing.reached:
+            word = self.word(peer, source, now)
+            # Whom others vouched for when he was reached needs them now, too.
+            if word is Word.SURE or (word is Word.OWN and outgoing.reached_at):
+                return True
         return isinstance(outgoing.name, DirectFormatName) and leads_directly(peer, outgoing)
 
 

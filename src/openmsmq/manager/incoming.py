@@ -131,13 +131,12 @@ class IncomingStreams:
         stream = self.find(source, packet, found)
         if word is Word.FOREIGN:
             return "foreign-source"
+        key = _key(packet, found)
+        if durably and key not in self.records and not self.records.has_room(place, now):
+            return "too-many-sequences"
         if stream is None:
-            if durably and not self.records.has_room(place, now):
-                return "too-many-sequences"
-            key = _key(packet, found)
-            stream = Stream(
-                key, source, queue_names.describe(found.destination_name), "", self._new()
-            )
+            name = queue_names.describe(found.destination_name)
+            stream = Stream(key, source, name, "", self._new())
             self._keep(stream)
         elif place and stream.place == "" and not self._is_silent(stream, now):
             return "foreign-sequence"

@@ -456,7 +456,7 @@ class QueueManager:
         outputs, self._replies.outputs = self._replies.outputs, []
         if self.transfer.outputs:
             outputs += self.transfer.outputs
-            self.transfer.outputs = []
+            self.transfer.outputs.clear()
         if self.keys.outputs:
             outputs += self.keys.outputs
             self.keys.outputs = []

@@ -34,11 +34,17 @@ class SequenceRecords:
         self._groups: dict[str, dict[bytes, int]] = {}
         """The time of the last use of each record, by address; none for those vouched for."""
         self._group_of: dict[bytes, str] = {}
+        self._by_count: dict[int, dict[str, None]] = {}
+        """The addresses that have so many records: whoever has most is found without a search."""
+        self._most = 0
         self.quota_kb = UNLIMITED_KB
         """The quota of the queue manager."""
 
     def __len__(self) -> int:
         return len(self._group_of)
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._group_of
 
     @property
     def max_count(self) -> int:
@@ -59,32 +65,50 @@ class SequenceRecords:
             self._forget(oldest)
         if len(self) < self.max_count:
             return True
-        strangers = [(len(keys), name) for name, keys in self._groups.items() if name]
-        most, largest = max(strangers, default=(0, ""))
-        if not most or (group and most <= len(records) + 1):
+        if not self._most or (group and self._most <= len(records) + 1):
             return False
+        largest = next(iter(self._by_count[self._most]))
         self._forget(next(iter(self._groups[largest])))
         return True
 
     def used(self, key: bytes, place: str, time_s: int) -> None:
         """Note the use of a record, new or not."""
-        before = self._group_of.get(key)
-        group = _group(place)
+        before, group = self._group_of.get(key), _group(place)
         if before is not None:
-            del self._groups[before][key]
-            if not self._groups[before]:
-                del self._groups[before]
-        self._groups.setdefault(group, {})[key] = time_s
+            self._take_out(key, before)
+        records = self._groups.setdefault(group, {})
+        records[key] = time_s
         self._group_of[key] = group
+        self._count(group, len(records) - 1, len(records))
 
     def drop(self, key: bytes) -> bool:
         """A record is gone; says whether its sender alone vouched for himself."""
-        group = self._group_of.pop(key, "")
-        if group in self._groups:
-            self._groups[group].pop(key, None)
-            if not self._groups[group]:
-                del self._groups[group]
+        group = self._group_of.pop(key, None)
+        if group is None:
+            return False
+        self._take_out(key, group)
         return bool(group)
+
+    def _take_out(self, key: bytes, group: str) -> None:
+        records = self._groups[group]
+        del records[key]
+        self._count(group, len(records) + 1, len(records))
+        if not records:
+            del self._groups[group]
+
+    def _count(self, group: str, before: int, after: int) -> None:
+        """Note how many records an address has; those vouched for are not compared."""
+        if not group:
+            return
+        if before:
+            del self._by_count[before][group]
+            if not self._by_count[before]:
+                del self._by_count[before]
+        if after:
+            self._by_count.setdefault(after, {})[group] = None
+        if after > self._most or self._most not in self._by_count:
+            # It was the one with most, and has one more or one less now.
+            self._most = after
 
     def expire(self, now: Instant) -> None:
         """Forget what was not used for so long that nothing of it can be on its way."""

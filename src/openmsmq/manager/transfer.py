@@ -21,22 +21,22 @@ from openmsmq.manager.housekeeping import RETRY_MS, Housekeeping
 from openmsmq.manager.identities import Identities
 from openmsmq.manager.incoming import IncomingStreams
 from openmsmq.manager.ledger import Ledger
+from openmsmq.manager.links import Links
 from openmsmq.manager.neighbours import Neighbours
 from openmsmq.manager.order_acks import OrderAcks
 from openmsmq.manager.outgoing import OutgoingQueue, OutgoingQueues
 from openmsmq.manager.outgoing_sweep import OutgoingSweep
-from openmsmq.manager.outputs import Connect, Disconnect, Output, Resolve, SendBytes
+from openmsmq.manager.outputs import Connect, Disconnect, Output, SendBytes
 from openmsmq.manager.peering import Neighbour, Peer, Word
-from openmsmq.manager.pings import Pings
 from openmsmq.manager.timers import Timers, earliest
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.manager.ways import Ways
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
-from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.peers import canonical_address
 from openmsmq.model.queue import ConnectionStatus
-from openmsmq.protocol.link import AskPing, Link, LinkChanged, OpenSession, ResolveHost
+from openmsmq.protocol.link import Link, OpenSession
 from openmsmq.protocol.session import (
     Acknowledged,
     Arrived,
@@ -95,11 +95,13 @@ class Transfer:
         self._neighbours = Neighbours(self._config, ways, identities)
         claims.has_session = self._neighbours.has_session
         arrivals.has_way = self._neighbours.has_way
-        self._resolving: dict[str, dict[Neighbour, None]] = {}
         self._last_session = -1
         self._admission = Admission(self._config)
-        self._pings = Pings(self._config, counters.identifier, self._admission, identities)
+        self._links = Links(self._config, counters.identifier, self._admission, identities)
+        self._links.outputs = self.outputs
+        self._links.open_session = self._open
         self._timers: Timers[_Owner] = Timers()
+        self._links.due = self._timers.set
         self._refused_until_ms = now.ticks_ms
         self._sweep = OutgoingSweep(outgoing, delivery, transactions.sends_to, self._forget, now)
 
@@ -137,7 +139,7 @@ class Transfer:
             peer.link.engine.connected(now)
         peer.engine.connected(now)
         self._drain(peer, now)
-        self._drain_link(peer.link, now)
+        self._links.drain(peer.link, now)
 
     def failed(self, session: int, status: ConnectionStatus, now: Instant, reason: str) -> None:
         """A connection that was asked for could not be made."""
@@ -148,7 +150,7 @@ class Transfer:
         if peer.link is not None:
             peer.link.peer = None
             peer.link.engine.connect_failed(status, now, reason)
-            self._drain_link(peer.link, now)
+            self._links.drain(peer.link, now)
 
     def data(self, session: int, data: bytes, now: Instant) -> None:
         """Bytes came."""
@@ -164,6 +166,8 @@ class Transfer:
             ):
                 peer.link.engine.establish_seen(now)
             self._drain(peer, now)
+            if self._identities.wanted:
+                self._links.look_up_peers(now)
 
     def lost(self, session: int, now: Instant, reason: CloseReason) -> None:
         """A connection is gone."""
@@ -174,22 +178,16 @@ class Transfer:
 
     def resolved(self, host: str, addresses: tuple[str, ...], now: Instant) -> None:
         """The addresses of a host are known, or it has none."""
-        self._identities.resolved(host, addresses)
-        for neighbour in self._resolving.pop(host, {}):
-            neighbour.engine.host_resolved(host, addresses, now)
-            self._drain_link(neighbour, now)
+        self._links.resolved(host, addresses, now)
 
     def datagram(
         self, address: str, port: int, data: bytes, now: Instant, *, is_answer: bool
     ) -> None:
         """A ping, or the answer to ours, came."""
         if is_answer:
-            self._pings.answered(data, now)
-            self._drain_pings(now)
+            self._links.ping_answered(data, now)
         elif self.online:
-            answer = self._pings.answer(address, port, data, now)
-            if answer is not None:
-                self.outputs.append(answer)
+            self._links.answer_ping(address, port, data, now)
 
     def wake(self, now: Instant) -> None:
         """Time has passed."""
@@ -202,14 +200,13 @@ class Transfer:
                     if not self._has_work(owner):
                         owner.engine.unwanted(now)
                     owner.engine.wake(now)
-                    self._drain_link(owner, now)
+                    self._links.drain(owner, now)
                 case OutgoingQueue():
                     self._resend_if_due(owner, now)
                 case _:
                     assert_never(owner)
         self._acks.send_due(self._streams.timers.take_due(now.ticks_ms), now)
-        self._pings.wake(now)
-        self._drain_pings(now)
+        self._links.wake(now)
         due_ms = self._history.filter.next_wake_ms
         if due_ms is not None and due_ms <= now.ticks_ms:
             self._history.clean_up(now)
@@ -222,7 +219,7 @@ class Transfer:
         return earliest(
             self._timers.next_ms,
             self._streams.timers.next_ms,
-            self._pings.next_wake_ms,
+            self._links.next_wake_ms,
             self._history.filter.next_wake_ms,
             self._streams.look_through_ms if len(self._streams.records) else None,
             self._sweep.next_run_ms(now),
@@ -254,7 +251,7 @@ class Transfer:
         neighbour = self._neighbours.of(outgoing, create=False)
         if neighbour is not None:
             neighbour.engine.retry_now(now)
-            self._drain_link(neighbour, now)
+            self._links.drain(neighbour, now)
 
     def pause(self, outgoing: OutgoingQueue, now: Instant) -> None:
         """Let the messages of a queue wait (C-39). [MQDMPR 3.1.7.2.3, MQQB 3.1.7.13]"""
@@ -286,7 +283,7 @@ class Transfer:
         neighbour = self._neighbours.of(outgoing, create=False)
         if neighbour is not None and not self._has_work(neighbour):
             neighbour.engine.unwanted(now)
-            self._drain_link(neighbour, now)
+            self._links.drain(neighbour, now)
 
     def _has_work(self, neighbour: Neighbour) -> bool:
         return self.online and any(outgoing.has_work for outgoing in neighbour.queues)
@@ -368,7 +365,7 @@ class Transfer:
         if peer is None:
             # Also while a session is being opened: the link must know if that comes to nothing.
             neighbour.engine.wanted(now)
-            self._drain_link(neighbour, now)
+            self._links.drain(neighbour, now)
             return None
         outgoing.session = peer.number
         peer.queues[outgoing] = None
@@ -404,59 +401,31 @@ class Transfer:
                 self._delivery.ready[outgoing.queue] = None
             peer.waiting.clear()
 
-    def _drain_link(self, neighbour: Neighbour | None, now: Instant) -> None:
-        if neighbour is None:
-            return
-        for output in neighbour.engine.take_outputs():
-            match output:
-                case ResolveHost(host):
-                    self._resolve(host)[neighbour] = None
-                case AskPing(address):
-                    self.outputs.append(self._pings.ask(address, neighbour, now))
-                case OpenSession(address, manager, pinged):
-                    self._open(neighbour, address, manager, pinged=pinged)
-                case LinkChanged():
-                    pass
-                case _:
-                    assert_never(output)
-        self._timers.set(neighbour, neighbour.engine.next_wake_ms)
-
-    def _drain_pings(self, now: Instant) -> None:
-        for neighbour, accepted in self._pings.take_answers():
-            neighbour.engine.ping_answered(accepted, now)
-            self._drain_link(neighbour, now)
-
-    def _resolve(self, host: str) -> dict[Neighbour, None]:
-        """Have a host looked up; gives who waits for that."""
-        if host not in self._resolving:
-            self.outputs.append(Resolve(host))
-        return self._resolving.setdefault(host, {})
-
-    def _open(self, neighbour: Neighbour, address: str, manager: Guid, *, pinged: bool) -> None:
+    def _open(self, neighbour: Neighbour, asked: OpenSession) -> None:
         self._last_session += 2
         engine = Session(
             self._counters.identifier,
             Role.INITIATOR,
             self._config,
-            address=canonical_address(address),
-            remote=manager,
+            address=canonical_address(asked.address),
+            remote=asked.manager,
             direct=neighbour.engine.direct,
-            pinged=pinged,
+            pinged=asked.pinged,
         )
         peer = neighbour.peer = self._add(Peer(self._last_session, engine, neighbour))
         if neighbour.is_return:
             peer.expected = NIL_GUID
-        self.outputs.append(Connect(peer.number, address))
+        self.outputs.append(Connect(peer.number, asked.address))
 
     def _opened(self, peer: Peer, now: Instant) -> None:
         self._neighbours.opened(peer)
         if peer.link is not None:
             peer.link.engine.opened(now)
-            self._drain_link(peer.link, now)
+            self._links.drain(peer.link, now)
         for neighbour in self._neighbours.behind(peer, now):
             if neighbour is not peer.link:
                 neighbour.engine.unwanted(now)
-                self._drain_link(neighbour, now)
+                self._links.drain(neighbour, now)
             for outgoing in neighbour.queues:
                 if outgoing.session is None:
                     self._delivery.ready[outgoing.queue] = None
@@ -486,7 +455,7 @@ class Transfer:
             neighbour.peer = None
             wanted = self._has_work(neighbour)
             neighbour.engine.closed(reason.status, reason.sentence, now, wanted=wanted)
-            self._drain_link(neighbour, now)
+            self._links.drain(neighbour, now)
 
     # Messages.
 
@@ -502,8 +471,6 @@ class Transfer:
         except NoRoom:
             problem = CloseReason.STORE_FULL
             self._admission.throttle(now)
-        for host in self._identities.take_wanted(now):
-            self._resolve(host)
         if problem is not None:
             self._close(peer, problem, now)
             return
