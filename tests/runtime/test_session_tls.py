@@ -478,6 +478,26 @@ async def test_bytes_go_both_ways_in_order_and_in_large_pieces(folder):
 
 
 @in_loop
+async def test_bytes_that_come_with_the_last_of_the_handshake_are_not_left_lying(folder):
+    context = SHOP.context(folder / "caller.pem", server_side=False, trusts=OURS)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    caller = context.wrap_bio(incoming, outgoing)
+    async with desk(folder) as it:
+        reader, writer = await asyncio.open_connection(HERE, it.port, local_addr=(THERE, 0))
+        it.office.peers.append(Peer(reader, writer))
+        while True:
+            try:
+                caller.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                writer.write(outgoing.read())
+                incoming.write(await soon(reader.read(1 << 16)))
+        caller.write(b"LIOR")
+        writer.write(outgoing.read())
+        assert await it.engine.until_data(2, 4) == b"LIOR"
+
+
+@in_loop
 async def test_the_last_bytes_of_a_session_arrive_before_its_end(folder):
     sent = bytes(range(256)) * 10_000
     async with desk(folder) as it:

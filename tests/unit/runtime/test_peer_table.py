@@ -84,7 +84,6 @@ def test_without_settings_nobody_is_kept_out():
         ("[peers.a]\naddresses = '10.1.0.7/16'", r"'10.1.0.7/16' is no IP address and no network"),
         ("[peers.a]\nidentifiers = ['x']", r"identifiers is wrong: 'x' is not a GUID"),
         ("[peers.a]\ncertificates = ['ab']", r"'ab' is no SHA-256 fingerprint"),
-        ("[peers.a]\naddresses = '10.0.0.1'\ntls = true", "which certificate"),
         (f"[peers.a]\nidentifiers = '{GUID}'\nroutes = true", "by addresses or certificates"),
         ("[peers.a]\naddresses = '10.0.0.1'\nrefuse = true\nroutes = true", "leave the other keys"),
         ("[peers.a]\naddresses = 7", r"\[peers.a\] is wrong"),
