@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from tests.docs.pages import (
 
 RUNNER = Path(__file__).with_name("page_runner.py")
 STEP_S = 60
-SPARK_STEP_S = 180
+SPARK_STEP_S = 300
 KEPT_BACK = (
     "OPENMSMQ_",
     "PYTEST_",
@@ -131,7 +132,7 @@ def run_page(page: str, place: Path) -> list[dict[str, str]]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=900,
+        timeout=1800,
     )
     assert ran.returncode == 0, ran.stderr
     results: list[dict[str, str]] = json.loads((told / "results").read_text(encoding="utf-8"))
@@ -143,7 +144,7 @@ def marked(page: str) -> Any:
     return pytest.param(page, marks=marks)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", [marked(page) for page in RUN])
 def test_a_page_runs_as_it_is_pasted(page: str, tmp_path: Path) -> None:
     if not namespaces():
@@ -164,14 +165,28 @@ def test_a_page_runs_as_it_is_pasted(page: str, tmp_path: Path) -> None:
     assert [text for text in PRINTED.get(page, ()) if text not in everything] == []
 
 
+LEFT_OUT = {
+    ("README.md", "takes minutes, and is what the tests are part of"): 1,
+    ("docs/start.md", "installs the virtual environment in which the tests run"): 1,
+    ("docs/guides/ingest-to-parquet.md", "fetches Delta Lake from the network"): 1,
+    ("docs/guides/ingest-to-parquet.md", "needs pandas"): 1,
+    (
+        "docs/guides/migrate-from-windows.md",
+        "needs an address that Windows reaches",
+    ): 1,
+    ("docs/guides/read-a-capture.md", "needs tcpdump or tshark, and ends with Ctrl-C"): 1,
+    ("docs/guides/read-a-capture.md", "needs tcpdump, and ends with Ctrl-C"): 1,
+    ("docs/guides/replay-dead-letters.md", "the lookup identifier is that of a letter in doubt"): 1,
+    ("docs/guides/spark-cluster.md", "needs the computers of a cluster"): 6,
+    ("docs/guides/who-may-do-what.md", "needs an authority and a user of a directory"): 1,
+}
+"""Every block that no test runs, and how many of a kind. Whoever adds one has to say so here."""
+
+
 def test_what_pages_leave_to_the_reader_is_little_and_has_a_reason() -> None:
-    left = {(each.page, each.reason): each.text for page in PAGES for each in left_out(page)}
-
-    assert sorted(left) == LEFT_OUT
-
-
-LEFT_OUT: list[tuple[str, str]] = []
-"""Every block that no test runs. Whoever adds one has to say so here."""
+    assert (
+        Counter((each.page, each.reason) for page in PAGES for each in left_out(page)) == LEFT_OUT
+    )
 
 
 def test_comments_before_blocks_are_those_that_the_test_knows() -> None:
