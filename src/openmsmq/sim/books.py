@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from openmsmq.api.messages import Entry
+from openmsmq.manager.notices import NoticeKind
 from openmsmq.sim.copies import Copies
 from openmsmq.sim.facts import MAY_TAKE_EFFECT, Fate, Group, Kind, SimMessage, number_in
 from openmsmq.sim.hostile_watch import HostileWatch
@@ -57,6 +58,8 @@ class Books:
         self.wire = WireWatch(self, world)
         self.copies = Copies(self, world)
         self.hostile: HostileWatch | None = None
+        self.report_droppers: set[int] = set()
+        """Nodes that had no room for an acknowledgment to an application: it gives way first."""
         self.crash_times_ms: dict[int, list[int]] = {}
         self.refusal_times_ms: dict[int, list[int]] = {}
         self._undecided: dict[int, list[Group]] = {}
@@ -243,6 +246,11 @@ class Books:
             self._check_whole(group)
         if self.hostile is not None:
             self.hostile.stored(node)
+
+    def told(self, node: Node, kind: NoticeKind) -> None:
+        """A node tells its operator something."""
+        if kind is NoticeKind.REPORT_DROPPED:
+            self.report_droppers.add(node.index)
 
     def refused(self, node: Node) -> None:
         """A disk had no room."""

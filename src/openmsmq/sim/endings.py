@@ -42,7 +42,7 @@ def check(world: World) -> None:
                 continue
             _check_found(world, message)
         _check_copies(world, message)
-        _check_acknowledgments(message)
+        _check_acknowledgments(message, books)
 
 
 def is_under_way(world: World, *, received: bool) -> bool:
@@ -197,7 +197,7 @@ def _check_dead_letter(world: World, message: SimMessage) -> None:
         )
 
 
-def _check_acknowledgments(message: SimMessage) -> None:
+def _check_acknowledgments(message: SimMessage, books: Books) -> None:
     asked, got = message.acknowledge, message.acknowledgments
     for received in got:
         if not asked & _asked_by(received):
@@ -210,6 +210,8 @@ def _check_acknowledgments(message: SimMessage) -> None:
             f"{message} was acknowledged as received and was not", messages=(message.number,)
         )
     if message.group.fate is not Fate.ACKNOWLEDGED or not message.certain:
+        return
+    if message.target.index in books.report_droppers:
         return
     if (
         asked & AckRequest.POSITIVE_RECEIVE

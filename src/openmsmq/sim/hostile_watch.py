@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.sim.facts import correlation_of
 from openmsmq.sim.forgeries import is_invented, mark_in
+from openmsmq.sim.overheard import ORDER_LABEL
 from openmsmq.sim.plan import CLOSED, CLOSED_TRANSACTIONAL
 from openmsmq.sim.violation import Violation
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _SHUT: Final = frozenset({CLOSED, CLOSED_TRANSACTIONAL})
 _HOST: Final = re.compile(r"direct=(?:tcp|os):([^\\]+)\\|private=([0-9a-f-]+)\\")
+_REPORTS_SHARE: Final = 8
+"""The part of the quota that reports take at most that wait to leave."""
 _SEQUENCES_SHARE: Final = 8
 """The part of the quota that records of sequences take at most."""
 _OUTGOING_PER_STRANGER: Final = 100
@@ -46,8 +49,9 @@ class HostileWatch:
             raise Violation(f"{path} of {node.name} takes signed messages only, and got another")
         if entry.shelf.role == "queue" and entry.message is None:
             self._check_name(node, entry)
-        elif entry.shelf.role == "outgoing" and entry.message_class:
+        elif entry.shelf.role == "outgoing" and entry.message_class and self.is_unwanted(entry):
             self._check_lifetime(node, entry)
+            self._check_reports(node)
         self._check_room(node, entry)
 
     def stored(self, node: Node) -> None:
@@ -66,9 +70,25 @@ class HostileWatch:
                 f"with {self._adversary.plan.hideouts} addresses"
             )
 
+    def _check_reports(self, node: Node) -> None:
+        """What waits to tell the adversary something takes little room."""
+        report_bytes = sum(
+            len(entry.packet)
+            for entry in node.world.books.watches[node.index].entries.values()
+            if entry.shelf.role == "outgoing"
+            and entry.message_class
+            and ORDER_LABEL not in entry.packet
+            and self.is_unwanted(entry)
+        )
+        if 0 < node.config.quota_kb * 1024 // _REPORTS_SHARE < report_bytes:
+            raise Violation(
+                f"{node.name} keeps {report_bytes} bytes of reports for the adversary, with a "
+                f"quota of {node.config.quota_kb} KB"
+            )
+
     def _check_lifetime(self, node: Node, entry: Lying) -> None:
         """What nobody may ever take gives way by itself."""
-        if entry.deadline_s >= INFINITE_S and self.is_unwanted(entry):
+        if entry.deadline_s >= INFINITE_S:
             raise Violation(
                 f"{node.name} keeps something of class {entry.message_class:#06x} for "
                 f"{entry.shelf.path} for ever, because the adversary asked for it"

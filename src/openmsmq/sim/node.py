@@ -266,8 +266,8 @@ class Node:
                 network.send_datagram(self, address, data, port)
             case AskDirectory() | ChangeDirectory() | MakeKeys():
                 self._use_directory(output)
-            case Notice():
-                pass
+            case Notice(kind):
+                self.world.books.told(self, kind)
             case _:
                 assert_never(output)
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 REMEMBERED_COUNT: Final = 40
 """Packets of each kind that it remembers; the last ones are of most use."""
 
-_ORDER_LABEL: Final = "QM Ordering Ack".encode("utf-16-le")
+ORDER_LABEL: Final = "QM Ordering Ack".encode("utf-16-le")
+"""By which order and final acknowledgments are known."""
 _SOURCE: Final = slice(16, 32)
 _DESTINATION: Final = slice(32, 48)
 
@@ -52,7 +53,7 @@ class Overheard:
         heard = Heard(packet, sender, receiver, transactional)
         if transactional:
             self.transactional.append(heard)
-        elif _ORDER_LABEL in packet:
+        elif ORDER_LABEL in packet:
             self.acknowledgments.append(heard)
             if _is_from_and_to(packet, sender, receiver):
                 self.met.add((sender.index, receiver.index))
