@@ -103,8 +103,8 @@ class Counters:
         """Give the identifier of a new transactional sequence of a queue, after the one before.
 
         It is greater than all that messages to the same destination ever had, also those of a
-        queue that was forgotten. The specification says how ordinals go on, and leaves it to us
-        where those of a queue begin: at random, so that nobody guesses them.
+        queue that was forgotten. Ordinals go on by one, as the specification has it. Those of a
+        queue begin at random and not at 1, so that nobody guesses them; no receiver can tell.
         """
         last_s = self._machine.sequence_time_s
         if before is not None and before.ordinal < _ORDINAL_MAX:
