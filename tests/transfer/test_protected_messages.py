@@ -68,7 +68,13 @@ class Pair:
 
     def __init__(self, network: Network, policy: SecurityPolicy = ANYTHING_GOES) -> None:
         self.network = network
-        self.alpha = network.manager("ALPHA", ALPHA, ORIGINAL, permit_insecure_nacks=True)
+        self.alpha = network.manager(
+            "ALPHA",
+            ALPHA,
+            ORIGINAL,
+            permit_insecure_nacks=True,
+            security=SecurityConfig(policy=policy),
+        )
         network.directory = self.alpha
         network.hosts |= {"alpha": (ALPHA,), "beta": (BETA,)}
         self.beta = network.manager(

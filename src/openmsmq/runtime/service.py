@@ -93,7 +93,8 @@ class Server:
         )
         self._api = ApiServer(config, self._pump, log, manager_id=manager.identifier)
         self.reloads: Final[list[tuple[str, Callable[[], None]]]] = [
-            ("certificates and tokens of applications", self._api.reload)
+            ("certificates and tokens of applications", self._api.reload),
+            ("certificates of sessions", self._network.reload),
         ]
         """What `reload` reads again: what it is, and what does it or raises `ConfigError`."""
 

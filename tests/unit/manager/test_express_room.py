@@ -39,7 +39,7 @@ def deleted(shop: Computer, name: str) -> None:
 @pytest.mark.parametrize("count", [1, 3], ids=["one", "several at once"])
 def test_what_has_gone_takes_no_room(leave: Callable[[Computer, str], None], count: int) -> None:
     shop = Network().manager("SHOP", "127.0.0.2")
-    shop.config = ManagerConfig(name="SHOP", quota_kb=2)
+    shop.config = ManagerConfig(name="SHOP", quota_kb=4)
     shop.start()
     for number in range(ROUNDS):
         name = rf"private$\q{number}"

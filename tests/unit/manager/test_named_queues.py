@@ -11,8 +11,9 @@ from openmsmq.security.callers import Scope
 from tests.strategies.messages import Draft
 from tests.unit.manager.access_cases import ALICE, only
 from tests.unit.manager.office import LEDGER, ORDERS
-from tests.unit.manager.test_access_control import DENIED, Company
+from tests.unit.manager.test_access_control import Company
 
+DENIED = "MQ_ERROR_ACCESS_DENIED"
 CLOSED = r"private$\closed"
 FAR = r"DIRECT=TCP:192.0.2.9\private$\orders"
 FARTHER = r"DIRECT=TCP:192.0.2.9\private$\ledger"
