@@ -47,7 +47,7 @@ from tests.strategies.keys import (
 )
 from tests.strategies.packets import user_messages
 
-POLICY = SecurityPolicy()
+POLICY = SecurityPolicy(signatures=frozenset({ONE, TWO, THREE}))
 NOBODY = Guid(range(16))
 
 PADDING = "says nothing, and nobody reads it"

@@ -61,7 +61,7 @@ def test_a_person_signs_and_encrypts_and_the_queue_demands_both(
     )  # fmt: skip
     message = only_message(headquarters, queue)
     assert message["text"] == SECRET
-    assert message["authentication"] == AuthenticationLevel.SIGNATURE_20.name
+    assert message["authentication"] == AuthenticationLevel.SIGNATURE_30.name
     assert message["privacy"] == PrivacyLevel.ADVANCED
     assert message["sender_sid"] == clerk.objects("whoami")[0]["user"]
     for store in (clerk.data, headquarters.data):
@@ -74,7 +74,7 @@ def test_a_person_signs_and_encrypts_and_the_queue_demands_both(
     ), "the body is ciphertext in the files of its sender"
 
 
-@pytest.mark.parametrize("version", ["1.0", "2.0", "best"])
+@pytest.mark.parametrize("version", ["2.0", "exact", "best"])
 @pytest.mark.parametrize("hash_name", ["sha512", "sha256", "sha1"])
 def test_each_kind_of_signature_is_verified(
     office: tuple[Computer, Computer], certificate: str, version: str, hash_name: str
@@ -87,9 +87,23 @@ def test_each_kind_of_signature_is_verified(
         "--certificate", certificate, "--signature", version, "--hash", hash_name,
     )  # fmt: skip
     wait_for(lambda: len(headquarters.objects("peek", queue, "--count", "3")) == 3)
-    wanted = "SIGNATURE_10" if version == "1.0" else "SIGNATURE_20"
+    wanted = "SIGNATURE_20" if version == "2.0" else "SIGNATURE_30"
     found = headquarters.objects("peek", queue, "--count", "3")
     assert {message["authentication"] for message in found} == {wanted}
+
+
+def test_a_signature_of_msmq_10_is_not_enough(
+    office: tuple[Computer, Computer], certificate: str
+) -> None:
+    clerk, headquarters = office
+    queue = r"private$\not-1.0"
+    headquarters.command("queue", "create", queue, "--authenticate")
+    for version in ("1.0", "2.0"):
+        clerk.command(
+            "send", headquarters.queue(queue), "--body", version, "--sign",
+            "--certificate", certificate, "--signature", version,
+        )  # fmt: skip
+    assert only_message(headquarters, queue)["text"] == "2.0"
 
 
 def test_several_queues_get_one_signature(

@@ -240,8 +240,8 @@ def test_a_data_frame_is_sent_as_a_whole_or_not_at_all(
     assert bodies(out) == [str(number) for number in range(40)]
     assert out.peek(0).label == "all"
     out.purge()
-    broken = numbers.withColumn("body", F.expr("if(id = 39, raise_error('no'), body)"))
-    with pytest.raises(Exception, match="no"):
+    broken = numbers.withColumn("body", F.expr("if(id = 39, raise_error('row 39 is bad'), body)"))
+    with pytest.raises(Exception, match="row 39 is bad"):
         write(broken)
     with pytest.raises(Exception, match="colour") as failed:
         write(numbers.withColumn("colour", F.lit("red")))

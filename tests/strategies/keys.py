@@ -46,6 +46,7 @@ REQUESTS = {
 
 ANYTHING_GOES = SecurityPolicy(
     hashes=frozenset(HashAlgorithm),
+    signatures=frozenset({ONE, TWO, THREE}),
     ciphers=frozenset(SessionAlgorithm),
     smallest_key_bits=512,
     reject_rc2_40_bit=False,

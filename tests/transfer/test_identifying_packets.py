@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from openmsmq.model.identity import NIL_GUID, MessageId, SequenceId
-from openmsmq.model.limits import INFINITE_S
+from openmsmq.model.limits import INFINITE_S, RETRY_CONNECT_MS
 from openmsmq.model.message import MessageClass
 from openmsmq.wire.acknowledgments import FinalAck
 from openmsmq.wire.headers import base, user
@@ -92,7 +92,6 @@ def retyped(
         retyped(encode(EstablishConnection(EstablishHeader(NIL_GUID))), kind=0),
         retyped(encode(EstablishConnection(EstablishHeader(NIL_GUID))), internal=False, kind=2),
         retyped(encode(ConnectionParameters(ParametersHeader(500, 20_000, 64))), kind=2),
-        retyped(encode(SessionAck(SessionHeader())), session=False, kind=1),
     ],
     ids=[
         "greeting typed parameters",
@@ -100,7 +99,6 @@ def retyped(
         "greeting without type",
         "greeting not internal",
         "parameters typed greeting",
-        "acknowledgment without session header",
     ],
 )
 def test_a_packet_with_the_marks_of_another_kind_is_not_taken_for_its_own(
@@ -110,6 +108,22 @@ def test_a_packet_with_the_marks_of_another_kind_is_not_taken_for_its_own(
     peer.write(first)
     assert not peer.is_open
     assert beta.sent == []
+
+
+@pytest.mark.spec("MQQB-3.1.5.1.1-03")
+def test_an_acknowledgment_without_session_header_acknowledges_nothing(
+    network: Network, beta: Computer, peer: Neighbour
+) -> None:
+    peer.acknowledges = False
+    for header in (False, True):
+        beta.send(rf"DIRECT=TCP:{PEER}\{ORDERS}", b"kept", recoverable=True)
+        network.run(RETRY_CONNECT_MS)
+        count = peer.received_count
+        ack = encode(peer.ack(received=count, base=1, bits=(1 << count) - 1))
+        peer.write(retyped(ack, session=header, kind=1))
+        network.run(100)
+        assert peer.is_open is header
+        assert beta.outgoing()[0].message_count == (0 if header else 1)
 
 
 # Order acknowledgments.

@@ -323,6 +323,50 @@ def test_many_encrypted_messages_at_once_arrive_as_one_alone_does(
     assert all(decode(encode(message)) == message for message in found)
 
 
+@pytest.mark.parametrize("transactional", [False, True])
+@pytest.mark.parametrize(
+    "closed",
+    [{"authentication_required": True}, {"privacy": QueuePrivacy.NONE}],
+    ids=["wants proof", "wants plain bodies"],
+)
+def test_none_of_many_encrypted_messages_enters_a_queue_that_refuses_the_first(
+    pair: Pair, transactional: bool, closed: dict[str, object]
+) -> None:
+    opened = pair.opened(pair.target(transactional=transactional, **closed))
+    packets = [
+        pair.encrypt(
+            addressed(Draft(transactional=transactional, body=SECRET, priority=0).packet(), opened),
+            ANYTHING_GOES,
+            PrivacyLevel.BASE,
+            pair.published(),
+        )
+        for _ in range(20)
+    ]
+    pair.alpha.ok(api.Send(opened.handle, packets, api.OWN_TRANSACTION if transactional else 0))
+    pair.network.run(60_000)
+    assert pair.beta.messages(ORDERS) == []
+
+
+def test_a_strict_queue_manager_takes_exact_signatures_only(network: Network) -> None:
+    pair = Pair(network, SecurityPolicy(signatures=frozenset()))
+    pair.register(certificate())
+    opened = pair.opened(pair.target(authentication_required=True))
+    for request in AuthenticationRequest:
+        packet = sign(pair.packet(opened), signer(), request, pair.alpha.identifier)
+        pair.send(opened, packet)
+    assert level_of(pair.came()) is AuthenticationLevel.SIGNATURE_30
+
+
+def test_signatures_of_msmq_10_are_refused_by_default(network: Network) -> None:
+    pair = Pair(network, SecurityPolicy())
+    pair.register(certificate())
+    opened = pair.opened(pair.target(authentication_required=True))
+    for request in (AuthenticationRequest.SIGNATURE_10, AuthenticationRequest.SIGNATURE_20):
+        packet = sign(pair.packet(opened), signer(), request, pair.alpha.identifier)
+        pair.send(opened, packet)
+    assert level_of(pair.came()) is AuthenticationLevel.SIGNATURE_20
+
+
 # What is refused, and how the sender hears of it.
 
 

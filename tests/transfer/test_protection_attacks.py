@@ -416,6 +416,7 @@ PLACES = ("local", "direct", "private", "public", "list")
     signature=st.sampled_from(
         [
             AuthenticationRequest.ALWAYS,
+            AuthenticationRequest.EXACT,
             AuthenticationRequest.SIGNATURE_10,
             AuthenticationRequest.SIGNATURE_20,
         ]
@@ -470,7 +471,11 @@ def test_whatever_an_application_signs_arrives_as_it_was_sent(
     draft = decode(queue.builder.build(message, DEFAULT_FORMATTER, transactional))
     assert isinstance(draft, UserMessage)
     wanted = AuthenticationLevel.SIGNATURE_20
-    if place == "list":
+    if place == "list" or signature in (
+        AuthenticationRequest.ALWAYS,
+        AuthenticationRequest.EXACT,
+    ):
+        # The directory is ours, and so are all queue managers in it.
         wanted = AuthenticationLevel.SIGNATURE_30
     elif signature is AuthenticationRequest.SIGNATURE_10:
         wanted = AuthenticationLevel.SIGNATURE_10

@@ -186,3 +186,5 @@ class CallerStatus(Reply, frozen=True, tag="caller"):
     """What the token of the caller is good for; None without bounds."""
     queues: list[str]
     """Patterns of the names of queues that the token is good for; empty for all."""
+    exact_signatures: bool = False
+    """Whether all queue managers of the directory understand exact signatures."""

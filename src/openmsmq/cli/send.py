@@ -52,6 +52,7 @@ class SignatureVersion(StrEnum):
     """Kinds of signatures that a sender can choose."""
 
     BEST = "best"
+    EXACT = "exact"
     MSMQ_1 = "1.0"
     MSMQ_2 = "2.0"
 
@@ -65,6 +66,7 @@ _SIGNING: Final = {
 
 SIGNATURES: Final = {
     SignatureVersion.BEST: AuthenticationRequest.ALWAYS,
+    SignatureVersion.EXACT: AuthenticationRequest.EXACT,
     SignatureVersion.MSMQ_1: AuthenticationRequest.SIGNATURE_10,
     SignatureVersion.MSMQ_2: AuthenticationRequest.SIGNATURE_20,
 }
@@ -181,7 +183,9 @@ def send(
     signature: Annotated[
         SignatureVersion,
         typer.Option(
-            "--signature", help="Kind of signature: 1.0 for queue managers of Windows NT."
+            "--signature",
+            help="Kind of signature: exact for queue managers of ours, 2.0 for those of Windows, "
+            "1.0 for Windows NT; best is exact where all of the directory are ours, else 2.0.",
         ),
     ] = SignatureVersion.BEST,
     hash_name: Annotated[

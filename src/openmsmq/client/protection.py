@@ -74,6 +74,7 @@ class Protection:
         self._keys = SendKeys(policy)
         self._published: dict[Guid, tuple[float, tuple[PublicKey, ...]]] = {}
         self._user: tuple[int, bytes] = (0, b"")
+        self._signs_exactly = False
 
     def protecting(
         self,
@@ -89,6 +90,12 @@ class Protection:
         signer: Signer | None = None
         if certificate is not None:
             signer = yield from self._signer(certificate, generation)
+            if (
+                request is AuthenticationRequest.ALWAYS
+                and self._signs_exactly
+                and not _goes_to_list(destination)
+            ):
+                request = AuthenticationRequest.EXACT
         keys: tuple[PublicKey, ...] = ()
         if encrypt and not destination.is_local:
             keys = yield from self._published_keys(destination)
@@ -131,6 +138,7 @@ class Protection:
                     "token"
                 )
             self._user = generation, user
+            self._signs_exactly = caller.exact_signatures
         return Signer(
             certificate.key, certificate.der, SenderKind.SID, user, certificate.hash_algorithm
         )
@@ -156,6 +164,17 @@ class Protection:
                 self._published.clear()
             self._published[destination.manager] = monotonic(), keys
         return keys
+
+
+def _goes_to_list(destination: Destination) -> bool:
+    """Whether only the directory knows the queues that messages go to."""
+    match destination.listed:
+        case DistributionListFormatName():
+            return True
+        case MultipleFormatName(elements):
+            return any(isinstance(each, DistributionListFormatName) for each in elements)
+        case None:
+            return False
 
 
 def _listed(packet: bytes, destination: Destination) -> bytes:

@@ -10,6 +10,7 @@ import msgspec
 from openmsmq.api import messages as api
 from openmsmq.manager.access_control import AccessControl
 from openmsmq.manager.admin import Administration
+from openmsmq.manager.config import DirectoryConfig
 from openmsmq.manager.connections import Connection
 from openmsmq.manager.directory_copy import DirectoryCopy
 from openmsmq.manager.public_queues import PublicQueues
@@ -18,6 +19,7 @@ from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.replies import Replies
 from openmsmq.model.access import QueueAccess
 from openmsmq.model.clock import Instant
+from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.errors import AccessDenied, IllegalSecurityDescriptor, PropertyNotAllowed
 from openmsmq.security.access import LOCKED, MANAGER_DEFAULT, QUEUE_DEFAULT
 from openmsmq.security.callers import Caller
@@ -39,7 +41,12 @@ class AccessRequests:
         public: PublicQueues,
         copy: DirectoryCopy,
         replies: Replies,
+        directory: DirectoryConfig,
     ) -> None:
+        # Who asks another kind of directory may have neighbours that we did not write.
+        self._exact_signatures = (
+            directory.role is not DirectoryRole.NONE and directory.publishes_addresses
+        )
         self._table = table
         self._access = access
         self._admin = admin
@@ -101,6 +108,7 @@ class AccessRequests:
             [bytes(sid) for sid in sorted(caller.sids)],
             scopes,
             list(caller.queues),
+            self._exact_signatures,
         )
         self._replies.answer(state.id, call, shown)
 

@@ -163,7 +163,9 @@ class QueueManager:
         self._notifications = Notifications(
             counters, delivery, self.directory, config.name, config.directory.server
         )
-        self._rights = AccessRequests(table, self.access, admin, self._public, copy, replies)
+        self._rights = AccessRequests(
+            table, self.access, admin, self._public, copy, replies, config.directory
+        )
         self._security = SecurityRequests(config, self.directory, self.keys, counters, replies, rng)
         self._arrivals.notified = self._notifications.take
         admin.directory_status = self._directory_status

@@ -19,10 +19,12 @@ from openmsmq.security.providers import ADVANCED, BASE, ENHANCED, Provider
 from openmsmq.security.rsa import RSA_MAX_BITS, RSA_MIN_BITS
 from openmsmq.security.words import (
     CIPHERS,
+    EXACT_NAME,
     HASHES,
     SAFE_CIPHER_NAMES,
     SAFE_HASH_NAMES,
     SIGNATURES,
+    USUAL_SIGNATURE_NAMES,
     CipherName,
     HashName,
     SignatureName,
@@ -46,10 +48,13 @@ class SecurityTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         tuple[SignatureName, ...],
         Meta(
             min_length=1,
-            description="Kinds of signatures that are accepted. One of MSMQ `1.0` does not cover "
-            "the destination: whoever has a signed message can send it to other queues.",
+            description="Kinds of signatures that are accepted. Only `exact` ones, which our own "
+            'senders make, hold each field apart; with `["exact"]` no others count. In those of '
+            "MSMQ `2.0` and `3.0` the end of the body can be moved into the label. One of MSMQ "
+            "`1.0` does not cover the destination either: whoever has a signed message can send "
+            "it to other queues.",
         ),
-    ] = ("1.0", "2.0", "3.0")
+    ] = USUAL_SIGNATURE_NAMES
     ciphers: Annotated[
         tuple[CipherName, ...],
         Meta(
@@ -113,7 +118,10 @@ class SecurityTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return SecurityConfig(
             policy=SecurityPolicy(
                 hashes=frozenset(HASHES[name] for name in self.hashes),
-                signatures=frozenset(SIGNATURES[name] for name in self.signatures),
+                signatures=frozenset(
+                    SIGNATURES[name] for name in self.signatures if name != EXACT_NAME
+                ),
+                exact_signatures=EXACT_NAME in self.signatures,
                 ciphers=frozenset(CIPHERS[name] for name in self.ciphers),
                 smallest_key_bits=self.smallest_key_bits,
                 accept_unregistered_certificates=self.accept_unregistered_certificates,

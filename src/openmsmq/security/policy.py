@@ -25,13 +25,11 @@ AES_CIPHERS: Final = (
     SessionAlgorithm.AES_192,
 )
 SAFE_CIPHERS: Final = frozenset(AES_CIPHERS)
-ALL_SIGNATURES: Final = frozenset(
-    {
-        AuthenticationLevel.SIGNATURE_10,
-        AuthenticationLevel.SIGNATURE_20,
-        AuthenticationLevel.SIGNATURE_30,
-    }
+USUAL_SIGNATURES: Final = frozenset(
+    {AuthenticationLevel.SIGNATURE_20, AuthenticationLevel.SIGNATURE_30}
 )
+"""What Windows signs with today. One of MSMQ 1.0 does not say for which queue it was made, and one
+of MSMQ 2.0 can be read as one of 1.0, for another queue and with a shorter body."""
 
 KEY_MIN_BITS: Final = 1024
 """RSA keys as short as those that Windows makes; shorter ones are broken within hours."""
@@ -49,8 +47,11 @@ class SecurityPolicy(msgspec.Struct, frozen=True, kw_only=True):
     hashes: frozenset[HashAlgorithm] = SAFE_HASHES
     """Hashes of signatures; MD2, MD4 and MD5 are forgeable."""
     preferred_hash: HashAlgorithm = HashAlgorithm.SHA512
-    signatures: frozenset[AuthenticationLevel] = ALL_SIGNATURES
-    """Kinds of signatures. One of MSMQ 1.0 does not say for which queue it was made."""
+    signatures: frozenset[AuthenticationLevel] = USUAL_SIGNATURES
+    """Kinds of signatures beside exact ones. They cover fields one behind the other without
+    their lengths: whoever has such a message can move the end of its body into its label."""
+    exact_signatures: bool = True
+    """Whether exact signatures count; only our own senders make them."""
     ciphers: frozenset[SessionAlgorithm] = SAFE_CIPHERS
     """Ciphers of bodies; RC4 and RC2 are broken."""
     preferred_cipher: SessionAlgorithm = SessionAlgorithm.AES_256

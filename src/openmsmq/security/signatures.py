@@ -23,6 +23,8 @@ from openmsmq.security.rsa import PrivateKey
 from openmsmq.security.signed_fields import (
     OURS,
     SignatureProfile,
+    destination_element,
+    exact_fields,
     first_fields,
     other_fields,
     readings,
@@ -30,6 +32,11 @@ from openmsmq.security.signed_fields import (
 )
 from openmsmq.wire import packets
 from openmsmq.wire.errors import EncodeError
+from openmsmq.wire.headers.multi_queue import (
+    AddressList,
+    DistributionListElement,
+    MultiQueueFormatHeader,
+)
 from openmsmq.wire.headers.security import (
     AUTHENTICATED,
     DEFAULT_PROVIDER,
@@ -73,8 +80,8 @@ class Checked(msgspec.Struct, frozen=True):
     """What the message's AS field says from now on."""
     hash_algorithm: HashAlgorithm
     certificate: bytes
-    profile: SignatureProfile
-    """Which reading of MQMQ 2.5 the sender follows (C-102)."""
+    profile: SignatureProfile | None
+    """Which reading of MQMQ 2.5 the sender follows (C-102); None for an exact signature."""
     big_endian: bool
     """Whether the signature stands most significant byte first, which Windows does not do."""
 
@@ -83,16 +90,19 @@ def sign(packet: bytes, signer: Signer, request: AuthenticationRequest, source: 
     """Sign an encoded user message that the queue manager `source` is going to send.
 
     A message for several destinations gets a signature of MSMQ 3.0; another one of MSMQ 1.0 if
-    that is asked for, and else of MSMQ 2.0 (C-103). Delivery, priority, journaling and whatever
-    else is signed must not change afterwards; `source` is the only field that may not be in the
-    packet yet. Queues that the packet names by the place of another are named in full: which
-    place is meant no signature covers. [MQQB 3.1.7.1.4]
+    that is asked for, and else of MSMQ 2.0 (C-103). An exact one stands where one of MSMQ 3.0
+    would, and its message names all its destinations, be it one. Delivery, priority, journaling
+    and whatever else is signed must not change afterwards; `source` is the only field that may
+    not be in the packet yet. Queues that the packet names by the place of another are named in
+    full: which place is meant no signature covers. [MQQB 3.1.7.1.4]
     """
     message = packets.decode(packet)
     if not isinstance(message, UserMessage):
         raise EncodeError("signature", "only user messages are signed")
     if message.security is not None and message.security.body_encrypted:
         raise EncodeError("signature", "a message is signed before it is encrypted")
+    if request is AuthenticationRequest.EXACT:
+        message = _with_exact_destination(message)
     kind = _kind_for(message, request)
     message = msgspec.structs.replace(message, user=with_whole_names(message.user, source))
     properties = msgspec.structs.replace(
@@ -100,8 +110,11 @@ def sign(packet: bytes, signer: Signer, request: AuthenticationRequest, source: 
     )
     hashed = hasher(signer.hash_algorithm)
     try:
-        hashed.update(first_fields(message))
-        hashed.update(other_fields(message, kind, source, OURS))
+        if request is AuthenticationRequest.EXACT:
+            hashed.update(exact_fields(message, source))
+        else:
+            hashed.update(first_fields(message))
+            hashed.update(other_fields(message, kind, source, OURS))
     except TooMuchForOldHash as error:
         raise EncodeError("signature", str(error)) from None
     signature = signer.key.sign(signer.hash_algorithm, hashed.digest())
@@ -125,6 +138,33 @@ def _kind_for(message: UserMessage, request: AuthenticationRequest) -> Authentic
     if request is AuthenticationRequest.SIGNATURE_10:
         return AuthenticationLevel.SIGNATURE_10
     return AuthenticationLevel.SIGNATURE_20
+
+
+def _with_exact_destination(message: UserMessage) -> UserMessage:
+    """Name the destination in a list: an exact signature covers it there, with its owner."""
+    lists = message.multi_queue
+    if lists is None or not lists.destinations.elements:
+        element = destination_element(message.user)
+        if element is None:
+            raise EncodeError("signature", "the message names no queue that it goes to")
+        return msgspec.structs.replace(
+            message, multi_queue=MultiQueueFormatHeader(AddressList((element,)))
+        )
+    if not can_be_exact(message):
+        raise EncodeError(
+            "signature",
+            "a message to a distribution list cannot have an exact signature, which covers the "
+            "queues that it goes to: name the queues, or sign it with 3.0",
+        )
+    return message
+
+
+def can_be_exact(message: UserMessage) -> bool:
+    """Whether all queues that a message goes to are known when it is signed."""
+    lists = message.multi_queue
+    return lists is None or not any(
+        isinstance(element, DistributionListElement) for element in lists.destinations.elements
+    )
 
 
 def _security_header(
@@ -161,8 +201,8 @@ def _signature(message: UserMessage) -> tuple[bytes, tuple[AuthenticationLevel, 
 def check_signature(message: UserMessage, policy: SecurityPolicy) -> Checked:
     """Check the signature of a decrypted message; `BadSignature` if it proves nothing.
 
-    The signature is opened before anything is hashed, and the body is hashed once: what nobody
-    has signed costs little. [MQQB 3.1.5.8.3]
+    The signature is opened before anything is hashed, and the body is hashed once, or twice where
+    it may be exact: what nobody has signed costs little. [MQQB 3.1.5.8.3]
     """
     signature, kinds = _signature(message)
     if not signature:
@@ -181,12 +221,30 @@ def check_signature(message: UserMessage, policy: SecurityPolicy) -> Checked:
         key = certificates.public_key(certificate, policy.smallest_key_bits)
     except BadCertificate as error:
         raise BadSignature(str(error)) from None
+    may_be_exact = policy.exact_signatures and kinds == _FOR_SEVERAL
     kinds = tuple(kind for kind in kinds if kind in policy.signatures)
     big_endian, digest = _signed_digest(key, signature, algorithm)
+    if may_be_exact and _is_exact(message, algorithm, digest):
+        kind = AuthenticationLevel.SIGNATURE_30
+        return Checked(kind, algorithm, certificate, None, big_endian)
     for kind, profile, found in _digests(message, kinds, algorithm):
         if found == digest:
             return Checked(kind, algorithm, certificate, profile, big_endian)
     raise BadSignature("the signature is not one of this message")
+
+
+def _is_exact(message: UserMessage, algorithm: HashAlgorithm, digest: bytes) -> bool:
+    """Whether a digest is that of an exact signature, made for the queue a message goes to."""
+    lists = message.multi_queue
+    element = destination_element(message.user)
+    if lists is None or element is None or element not in lists.destinations.elements:
+        return False
+    try:
+        hashed = hasher(algorithm)
+        hashed.update(exact_fields(message, message.user.source))
+        return hashed.digest() == digest
+    except TooMuchForOldHash as error:
+        raise BadSignature(str(error)) from None
 
 
 def _signed_digest(

@@ -2,12 +2,17 @@
 
 MQMQ names the fields but not their bytes. We sign them as they stand on the wire (C-102); what
 others may do instead is tried when a signature is checked.
+
+In all kinds of MSMQ the fields follow each other without their lengths, so the same bytes can be
+cut into fields in another way: the end of the body becomes the beginning of the label. An exact
+signature is ours, for messages between our own hosts: each field has its length before it, and the
+first bytes say that it is one, so that no signature of MSMQ is taken for an exact one.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from itertools import product
 from typing import Final, assert_never
@@ -26,10 +31,12 @@ from openmsmq.wire.headers.multi_queue import (
     PublicElement,
 )
 from openmsmq.wire.headers.queue_names import (
+    DirectName,
     PrivateName,
     PrivateOnAdminHost,
     PrivateOnDestination,
     PrivateOnSource,
+    PublicName,
     QueueName,
     SameAsAdmin,
 )
@@ -70,7 +77,9 @@ class SignatureProfile(msgspec.Struct, frozen=True):
 
 
 OURS: Final = SignatureProfile()
-"""How we sign."""
+"""How we sign in the kinds of MSMQ."""
+
+_EXACT_MARK: Final = b"OpenMSMQ exact signature 1\0"
 
 _WIDEST: Final = SignatureProfile(all_lists=True)
 
@@ -132,6 +141,48 @@ def other_fields(
     if kind is AuthenticationLevel.SIGNATURE_20:
         fields.append(_name(header.destination, header, source, profile.names))
     return b"".join(fields)
+
+
+def exact_fields(message: UserMessage, source: bytes) -> bytes:
+    """All fields of an exact signature, each behind its length."""
+    header, properties = message.user, message.properties
+    lists = message.multi_queue
+    named = () if lists is None else (lists.destinations, lists.administration, lists.responses)
+    fields = [
+        properties.correlation_id,
+        _U32.pack(properties.application_tag),
+        properties.body[: properties.body_size],
+        properties.label,
+        _name(header.response_queue, header, source, NameForm.WIRE),
+        _name(header.admin_queue, header, source, NameForm.WIRE),
+        properties.extension,
+        *(_exact(_element(each, NameForm.WIRE) for each in one.elements) for one in named),
+        _facts(message, source),
+        b"" if header.connector_type is None else header.connector_type,
+    ]
+    return _EXACT_MARK + _exact(fields)
+
+
+def _exact(fields: Iterable[bytes]) -> bytes:
+    parts: list[bytes] = []
+    for field in fields:
+        parts += (_U32.pack(len(field)), field)
+    return b"".join(parts)
+
+
+def destination_element(header: UserHeader) -> Element | None:
+    """Give the destination of a message as an element of a list; None where lists have none."""
+    match header.destination:
+        case DirectName(text):
+            return DirectElement(text)
+        case PublicName(queue):
+            return PublicElement(queue)
+        case PrivateOnDestination(number):
+            return PrivateElement(header.destination_manager, number)
+        case PrivateName(manager, number):
+            return PrivateElement(manager, number)
+        case _:
+            return None
 
 
 def readings(

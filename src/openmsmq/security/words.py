@@ -29,7 +29,10 @@ CIPHERS: Final[dict[str, SessionAlgorithm]] = {
 }
 """Ciphers of bodies, the best first."""
 
-SignatureName: TypeAlias = Literal["1.0", "2.0", "3.0"]
+SignatureName: TypeAlias = Literal["exact", "3.0", "2.0", "1.0"]
+
+EXACT_NAME: Final = "exact"
+"""The kind of signature that only our own senders make; see `security.signed_fields`."""
 
 SIGNATURES: Final[dict[str, AuthenticationLevel]] = {
     "1.0": AuthenticationLevel.SIGNATURE_10,
@@ -38,5 +41,6 @@ SIGNATURES: Final[dict[str, AuthenticationLevel]] = {
 }
 """Kinds of signatures by the version of MSMQ that has brought them."""
 
+USUAL_SIGNATURE_NAMES: Final[tuple[SignatureName, ...]] = ("exact", "3.0", "2.0")
 SAFE_HASH_NAMES: Final[tuple[HashName, ...]] = ("sha512", "sha256", "sha1")
 SAFE_CIPHER_NAMES: Final[tuple[CipherName, ...]] = ("aes256", "aes192", "aes128")

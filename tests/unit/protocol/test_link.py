@@ -596,6 +596,28 @@ def observed_transitions(
                     unexplored.append(link)
 
 
+# Written down from MQQB 3.1.5.2 and 3.1.6.1 and docs/internals/links.md: state, input, where to.
+STEPS = """
+IDLE WANTED RESOLVING PINGING CONNECTING WAITING
+RESOLVING UNWANTED IDLE
+RESOLVING HOST_RESOLVED RESOLVING PINGING CONNECTING WAITING
+PINGING PING_ANSWERED RESOLVING PINGING CONNECTING WAITING IDLE
+CONNECTING CONNECTED OPENING
+CONNECTING CONNECT_FAILED RESOLVING PINGING CONNECTING WAITING IDLE
+CONNECTING ESTABLISH_SEEN OPENING
+CONNECTING OPENED OPEN
+CONNECTING CLOSED RESOLVING PINGING CONNECTING WAITING IDLE
+OPENING CONNECT_FAILED RESOLVING PINGING CONNECTING WAITING IDLE
+OPENING ESTABLISH_SEEN OPENING
+OPENING OPENED OPEN
+OPENING CLOSED RESOLVING PINGING CONNECTING WAITING IDLE
+OPEN CLOSED RESOLVING CONNECTING WAITING IDLE
+WAITING UNWANTED IDLE
+WAITING RETRY_NOW RESOLVING CONNECTING WAITING
+WAITING WAKE RESOLVING CONNECTING WAITING
+"""
+
+
 def test_every_transition_of_the_table_can_happen_and_no_other() -> None:
     situations = [(), ("delta",), ("10.0.0.1", "beta"), ("beta", "10.0.0.1")]
     observed = {
@@ -604,8 +626,12 @@ def test_every_transition_of_the_table_can_happen_and_no_other() -> None:
         for ping in (False, True)
         for step in observed_transitions(hosts, ping)
     }
-    table = {(*key, state) for key, states in TRANSITIONS.items() for state in states}
+    rows = [line.split() for line in STEPS.strip().splitlines()]
+    table = {
+        (LinkState[row[0]], LinkInput[row[1]], LinkState[name]) for row in rows for name in row[2:]
+    }
     assert observed == table
+    assert {(*key, to) for key, states in TRANSITIONS.items() for to in states} == table
 
 
 # The page about links.

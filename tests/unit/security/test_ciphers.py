@@ -173,3 +173,22 @@ def test_a_cipher_does_not_show_its_key(drawn: tuple[SessionAlgorithm, bytes]) -
     shown = repr(body_cipher(*drawn))
     assert drawn[1].hex() not in shown
     assert repr(drawn[1]) not in shown
+
+
+@given(
+    st.sampled_from([(algorithm, bytes(size)) for algorithm, size in AES_KEY_BYTES.items()]),
+    st.integers(2, 16),
+    st.data(),
+)
+def test_every_byte_of_the_padding_has_to_be_right(
+    key: tuple[SessionAlgorithm, bytes], added: int, data: st.DataObject
+) -> None:
+    cipher = body_cipher(*key)
+    wrong = data.draw(st.integers(0, added - 1))
+    padding = bytearray([added] * added)
+    blocks = bytes(16 - added) + bytes(padding)
+    # In CBC, the blocks before the last one are the ciphertext of what they are alone.
+    assert cipher.decrypt(cipher.encrypt(blocks)[:16], 16 - added) == bytes(16 - added)
+    padding[wrong] ^= data.draw(st.integers(1, 255))
+    spoiled = bytes(16 - added) + bytes(padding)
+    assert cipher.decrypt(cipher.encrypt(spoiled)[:16], 16 - added) is None
