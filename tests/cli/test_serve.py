@@ -14,7 +14,13 @@ import pytest
 
 from openmsmq.client.settings import API_PORT
 from openmsmq.runtime.server import ExitCode
-from tests.cli.conftest import CommandLine, ServerProcess, command_line, environment
+from tests.cli.conftest import (
+    ADDRESSES,
+    CommandLine,
+    ServerProcess,
+    command_line,
+    environment,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 JOURNAL_BYTES = 1 << 20
@@ -68,6 +74,21 @@ def test_status_says_that_the_disk_is_full_and_since_when(
     found = openmsmq(*at, "status", "--json").object
     assert (found["store_problem"], found["store_problem_since"]) == ("", None)
     assert "takes messages" in openmsmq(*at, "status").out
+
+
+def test_a_command_waits_for_a_queue_manager_that_is_just_starting(
+    offline: CommandLine, tmp_path: Path
+) -> None:
+    address = next(ADDRESSES)
+    with subprocess.Popen(
+        command_line("serve", f"--data={tmp_path}", f"--address={address}", "--log-level=error"),
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+    ) as starting:
+        made = offline("--qm", address, "queue", "create", r"private$\orders")
+        starting.terminate()
+
+    assert made.out.startswith("created")
 
 
 def test_sighup_does_not_end_a_server(openmsmq: CommandLine, own_server: ServerProcess) -> None:

@@ -6,7 +6,12 @@ from openmsmq.manager.config import DirectoryConfig
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.directory_copy import DirectoryCopy
 from openmsmq.model.directory import DirectoryRole
-from openmsmq.model.errors import InsufficientResources, NoDirectory, QueueNotFound
+from openmsmq.model.errors import (
+    IllegalPathName,
+    InsufficientResources,
+    NoDirectory,
+    QueueNotFound,
+)
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.names import (
     DirectFormatName,
@@ -66,6 +71,18 @@ class Published:
         if found is None:
             raise self.missing(f"{path}: the directory has no such public queue")
         return PublicFormatName(found.identifier, path.queue.journal)
+
+    def new_name(self, queue: QueueOnComputer, shown: str) -> LocalQueueName:
+        """Require that a queue of this name can be created."""
+        if not isinstance(queue, LocalQueueName):
+            raise IllegalPathName(f"{shown}: system queues are always there and cannot be created")
+        if queue.journal or queue.subqueue is not None:
+            raise IllegalPathName(f"{shown}: journals and subqueues come with their queue")
+        if not queue.private:
+            self.require_directory(
+                rf"{shown}: public queues need a directory; private$\{queue.name} does not"
+            )
+        return queue
 
     def remote_name(self, path: PathName) -> FormatName:
         """Give the format name of a queue of another computer."""

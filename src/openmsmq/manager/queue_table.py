@@ -17,7 +17,6 @@ from openmsmq.manager.queues import SYSTEM_QUEUES, LocalQueue
 from openmsmq.manager.totals import Totals
 from openmsmq.model.errors import (
     AccessDenied,
-    IllegalPathName,
     InsufficientResources,
     MsmqError,
     QueueExists,
@@ -42,6 +41,7 @@ from openmsmq.model.names import (
     SystemQueue,
     parse_format_name,
     read_name,
+    read_path,
 )
 from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import QueueKind, QueueProperties
@@ -269,21 +269,9 @@ class QueueTable:
 
     def local_path(self, name: str) -> LocalQueueName:
         """Read the path name of a queue that is to be created here."""
-        path = read_name(name)
-        if isinstance(path, DirectFormatName) and not path.protocol.is_http:
-            path = PathName(path.host, path.queue)
-        if not isinstance(path, PathName):
-            raise IllegalPathName(rf"{name}: name a new queue by its path, as private$\orders")
+        path = read_path(name)
         self._require_local(path.computer, name)
-        if not isinstance(path.queue, LocalQueueName):
-            raise IllegalPathName(f"{name}: system queues are always there and cannot be created")
-        if path.queue.journal or path.queue.subqueue is not None:
-            raise IllegalPathName(f"{name}: journals and subqueues come with their queue")
-        if not path.queue.private:
-            self.published.require_directory(
-                rf"{name}: public queues need a directory; private$\{path.queue.name} does not"
-            )
-        return path.queue
+        return self.published.new_name(path.queue, name)
 
     # Changing.
 

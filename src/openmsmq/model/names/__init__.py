@@ -26,7 +26,7 @@ from openmsmq.model.names.format_names import (
     SingleFormatName,
 )
 from openmsmq.model.names.local import LocalQueueName, QueueOnComputer, SystemQueue
-from openmsmq.model.names.parsing import is_format_name, parse_format_name, read_name
+from openmsmq.model.names.parsing import is_format_name, parse_format_name, read_name, read_path
 from openmsmq.model.names.paths import LOCAL_COMPUTER, LOCAL_COMPUTERS, PathName
 
 __all__ = [
@@ -54,4 +54,5 @@ __all__ = [
     "is_format_name",
     "parse_format_name",
     "read_name",
+    "read_path",
 ]

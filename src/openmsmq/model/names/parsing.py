@@ -13,8 +13,13 @@ from typing import Final
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import PORT_MAX_NUMBER
 from openmsmq.model.names.base import check_format_name_size
-from openmsmq.model.names.direct import read_direct
-from openmsmq.model.names.errors import IllegalFormatName, UnsupportedName, read_part
+from openmsmq.model.names.direct import DirectFormatName, read_direct
+from openmsmq.model.names.errors import (
+    IllegalFormatName,
+    IllegalPathName,
+    UnsupportedName,
+    read_part,
+)
 from openmsmq.model.names.format_names import (
     ConnectorFormatName,
     DistributionListFormatName,
@@ -73,6 +78,16 @@ def read_name(text: str) -> PathName | FormatName:
         return PathName.parse(text)
     start = len(_FORMAT_NAME_PREFIX) if _has_prefix(text) else 0
     return read_part(text, start, len(text), parse_format_name)
+
+
+def read_path(text: str) -> PathName:
+    r"""Read the name of a queue that tells its computer by a name: a path, or `DIRECT=OS:`."""
+    found = read_name(text)
+    if isinstance(found, PathName):
+        return found
+    if isinstance(found, DirectFormatName) and not found.protocol.is_http:
+        return PathName(found.host, found.queue)
+    raise IllegalPathName(text, 0, r"a path name is needed here, such as private$\orders")
 
 
 def _has_prefix(text: str) -> bool:

@@ -17,6 +17,7 @@ from openmsmq.model.names import (
     UnsupportedName,
     is_format_name,
     read_name,
+    read_path,
 )
 from tests.strategies.names import computer_names, format_names, path_names, queue_names
 
@@ -119,3 +120,10 @@ def test_what_is_no_name_is_explained_at_its_place(text: str, position: int, pro
 def test_packets_do_not_write_names_like_that(text: str) -> None:
     with pytest.raises(IllegalName):
         DirectFormatName.from_wire_text(text)
+
+
+def test_a_path_is_also_read_from_a_direct_name() -> None:
+    assert read_path(r"FormatName:DIRECT=OS:h\private$\q") == PathName.parse(r"h\private$\q")
+    for text in ("PUBLIC=0f7c2894-f918-4e96-a4bb-93e2b3cfd18f", r"DIRECT=HTTP://h/MSMQ/q"):
+        with pytest.raises(IllegalPathName, match="a path name is needed here"):
+            read_path(text)
