@@ -59,7 +59,7 @@ class Books:
         self.copies = Copies(self, world)
         self.hostile: HostileWatch | None = None
         self.report_droppers: set[int] = set()
-        """Nodes that had no room for an acknowledgment to an application: it gives way first."""
+        """Nodes that had no room for a report: that gives way first."""
         self.crash_times_ms: dict[int, list[int]] = {}
         self.refusal_times_ms: dict[int, list[int]] = {}
         self._undecided: dict[int, list[Group]] = {}
