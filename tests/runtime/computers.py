@@ -117,6 +117,11 @@ class Computer:
         return [line for line in self.log_lines() if " error " in line]
 
     @property
+    def log(self) -> str:
+        """All that it has logged, in all its lives."""
+        return self._log.read_text(encoding="utf-8")
+
+    @property
     def is_running(self) -> bool:
         return self.process is not None and self.process.poll() is None
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from openmsmq.client.transactions import SINGLE_MESSAGE
-from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
 from openmsmq.wire.framing import FrameBuffer
 from openmsmq.wire.headers.base import LAYOUT, SIGNATURE, VERSION
 from openmsmq.wire.headers.establish import EstablishHeader
@@ -273,6 +273,32 @@ def test_one_who_never_acknowledges_gets_one_window_and_delays_nobody_else(pair)
 
 
 # Byte by byte.
+
+
+def test_a_stranger_neither_acknowledges_nor_moves_what_is_between_others(pair):
+    """He knows all there is to know of a flow, and says it in the name of each of the two."""
+    pair.move_messages()
+    alpha, beta = (Guid.parse(each.identifier) for each in (pair.alpha, pair.beta))
+    for target, claimed in ((pair.alpha, beta), (pair.beta, alpha)):
+        with Stranger(target) as impostor:
+            impostor.send(encode(EstablishConnection(EstablishHeader(claimed, NIL_GUID))))
+            assert impostor.is_cut_off()
+    with Stranger(pair.beta) as stranger:
+        stranger.open()
+        place = (SequenceId(1, 0xFFFF_FFFF), 1, 0)
+        to = direct(pair.beta.address, LEDGER)
+        stranger.send(encode(letter(alpha, 1, to, b"younger", place=place)))
+        pair.move_messages()
+    for word in ("identity-refused", "sequence-refused"):
+        wait_for(lambda word=word: word in pair.beta.log, otherwise=lambda: pair.beta.log)
+
+
+def test_strictly_nobody_comes_in_whom_no_rule_names(tmp_path):
+    (alone,) = neighbours(tmp_path, "ALONE")
+    alone.configure('[peers]\nstrict = true\n[peers.ours]\naddresses = "10.1.0.0/16"\n')
+    with running(alone), Stranger(alone) as stranger:
+        assert stranger.is_cut_off()
+        wait_for(lambda: "not-named" in alone.log, otherwise=lambda: alone.log)
 
 
 def one_by_one(data: bytes) -> Iterator[bytes]:

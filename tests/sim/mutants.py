@@ -455,9 +455,9 @@ MUTANTS = (
     ),
     Mutant(
         "nothing is ever sent again",
-        "protocol.outgoing_sequence:OutgoingSequence.resend_due",
-        "if self._resend_at_ms is None or",
-        "if True or",
+        "manager.departures:Departures.send_again",
+        "outgoing.sequence.outstanding()",
+        "()",
         seeds=200,
     ),
     Mutant(

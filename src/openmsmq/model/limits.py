@@ -166,15 +166,13 @@ INCOMING_SEQUENCES_PER_ADDRESS_MAX_COUNT: Final = 1_000
 """The same, of senders at one address that neither configuration nor directory knows. [ours]"""
 
 INCOMING_SEQUENCE_BYTES: Final = 512
-"""What one of them takes, with what is kept to find it: all take an eighth of the quota at most.
-[ours]"""
+"""What one of them takes and what finds it again: all take an eighth of the quota. [ours]"""
 
 INCOMING_SEQUENCE_UNUSED_S: Final = 86_400
 """After so long without a message, a sequence gives way where its address has no room. [ours]"""
 
 INCOMING_SEQUENCE_KEPT_S: Final = 90 * 86_400
-"""After so long without a message, any sequence is forgotten: no message is on its way for so long.
-[ours]"""
+"""After so long without a message, a sequence is forgotten: none is on its way so long. [ours]"""
 
 PEER_NAMES_MAX_COUNT: Final = 1_000
 """Names in the mouth of one peer of which it is remembered what they are worth. [ours]"""

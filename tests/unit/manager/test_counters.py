@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 
 from openmsmq.manager.counters import BLOCK_COUNT, Counters
 from openmsmq.manager.ledger import Ledger
+from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources
-from openmsmq.model.identity import Guid
+from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.storage import records
 from openmsmq.storage.records import MachineRecord
 
@@ -125,3 +127,27 @@ def test_a_turn_that_commits_covers_the_transaction_numbers_given_out() -> None:
     disk.end_turn()
     disk.start()
     assert disk.counters.take_transaction() > number
+
+
+def test_sequences_of_a_queue_go_on_by_one_and_begin_where_nobody_guesses() -> None:
+    disk = Disk()
+    now = Instant(0, 1_700_000_000)
+    first = disk.counters.take_sequence(None, now)
+    second = disk.counters.take_sequence(first, now)
+    assert (second.ordinal, second > first) == (first.ordinal + 1, True)
+    begun = [disk.counters.take_sequence(None, now) for _ in range(50)]
+    assert begun == sorted(begun, key=int)
+    assert begun[0] > second
+    steps = {two.ordinal - one.ordinal for one, two in itertools.pairwise(begun)}
+    assert len(steps) > 40
+    assert max(each.ordinal for each in begun) > 1 << 24
+
+
+def test_a_sequence_is_greater_than_all_before_though_the_clock_goes_back() -> None:
+    disk = Disk()
+    late = disk.counters.take_sequence(None, Instant(0, 1_700_000_000))
+    disk.end_turn()
+    disk.start()
+    assert disk.counters.take_sequence(None, Instant(0, 1_600_000_000)) > late
+    last = SequenceId(0xFFFF_FFFF, late.timestamp)
+    assert disk.counters.take_sequence(last, Instant(0, 1_600_000_000)) > last

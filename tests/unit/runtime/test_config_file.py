@@ -243,6 +243,11 @@ def test_a_parameter_takes_a_value_of_its_kind_and_no_other(tmp_path_factory, va
     assert found == {name: it.default for name, it in PARAMETERS.items()} | values
 
 
+def test_clocks_may_be_trusted_to_the_second(file):
+    file.write_text("[parameters]\nClockSkewTolerance = 0\n", encoding="utf-8")
+    assert load_config({"data": "d"}, {}, str(file)).parameters.clock_skew_max_s == 0
+
+
 def test_connectors_are_known_by_their_foreign_computers(file):
     guid = "{2D2C0F6E-6F3C-4F0E-9A53-0F5D1A7F3B11}"
     file.write_text(f'[connectors]\nMAINFRAME = "{guid}"\n', encoding="utf-8")
