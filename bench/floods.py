@@ -61,8 +61,8 @@ def run(effort: Effort) -> Iterator[Figure]:
         with openmsmq.connect(pair.split(",")[1]) as manager:
             held = manager.status()
         yield Figure("messages held", held.message_bytes / 2**20, "MB", bar=float(QUOTA_MB))
-        told = ", ".join(f"{count:,} {event} ({why})" for event, why, count in held.notices)
-        yield Figure("  dropped", float(sum(n for _, _, n in held.notices)), "times", note=told)
+        told = ", ".join(f"{it.count:,} {it.event} ({it.reason})" for it in held.notices)
+        yield Figure("  dropped", float(sum(it.count for it in held.notices)), "times", note=told)
 
 
 @contextlib.contextmanager

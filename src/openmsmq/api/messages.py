@@ -331,6 +331,15 @@ class GetStatus(Request, frozen=True, tag="get-status"):
     """Ask how the queue manager is."""
 
 
+class NoticeCount(msgspec.Struct, frozen=True, array_like=True):
+    """How often something happened since the start that an operator should hear of."""
+
+    event: str
+    """The name of the event in the log."""
+    reason: str
+    count: int
+
+
 class Status(Reply, frozen=True, tag="status"):
     """How the queue manager is."""
 
@@ -359,7 +368,7 @@ class Status(Reply, frozen=True, tag="status"):
     """Memory for express messages."""
     express_memory_bytes: int = 0
     """What express messages take of it."""
-    notices: tuple[tuple[str, str, int], ...] = ()
+    notices: list[NoticeCount] = msgspec.field(default_factory=list)
     """What an operator should hear of since the start: what happened, why, and how often."""
 
 

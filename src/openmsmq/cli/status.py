@@ -53,8 +53,8 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
                 "directory_problem": found.directory_problem,
                 "directory_number": found.directory_number,
                 "notices": [
-                    {"event": event, "reason": reason, "count": count}
-                    for event, reason, count in found.notices
+                    {"event": told.event, "reason": told.reason, "count": told.count}
+                    for told in found.notices
                 ],
             }
         )
@@ -82,8 +82,8 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
 def _notice_lines(found: Status) -> list[tuple[str, str]]:
     """Say what was dropped or refused since the start: a line for each kind, most first."""
     by_event: dict[str, list[tuple[int, str]]] = {}
-    for event, reason, count in found.notices:
-        by_event.setdefault(event, []).append((count, reason))
+    for told in found.notices:
+        by_event.setdefault(told.event, []).append((told.count, told.reason))
     return [
         (
             _EVENTS.get(event, event),

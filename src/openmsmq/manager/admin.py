@@ -11,7 +11,7 @@ from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection, OpenQueue
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.ledger import Ledger
-from openmsmq.manager.notices import Notices
+from openmsmq.manager.notices import NoticeKind, Notices
 from openmsmq.manager.published import is_public
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
@@ -318,9 +318,10 @@ class Administration:
             quota_kb=totals.quota_kb,
             express_memory_kb=min(totals.express_memory_kb, totals.quota_kb),
             express_memory_bytes=totals.express_bytes,
-            notices=tuple(
-                sorted((kind.value, reason, count) for (kind, reason), count in counts.items())
-            ),
+            notices=[
+                api.NoticeCount(kind.value, reason, count)
+                for (kind, reason), count in sorted(counts.items(), key=_name_of_notice)
+            ],
         )
 
     def _format_name(self, queue: LocalQueue) -> FormatName:
@@ -338,6 +339,11 @@ class Administration:
 def _descriptor_for(owner: Caller) -> bytes:
     """Give the descriptor of a new queue; what an administrator makes belongs to all of them."""
     return b"" if owner.is_administrator else encode(queue_descriptor(owner.user))
+
+
+def _name_of_notice(counted: tuple[tuple[NoticeKind, str], int]) -> tuple[str, str]:
+    (kind, reason), _ = counted
+    return kind.value, reason
 
 
 def _quota(given: int | None, default: int) -> int:
