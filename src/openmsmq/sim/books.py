@@ -21,7 +21,6 @@ from openmsmq.sim.wire_watch import WireWatch
 from openmsmq.storage.port import Batch
 
 if TYPE_CHECKING:
-    from openmsmq.sim.adversary import Adversary
     from openmsmq.sim.node import Node
     from openmsmq.sim.world import World
 
@@ -58,17 +57,14 @@ class Books:
         self.wire = WireWatch(self, world)
         self.copies = Copies(self, world)
         self.hostile: HostileWatch | None = None
+        """Checks what must hold beside an adversary, too."""
         self.report_droppers: set[int] = set()
-        """Nodes that had no room for an acknowledgment to an application: it gives way first."""
+        """Nodes that had no room for a report: that gives way first."""
         self.crash_times_ms: dict[int, list[int]] = {}
         self.refusal_times_ms: dict[int, list[int]] = {}
         self._undecided: dict[int, list[Group]] = {}
         self._orders: dict[int, int] = {}
         self._last_order: dict[tuple[int, int, str, str], int] = {}
-
-    def watch_adversary(self, adversary: Adversary) -> None:
-        """Check what must hold beside an adversary, too."""
-        self.hostile = HostileWatch(adversary)
 
     # What applications do.
 

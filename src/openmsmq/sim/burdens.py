@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from openmsmq.model.identity import Guid, SequenceId
+from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
 from openmsmq.sim import forgeries
 from openmsmq.sim.attack_kit import ALL_ACKS, MISSING, QUEUES, Kit
 from openmsmq.sim.forgeries import Wanted, name_at
 from openmsmq.sim.plan import ADMIN, CLOSED, CLOSED_TRANSACTIONAL, PLAIN, SMALL, TRANSACTIONAL
 from openmsmq.wire.extensions import dead_letter_extension
 from openmsmq.wire.headers import transaction, user
+from openmsmq.wire.headers.queue_names import DirectName
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.packets import SessionAck, encode
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
     from openmsmq.sim.overheard import Heard
 
 
-_MANY: Final = 130
+_ARRIVAL_ACKS: Final = 0x05
+_MANY_NAMES: Final = 300
 """More names than one address may cause outgoing queues for."""
+_MANY_SEQUENCES: Final = 60
+"""So many are soon more than their share of the quota."""
 
 
 class Burdens(Kit):
@@ -178,23 +182,31 @@ class Burdens(Kit):
         self._say(target, packets)
 
     def _invented_senders(self, heard: Heard | None) -> None:
-        """Begin a sequence in the name of each of many senders that do not exist."""
+        """Begin sequences without end: of senders that do not exist, to all names of a queue."""
         del heard
         target = self._target()
-        packets = []
-        for _ in range(self._rng.choice((3, 12))):
-            manager, destination = name_at(target, TRANSACTIONAL, self._rng)
-            wanted = Wanted(
-                source=forgeries.invented(self._rng),
-                manager=manager,
-                destination=destination,
-                flags=user.RECOVERABLE,
-                transaction=TransactionHeader(SequenceId(1, self._now_s), 1),
-                message_number=1,
-                sent_time_s=self._now_s,
-            )
-            packets.append(self._adversary.forge(wanted))
-        self._say(target, packets)
+        for _ in range(self._rng.choice((1, 3, 8))):
+            sender = forgeries.invented(self._rng)
+            names = [name_at(target, TRANSACTIONAL, self._rng)]
+            names += [
+                (NIL_GUID, DirectName(f"OS:{target.name}.{number}\\{TRANSACTIONAL}"))
+                for number in range(self._rng.choice((0, 5, _MANY_SEQUENCES)))
+            ]
+            packets = [
+                self._adversary.forge(
+                    Wanted(
+                        source=sender,
+                        manager=manager,
+                        destination=destination,
+                        flags=user.RECOVERABLE,
+                        transaction=TransactionHeader(SequenceId(1, self._now_s), 1),
+                        message_number=1,
+                        sent_time_s=self._now_s,
+                    )
+                )
+                for manager, destination in names
+            ]
+            self._say(target, packets, claim=sender)
 
     def _many_names(self, heard: Heard | None) -> None:
         """Make a node owe something to many computers that do not exist."""
@@ -208,13 +220,13 @@ class Burdens(Kit):
                     manager=manager,
                     destination=destination,
                     admin=self._nowhere()[1],
-                    acknowledge=ALL_ACKS,
+                    acknowledge=_ARRIVAL_ACKS,
                     flags=self._rng.choice((0, user.RECOVERABLE)),
                     message_number=self._rng.getrandbits(31),
                     sent_time_s=self._now_s,
                 ),
             )
-            for _ in range(_MANY if self._rng.random() < 0.03 else self._rng.choice((3, 12)))
+            for _ in range(_MANY_NAMES if self._rng.random() < 0.03 else self._rng.choice((3, 12)))
         ]
         self._say(target, packets)
 

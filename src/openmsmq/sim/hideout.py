@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from openmsmq.sim.clock import Clock
+from openmsmq.sim.violation import Violation
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.framing import FrameBuffer
 from openmsmq.wire.headers import user
@@ -104,6 +105,7 @@ class Talk:
                     answer = msgspec.structs.replace(packet.establish, server=visit.claim)
                     self._write(encode(msgspec.structs.replace(packet, establish=answer)))
             case ConnectionParameters() if self._calls:
+                self._hideout.let_in()
                 self._open()
             case ConnectionParameters():
                 self._write(encode(packet))
@@ -175,6 +177,11 @@ class Hideout:
         """Close a connection."""
         if self._talks.pop(session, None) is not None:
             self._world.network.disconnect(self, session)
+
+    def let_in(self) -> None:
+        """A node has opened a session; in strict mode nobody may."""
+        if self._adversary.plan.mode == "strict":
+            raise Violation(f"somebody let {self.name} in, whom no rule names")
 
     # As the network sees it.
 

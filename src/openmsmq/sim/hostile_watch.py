@@ -30,6 +30,8 @@ _SEQUENCES_SHARE: Final = 8
 """The part of the quota that records of sequences take at most."""
 _OUTGOING_PER_STRANGER: Final = 100
 """Outgoing queues that one address may cause."""
+_OUTGOING_LATER: Final = 50
+"""Those that are made when a message is received: nobody knows then on whose word that is."""
 _SLACK_BYTES: Final = 32_768
 """Who has room takes one message more than fits, and copies the quota of which is not the same."""
 _SOURCE: Final = slice(16, 32)
@@ -64,7 +66,7 @@ class HostileWatch:
                 f"bytes, with a quota of {node.config.quota_kb} KB"
             )
         strange = sum(self.leads_nowhere(watch.shelves[number]) for number in watch.leaving)
-        if strange > _OUTGOING_PER_STRANGER * self._adversary.plan.hideouts:
+        if strange > _OUTGOING_PER_STRANGER * self._adversary.plan.hideouts + _OUTGOING_LATER:
             raise Violation(
                 f"{node.name} has {strange} outgoing queues that lead nowhere, for an adversary "
                 f"with {self._adversary.plan.hideouts} addresses"

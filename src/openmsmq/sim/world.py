@@ -20,6 +20,7 @@ from openmsmq.sim.books import Books
 from openmsmq.sim.clock import Timeline
 from openmsmq.sim.enterprise import Enterprise, Place
 from openmsmq.sim.faults import Faults
+from openmsmq.sim.hostile_watch import HostileWatch
 from openmsmq.sim.network import Network
 from openmsmq.sim.node import Node
 from openmsmq.sim.plan import PLAIN, TRANSACTIONAL, Plan, name_of
@@ -77,7 +78,7 @@ class World:
         self.adversary: Adversary | None = None
         if plan.hostile is not None:
             self.adversary = Adversary(self, plan.hostile, plan.seed)
-            self.books.watch_adversary(self.adversary)
+            self.books.hostile = HostileWatch(self.adversary)
         self._add_nodes(identifiers)
         if self.adversary is not None:
             self.adversary.settle_in()
