@@ -142,5 +142,6 @@ def test_the_container_opens_every_port_that_a_queue_manager_listens_on() -> Non
         "1801/tcp",
         "1801/udp",
         f"{API_PORT}/tcp",
+        "1803/tcp",
         "3527/udp",
     }

@@ -24,12 +24,20 @@ from tests.transfer.letters import (
     SEQUENCE,
     by_number,
     direct,
-    let_pass,
     letter,
-    letters_in,
-    session_ack,
 )
-from tests.transfer.network import ALPHA, BETA, GAMMA, PEER, Computer, Network, Peer, addressed
+from tests.transfer.neighbour import Gateway, Neighbour
+from tests.transfer.network import (
+    ALPHA,
+    BETA,
+    GAMMA,
+    PEER,
+    ROUTING_PEER,
+    Computer,
+    Network,
+    Peer,
+    addressed,
+)
 
 ORDERS = r"private$\orders"
 TINY = r"private$\tiny"
@@ -76,6 +84,15 @@ def visitor(network: Network, computer: Computer, address: str) -> Peer:
     peer.identifier = Guid(bytes([int(address.rpartition(".")[2])]) * 16)
     peer.open_session(computer.address, window=512)
     return peer
+
+
+def listening(network: Network, computer: Computer) -> tuple[Peer, Neighbour]:
+    """Be a stranger with a listener: gives the end that talks, and the one that is called."""
+    gateway = Gateway(network, PEER)
+    talker, listener = (gateway.add(b"stranger" * 2, window=512) for _ in range(2))
+    gateway.listener = listener
+    talker.open(computer.address)
+    return talker, listener
 
 
 class Flood:
@@ -185,12 +202,14 @@ def test_a_stranger_has_others_sent_so_many_reports_and_no_more(
 
 
 def test_reports_that_go_back_to_who_asked_for_them_have_no_rate(
-    beta: Computer, stranger: Peer
+    network: Network, beta: Computer
 ) -> None:
+    stranger, listener = listening(network, beta)
     flood = Flood(stranger)
     flood.pour(1_200, ORDERS, b"", acknowledge=ARRIVAL_ACK, admin=rf"TCP:{PEER}\private$\admin")
-    assert "rate" not in dropped(beta, "report-dropped")
     assert len(beta.bodies(ORDERS)) == 1_200
+    assert dropped(beta, "report-dropped") == {}
+    assert len(listener.messages) == 1_200
 
 
 def test_a_known_peer_has_no_rate(beta: Computer, friend: Peer) -> None:
@@ -200,24 +219,15 @@ def test_a_known_peer_has_no_rate(beta: Computer, friend: Peer) -> None:
     assert "rate" not in dropped(beta, "report-dropped")
 
 
-def test_a_stranger_has_no_long_bodies_sent_to_others(
-    network: Network, beta: Computer, stranger: Peer
-) -> None:
-    third = network.peer(GAMMA)
-    third.identifier = Guid(bytes([4]) * 16)
+def test_a_stranger_has_no_long_bodies_sent_to_others(network: Network, beta: Computer) -> None:
+    third = Neighbour(network, GAMMA)
+    stranger, listener = listening(network, beta)
     flood = Flood(stranger)
     for body in (b"s" * 4_096, b"l" * 4_100):
         flood.pour(1, TINY, body, admin=rf"TCP:{GAMMA}\private$\admin", **REFUSED)
-    third.accept_session()
-    assert bodies_for(third) == [b"s" * 4_096, b""]
+    assert third.bodies == [b"s" * 4_096, b""]
     flood.pour(1, TINY, b"l" * 4_100, admin=rf"TCP:{PEER}\private$\admin", **REFUSED)
-    assert bodies_for(stranger) == [b"l" * 4_100], "its own body comes back to it"
-    assert beta.address == BETA
-
-
-def bodies_for(peer: Peer) -> list[bytes]:
-    found = letters_in(let_pass(peer, 1_000), peer.identifier)
-    return [report.properties.body for report in found]
+    assert listener.bodies == [b"l" * 4_100], "its own body comes back to it"
 
 
 # Outgoing queues.
@@ -257,15 +267,16 @@ def test_strangers_together_leave_outgoing_queues_to_known_peers_and_application
 
 
 def test_empty_outgoing_queues_of_others_are_forgotten_within_two_minutes(
-    network: Network, beta: Computer, stranger: Peer
+    network: Network, beta: Computer
 ) -> None:
+    stranger, listener = listening(network, beta)
     admin = rf"TCP:{PEER}\private$\a{{0}}"
     Flood(stranger).pour(20, TINY, b"", admin=admin, recoverable=False, **REFUSED)
     assert len(beta.outgoing()) == 20
-    assert len(bodies_for(stranger)) == 20
-    stranger.write(session_ack(20, sent_count=20))
+    assert len(listener.messages) == 20
     assert waiting_bytes(beta) == 0
     stranger.close()
+    listener.close()
     network.run(120_000)
     assert beta.outgoing() == []
 
@@ -405,37 +416,49 @@ def forged_dead_letter(beta: Computer, queue: str, number: int, **wishes: Any) -
     return msgspec.structs.replace(message, tail=dead_letter_extension(queue))
 
 
+@pytest.mark.parametrize("routes", [False, True], ids=["stranger", "router"])
 def test_no_stranger_gets_into_a_queue_by_naming_it_as_dead_letter_queue(
-    network: Network, beta: Computer, stranger: Peer
+    network: Network, routes: bool
 ) -> None:
+    # A stranger cannot say that a message is ours. A router may bring one back, but that is all.
+    beta = started(network, **({"peers": ROUTING_PEER} if routes else {}))
+    peer = network.peer()
     closed = r"private$\closed"
     beta.create(closed, authentication_required=True)
     beta.create(r"private$\open")
-    beta.ok(api.ChangeQueue(ORDERS, quota_kb=8))
     now_s = network.now.unix_s
     for number, queue in enumerate((closed, r"private$\open"), 1):
-        stranger.write(
+        for forged in (
             forged_dead_letter(beta, queue, number, receive_within_s=1, sent_time_s=now_s),
             forged_dead_letter(
                 beta, queue, number + 10, reach_queue_within_s=1, sent_time_s=now_s - 9_000
             ),
-        )
+        ):
+            peer.open_session(BETA)
+            peer.write(forged)
+            assert peer.is_open == routes
     network.run(2_000)
     assert beta.bodies(closed) == beta.bodies(r"private$\open") == []
-    assert beta.bodies("system$;deadletter") == [b"forged"] * 4
+    assert beta.bodies("system$;deadletter") == [b"forged"] * (4 if routes else 0)
 
 
-def test_no_stranger_gets_into_the_journal_by_passing_through(network: Network) -> None:
+@pytest.mark.parametrize("routes", [False, True], ids=["stranger", "router"])
+def test_no_stranger_gets_into_the_journal_by_passing_through(
+    network: Network, routes: bool
+) -> None:
     target = network.manager("GAMMA", GAMMA)
     target.create(ORDERS)
-    beta = network.manager("BETA", BETA, next_hops={str(target.identifier): (GAMMA,)})
+    next_hops = {str(target.identifier): (GAMMA,)}
+    policy = {"peers": ROUTING_PEER} if routes else {}
+    beta = network.manager("BETA", BETA, next_hops=next_hops, **policy)
     number, manager = by_number(target, ORDERS)
-    stranger = visitor(network, beta, PEER)
-    stranger.write(
+    peer = network.peer()
+    peer.open_session(BETA)
+    peer.write(
         letter(beta.identifier, 1, number, b"forged", manager=manager, journal_on_success=True)
     )
     network.run(2_000)
-    assert target.bodies(ORDERS) == [b"forged"]
+    assert target.bodies(ORDERS) == [b"forged"] * routes
     assert beta.bodies("system$;journal") == []
 
 

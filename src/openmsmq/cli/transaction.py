@@ -39,6 +39,7 @@ def list_(context: typer.Context, json: JsonOption = False) -> None:
                     "prepared_time": time_text(work.prepared_time_s),
                     "sent_count": work.sent_count,
                     "received_count": work.received_count,
+                    "owner": work.owner or None,
                     "query": work.query or None,
                     "batch": work.batch if work.query else None,
                 }
@@ -50,12 +51,13 @@ def list_(context: typer.Context, json: JsonOption = False) -> None:
             time_text(work.prepared_time_s),
             str(work.sent_count),
             str(work.received_count),
+            work.owner,
             work.query,
             str(work.batch) if work.query else "",
         ]
         for work in found
     ]
-    columns = ("Transaction", "Prepared", ">Sends", ">Receives", "Query", ">Batch")
+    columns = ("Transaction", "Prepared", ">Sends", ">Receives", "Owner", "Query", ">Batch")
     if not print_table(columns, rows):
         typer.echo("no transaction is in doubt")
 
