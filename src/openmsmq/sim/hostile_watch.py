@@ -89,8 +89,8 @@ class HostileWatch:
             )
 
     def _check_lifetime(self, node: Node, entry: Lying) -> None:
-        """What nobody may ever take gives way by itself."""
-        if entry.deadline_s >= INFINITE_S:
+        """What a node tells somebody who may never hear it gives way by itself."""
+        if entry.deadline_s >= INFINITE_S and entry.packet[_SOURCE] == node.identifier:
             raise Violation(
                 f"{node.name} keeps something of class {entry.message_class:#06x} for "
                 f"{entry.shelf.path} for ever, because the adversary asked for it"
