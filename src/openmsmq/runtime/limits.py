@@ -212,8 +212,8 @@ SESSION_UNREAD_MS: Final = 60_000
 STRANGERS_TIME_MIN_PERCENT: Final = 25
 """Part of the time that messages of strangers always get, however much known peers send."""
 
-STRANGERS_TIME_AT_ONCE_MS: Final = 50
-"""Time that they get at once, after a pause."""
+STRANGERS_TIME_AT_ONCE_MS: Final = 25
+"""Time that they get at once, after a pause or in one turn."""
 
 STRANGERS_PAUSE_MAX_MS: Final = 1_000
 """Longest time for which a stranger has to wait before it is looked again."""

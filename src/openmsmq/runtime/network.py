@@ -74,6 +74,10 @@ class TransferNetwork:
 
     # What the pump calls.
 
+    def take_waiting(self) -> bool:
+        """Hand in what strangers have sent, if it is their time; say whether anything was."""
+        return self._sessions.take_waiting()
+
     def resolve(self, host: str) -> None:
         """Look up a host."""
         self._resolver.resolve(host)

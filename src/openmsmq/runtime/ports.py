@@ -169,7 +169,11 @@ class Directory(Protocol):
 
 
 class Network(Protocol):
-    """What reaches other queue managers. None of these calls an input before it returns."""
+    """What reaches other queue managers. All but the first call no input before they return."""
+
+    def take_waiting(self) -> bool:
+        """Hand in what strangers have sent, if it is their time; say whether anything was."""
+        ...
 
     def resolve(self, host: str) -> None:
         """Look up a host."""

@@ -33,10 +33,11 @@ from openmsmq.manager.outputs import (
 )
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, MessageStorageFailed, MsmqError
-from openmsmq.runtime.clocks import read_clocks
+from openmsmq.runtime.clocks import elapsed_ns, read_clocks
 from openmsmq.runtime.limits import PERSISTS_PER_TURN_MAX_COUNT
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.ports import Directory, Engine, Keys, Network, Outlet
+from openmsmq.runtime.time_shares import TimeShares
 from openmsmq.security.callers import Caller
 from openmsmq.storage.port import Store, StoreError, StoreFull
 
@@ -73,6 +74,7 @@ class Pump:
         self.refusal: MsmqError | None = None
         """Why no call is taken any more."""
         self.engine: Final = manager
+        self.times: Final = TimeShares(elapsed_ns())
         self.network: Network
         """Must be there before the first turn."""
         self.directory: Directory
@@ -90,6 +92,8 @@ class Pump:
         self._deferred: dict[Outlet, None] = {}
         self._last_connection = 0
         self._scheduled = False
+        self._is_wanted = False
+        """Whether anybody but a stranger has asked for the next turn."""
         self._broken = False
         self._store_full = False
         self._store_failure: MsmqError | None = None
@@ -129,13 +133,18 @@ class Pump:
 
     def put_in(self, take: Callable[[Unpack[_Facts], Instant], None], *facts: *_Facts) -> None:
         """Tell an input of the engine what other queue managers do."""
+        if self.refusal is None and not self._broken:
+            self.hand_in(take, *facts)
+            self.schedule()
+
+    def hand_in(self, take: Callable[[Unpack[_Facts], Instant], None], *facts: *_Facts) -> None:
+        """Do the same where a turn follows anyway."""
         if self.refusal is not None or self._broken:
             return
         try:
             take(*facts, read_clocks())
         except Exception as error:
             self.defect(error)
-        self.schedule()
 
     def defer(self, outlet: Outlet) -> None:
         """Let a connection go on after the others had their turn."""
@@ -144,6 +153,11 @@ class Pump:
 
     def schedule(self) -> None:
         """Have a turn as soon as what is ready now has been read."""
+        self._is_wanted = True
+        self.schedule_for_strangers()
+
+    def schedule_for_strangers(self) -> None:
+        """Have one that nobody else has asked for."""
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self.turn)
@@ -165,12 +179,19 @@ class Pump:
         self._scheduled = False
         if self._broken:
             return
+        is_wanted, self._is_wanted = self._is_wanted, False
         try:
+            with_strangers = self.network.take_waiting()
+            began_ns = elapsed_ns()
             self._drain()
             self._arm_timer()
         except Exception as error:
             self.defect(error)
             return
+        if is_wanted:
+            self.times.others_took(began_ns, elapsed_ns())
+        elif with_strangers:
+            self.times.stranger_took(began_ns, elapsed_ns())
         if self._deferred:
             self._loop.call_soon(self._let_deferred_go_on)
 
@@ -193,7 +214,7 @@ class Pump:
             self._write()
             if not outputs:
                 return
-        self.schedule()
+        self.schedule_for_strangers()
 
     def _reach_out(
         self,

@@ -36,8 +36,8 @@ from openmsmq.runtime.session_attempts import ConnectFailed, connected_socket
 from openmsmq.runtime.session_tls import DOOR, SessionTls
 from openmsmq.runtime.session_trust import Proof
 from openmsmq.runtime.start_errors import cannot_listen, os_reason
+from openmsmq.runtime.strangers import Strangers
 from openmsmq.runtime.tcp_door import listening_sockets
-from openmsmq.runtime.time_shares import TimeShares
 from openmsmq.runtime.tls_transport import TlsFailed, TlsTransport
 from openmsmq.wire.headers import base, establish, internal
 
@@ -124,16 +124,15 @@ class SessionConnection(asyncio.BufferedProtocol):
 
     # What the sessions call.
 
-    def hold(self, data: bytes, pause_ms: int) -> None:
-        """Keep what has come, and read nothing more, while others have their part of the time."""
+    def hold(self) -> None:
+        """Read nothing more for now."""
         if not self.transport.is_closing():
             self.transport.pause_reading()
-            asyncio.get_running_loop().call_later(pause_ms / 1000, self._go_on, data)
 
-    def _go_on(self, data: bytes) -> None:
-        if self._number is not None and not self.transport.is_closing():
+    def let_go(self) -> None:
+        """Read again."""
+        if not self.transport.is_closing():
             self.transport.resume_reading()
-            self._sessions.received(self, data)
 
     def flush(self) -> None:
         """Write what is pending."""
@@ -144,6 +143,11 @@ class SessionConnection(asyncio.BufferedProtocol):
             self._record(data, received=False)
         self._written_bytes += sum(map(len, pending))
         self.transport.writelines(pending)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its session has ended, and only the last bytes are to leave."""
+        return self._number is None
 
     @property
     def unread_bytes(self) -> int:
@@ -240,7 +244,9 @@ class Sessions:
         self._closing = False
         self._all_gone = asyncio.Event()
         self.limited = LimitedLog(log)
-        self._times = TimeShares(elapsed_ns())
+        self._strangers = Strangers[SessionConnection](
+            pump, take=self._take, hold=self._hold, let_go=SessionConnection.let_go
+        )
         self._look_timer: asyncio.TimerHandle | None = None
 
     # Beginning.
@@ -405,17 +411,32 @@ class Sessions:
 
     def received(self, connection: SessionConnection, data: bytes) -> None:
         """Hand in bytes; when many have come, have them made durable before more come."""
-        began_ns = elapsed_ns()
-        if connection.is_stranger and (pause_ms := self._times.pause_ms(began_ns)):
-            connection.hold(data, pause_ms)
+        if connection.is_stranger:
+            self._strangers.came(connection, data)
             return
-        self._pump.put_in(self._pump.engine.session_data, connection.key, data)
-        took = self._times.stranger_took if connection.is_stranger else self._times.known_took
-        took(began_ns, elapsed_ns())
+        began_ns = elapsed_ns()
+        has_room = self._take(connection, data)
+        self._pump.schedule()
+        self._pump.times.known_took(began_ns, elapsed_ns())
+        if not has_room:
+            self._pump.turn()
+
+    def take_waiting(self) -> bool:
+        """Hand in what strangers have sent, if it is their time; say whether anything was."""
+        return self._strangers.take()
+
+    def _take(self, connection: SessionConnection, data: bytes) -> bool:
+        """Hand in bytes, unless the session is over; say whether the turn can take more."""
+        if connection.is_over:
+            return True
+        self._pump.hand_in(self._pump.engine.session_data, connection.key, data)
         self._weigh(connection)
         self._turn_bytes += len(data)
-        if self._turn_bytes >= SESSION_DATA_PER_TURN_BYTES:
-            self._pump.turn()
+        return self._turn_bytes < SESSION_DATA_PER_TURN_BYTES
+
+    def _hold(self, connection: SessionConnection) -> None:
+        connection.hold()
+        self._weigh(connection)
 
     def lost(
         self, connection: SessionConnection, number: int | None, error: Exception | None
@@ -425,6 +446,7 @@ class Sessions:
             return
         self._open.discard(connection)
         self._unflushed.pop(connection, None)
+        self._strangers.forget(connection)
         if connection.accepted:
             del self._accepted[connection.key]
             self._limits.left(connection.key, read_clocks())
@@ -449,7 +471,7 @@ class Sessions:
         if connection.is_greeted:
             self._limits.established(connection.key)
         engine = self._pump.engine
-        size_bytes = connection.unread_bytes
+        size_bytes = connection.unread_bytes + self._strangers.waiting_bytes(connection)
         if isinstance(engine, HoldsBytes):
             size_bytes += engine.session_held_bytes(connection.key)
         heavy = self._limits.buffered(connection.key, size_bytes, read_clocks())
@@ -497,6 +519,7 @@ class Sessions:
     async def close(self) -> None:
         """End all sessions in order; those that do not take their bytes in time are cut."""
         self.call_off_attempts()
+        self._strangers.close()
         self._by_number.clear()
         for connection in list(self._open):
             connection.finish()

@@ -4,6 +4,10 @@ Sessions are read in turn, so whoever has most of them has most of the time. The
 peers use, the less is left to strangers, down to a part that they always have: four times what
 known peers use is not theirs. Who brings more than that has to wait for a moment, and TCP makes
 him. While nobody known sends, strangers have all of it.
+
+What known peers use is not only the time in which their bytes are looked at: most of it goes by
+while a turn makes them durable, and while applications take the messages. So all turns count that
+anybody but a stranger has asked for, in times in which known peers send.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ class TimeShares:
         """What strangers have of the time in this window."""
         self._window_ns = now_ns
         self._known_ns = 0
+        self._others_ns = 0
         self._left_ns = STRANGERS_TIME_AT_ONCE_MS * _NS_PER_MS
         self._counted_ns = now_ns
 
@@ -37,6 +42,10 @@ class TimeShares:
         """A known peer has had this time."""
         self._known_ns += now_ns - began_ns
         self._roll(now_ns)
+
+    def others_took(self, began_ns: int, now_ns: int) -> None:
+        """A turn for known peers or applications has had this time."""
+        self._others_ns += now_ns - began_ns
 
     def stranger_took(self, began_ns: int, now_ns: int) -> None:
         """A stranger has had this time."""
@@ -67,8 +76,9 @@ class TimeShares:
         passed_ns = now_ns - self._window_ns
         if passed_ns < STRANGERS_WINDOW_MS * _NS_PER_MS:
             return
-        used_percent = self._known_ns * _ALL_PERCENT // passed_ns
+        used_ns = self._known_ns + self._others_ns if self._known_ns else 0
+        used_percent = used_ns * _ALL_PERCENT // passed_ns
         left_percent = _ALL_PERCENT - _KEPT_FACTOR * used_percent
         self._percent = max(STRANGERS_TIME_MIN_PERCENT, left_percent)
         self._window_ns = now_ns
-        self._known_ns = 0
+        self._known_ns = self._others_ns = 0
