@@ -48,6 +48,8 @@ _ALL_ACKNOWLEDGMENTS: Final = 0x0F
 _BIG_BYTES: Final = 200_000
 _LONGEST_BYTES: Final = 4_000_000
 _HALF_PIECES: Final = 15
+_SAID_AS_ONE: Final = 10
+"""Messages after which a stranger of the kind `senders` is somebody else, in a new session."""
 
 
 class Sender:
@@ -56,10 +58,17 @@ class Sender:
     def __init__(self, number: int, target: str) -> None:
         self.number = number
         self.target = target
-        self.guid = Guid(number.to_bytes(4, "big") + b"stranger.. .")
+        self.guid = self._identity(0)
         self.said = 0
         """What it has said in its present session."""
         self._numbers = itertools.count(1)
+
+    def renew(self, session: int) -> None:
+        """Be somebody else from now on."""
+        self.guid = self._identity(session)
+
+    def _identity(self, session: int) -> Guid:
+        return Guid(self.number.to_bytes(4, "big") + b"stranger" + session.to_bytes(4, "big"))
 
     def message(
         self,
@@ -70,7 +79,6 @@ class Sender:
         late: bool = False,
         admin: str = "",
         acknowledge: int = 0,
-        source: Guid | None = None,
         sequence: int = 0,
         traced: bool = False,
     ) -> bytes:
@@ -82,7 +90,7 @@ class Sender:
             transaction = TransactionHeader(SequenceId(sequence, now_s), 1, 0, flags=0x02)
         message = UserMessage(
             UserHeader(
-                source or self.guid,
+                self.guid,
                 message_number=number,
                 sent_time_s=now_s - 100_000 if late else now_s,
                 flags=user.RECOVERABLE if recoverable else 0,
@@ -110,9 +118,9 @@ def _queues(sender: Sender, count: int) -> bytes:
 
 
 def _senders(sender: Sender, count: int) -> bytes:
-    source = Guid(sender.number.to_bytes(4, "big") + count.to_bytes(12, "big"))
+    """Begin a sequence with each message; who has said enough comes back as somebody else."""
     queue = OPEN_LEDGER if count % 2 else rf"private$\missing{count}"
-    return sender.message(queue, b"s", source=source, sequence=1 + count)
+    return sender.message(queue, b"s", sequence=1 + count)
 
 
 def _express(sender: Sender, _count: int) -> bytes:
@@ -156,6 +164,7 @@ class Flooders:
     def __init__(self, kind: str, target: tuple[str, int], per_s: float) -> None:
         self.did: Counter[str] = Counter()
         self._make = KINDS[kind]
+        self._said_as_one = _SAID_AS_ONE if kind == "senders" else 0
         self._target = target
         self._per_s = per_s
 
@@ -166,7 +175,9 @@ class Flooders:
     async def _go_on(self, number: int) -> None:
         sender = Sender(number, self._target[0])
         counts = itertools.count()
-        while True:
+        for session in itertools.count():
+            if self._said_as_one:
+                sender.renew(session)
             with contextlib.suppress(OSError):
                 await self._session(sender, counts)
             self.did["sessions ended"] += 1
@@ -183,7 +194,7 @@ class Flooders:
             owed = 0.0
             sender.said = 0
             due_s = time.perf_counter()
-            while not hearing.done():
+            while not hearing.done() and (not self._said_as_one or sender.said < self._said_as_one):
                 owed += self._per_s * _STEP_S
                 for _ in range(int(owed)):
                     sender.said += 1

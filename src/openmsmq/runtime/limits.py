@@ -209,10 +209,10 @@ ACCEPT_PAUSE_MS: Final = 100
 SESSION_UNREAD_MS: Final = 60_000
 """A peer that has taken none of the bytes that wait for it for so long is cut."""
 
-STRANGERS_TIME_MIN_PERCENT: Final = 25
+STRANGERS_TIME_MIN_PERCENT: Final = 10
 """Part of the time that messages of strangers always get, however much known peers send."""
 
-STRANGERS_TIME_AT_ONCE_MS: Final = 25
+STRANGERS_TIME_AT_ONCE_MS: Final = 20
 """Time that they get at once, after a pause or in one turn."""
 
 STRANGERS_PAUSE_MAX_MS: Final = 1_000

@@ -182,6 +182,8 @@ class Pump:
         is_wanted, self._is_wanted = self._is_wanted, False
         try:
             with_strangers = self.network.take_waiting()
+            if self._broken:
+                return
             began_ns = elapsed_ns()
             self._drain()
             self._arm_timer()

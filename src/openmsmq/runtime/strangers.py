@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from openmsmq.runtime.clocks import elapsed_ns
 from openmsmq.runtime.limits import STRANGERS_TIME_AT_ONCE_MS
 from openmsmq.runtime.server import Pump
 
-_NS_PER_MS = 1_000_000
+_NS_PER_MS: Final = 1_000_000
 
 Stranger = TypeVar("Stranger")
 
@@ -88,18 +88,20 @@ class Strangers(Generic[Stranger]):
         return not pause_ms
 
     def _take_from(self, now_ns: int) -> None:
+        """Take what waits of one after the other, until the time or the turn is full."""
         until_ns = now_ns + STRANGERS_TIME_AT_ONCE_MS * _NS_PER_MS
-        has_room = True
-        while self._waiting and has_room and now_ns < until_ns:
+        while self._waiting:
             began_ns = now_ns
             stranger = next(iter(self._waiting))
             pieces = self._waiting.pop(stranger)
             if stranger in self._held:
                 self._held.discard(stranger)
                 self._let_go(stranger)
-            has_room = self._take(stranger, pieces[0] if len(pieces) == 1 else b"".join(pieces))
+            has_room = self._take(stranger, b"".join(pieces))
             now_ns = elapsed_ns()
             self._pump.times.stranger_took(began_ns, now_ns)
+            if not has_room or now_ns >= until_ns:
+                break
 
     def _make_wait(self, stranger: Stranger) -> None:
         if stranger not in self._held:

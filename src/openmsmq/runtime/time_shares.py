@@ -32,6 +32,8 @@ class TimeShares:
     def __init__(self, now_ns: int) -> None:
         self._percent = _ALL_PERCENT
         """What strangers have of the time in this window."""
+        self._used_percent = 0
+        """What known peers have had of the time, lately."""
         self._window_ns = now_ns
         self._known_ns = 0
         self._others_ns = 0
@@ -77,8 +79,10 @@ class TimeShares:
         if passed_ns < STRANGERS_WINDOW_MS * _NS_PER_MS:
             return
         used_ns = self._known_ns + self._others_ns if self._known_ns else 0
-        used_percent = used_ns * _ALL_PERCENT // passed_ns
-        left_percent = _ALL_PERCENT - _KEPT_FACTOR * used_percent
+        # A known peer that stops for a moment is not gone: what it used fades, by half each window.
+        faded_percent = self._used_percent >> (passed_ns // (STRANGERS_WINDOW_MS * _NS_PER_MS))
+        self._used_percent = max(used_ns * _ALL_PERCENT // passed_ns, faded_percent)
+        left_percent = _ALL_PERCENT - _KEPT_FACTOR * self._used_percent
         self._percent = max(STRANGERS_TIME_MIN_PERCENT, left_percent)
         self._window_ns = now_ns
         self._known_ns = self._others_ns = 0
