@@ -206,6 +206,8 @@ class Flooders:
                 await writer.drain()
                 due_s = max(due_s + _STEP_S, time.perf_counter())
                 await asyncio.sleep(max(0.0, due_s - time.perf_counter()))
+            # An abort would take back what has not been read yet.
+            await asyncio.sleep(_PAUSE_S)
         finally:
             hearing.cancel()
             writer.transport.abort()
