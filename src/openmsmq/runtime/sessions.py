@@ -427,7 +427,7 @@ class Sessions:
 
     def _take(self, connection: SessionConnection, data: bytes) -> bool:
         """Hand in bytes, unless the session is over; say whether the turn can take more."""
-        if connection.is_over:
+        if connection.is_over or connection.transport.is_closing():
             return True
         self._pump.hand_in(self._pump.engine.session_data, connection.key, data)
         self._weigh(connection)

@@ -1,9 +1,9 @@
-"""What strangers have sent, until their time has come.
+"""What strangers have sent, while it is not their time.
 
-A turn takes it in, all together, so that strangers share its commit. While known peers send too,
-strangers have a part of the time: `TimeShares` says when that is used up. Then they wait, and so do
-they when one turn would take too long. Of who waits nothing more is read, so TCP makes him wait at
-his end; nothing of his is acknowledged before it is durable, like everybody's.
+While known peers send too, strangers have a part of the time: `TimeShares` says when that is used
+up. Then they wait, and so do they when one turn would take too long; a later turn takes in what
+waits, all together, so that it shares one commit. Of who waits nothing more is read, so TCP makes
+him wait at his end; nothing of his is acknowledged before it is durable, like everybody's.
 """
 
 from __future__ import annotations
@@ -43,14 +43,23 @@ class Strangers(Generic[Stranger]):
         self._waiting: dict[Stranger, list[bytes]] = {}
         self._held: set[Stranger] = set()
         self._pause: asyncio.TimerHandle | None = None
+        self._spent_ns: int | None = None
+        """What strangers have had of the turn that comes; none if it has nothing of theirs."""
+        self._is_full = False
+        """Whether it takes no more of theirs."""
 
     def came(self, stranger: Stranger, data: bytes) -> None:
-        """Keep bytes for the next turn that is the strangers' too."""
-        self._waiting.setdefault(stranger, []).append(data)
+        """Hand in bytes, or keep them until it is the strangers' time."""
+        now_ns = elapsed_ns()
+        if self._waiting or self._is_full or self._must_pause(now_ns):
+            self._waiting.setdefault(stranger, []).append(data)
+            if stranger not in self._held:
+                self._held.add(stranger)
+                self._hold(stranger)
+        else:
+            self._hand_in(stranger, data, now_ns)
         if self._pause is None:
             self._pump.schedule_for_strangers()
-        else:
-            self._make_wait(stranger)
 
     def waiting_bytes(self, stranger: Stranger) -> int:
         """How many bytes of one wait."""
@@ -70,43 +79,37 @@ class Strangers(Generic[Stranger]):
             self._pause = None
 
     def take(self) -> bool:
-        """Hand in what waits, if it may be now, and as much as a turn takes; say if any was."""
-        if not self._waiting or self._pause is not None:
-            return False
-        now_ns = elapsed_ns()
-        pause_ms = self._pump.times.pause_ms(now_ns)
-        if not pause_ms:
-            self._take_from(now_ns)
-        if self._waiting:
-            for stranger in self._waiting:
-                self._make_wait(stranger)
+        """Begin a turn: take what waits, if it may be now; say if it has anything of strangers."""
+        now_ns = elapsed_ns() if self._waiting else 0
+        while self._waiting and not self._is_full and not self._must_pause(now_ns):
+            stranger = next(iter(self._waiting))
+            data = b"".join(self._waiting.pop(stranger))
+            self._held.discard(stranger)
+            self._let_go(stranger)
+            now_ns = self._hand_in(stranger, data, now_ns)
+        has_any = self._spent_ns is not None
+        self._spent_ns = None
+        self._is_full = False
+        if self._waiting and self._pause is None:
+            self._pump.schedule_for_strangers()
+        return has_any
+
+    def _must_pause(self, now_ns: int) -> bool:
+        """Say whether it is not their time; then a turn comes when it is."""
+        if self._pause is None:
+            pause_ms = self._pump.times.pause_ms(now_ns)
             if pause_ms:
                 loop = asyncio.get_running_loop()
                 self._pause = loop.call_later(pause_ms / 1000, self._pause_is_over)
-            else:
-                self._pump.schedule_for_strangers()
-        return not pause_ms
+        return self._pause is not None
 
-    def _take_from(self, now_ns: int) -> None:
-        """Take what waits of one after the other, until the time or the turn is full."""
-        until_ns = now_ns + STRANGERS_TIME_AT_ONCE_MS * _NS_PER_MS
-        while self._waiting:
-            began_ns = now_ns
-            stranger = next(iter(self._waiting))
-            pieces = self._waiting.pop(stranger)
-            if stranger in self._held:
-                self._held.discard(stranger)
-                self._let_go(stranger)
-            has_room = self._take(stranger, b"".join(pieces))
-            now_ns = elapsed_ns()
-            self._pump.times.stranger_took(began_ns, now_ns)
-            if not has_room or now_ns >= until_ns:
-                break
-
-    def _make_wait(self, stranger: Stranger) -> None:
-        if stranger not in self._held:
-            self._held.add(stranger)
-            self._hold(stranger)
+    def _hand_in(self, stranger: Stranger, data: bytes, began_ns: int) -> int:
+        has_room = self._take(stranger, data)
+        now_ns = elapsed_ns()
+        self._pump.times.stranger_took(began_ns, now_ns)
+        self._spent_ns = (self._spent_ns or 0) + now_ns - began_ns
+        self._is_full = not has_room or self._spent_ns >= STRANGERS_TIME_AT_ONCE_MS * _NS_PER_MS
+        return now_ns
 
     def _pause_is_over(self) -> None:
         self._pause = None
