@@ -84,19 +84,25 @@ class Flood:
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
         self.number = 0
+        self._session = peer.session
+        """Its own one: reports may come in another, which their sender opens."""
 
     def pour(self, count: int, queue: str, body: bytes = b"body", **wishes: Any) -> None:
         """Write messages; `admin` may be a text with a place for their number."""
         admin = wishes.pop("admin", None)
+        last = self._session
         for _ in range(count):
             self.number += 1
             if admin is not None:
                 wishes["admin_queue"] = DirectName(admin.format(self.number))
+            self.peer.session = self._session
             self.peer.write(
                 letter(self.peer.identifier, self.number, direct(BETA, queue), body, **wishes)
             )
+            last = max(last, self.peer.session)
             if not self.peer.is_open:
                 return
+        self.peer.session = last
 
 
 def waiting_bytes(computer: Computer) -> int:
@@ -211,6 +217,7 @@ def test_a_stranger_has_no_long_bodies_sent_to_others(
     third.accept_session()
     assert bodies_for(third) == [b"s" * 4_096, b""]
     flood.pour(1, TINY, b"l" * 4_100, admin=rf"TCP:{PEER}\private$\admin", **REFUSED)
+    stranger.accept_session()
     assert bodies_for(stranger) == [b"l" * 4_100], "its own body comes back to it"
     assert beta.address == BETA
 
@@ -262,8 +269,9 @@ def test_empty_outgoing_queues_of_others_are_forgotten_within_two_minutes(
     admin = rf"TCP:{PEER}\private$\a{{0}}"
     Flood(stranger).pour(20, TINY, b"", admin=admin, recoverable=False, **REFUSED)
     assert len(beta.outgoing()) == 20
+    stranger.accept_session()
     assert len(bodies_for(stranger)) == 20
-    stranger.write(session_ack(20, sent_count=20))
+    stranger.write(session_ack(20))
     assert waiting_bytes(beta) == 0
     stranger.close()
     network.run(120_000)
@@ -397,17 +405,20 @@ def test_a_message_that_expires_in_its_queue_is_counted_unless_it_is_a_dead_lett
 # Closed queues.
 
 
-def forged_dead_letter(beta: Computer, queue: str, number: int, **wishes: Any) -> UserMessage:
-    """Make a message that says it is beta's own and names its dead-letter queue."""
+def forged_dead_letter(source: Guid, queue: str, number: int, **wishes: Any) -> UserMessage:
+    """Make a message that names a dead-letter queue, as only those sent here may."""
     message = letter(
-        beta.identifier, number, direct(BETA, ORDERS), b"forged", journal_on_failure=True, **wishes
+        source, number, direct(BETA, ORDERS), b"forged", journal_on_failure=True, **wishes
     )
     return msgspec.structs.replace(message, tail=dead_letter_extension(queue))
 
 
+@pytest.mark.parametrize("in_own_name", [True, False])
 def test_no_stranger_gets_into_a_queue_by_naming_it_as_dead_letter_queue(
-    network: Network, beta: Computer, stranger: Peer
+    network: Network, beta: Computer, stranger: Peer, in_own_name: bool
 ) -> None:
+    """Neither in his own name nor, where he is not even listened to, in that of his victim."""
+    source = stranger.identifier if in_own_name else beta.identifier
     closed = r"private$\closed"
     beta.create(closed, authentication_required=True)
     beta.create(r"private$\open")
@@ -415,27 +426,37 @@ def test_no_stranger_gets_into_a_queue_by_naming_it_as_dead_letter_queue(
     now_s = network.now.unix_s
     for number, queue in enumerate((closed, r"private$\open"), 1):
         stranger.write(
-            forged_dead_letter(beta, queue, number, receive_within_s=1, sent_time_s=now_s),
+            forged_dead_letter(source, queue, number, receive_within_s=1, sent_time_s=now_s),
             forged_dead_letter(
-                beta, queue, number + 10, reach_queue_within_s=1, sent_time_s=now_s - 9_000
+                source, queue, number + 10, reach_queue_within_s=1, sent_time_s=now_s - 9_000
             ),
         )
     network.run(2_000)
     assert beta.bodies(closed) == beta.bodies(r"private$\open") == []
-    assert beta.bodies("system$;deadletter") == [b"forged"] * 4
+    assert beta.bodies("system$;deadletter") == [b"forged"] * (4 if in_own_name else 0)
 
 
-def test_no_stranger_gets_into_the_journal_by_passing_through(network: Network) -> None:
+@pytest.mark.parametrize("in_own_name", [True, False])
+def test_no_stranger_gets_into_the_journal_by_passing_through(
+    network: Network, in_own_name: bool
+) -> None:
     target = network.manager("GAMMA", GAMMA)
     target.create(ORDERS)
     beta = network.manager("BETA", BETA, next_hops={str(target.identifier): (GAMMA,)})
     number, manager = by_number(target, ORDERS)
     stranger = visitor(network, beta, PEER)
     stranger.write(
-        letter(beta.identifier, 1, number, b"forged", manager=manager, journal_on_success=True)
+        letter(
+            stranger.identifier if in_own_name else beta.identifier,
+            1,
+            number,
+            b"forged",
+            manager=manager,
+            journal_on_success=True,
+        )
     )
     network.run(2_000)
-    assert target.bodies(ORDERS) == [b"forged"]
+    assert target.bodies(ORDERS) == ([b"forged"] if in_own_name else [])
     assert beta.bodies("system$;journal") == []
 
 

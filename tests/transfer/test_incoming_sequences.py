@@ -171,7 +171,7 @@ def test_a_sequence_is_noted_with_its_queue_its_place_and_its_time(
     assert stream.sequence.last_access_time_s == START_S + 7
     assert stream.sequence.rejected_count == 0
     assert stored_streams(beta) == [
-        IncomingRecord(int(SEQUENCE), 2, stream.destination, PEER, 0, START_S + 7, place="")
+        IncomingRecord(int(SEQUENCE), 2, stream.destination, PEER, 0, START_S + 7, "", PEER)
     ]
 
 
