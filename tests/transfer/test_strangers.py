@@ -282,8 +282,8 @@ def test_what_a_stranger_says_in_the_name_of_others_is_not_passed_on(
     stranger.open(BETA)
     stranger.say(letter(peer.identifier, 1, number, b"forged", manager=manager))
     network.run(1_000)
-    assert not stranger.is_open
     assert router.outgoing() == []
+    assert told(router, NoticeKind.MESSAGE_DROPPED)[0]["reason"] == "foreign-source"
     peer.open(BETA)
     peer.say(letter(peer.identifier, 1, number, b"true", manager=manager))
     network.run(1_000)
