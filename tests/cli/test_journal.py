@@ -43,6 +43,23 @@ def test_the_journal_of_the_system_has_what_was_sent(openmsmq, queue):
     openmsmq.refused("journal", "--receive", "--id", sent, code=3)
 
 
+def test_the_journal_may_be_named_itself(openmsmq, queue):
+    openmsmq("queue", "change", queue, "--journal")
+    openmsmq("send", queue, "--body", "tea")
+    openmsmq("receive", queue)
+    for name in (f"{queue};journal", rf".\{queue}\Journal$", rf"FormatName:DIRECT=OS:.\{queue}"):
+        assert openmsmq("journal", name, "--json").object["text"] == "tea"
+
+
+def test_dead_letters_of_the_other_kind_are_mentioned(openmsmq, ledger):
+    openmsmq("send", ledger, "--body", "x", "--transactional", "--deadletter")
+    openmsmq("queue", "purge", ledger)
+    assert "in system$;deadxact: `openmsmq deadletter` with --tr" in openmsmq("deadletter").err
+    assert openmsmq("deadletter", "--json").err == ""
+    openmsmq("deadletter", "--transactional", "--purge")
+    assert openmsmq("deadletter").err == ""
+
+
 def test_an_expired_message_is_a_dead_letter_and_says_why(openmsmq, queue):
     openmsmq("send", queue, "--body", queue, "--deadletter", "--time-to-be-received", "0")
     letter = wait_for_letter(openmsmq, text=queue)
