@@ -157,9 +157,7 @@ def _mention_others(manager: QueueManager, *, transactional: bool) -> None:
         return
     if count:
         how = "without" if transactional else "with"
-        typer.echo(
-            f"{count_text(count)} in {name}: `openmsmq deadletter` {how} --transactional", err=True
-        )
+        typer.echo(f"{count_text(count)} in {name}: `openmsmq deadletter` {how} --transactional")
 
 
 def _until_empty(messages: Iterator[ReceivedMessage]) -> Iterator[ReceivedMessage]:
