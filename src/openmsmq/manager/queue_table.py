@@ -12,7 +12,7 @@ from openmsmq.manager.counters import Counters
 from openmsmq.manager.directory_copy import DirectoryCopy
 from openmsmq.manager.guests import Guest, Guests
 from openmsmq.manager.ledger import Ledger
-from openmsmq.manager.published import Published
+from openmsmq.manager.published import Published, meant_private
 from openmsmq.manager.queues import SYSTEM_QUEUES, LocalQueue
 from openmsmq.manager.totals import Totals
 from openmsmq.model.errors import (
@@ -34,6 +34,7 @@ from openmsmq.model.names import (
     FormatName,
     LocalQueueName,
     MachineFormatName,
+    MulticastFormatName,
     PathName,
     PrivateFormatName,
     PublicFormatName,
@@ -131,6 +132,8 @@ class QueueTable:
                 return self.system(name.queue)
             case ConnectorFormatName():
                 return self._connector_queue(name)
+            case MulticastFormatName():
+                raise UnsupportedFormatName(f"{name}: there is no multicast here")
             case _:
                 raise UnsupportedFormatName(f"{name} names no single queue of this computer")
 
@@ -421,7 +424,7 @@ class QueueTable:
     def _require_local(self, host: str, shown: str) -> None:
         if fold(host) not in self._hosts:
             raise RemoteMachineNotAvailable(
-                f"{shown} is not on this computer ({self._config.name})"
+                f"{shown} is not on this computer ({self._config.name}){meant_private(host)}"
             )
 
     def _require_me(self, manager: Guid, name: FormatName) -> None:
