@@ -195,7 +195,10 @@ class QueueTable:
         )
         totals = self.guests.totals_for(reports=guest is not None and guest.reports)
         queue = LocalQueue(number, str(name), properties, self.reader, totals, role="outgoing")
-        queue.guest = "" if guest is None else guest.who
+        if guest is None:
+            queue.opener = self.guests.opener
+        else:
+            queue.guest = guest.who
         self._write_new(queue)
         return queue
 
