@@ -434,7 +434,9 @@ class Arrivals:
         if found.flags & user.TRANSACTION:
             self._acks.send_final(packet, self._shares.told(reason), now)
         elif _leaves_dead_letter(found, reason):
-            self._delivery.keep_dead_letter(packet, reason, now)
+            kept = self._delivery.keep_dead_letter(packet, reason, now)
+            if kept is not None:
+                self._shares.charge(kept, len(packet))
 
     # Messages that only pass through.
 

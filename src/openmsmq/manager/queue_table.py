@@ -14,6 +14,7 @@ from openmsmq.manager.guests import Guest, Guests
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.published import Published, meant_private
 from openmsmq.manager.queues import SYSTEM_QUEUES, LocalQueue
+from openmsmq.manager.return_queues import is_order_queue
 from openmsmq.manager.totals import Totals
 from openmsmq.model.errors import (
     AccessDenied,
@@ -171,7 +172,11 @@ class QueueTable:
                 local = name.queue in self._by_identifier or not self.published.is_elsewhere(name)
             case _:
                 local = True
-        return self.find_format_name(name) if local else self.outgoing(name, guest=guest)
+        if local:
+            return self.find_format_name(name)
+        if guest is None and is_order_queue(name):
+            raise AccessDenied(f"{name} belongs to the queue managers")
+        return self.outgoing(name, guest=guest)
 
     def outgoing(
         self, name: FormatName, *, create: bool = True, guest: Guest | None = None
@@ -193,7 +198,10 @@ class QueueTable:
         )
         totals = self.guests.totals_for(reports=guest is not None and guest.reports)
         queue = LocalQueue(number, str(name), properties, self.reader, totals, role="outgoing")
-        queue.guest = "" if guest is None else guest.who
+        if guest is None:
+            queue.opener = self.guests.opener
+        else:
+            queue.guest = guest.who
         self._write_new(queue)
         return queue
 

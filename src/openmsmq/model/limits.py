@@ -410,8 +410,8 @@ TRANSACTIONS_MAX_COUNT: Final = 10_000
 """Transactions under way at a time. [ours]"""
 
 OWNER_SHARE_FACTOR: Final = 2
-"""What others leave of transactions, staged bytes and queries, divided by it, is for one
-owner, so that there is always room for another; administrators may have all. [ours]"""
+"""What others leave of transactions, staged bytes, queries and outgoing queues, divided by it, is
+for one owner, so that there is always room for another; administrators may have all. [ours]"""
 
 TRANSACTION_MAX_COUNT: Final = 100_000
 """Messages in one transaction, sent and received. [ours]"""
