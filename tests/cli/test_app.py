@@ -64,6 +64,7 @@ def test_certificates_that_cannot_be_used_are_named(openmsmq, tmp_path):
 def test_tls_with_a_server_that_has_none_is_explained(openmsmq, server):
     sentence = openmsmq.refused("--tls", "status", code=4)
     assert server.address in sentence
+    assert "leave out --tls and --ca" in sentence
     assert "MQ_ERROR_SERVICE_NOT_AVAILABLE" in sentence
 
 
@@ -93,6 +94,21 @@ def test_a_socket_that_is_not_there_is_explained(offline, tmp_path):
     assert f"openmsmq serve --data {tmp_path}" in sentence
 
 
+def test_the_data_directory_is_told_from_its_socket(openmsmq, server):
+    assert f"{server.data}/api.sock" in openmsmq.refused(f"--qm={server.data}", "status", code=4)
+
+
+def test_the_port_of_queue_managers_is_not_that_of_applications(offline):
+    sentence = offline.refused("--qm", "127.0.99.99:1801", "status", code=4)
+    assert "applications use 1802: give --qm 127.0.99.99." in sentence
+
+
+def test_a_host_that_is_not_known_is_not_one_to_serve_at(offline):
+    sentence = offline.refused("--qm", "nowhere.invalid", "status", code=4)
+    assert "Check the name" in sentence
+    assert "serve" not in sentence
+
+
 @pytest.mark.parametrize("address", ["host:port", "127.0.0.1:70000", ":1802", "[::1"])
 def test_an_address_that_is_none_is_refused(offline, address):
     assert "is no address" in offline.refused("--qm", address, "status", code=2)
@@ -107,6 +123,11 @@ def test_wrong_arguments_are_one_sentence_that_names_the_help(offline):
 def test_without_a_command_the_help_is_shown(offline):
     assert "receive" in offline(code=2).out
     assert "receive" in offline("--help").out
+
+
+def test_the_help_shows_no_value_where_an_option_takes_none(offline):
+    for command in ([], ["queue"], ["send"], ["queue", "acl", "grant"], ["serve"]):
+        assert "bool" not in offline(*command, "--help").out
 
 
 def test_what_was_acknowledged_survives_a_kill(openmsmq, tmp_path):

@@ -192,3 +192,11 @@ def test_a_file_that_no_message_can_hold_is_refused(openmsmq, queue, tmp_path):
     with file.open("wb") as opened:
         opened.truncate(5 << 20)
     assert "too large" in openmsmq.refused("send", queue, f"--body-file={file}", code=2)
+
+
+def test_who_has_no_certificate_yet_hears_how_to_make_one(openmsmq, queue, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    for command in (["send", queue, "--body", "x", "--sign"], ["certificate", "register"]):
+        sentence = openmsmq.refused(*command, code=2)
+        assert f"there is no certificate at {tmp_path}/openmsmq/certificate.pem" in sentence
+        assert "openmsmq certificate create" in sentence

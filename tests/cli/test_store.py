@@ -31,6 +31,13 @@ def test_a_damaged_store_is_called_damaged(offline, data):
     assert result.err.startswith("openmsmq: ")
 
 
+def test_a_directory_without_a_store_is_not_called_damaged(offline, tmp_path):
+    for _ in range(2):
+        sentence = offline.refused("store", "check", str(tmp_path))
+        assert sentence == f"there is no store at {tmp_path}: check the path."
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_compacting_keeps_every_record(offline, data):
     before = offline("store", "check", str(data), "--json").object
     report = offline("store", "compact", str(data), "--json").object

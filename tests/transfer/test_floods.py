@@ -318,6 +318,32 @@ def test_a_stranger_leaves_room_to_others_known_peers_and_applications(
     assert friend.is_open
 
 
+@pytest.mark.parametrize("when", ["on arrival", "in the queue"])
+def test_dead_letters_of_a_stranger_are_part_of_his_share(
+    network: Network, beta: Computer, stranger: Peer, when: str
+) -> None:
+    """They are here until somebody takes them out, and leave as little room as messages do."""
+    sent_s = network.now.unix_s
+    wishes: dict[str, Any] = {"receive_within_s": 1}
+    if when == "on arrival":
+        sent_s -= 3_600
+        wishes = {"reach_queue_within_s": 1}
+    flood = Flood(stranger)
+    for _ in range(12):
+        if stranger.is_open:
+            flood.pour(
+                50, ORDERS, b"b" * 4_000, journal_on_failure=True, sent_time_s=sent_s, **wishes
+            )
+            network.run(2_000)
+            sent_s += 2
+    assert beta.bodies(ORDERS) == []
+    held = beta.ok(api.GetStatus()).message_bytes
+    assert 20 * PART < held <= 24 * PART
+    other = visitor(network, beta, GAMMA)
+    Flood(other).pour(10, ORDERS, b"b" * 4_000, sent_time_s=sent_s)
+    assert len(beta.bodies(ORDERS)) == 10
+
+
 def test_what_readers_take_is_no_longer_the_strangers(beta: Computer, stranger: Peer) -> None:
     beta.create(r"private$\stock")
     beta.send(r"private$\stock", bytes(28 * PART))
@@ -436,7 +462,6 @@ def test_no_stranger_gets_into_a_queue_by_naming_it_as_dead_letter_queue(
         ):
             peer.open_session(BETA)
             peer.write(forged)
-            assert peer.is_open == routes
     network.run(2_000)
     assert beta.bodies(closed) == beta.bodies(r"private$\open") == []
     assert beta.bodies("system$;deadletter") == [b"forged"] * (4 if routes else 0)

@@ -11,14 +11,17 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.manager.notices import NoticeKind
+from openmsmq.model.errors import AccessDenied
 from openmsmq.model.identity import Guid, MessageId, SequenceId
 from openmsmq.model.limits import INCOMING_SEQUENCE_BYTES
 from openmsmq.model.message import MessageClass
+from openmsmq.model.queue import AccessMode
 from openmsmq.storage import records
-from openmsmq.wire.acknowledgments import FinalAck
+from openmsmq.wire.acknowledgments import ORDER_LABEL, FinalAck
 from openmsmq.wire.headers.queue_names import PrivateOnDestination
 from openmsmq.wire.packets import UserMessage
 from tests.transfer.letters import (
+    RECEIVE_NACK,
     SEQUENCE,
     by_number,
     direct,
@@ -33,6 +36,8 @@ from tests.transfer.network import ALPHA, BETA, GAMMA, PEER, Computer, Network
 
 JOURNAL = r"DIRECT=OS:.\SYSTEM$;JOURNAL"
 STRANGER = "127.0.0.66"
+DEAD_LETTERS = "system$;deadxact"
+ORDER_QUEUE = r"private$\order_queue$"
 TO_LEDGER = direct(BETA, LEDGER)
 TO_ORDERS = direct(BETA, ORDERS)
 YOUNGER = SequenceId(1, 0xFFFF_FFFF)
@@ -123,6 +128,61 @@ def test_a_final_acknowledgment_of_a_stranger_ends_no_message(
     honest = final_ack(message, alpha.identifier, MessageClass.ACK_RECEIVE, source=peer.identifier)
     peer.say(honest)
     assert alpha.bodies(JOURNAL) == [b"precious"]
+
+
+def test_a_stranger_has_no_final_acknowledgment_sent_by_the_destination(
+    network: Network, alpha: Computer, beta: Computer, stranger: Neighbour
+) -> None:
+    """An acknowledgment to an administration queue has the label and the body that he wrote."""
+    ack = ack_of_first_message(alpha, beta)
+    forged = letter(
+        stranger.identifier,
+        1,
+        TO_ORDERS,
+        ack.encode(),
+        label=ORDER_LABEL,
+        acknowledge=RECEIVE_NACK,
+        admin_queue=direct(ALPHA, ORDER_QUEUE),
+        receive_within_s=0,
+    )
+    stranger.open(BETA)
+    stranger.say(forged)
+    network.run(5_000)
+    assert alpha.outgoing()[0].unread_count == 1
+    assert alpha.bodies(DEAD_LETTERS) == []
+    dropped = told(beta, NoticeKind.REPORT_DROPPED)
+    assert [notice["reason"] for notice in dropped] == ["order queue"]
+
+
+def test_no_application_at_the_destination_acknowledges_messages(
+    alpha: Computer, beta: Computer
+) -> None:
+    """What it sends to an order queue would come from the queue manager to whom the flow goes."""
+    ack_of_first_message(alpha, beta)
+    names = (
+        rf"DIRECT=TCP:{ALPHA}\{ORDER_QUEUE}",
+        rf"DIRECT=OS:ALPHA\{ORDER_QUEUE.upper()}",
+        rf"ALPHA\{ORDER_QUEUE}",
+        rf"DIRECT=TCP:{ALPHA}\{ORDER_QUEUE}.{alpha.identifier}",
+        rf"PRIVATE={alpha.identifier}\4",
+        rf"DIRECT=OS:GAMMA\{ORDERS},DIRECT=TCP:{ALPHA}\{ORDER_QUEUE}",
+    )
+    for name in names:
+        reply = beta.ask(api.OpenQueue(name, AccessMode.SEND))
+        assert isinstance(reply, api.Failed)
+        assert reply.code == AccessDenied.code, name
+
+
+def ack_of_first_message(alpha: Computer, beta: Computer) -> FinalAck:
+    """Have ALPHA send a message to BETA; give what would end it there."""
+    name = rf"DIRECT=TCP:{BETA}\{LEDGER}"
+    alpha.send(name, b"precious", transactional=True, journal_on_failure=True)
+    alpha.network.run(15_000)
+    message = beta.messages(LEDGER)[0]
+    place = message.transaction
+    assert place is not None
+    identifier = MessageId(alpha.identifier, message.user.message_number)
+    return FinalAck(place.sequence, place.number, place.previous_number, identifier)
 
 
 @pytest.mark.parametrize("wrong", ["sequence", "number", "message"])
@@ -282,8 +342,8 @@ def test_what_a_stranger_says_in_the_name_of_others_is_not_passed_on(
     stranger.open(BETA)
     stranger.say(letter(peer.identifier, 1, number, b"forged", manager=manager))
     network.run(1_000)
-    assert not stranger.is_open
     assert router.outgoing() == []
+    assert told(router, NoticeKind.MESSAGE_DROPPED)[0]["reason"] == "foreign-source"
     peer.open(BETA)
     peer.say(letter(peer.identifier, 1, number, b"true", manager=manager))
     network.run(1_000)

@@ -17,7 +17,7 @@ from openmsmq.model.limits import (
     UNROUTED_MAX_BYTES,
     UNROUTED_MAX_COUNT,
     UNROUTED_PATIENCE_S,
-    UNROUTED_STRANGERS_SHARE,
+    UNROUTED_STRANGERS_FACTOR,
 )
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import PrivateFormatName
@@ -322,7 +322,7 @@ def test_so_many_bytes_wait(network: Network, gate: Computer, clerk: Computer) -
 def test_strangers_have_a_small_share_and_leave_the_rest_to_those_who_are_known(
     network: Network, gate: Computer, clerk: Computer, stranger: Computer
 ) -> None:
-    share = UNROUTED_MAX_COUNT // UNROUTED_STRANGERS_SHARE
+    share = UNROUTED_MAX_COUNT // UNROUTED_STRANGERS_FACTOR
     for number in range(share + 10):
         stranger.send(nobody(number), b"1", journal_on_failure=True)
     network.run()
@@ -347,7 +347,7 @@ def test_who_has_no_address_in_the_directory_is_known_by_his_word(
     network.run(HINT_PAUSE_MS)
     gate.ok_soon(api.RefreshDirectory())
     assert image(gate).managers[clerk.identifier].addresses == ()
-    count = UNROUTED_MAX_COUNT // UNROUTED_STRANGERS_SHARE + 1
+    count = UNROUTED_MAX_COUNT // UNROUTED_STRANGERS_FACTOR + 1
     for number in range(count):
         clerk.send(nobody(number), b"1")
     network.run()
@@ -360,7 +360,7 @@ def test_a_stranger_cannot_use_up_the_bytes_of_those_who_are_known(
     clerk.send(nobody(), b"1")
     network.run()
     size = MIB
-    share = UNROUTED_MAX_BYTES // UNROUTED_STRANGERS_SHARE
+    share = UNROUTED_MAX_BYTES // UNROUTED_STRANGERS_FACTOR
     for _ in range(share // size + 3):
         stranger.send(nobody(), bytes(size))
         network.run()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Final
+from collections.abc import Callable
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -149,12 +150,25 @@ def main() -> None:
         if output is not None:
             output.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        code = app(prog_name=PROGRAM, standalone_mode=False)
+        code = _command()(prog_name=PROGRAM, standalone_mode=False)
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
         code = _explain(error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _command() -> Callable[..., Any]:
+    """Make the command; the help of an option that takes no value shows none."""
+    made = typer.main.get_command(app)
+    left: list[Any] = [made]
+    while left:
+        command = left.pop()
+        for option in command.get_params(typer.Context(command)):
+            if getattr(option, "is_flag", False) and option.metavar is None:
+                option.metavar = ""
+        left.extend(getattr(command, "commands", {}).values())
+    return made
 
 
 def _explain(error: Exception) -> int:

@@ -38,6 +38,17 @@ def default_file() -> str:
     return str(Path(base) / "openmsmq" / "certificate.pem")
 
 
+def existing_file(given: str) -> str:
+    """Give the file with the certificate to use; stops with a sentence if the user has none yet."""
+    file = given or default_file()
+    if not given and not Path(file).exists():
+        fail(
+            f"there is no certificate at {file}: `openmsmq certificate create` makes one, or say "
+            "with --certificate where yours is."
+        )
+    return file
+
+
 FileOption: TypeAlias = Annotated[
     str,
     typer.Option(
@@ -97,7 +108,7 @@ def register(
     from openmsmq.client.certificates import Certificate
 
     with connected(context) as manager:
-        loaded = Certificate.load(certificate or default_file())
+        loaded = Certificate.load(existing_file(certificate))
         _show(manager.register_certificate(loaded.der), json=json)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,13 +14,14 @@ import typer
 
 from openmsmq.cli.console import fail, say_error
 from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
-from openmsmq.client.settings import Settings
+from openmsmq.client.settings import API_PORT, Settings
 from openmsmq.model.errors import (
     MessageNotFound,
     MsmqError,
     ReceiveTimeout,
     ServiceNotAvailable,
 )
+from openmsmq.model.limits import MSMQ_PORT
 
 if TYPE_CHECKING:
     import ssl
@@ -136,19 +138,39 @@ def _without_answer(settings: Settings, error: ConnectionLost) -> str:
     if not isinstance(cause, OSError) or _is_tls(cause):
         return f"The queue manager at {settings.address} cannot be used: {str(error).rstrip('.')}."
     if isinstance(cause, ConnectionResetError):
-        return (
-            f"What answers at {settings.address} ended the connection: {_reason(cause)}. If it "
-            "wants TLS, give --tls or --ca FILE."
+        advice = (
+            "If it has no TLS, leave out --tls and --ca."
+            if settings.tls
+            else "If it wants TLS, give --tls or --ca FILE."
         )
-    path = settings.unix_path
-    if path is None:
-        advice = f"openmsmq serve --data DIRECTORY --address {settings.host_and_port[0]}"
-    else:
-        advice = f"openmsmq serve --data {Path(path).parent}"
-    return (
-        f"No queue manager answers at {settings.address}: {_reason(cause)}. Choose "
-        f"another with --qm ADDRESS, or start one with: {advice}"
+        return (
+            f"What answers at {settings.address} ended the connection: {_reason(cause)}. {advice}"
+        )
+    return f"No queue manager answers at {settings.address}: {_reason(cause)}. " + _where_else(
+        settings, cause
     )
+
+
+def _where_else(settings: Settings, cause: OSError) -> str:
+    path = settings.unix_path
+    if path is not None:
+        if Path(path).is_dir():
+            return f"That is a directory: the socket of a queue manager is {path}/api.sock."
+        advice = f"openmsmq serve --data {Path(path).parent}"
+    else:
+        host, port = settings.host_and_port
+        if port == MSMQ_PORT:
+            return (
+                f"Port {port} is for other queue managers; applications use {API_PORT}: give "
+                f"--qm {host}."
+            )
+        if isinstance(cause, socket.gaierror):
+            return (
+                "Check the name, or give the address; --qm needs a host, not the name of a queue "
+                "manager."
+            )
+        advice = f"openmsmq serve --data DIRECTORY --address {host}"
+    return f"Choose another with --qm ADDRESS, or start one with: {advice}"
 
 
 def _is_tls(error: OSError) -> bool:

@@ -73,7 +73,7 @@ def journal(
     """Show the journal of a queue (what was received) or of the queue manager (what was sent)."""
     _only_one({"--receive": receive, "--purge": purge})
     choice = choose(count=count, message_id=message_id, lookup_id=lookup_id)
-    name = SYSTEM_JOURNAL if queue is None else f"{queue};journal"
+    name = SYSTEM_JOURNAL if queue is None else _journal_of(queue)
     with connected(context) as manager:
         kept = manager.queue(name)
         if purge:
@@ -115,6 +115,14 @@ def deadletter(
             _Requeue(manager, letters, transactional=transactional).run(choice, json=json)
         else:
             _list_letters(name, look(letters, choice), json=json)
+            if not json:
+                _mention_others(manager, transactional=transactional)
+
+
+def _journal_of(queue: str) -> str:
+    """Name the journal of a queue; who has named the journal itself means it."""
+    is_journal = queue.lower().endswith((";journal", "\\journal$"))
+    return queue if is_journal else f"{queue};journal"
 
 
 def _only_one(actions: dict[str, bool]) -> None:
@@ -137,6 +145,19 @@ def _list_letters(name: str, messages: Iterator[ReceivedMessage], *, json: bool)
             _show_letter(message, json=True)
     elif not print_table(DEAD_LETTER_COLUMNS, map(_letter_row, _until_empty(messages))):
         typer.echo(f"no messages in {name}")
+
+
+def _mention_others(manager: QueueManager, *, transactional: bool) -> None:
+    """Say so if the other dead-letter queue has messages: who looks here may miss them."""
+    name = DEAD_LETTERS if transactional else TRANSACTIONAL_DEAD_LETTERS
+    try:
+        count = manager.queue(name).count()
+    except MsmqError:
+        # Who may look into one need not be allowed to look into the other.
+        return
+    if count:
+        how = "without" if transactional else "with"
+        typer.echo(f"{count_text(count)} in {name}: `openmsmq deadletter` {how} --transactional")
 
 
 def _until_empty(messages: Iterator[ReceivedMessage]) -> Iterator[ReceivedMessage]:

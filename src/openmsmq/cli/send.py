@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from openmsmq.cli.certificate import FileOption, default_file
+from openmsmq.cli.certificate import FileOption, existing_file
 from openmsmq.cli.connecting import connected
 from openmsmq.cli.console import fail
 from openmsmq.cli.output import Bar, print_json, progress
@@ -272,7 +272,7 @@ def _certificate(file: str, hash_name: HashChoice) -> Certificate:
     from openmsmq.client.certificates import Certificate
     from openmsmq.security.words import HASHES
 
-    return Certificate.load(file or default_file(), HASHES[hash_name])
+    return Certificate.load(existing_file(file), HASHES[hash_name])
 
 
 def _body(text: str | None, file: str | None, body_format: BodyFormat) -> str | bytes:

@@ -22,6 +22,9 @@ from openmsmq.cli.reading import JsonOption
 STORE_FOLDER: Final = "store"
 """The store's place below the directory that `serve --data` is given."""
 
+STORE_FILES: Final = ("format.json", "records.mdb", "journal-*.log")
+"""What a store is known by, even if a part of it is lost."""
+
 app: Final = typer.Typer(
     help="Check and compact the store of a queue manager that is stopped.", no_args_is_help=True
 )
@@ -45,6 +48,9 @@ def check(directory: DirectoryArgument, json: JsonOption = False) -> None:
     from openmsmq.storage.port import StoreError
 
     path = _store_path(directory)
+    # Nothing at all is no damage but the wrong directory, and nobody should restore a backup.
+    if path.is_dir() and not any(any(path.glob(each)) for each in STORE_FILES):
+        _fail(f"there is no store at {path}: check the path")
     try:
         with progress(f"Checking {path}") as bar:
             report = check_store(path, progress=bar.show)

@@ -61,10 +61,6 @@ class NoRoom(Exception):
         """Whether there is no room for anybody."""
 
 
-class ForeignSource(Exception):
-    """A peer wants us to pass on a message of somebody else, and is no known way from him."""
-
-
 class Arrivals:
     """Decides about the packets of all sessions."""
 
@@ -108,8 +104,8 @@ class Arrivals:
     def take(self, packets: list[bytes], peer: Peer, now: Instant) -> None:
         """Decide about packets of one session, in their order.
 
-        Raises `DecodeError` at a packet that is none, `NoRoom` at one that must wait and
-        `ForeignSource` at one that its sender must bring himself; what came before it is decided.
+        Raises `DecodeError` at a packet that is none, and `NoRoom` at one that must wait; what came
+        before it is decided.
         """
         try:
             self._take_all(packets, peer, now)
@@ -151,9 +147,10 @@ class Arrivals:
     def _may_come(
         self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant
     ) -> bool:
-        """Whether a message is taken from a peer; raises `ForeignSource` if that one must go.
+        """Whether a message is taken from a peer.
 
-        One that is not transactional may name a source that nobody knows, but no other's.
+        One that is not transactional may name a source that nobody knows, but no other's. It is
+        dropped, and the session goes on: a stranger may have made an honest peer bring it.
         """
         if found.flags & user.TRANSACTION:
             return self._may_move(packet, found, place, peer, now)
@@ -163,7 +160,7 @@ class Arrivals:
             and self._identities.knows_elsewhere(peer, packet[16:32], now)
         ):
             self._tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
-            raise ForeignSource
+            return False
         return True
 
     def _may_move(
@@ -437,7 +434,9 @@ class Arrivals:
         if found.flags & user.TRANSACTION:
             self._acks.send_final(packet, self._shares.told(reason), now)
         elif _leaves_dead_letter(found, reason):
-            self._delivery.keep_dead_letter(packet, reason, now)
+            kept = self._delivery.keep_dead_letter(packet, reason, now)
+            if kept is not None:
+                self._shares.charge(kept, len(packet))
 
     # Messages that only pass through.
 
@@ -452,7 +451,7 @@ class Arrivals:
         """
         if place.word is Word.FOREIGN:
             self._tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
-            raise ForeignSource
+            return
         if found.flags & user.TRANSACTION and packet[16:32] == self._counters.identifier:
             # It is our own and has come back. We have it until its destination acknowledges it.
             return

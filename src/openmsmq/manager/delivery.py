@@ -72,6 +72,8 @@ class Delivery:
         """Tells the source of a transactional message how it ended."""
         self.given_up: Callable[[LocalQueue, list[Row]], None] = lambda _queue, _rows: None
         """Hears which entries leave an outgoing queue without having arrived."""
+        self.copied: Callable[[LocalQueue, LocalQueue, int], None] = lambda *_: None
+        """Hears that so many bytes have gone from a queue into a journal or dead-letter queue."""
         self.may_enter_plain: Callable[[LocalQueue], bool] = lambda _queue: True
         """Says whether a message that proves nothing may enter a queue of this computer."""
         self.became_available: dict[LocalQueue, None] = {}
@@ -185,8 +187,8 @@ class Delivery:
         for lookup_id, value in rows:
             if value[4:8] != unnoted and not self._forget_deadline(queue, lookup_id, value, now):
                 unnoted = value[4:8]
-            if journal is not None:
-                self._copy(journal, value[FACTS_BYTES:], now)
+            if journal is not None and self._copy(journal, value[FACTS_BYTES:], now):
+                self.copied(queue, journal, len(value) - FACTS_BYTES)
             if value[ASKS_OFFSET]:
                 self._heed_wishes(queue, value, reason, now, told=told)
         if told and queue.role == "outgoing":
@@ -225,7 +227,9 @@ class Delivery:
         if reason is MessageClass.ACK_RECEIVE and queue.is_connector:
             asks &= ~ASKS_RECEIVE_REPORT
         if told:
-            self.tell(asks, value[FACTS_BYTES:], reason, now)
+            kept = self.tell(asks, value[FACTS_BYTES:], reason, now)
+            if kept is not None:
+                self.copied(queue, kept, len(value) - FACTS_BYTES)
 
     def _forget_deadline(
         self, queue: LocalQueue, lookup_id: int, value: bytes, now: Instant
@@ -418,31 +422,39 @@ class Delivery:
             return None
         return journal if journal is not None and journal in self._table else None
 
-    def _copy(self, queue: LocalQueue, packet: bytes, now: Instant) -> None:
-        """Keep a copy in a journal or dead-letter queue; without room there is none."""
+    def _copy(self, queue: LocalQueue, packet: bytes, now: Instant) -> bool:
+        """Keep a copy in a journal or dead-letter queue; say whether there was room for it."""
         size, express = len(packet), not packet[_FLAGS] & user.RECOVERABLE
         if not queue.room_for(size) or (express and not self._table.totals.memory_for(1, size)):
-            return
+            return False
         level = 0 if queue.properties.transactional else packet[2] & base.PRIORITY
         lookup_id = (7 - level) << 56 | self._counters.take_arrivals(1)
         self._place(queue, lookup_id, EntryFacts(now.unix_s), packet)
         self._announce(queue, [(lookup_id, len(packet), INFINITE_S)], now)
+        return True
 
-    def tell(self, asks: int, packet: bytes, reason: MessageClass, now: Instant) -> None:
-        """Do what a message asked for at its end: a dead letter, an acknowledgment."""
+    def tell(
+        self, asks: int, packet: bytes, reason: MessageClass, now: Instant
+    ) -> LocalQueue | None:
+        """Do what a message asked for at its end: a dead letter, an acknowledgment.
+
+        Gives the queue that has the dead letter, if there is one.
+        """
+        kept: LocalQueue | None = None
         if asks & ASKS_DEAD_LETTER and is_negative(reason):
-            self.keep_dead_letter(packet, reason, now, sent_here=bool(asks & SENT_HERE))
+            kept = self.keep_dead_letter(packet, reason, now, sent_here=bool(asks & SENT_HERE))
         if asks & ASKS_RECEIVE_REPORT:
             self.report(packet, reason, now)
         if asks & ASKS_FINAL_ACK:
             self.send_final_ack(packet, reason, now)
+        return kept
 
     def keep_dead_letter(
         self, packet: bytes, reason: MessageClass, now: Instant, *, sent_here: bool = False
-    ) -> None:
-        """Keep a copy of a message that failed, with the reason."""
+    ) -> LocalQueue | None:
+        """Keep a copy of a message that failed, with the reason; give where it is."""
         queue = dead_letter_queue(self._table, packet, sent_here=sent_here)
-        self._copy(queue, _with_class(packet, reason), now)
+        return queue if self._copy(queue, _with_class(packet, reason), now) else None
 
     def report(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
         """Tell the administration queue of a message what became of it, if it asked for that."""

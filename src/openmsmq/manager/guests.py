@@ -2,7 +2,8 @@
 
 Acknowledgments and reports go to queues that messages of others name, and messages pass through to
 queues that others name. Each name is an outgoing queue of ours, so strangers have a share of them,
-and what applications open is never refused because of others.
+and what applications open is never refused because of others. One application leaves some of them
+to the next.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from openmsmq.model.limits import (
     OUTGOING_QUEUES_FOR_STRANGERS_MAX_COUNT,
     OUTGOING_QUEUES_MAX_COUNT,
     OUTGOING_QUEUES_PER_STRANGER_MAX_COUNT,
+    OWNER_SHARE_FACTOR,
     QUOTA_PARTS_COUNT,
     REPORT_QUEUE_QUOTA_PARTS_COUNT,
     REPORTS_QUOTA_PARTS_COUNT,
@@ -54,6 +56,9 @@ class Guests:
         self.count = 0
         """How many outgoing queues of others there are."""
         self._counts: dict[str, int] = {}
+        self.opener = ""
+        """The application for which queues are opened at this moment; empty if it may have all."""
+        self._opened_counts: dict[str, int] = {}
 
     def require_new(self, name: FormatName, outgoing_count: int, guest: Guest | None) -> None:
         """Refuse an outgoing queue to a name that takes no messages, and one too many."""
@@ -67,8 +72,19 @@ class Guests:
         elif guest is not None and not self._has_place(guest):
             allowed = OUTGOING_QUEUES_FOR_STRANGERS_MAX_COUNT
         elif outgoing_count < OUTGOING_QUEUES_MAX_COUNT:
+            if guest is None:
+                self._require_share(outgoing_count)
             return
         raise InsufficientResources(f"{allowed} outgoing queues are in use already")
+
+    def _require_share(self, outgoing_count: int) -> None:
+        own = self._opened_counts.get(self.opener, 0)
+        share = (OUTGOING_QUEUES_MAX_COUNT - (outgoing_count - own)) // OWNER_SHARE_FACTOR
+        if self.opener and own >= share:
+            raise InsufficientResources(
+                f"you have opened {own} outgoing queues, and may have {share} while others have "
+                "theirs"
+            )
 
     def _has_place(self, guest: Guest) -> bool:
         if guest.is_urgent or guest.who == _KNOWN:
@@ -80,25 +96,27 @@ class Guests:
         return guest.who == _NOBODY or own < OUTGOING_QUEUES_PER_STRANGER_MAX_COUNT
 
     def came(self, queue: LocalQueue) -> None:
-        """Count an outgoing queue, if it is one of others."""
+        """Count an outgoing queue, if it is one of others or its application is known."""
         if queue.guest:
             self.count += 1
             self._counts[queue.guest] = self._counts.get(queue.guest, 0) + 1
+        if queue.opener:
+            self._opened_counts[queue.opener] = self._opened_counts.get(queue.opener, 0) + 1
 
     def left(self, queue: LocalQueue) -> None:
         """Count it no longer."""
         if queue.guest:
             self.count -= 1
-            left = self._counts[queue.guest] - 1
-            if left:
-                self._counts[queue.guest] = left
-            else:
-                del self._counts[queue.guest]
+            _count_down(self._counts, queue.guest)
+        if queue.opener:
+            _count_down(self._opened_counts, queue.opener)
 
     def adopt(self, queue: LocalQueue) -> None:
         """An application has opened a queue: if it is one of others, it no longer counts so."""
-        self.left(queue)
-        queue.guest = ""
+        if queue.guest:
+            self.left(queue)
+            queue.guest, queue.opener = "", self.opener
+            self.came(queue)
         if queue.totals is self.reports:
             self.reports.bytes -= queue.size
             queue.totals = self._totals
@@ -117,3 +135,11 @@ class Guests:
             queue.size + size <= part * REPORT_QUEUE_QUOTA_PARTS_COUNT
             and self.reports.bytes + size <= part * REPORTS_QUOTA_PARTS_COUNT
         )
+
+
+def _count_down(counts: dict[str, int], who: str) -> None:
+    left = counts[who] - 1
+    if left:
+        counts[who] = left
+    else:
+        del counts[who]

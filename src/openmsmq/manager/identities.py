@@ -216,9 +216,8 @@ class Identities:
     def knows_elsewhere(self, peer: Peer, name: bytes, now: Instant) -> bool:
         """Whether a name that is foreign in the mouth of a peer is somebody else's, known here."""
         source = Guid(name)
-        judgement = self._book.judge(source, peer.engine.address, peer.proven)
         return (
-            judgement.refusal is not None
+            self._book.pins(source)
             or bool(self._next_hops(source))
             or self._known_elsewhere(peer, source, now) is not None
         )

@@ -233,6 +233,13 @@ class QueueManager:
         self._sequences = streams.records
         history = History(config.transfer, ledger, reader, now)
         acks = OrderAcks(counters, delivery, outgoing, streams, identities, self.notices)
+        shares = Shares(
+            table,
+            delivery.reporter,
+            self.notices,
+            permit_insecure_nacks=config.transfer.permit_insecure_nacks,
+        )
+        delivery.copied = shares.copied
         arrivals = self._arrivals = Arrivals(
             config,
             table,
@@ -246,12 +253,7 @@ class QueueManager:
             security,
             identities,
             self.notices,
-            Shares(
-                table,
-                delivery.reporter,
-                self.notices,
-                permit_insecure_nacks=config.transfer.permit_insecure_nacks,
-            ),
+            shares,
         )
         self._unrouted = arrivals.unrouted = Unrouted(
             table,

@@ -25,7 +25,18 @@ from openmsmq.model.names import (
     SingleFormatName,
     parse_format_name,
 )
+from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import QueueProperties
+
+
+def meant_private(computer: str) -> str:
+    """Say what a path name with this computer was perhaps meant to be.
+
+    Who forgets the $ of `private$`, or lets a shell take it away, names a computer.
+    """
+    return (
+        "; private queues are named private$\\..., with a $" if fold(computer) == "private" else ""
+    )
 
 
 class Published:
@@ -65,7 +76,10 @@ class Published:
 
     def name_of(self, path: PathName) -> PublicFormatName:
         """Find the public queue of a path name."""
-        self.require_directory(f"{path}: public queues are found in a directory, and there is none")
+        self.require_directory(
+            f"{path}: public queues are found in a directory, and there is none"
+            f"{meant_private(path.computer)}"
+        )
         assert isinstance(path.queue, LocalQueueName)
         found = self._copy.image.queue_at(path.computer, path.queue.name)
         if found is None:

@@ -77,6 +77,9 @@ class QueueRequests:
             self._require_rights(state.caller, request)
         makes_subqueues = request.access in (AccessMode.RECEIVE, AccessMode.PEEK, AccessMode.MOVE)
         if request.access == AccessMode.SEND:
+            self._table.guests.opener = (
+                "" if self._access.administers(state.caller) else state.caller.owner_name
+            )
             queue = self._destination(request.name)
         elif request.access in _ADMIN_ACCESS:
             queue = self._table.find_outgoing(request.name)

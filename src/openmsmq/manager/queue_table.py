@@ -12,8 +12,9 @@ from openmsmq.manager.counters import Counters
 from openmsmq.manager.directory_copy import DirectoryCopy
 from openmsmq.manager.guests import Guest, Guests
 from openmsmq.manager.ledger import Ledger
-from openmsmq.manager.published import Published
+from openmsmq.manager.published import Published, meant_private
 from openmsmq.manager.queues import SYSTEM_QUEUES, LocalQueue
+from openmsmq.manager.return_queues import is_order_queue
 from openmsmq.manager.totals import Totals
 from openmsmq.model.errors import (
     AccessDenied,
@@ -34,6 +35,7 @@ from openmsmq.model.names import (
     FormatName,
     LocalQueueName,
     MachineFormatName,
+    MulticastFormatName,
     PathName,
     PrivateFormatName,
     PublicFormatName,
@@ -131,6 +133,8 @@ class QueueTable:
                 return self.system(name.queue)
             case ConnectorFormatName():
                 return self._connector_queue(name)
+            case MulticastFormatName():
+                raise UnsupportedFormatName(f"{name}: there is no multicast here")
             case _:
                 raise UnsupportedFormatName(f"{name} names no single queue of this computer")
 
@@ -168,7 +172,11 @@ class QueueTable:
                 local = name.queue in self._by_identifier or not self.published.is_elsewhere(name)
             case _:
                 local = True
-        return self.find_format_name(name) if local else self.outgoing(name, guest=guest)
+        if local:
+            return self.find_format_name(name)
+        if guest is None and is_order_queue(name):
+            raise AccessDenied(f"{name} belongs to the queue managers")
+        return self.outgoing(name, guest=guest)
 
     def outgoing(
         self, name: FormatName, *, create: bool = True, guest: Guest | None = None
@@ -190,7 +198,10 @@ class QueueTable:
         )
         totals = self.guests.totals_for(reports=guest is not None and guest.reports)
         queue = LocalQueue(number, str(name), properties, self.reader, totals, role="outgoing")
-        queue.guest = "" if guest is None else guest.who
+        if guest is None:
+            queue.opener = self.guests.opener
+        else:
+            queue.guest = guest.who
         self._write_new(queue)
         return queue
 
@@ -421,7 +432,7 @@ class QueueTable:
     def _require_local(self, host: str, shown: str) -> None:
         if fold(host) not in self._hosts:
             raise RemoteMachineNotAvailable(
-                f"{shown} is not on this computer ({self._config.name})"
+                f"{shown} is not on this computer ({self._config.name}){meant_private(host)}"
             )
 
     def _require_me(self, manager: Guid, name: FormatName) -> None:

@@ -67,6 +67,7 @@ class LocalQueue:
         "leaving",
         "name",
         "open_count",
+        "opener",
         "parent",
         "pending",
         "properties",
@@ -134,6 +135,8 @@ class LocalQueue:
         self.open_count = 0
         self.guest = ""
         """For whom there is this outgoing queue, if no application has asked for it."""
+        self.opener = ""
+        """Which application has asked for it since the start, if it is not an administrator's."""
         self.reader_count = 0
         self.closed_to_readers = False
 

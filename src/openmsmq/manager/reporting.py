@@ -13,6 +13,7 @@ from openmsmq.manager.askers import OURSELVES, Asker, ReportRates
 from openmsmq.manager.guests import Guest
 from openmsmq.manager.notices import NoticeKind, Notices
 from openmsmq.manager.reports import is_wanted, report_for
+from openmsmq.manager.return_queues import is_order_queue
 from openmsmq.model.errors import InsufficientResources, MsmqError
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import (
@@ -83,8 +84,13 @@ class Reporter:
             self._table.published.owner_of,
             self._body_max,
         )
-        if made is not None:
-            self.post(made.queue, made.packet, now)
+        if made is None:
+            return
+        if is_order_queue(made.queue):
+            # Label and body are those of the message: there they would be a word of ours.
+            self._dropped(made.queue, "order queue")
+            return
+        self.post(made.queue, made.packet, now)
 
     def _body_max(self, queue: FormatName) -> int | None:
         """Say how long a body a report to a queue may show; None for any."""

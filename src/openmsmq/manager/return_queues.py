@@ -3,6 +3,9 @@ r"""The names under which acknowledgments wait for senders that named our queue 
 Several senders may be behind one address, and only one of them can be its listener. So the name has
 both: `DIRECT=TCP:10.0.0.7\private$\order_queue$.8f3c...` is for that queue manager at that address,
 and leaves through a session with it. The packets themselves name the order queue, as senders want.
+
+What comes into the order queue of a sender counts there as a word of this queue manager. So neither
+applications nor reports of what others sent go there from here: others would have written it.
 """
 
 from __future__ import annotations
@@ -10,9 +13,18 @@ from __future__ import annotations
 from typing import Final
 
 from openmsmq.model.identity import Guid
-from openmsmq.model.names import DirectFormatName, DirectProtocol, FormatName, LocalQueueName
+from openmsmq.model.names import (
+    DirectFormatName,
+    DirectProtocol,
+    FormatName,
+    LocalQueueName,
+    PrivateFormatName,
+)
+from openmsmq.model.names.parts import fold
+from openmsmq.wire.acknowledgments import ORDER_QUEUE_NUMBER
 
-_PREFIX: Final = "order_queue$."
+_ORDER_QUEUE: Final = "order_queue$"
+_PREFIX: Final = f"{_ORDER_QUEUE}."
 
 
 def return_queue(address: str, sender: Guid) -> DirectFormatName:
@@ -32,3 +44,14 @@ def sender_of(name: FormatName) -> Guid | None:
         return Guid.parse(text[len(_PREFIX) :])
     except ValueError:
         return None
+
+
+def is_order_queue(name: FormatName) -> bool:
+    """Whether messages to a name are for the order queue of a queue manager."""
+    match name:
+        case DirectFormatName(queue=LocalQueueName() as queue):
+            return fold(queue.name) == _ORDER_QUEUE or sender_of(name) is not None
+        case PrivateFormatName(number=number):
+            return number == ORDER_QUEUE_NUMBER
+        case _:
+            return False

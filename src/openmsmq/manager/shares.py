@@ -2,7 +2,8 @@
 
 Applications and known peers may use the whole quota. Strangers together leave them a part of it,
 and one of them leaves some to the others. Who fills it is not stored with each message: it is
-reckoned up by queue and address, and what readers take out is taken off all in proportion.
+reckoned up by queue and address, and what readers take out is taken off all in proportion. What
+goes on into a journal or a dead-letter queue stays theirs, in proportion, too.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _ADDRESSES_PER_QUEUE_MAX_COUNT: Final = 64
 """Strangers whose bytes in one queue are told apart; further ones count together."""
 _CHARGED_MAX_COUNT: Final = 1_000
 """Queues after which those that have become empty are looked for."""
+_CHARGED_ROLES: Final = frozenset({"queue", "system"})
+"""Where strangers' messages stay; what passes through is bounded otherwise."""
 _INSECURE: Final = frozenset(
     {
         MessageClass.NACK_BAD_DESTINATION_QUEUE,
@@ -115,12 +118,29 @@ class Shares:
     def charge(self, queue: LocalQueue, size: int) -> None:
         """Note that so many bytes come into a queue on the present asker."""
         asker = self._reporter.asker
-        if asker.known or queue.role != "queue":
+        if not asker.known and queue.role in _CHARGED_ROLES:
+            self._add(queue, asker.address, size)
+
+    def copied(self, source: LocalQueue, target: LocalQueue, size: int) -> None:
+        """Note that so many bytes have left a queue for a journal or dead-letter queue.
+
+        They take up as much room there, so they stay with those whose they were.
+        """
+        charges = self._charges.get(source)
+        if not charges:
             return
+        whole = max(sum(charges.values()), source.size + size)
+        moved = {address: charged * size // whole for address, charged in charges.items()}
+        self._charges[source] = {
+            address: charged - moved[address] for address, charged in charges.items()
+        }
+        for address, part in moved.items():
+            self._add(target, address, part)
+
+    def _add(self, queue: LocalQueue, address: str, size: int) -> None:
         if len(self._charges) >= _CHARGED_MAX_COUNT and queue not in self._charges:
             self._held_by("")
         charges = self._charges.setdefault(queue, {})
-        address = asker.address
         if address not in charges and len(charges) >= _ADDRESSES_PER_QUEUE_MAX_COUNT:
             address = ""
         charges[address] = charges.get(address, 0) + size

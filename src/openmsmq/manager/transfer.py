@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never, cast
 
 from openmsmq.manager.admission import Admission
-from openmsmq.manager.arrivals import Arrivals, ForeignSource, NoRoom
-from openmsmq.manager.askers import OURSELVES, Acquaintances
+from openmsmq.manager.arrivals import Arrivals
+from openmsmq.manager.askers import Acquaintances
 from openmsmq.manager.claims import Claims
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
@@ -29,6 +29,7 @@ from openmsmq.manager.outgoing import OutgoingQueue, OutgoingQueues
 from openmsmq.manager.outgoing_sweep import OutgoingSweep
 from openmsmq.manager.outputs import Connect, Disconnect, Output, SendBytes
 from openmsmq.manager.peering import Neighbour, Peer, Word
+from openmsmq.manager.reception import Reception
 from openmsmq.manager.timers import Timers, earliest
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.manager.ways import Ways
@@ -49,7 +50,6 @@ from openmsmq.protocol.session import (
     SessionState,
     Written,
 )
-from openmsmq.wire.errors import DecodeError
 
 _Owner: TypeAlias = Peer | Neighbour | OutgoingQueue
 
@@ -83,7 +83,6 @@ class Transfer:
         self._outgoing = outgoing
         self._streams = streams
         self._history = history
-        self._arrivals = arrivals
         self._acks = acks
         self._housekeeping = housekeeping
         self._departures = Departures(
@@ -96,11 +95,11 @@ class Transfer:
         self._neighbours = Neighbours(self._config, ways, identities)
         claims.has_session = self._neighbours.has_session
         arrivals.has_way = delivery.reporter.has_way = self._neighbours.has_way
-        self._acquaintances = Acquaintances(self._config, ways)
-        delivery.reporter.leads_back = self._acquaintances.leads_back
-        delivery.reporter.knows = self._acquaintances.knows
         self._last_session = -1
         self._admission = Admission(self._config)
+        self._reception = Reception(
+            arrivals, delivery.reporter, Acquaintances(self._config, ways), self._admission
+        )
         self._links = Links(self._config, counters.identifier, self._admission, identities)
         self._links.outputs = self.outputs
         self._links.open_session = self._open
@@ -466,21 +465,7 @@ class Transfer:
 
     def _take(self, peer: Peer, packets: list[bytes], now: Instant) -> None:
         """Decide about packets; the session acknowledges them when that is durable."""
-        problem: CloseReason | None = None
-        reporter = self._delivery.reporter
-        reporter.asker = self._acquaintances.asker_of(peer)
-        try:
-            self._arrivals.take(packets, peer, now)
-        except DecodeError:
-            problem = CloseReason.MALFORMED
-        except ForeignSource:
-            problem = CloseReason.FOREIGN_SOURCE
-        except NoRoom as full:
-            problem = CloseReason.STORE_FULL
-            if full.is_general:
-                self._admission.throttle(now)
-        finally:
-            reporter.asker = OURSELVES
+        problem = self._reception.take(peer, packets, now)
         if problem is not None:
             self._close(peer, problem, now)
             return

@@ -30,7 +30,7 @@ from openmsmq.model.limits import (
     UNROUTED_MAX_BYTES,
     UNROUTED_MAX_COUNT,
     UNROUTED_PATIENCE_S,
-    UNROUTED_STRANGERS_SHARE,
+    UNROUTED_STRANGERS_FACTOR,
 )
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import FormatName
@@ -135,7 +135,7 @@ class Unrouted:
         else:
             names = {each.name for each in found.values() if each.strangers}
             held = sum(each.strangers_bytes for each in found.values())
-            share = UNROUTED_STRANGERS_SHARE
+            share = UNROUTED_STRANGERS_FACTOR
         return held + size <= UNROUTED_MAX_BYTES // share and (
             name in names or len(names) < UNROUTED_MAX_COUNT // share
         )

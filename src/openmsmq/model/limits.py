@@ -310,8 +310,7 @@ DIRECTORY_READ_WAIT_MAX_S: Final = 300
 """How long a read waits for the next change of the directory, whatever was asked for. [ours]"""
 
 DIRECTORY_LOOKUP_WAIT_S: Final = 5
-"""A name that is not in the copy is "not found" when the directory has not answered by then.
-[ours]"""
+"""A name that no copy has is "not found" when the directory has not answered by then. [ours]"""
 
 UNROUTED_MAX_COUNT: Final = 256
 """Queues of unknown queue managers for which messages of others wait. [ours]"""
@@ -319,7 +318,7 @@ UNROUTED_MAX_COUNT: Final = 256
 UNROUTED_MAX_BYTES: Final = 64 * 1024 * 1024
 """Bytes of these messages. [ours]"""
 
-UNROUTED_STRANGERS_SHARE: Final = 8
+UNROUTED_STRANGERS_FACTOR: Final = 8
 """Senders that the directory does not know have one part in so many of both. [ours]"""
 
 UNROUTED_PATIENCE_S: Final = 60
@@ -411,8 +410,8 @@ TRANSACTIONS_MAX_COUNT: Final = 10_000
 """Transactions under way at a time. [ours]"""
 
 OWNER_SHARE_FACTOR: Final = 2
-"""What others leave of transactions, staged bytes and queries, divided by it, is for one
-owner, so that there is always room for another; administrators may have all. [ours]"""
+"""What others leave of transactions, staged bytes, queries and outgoing queues, divided by it, is
+for one owner, so that there is always room for another; administrators may have all. [ours]"""
 
 TRANSACTION_MAX_COUNT: Final = 100_000
 """Messages in one transaction, sent and received. [ours]"""

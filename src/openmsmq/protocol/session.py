@@ -451,6 +451,8 @@ class Session:
             self._writes = []
         if self._closing is not None:
             self.state = SessionState.CLOSED
+            # Half a packet may be megabytes, and a session that is over waits for the collector.
+            self._stream = PacketStream()
             self._outputs.append(Closed(self._closing))
 
     def _may_say_farewell(self) -> bool:

@@ -41,6 +41,9 @@ USER_FLAGS_OFFSET: Final = base.SIZE + 44
 INTERNAL_MAX_BYTES: Final = 4096
 """The session's own packets are small; a longer one is not worth waiting for. [ours]"""
 
+PIECE_BYTES: Final = 64 * 1024
+"""A packet that has not come whole is kept in pieces that grow up to this, and one read more."""
+
 _ACK_START: Final = encode(SessionAck(SessionHeader()))[: base.SIZE + internal.SIZE]
 
 StreamEvent: TypeAlias = list[bytes] | SessionHeader | EstablishConnection | ConnectionParameters
@@ -54,12 +57,15 @@ class PacketStream:
     another session must not carry the acknowledgments of this one.
     """
 
-    __slots__ = ("_events", "_held", "_needed", "_run", "problem")
+    __slots__ = ("_events", "_held", "_needed", "_pieces", "_run", "problem")
 
     def __init__(self) -> None:
         self.problem = ""
         """What was wrong with the bytes; the stream has lost its place and gives no more."""
-        self._held = bytearray()
+        # A packet that comes slowly is kept in pieces: one long array that grows is copied again
+        # and again, and what it leaves behind in the heap adds up over many who do that at once.
+        self._pieces: list[bytearray] = []
+        self._held = 0
         self._needed = base.SIZE
         self._run: list[bytes] = []
         self._events: list[StreamEvent] = []
@@ -67,7 +73,7 @@ class PacketStream:
     @property
     def held_bytes(self) -> int:
         """How many bytes wait for the rest of their packet."""
-        return len(self._held)
+        return self._held
 
     @property
     def wanted_bytes(self) -> int:
@@ -77,11 +83,12 @@ class PacketStream:
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take the next bytes and give what is whole by now, in order."""
         if self._held:
-            self._held += data
-            if len(self._held) < self._needed:
+            self._keep(data)
+            if self._held < self._needed:
                 return []
-            data = bytes(self._held)
-            self._held.clear()
+            data = b"".join(self._pieces)
+            self._pieces.clear()
+            self._held = 0
         self._needed = base.SIZE
         try:
             start = self._cut(data)
@@ -89,10 +96,18 @@ class PacketStream:
             self.problem = str(error)
             start = len(data)
         if start < len(data):
-            self._held += data[start:] if start else data
+            self._keep(data[start:] if start else data)
         self._end_run()
         events, self._events = self._events, []
         return events
+
+    def _keep(self, data: bytes) -> None:
+        self._held += len(data)
+        pieces = self._pieces
+        if pieces and len(pieces[-1]) < PIECE_BYTES:
+            pieces[-1] += data
+        else:
+            pieces.append(bytearray(data))
 
     def _cut(self, data: bytes) -> int:
         """Cut all that is whole; give where the rest begins."""

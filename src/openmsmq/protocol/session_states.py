@@ -88,10 +88,6 @@ class CloseReason(Enum):
         "The other queue manager is not let in as the one it says it is.",
         ConnectionStatus.CONNECTION_REFUSED,
     )
-    FOREIGN_SOURCE = (
-        "The other queue manager brought messages of one from which it is no known way.",
-        ConnectionStatus.CONNECTION_REFUSED,
-    )
     UNEXPECTED_PACKET = (
         "The other queue manager sent a packet that has no place in this state.",
         ConnectionStatus.UNKNOWN_FAILURE,

@@ -438,6 +438,8 @@ def _from_file(file: str) -> dict[str, Any]:
         raise ConfigError(f"{file}: active_directory is a table; begin it with [active_directory]")
     tables: dict[str, object] = {key: table.pop(key) for key in TABLES if key in table}
     for key in table:
+        if key in PARAMETERS:
+            raise ConfigError(f"{file}: {key} belongs below a line [parameters]")
         if key not in DEFAULTS:
             raise ConfigError(
                 f"{file}: there is no option {key!r}{nearest(key, [*DEFAULTS, *TABLES])}"

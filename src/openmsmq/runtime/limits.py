@@ -192,7 +192,10 @@ PEERS_BUFFERED_MAX_BYTES: Final = 256 << 20
 """The same for all addresses."""
 
 PEERS_BUFFERED_MIN_BYTES: Final = 32 << 20
-"""The same where the quota is less than that: no more is held for all than the quota, or this."""
+"""The same where the quota is small: no more is held for all than half of it, or this."""
+
+STRANGERS_READ_BYTES: Final = 64 << 10
+"""What is read at once from a peer that nobody has named: it may have to wait in memory."""
 
 PEER_ADDRESSES_MAX_COUNT: Final = 4096
 """Addresses that are remembered; further ones share one place among them."""

@@ -139,7 +139,7 @@ def transfer_bounds(config: ServerConfig) -> PeerBounds:
     most = connections_possible(config.transfer_connections_max, config.connections_max)
     # Who gives a queue manager little room means its memory too.
     quota_bytes = (config.quota_kb or MANAGER_QUOTA_DEFAULT_KB) * 1024
-    held_bytes = min(PEERS_BUFFERED_MAX_BYTES, max(quota_bytes, PEERS_BUFFERED_MIN_BYTES))
+    held_bytes = min(PEERS_BUFFERED_MAX_BYTES, max(quota_bytes // 2, PEERS_BUFFERED_MIN_BYTES))
     return PeerBounds(
         buffered_max_bytes=held_bytes,
         buffered_per_peer_max_bytes=min(PEER_BUFFERED_MAX_BYTES, held_bytes // 2),

@@ -124,4 +124,4 @@ def _convert(values: dict[str, Any], kind: type[Any], where: str) -> Any:
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{where} is wrong: {reason(error)}") from None
+        raise ConfigError(f"{where} is wrong: {reason(error, kind)}") from None

@@ -149,7 +149,7 @@ def read_security(table: Any, file: str) -> SecurityTable:
     try:
         return msgspec.convert(table, SecurityTable)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{file}: [security] is wrong: {reason(error)}") from None
+        raise ConfigError(f"{file}: [security] is wrong: {reason(error, SecurityTable)}") from None
 
 
 def security_options() -> str:

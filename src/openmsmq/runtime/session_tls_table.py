@@ -78,7 +78,9 @@ def read_session_tls(table: Any, file: str) -> SessionTlsTable:
     try:
         read = msgspec.convert(table, SessionTlsTable)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{file}: [session_tls] is wrong: {reason(error)}") from None
+        raise ConfigError(
+            f"{file}: [session_tls] is wrong: {reason(error, SessionTlsTable)}"
+        ) from None
     if table and not read.certificate:
         raise ConfigError(
             f"{file}: [session_tls] has no certificate: make one with openmsmq peer certificate"

@@ -27,6 +27,7 @@ from openmsmq.runtime.limits import (
     SESSION_UNREAD_MS,
     SESSION_WRITE_BUFFER_MAX_BYTES,
     SESSIONS_LOOK_MS,
+    STRANGERS_READ_BYTES,
 )
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.peer_limits import PeerLimits
@@ -94,8 +95,12 @@ class SessionConnection(asyncio.BufferedProtocol):
         self._sessions.announce(self, self.key)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the loop's own guess
-        """Lend the buffer that all sessions share; what comes in is taken out at once."""
-        return self._sessions.buffer
+        """Lend the buffer that all sessions share; what comes in is taken out at once.
+
+        What a stranger has brought may have to wait, so it is little.
+        """
+        buffer = self._sessions.buffer
+        return buffer[:STRANGERS_READ_BYTES] if self.is_stranger else buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         """Hand on the bytes that have come; those of a session that is over go nowhere."""

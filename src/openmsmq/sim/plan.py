@@ -180,9 +180,13 @@ def draw(seed: int, options: Options, rng: random.Random) -> Plan:
         return plan
     # Links to where nobody is would take most of the time of a run.
     retry_ms = max(plan.transfer.retry_connect_ms, _HOSTILE_RETRY_MS)
+    hostile = draw_hostile(seed, options.hostile, options.attacks)
+    if plan.routers:
+        # Where others bring all messages of a name, they vouch for whoever used it first.
+        hostile = msgspec.structs.replace(hostile, comes_first=False)
     return msgspec.structs.replace(
         plan,
-        hostile=draw_hostile(seed, options.hostile, options.attacks),
+        hostile=hostile,
         transfer=msgspec.structs.replace(plan.transfer, retry_connect_ms=retry_ms),
     )
 

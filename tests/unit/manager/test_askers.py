@@ -18,7 +18,7 @@ def asker(address: str) -> Asker:
 def known(computer: Computer) -> dict[str, bool]:
     """Say of each open session of a computer, by its address, whether its peer is known."""
     transfer = computer.manager.transfer
-    acquaintances = transfer._acquaintances  # noqa: SLF001 - what is asked is inside
+    acquaintances = transfer._reception._acquaintances  # noqa: SLF001 - what is asked is inside
     found = map(acquaintances.asker_of, transfer.peers.values())
     return {each.address: each.known for each in found}
 

@@ -7,6 +7,7 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.directory.rows import row_of
+from openmsmq.manager import guests
 from openmsmq.manager.config import DirectoryConfig
 from openmsmq.model.directory import DirectoryRole, ObjectKind, Removal
 from openmsmq.model.identity import Guid
@@ -34,6 +35,7 @@ def token(name: str, user: Sid = ADMINISTRATORS) -> Caller:
 
 WEB, WORKER = token("web"), token("worker")
 ALICE = unix_caller("alice", 70_001, frozenset(), administrator=False)
+BOB = unix_caller("bob", 70_002, frozenset(), administrator=False)
 ROOT = unix_caller("root", 0, frozenset({0}), administrator=True)
 
 
@@ -166,6 +168,32 @@ def test_one_caller_leaves_transactions_for_others(house: House) -> None:
         house.ok(api.Resolve(unit, False), greedy)
     house.ok(api.Begin(), greedy)
     assert house.error(api.Begin(), greedy) == FULL, "others have four of sixteen: six are left"
+
+
+def test_one_caller_leaves_outgoing_queues_for_others(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is kept for half an hour, and longer while something waits in it."""
+    monkeypatch.setattr(guests, "OUTGOING_QUEUES_MAX_COUNT", 16)
+    greedy, other, root = house.come(ALICE), house.come(BOB), house.come(ROOT)
+
+    def elsewhere(number: int) -> api.OpenQueue:
+        return api.OpenQueue(rf"DIRECT=TCP:192.0.2.{number}\{ORDERS}", AccessMode.SEND)
+
+    for number in range(8):
+        house.ok(elsewhere(number), greedy)
+    assert house.error(elsewhere(8), greedy) == FULL
+    assert house.error(elsewhere(8), house.come(ALICE)) == FULL, "another connection is no other"
+    several = rf"DIRECT=TCP:192.0.2.8\{ORDERS},DIRECT=TCP:192.0.2.9\{ORDERS}"
+    assert house.error(api.OpenQueue(several, AccessMode.SEND), greedy) == FULL
+    house.ok(elsewhere(7), greedy)
+    for number in range(8, 12):
+        house.ok(elsewhere(number), other)
+    assert house.error(elsewhere(12), other) == FULL
+    house.ok(elsewhere(12), house.come(token("carol", unix_user(70_003))))
+    for number in range(13, 16):
+        house.ok(elsewhere(number), root)
+    assert house.error(elsewhere(16), root) == FULL
 
 
 def test_callers_without_a_name_share_one_part(house: House) -> None:

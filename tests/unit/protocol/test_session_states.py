@@ -106,6 +106,14 @@ def test_a_closed_session_hears_and_says_nothing() -> None:
     assert session.unacknowledged() == [1]
 
 
+def test_a_closed_session_holds_nothing_of_a_packet_that_never_came_whole() -> None:
+    session = session_in(SessionState.OPEN)
+    session.receive_data(message()[:-1], at(0))
+    assert session.held_bytes > 0
+    session.connection_lost(at(1))
+    assert session.held_bytes == 0
+
+
 @pytest.mark.parametrize("reason", CloseReason)
 @pytest.mark.parametrize("state", STATES)
 def test_a_session_can_be_closed_in_every_state(state: SessionState, reason: CloseReason) -> None:

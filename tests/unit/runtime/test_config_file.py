@@ -92,6 +92,12 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one(file):
         load_config({}, {}, str(file))
 
 
+def test_nothing_is_suggested_that_is_not_alike(file):
+    file.write_text('data = "d"\nWaitTime = 4\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"no option 'WaitTime'$"):
+        load_config({}, {}, str(file))
+
+
 def test_a_misspelt_variable_is_named_with_the_one_that_was_meant():
     with pytest.raises(ConfigError, match="OPENMSMQ_API_PROT; did you mean OPENMSMQ_API_PORT"):
         load_config({"data": "d"}, {"OPENMSMQ_API_PROT": "1"})
@@ -288,6 +294,10 @@ def test_hosts_and_next_hops_are_one_or_a_list(file):
         ("parameters = 3", "begin it with a line [parameters]"),
         ("[parametres]\nMsmqIpPort = 1", "'parametres'; did you mean 'parameters'"),
         ("window = 3", "there is no option 'window'"),
+        ("TryConnectInterval = 3", "TryConnectInterval belongs below a line [parameters]"),
+        ('[peers]\nstrict = "yes"', "[peers] is wrong: strict: expected `bool`, got `str`"),
+        ('[session_tls]\nkye = "k"', "[session_tls] is wrong: it has no 'kye'; did you mean 'key'"),
+        ('[security]\nhashes = ["x"]', "hashes: invalid enum value 'x'; it can be 'sha512', "),
         ("session_port = 3", "there is no option 'session_port'"),
         ('[hosts]\nBETA = "gamma"', "BETA = 'gamma' is wrong: 'gamma' is not an IP address"),
         ("[hosts]\nBETA = 7", "BETA = 7 is wrong: give an IP address"),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -70,3 +71,9 @@ def test_what_libraries_log_becomes_an_event_with_the_error_behind_it():
     written = json.loads(line)
     assert (written["level"], written["event"]) == ("error", "library")
     assert written["message"] == "a callback failed (OSError('gone'))"
+
+
+def test_the_guide_for_operators_explains_every_event():
+    guide = Path(__file__).parents[3] / "docs/guides/operate.md"
+    text = guide.read_text(encoding="utf-8")
+    assert [event.value for event in Event if f"`{event.value}`" not in text] == []

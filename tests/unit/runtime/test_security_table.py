@@ -68,7 +68,7 @@ def test_there_is_a_key_for_what_is_accepted_and_no_other(
     [
         ('hashes = ["sha3"]', r"\[security\] is wrong: .*sha3"),
         ("hashes = []", r"\[security\] is wrong: .*>= 1"),
-        ("cipher = 1", r"\[security\] is wrong: .*unknown field `cipher`"),
+        ("cipher = 1", r"\[security\] is wrong: it has no 'cipher'; did you mean 'ciphers'"),
         ("key_bits = 512", r"\[security\] is wrong: .*>= 1024"),
         ("key_bits = 2050", r"\[security\] is wrong: .*multiple of 16"),
         ("smallest_key_bits = 100", r"\[security\] is wrong: .*>= 512"),

@@ -55,5 +55,10 @@ def read_part(text: str, start: int, stop: int, read: Callable[[str], T]) -> T:
 
 def _shown(text: str) -> str:
     if len(text) <= _SHOWN_CHARACTERS_MAX:
-        return repr(text)
-    return repr(text[:_SHOWN_CHARACTERS_MAX]) + "..."
+        return quoted(text)
+    return quoted(text[:_SHOWN_CHARACTERS_MAX]) + "..."
+
+
+def quoted(text: str) -> str:
+    """Show a text as it was written: `repr` would double each backslash, and names have many."""
+    return repr(text).replace("\\\\", "\\")

@@ -20,7 +20,7 @@ from openmsmq.model.limits import (
     QUEUE_NAME_MAX_CHARACTERS,
     SUBQUEUE_NAME_MAX_CHARACTERS,
 )
-from openmsmq.model.names.errors import IllegalName
+from openmsmq.model.names.errors import IllegalName, quoted
 
 _NEVER: Final = r"\x00-\x20\x80-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ud800-\udfff"
 _NOT_IN_QUEUE_NAME: Final = re.compile(rf'(?! )[{_NEVER}"+,;\\]')
@@ -104,7 +104,7 @@ def check_url_host(host: str, error: type[IllegalName]) -> None:
     """Refuse what cannot stand as a host in a URL; IPv6 addresses come without brackets."""
     check_computer_name(host, error)
     if flaw := _NOT_IN_URL_HOST.search(host):
-        raise error(host, flaw.start(), f"a host in a URL cannot contain {flaw[0]!r}")
+        raise error(host, flaw.start(), f"a host in a URL cannot contain {quoted(flaw[0])}")
     if ":" in host and canonical_ip_address(host) is None:
         raise error(host, host.index(":"), f"{host} is no IPv6 address")
 
@@ -142,7 +142,7 @@ def _check(
     if not text:
         raise error(text, 0, f"a {what} is missing")
     if flaw := excluded.search(text):
-        raise error(text, flaw.start(), f"a {what} cannot contain {flaw[0]!r}")
+        raise error(text, flaw.start(), f"a {what} cannot contain {quoted(flaw[0])}")
     position = excess_position(text, units_max)
     if position is not None:
         raise error(text, position, f"a {what} has at most {units_max} characters")
