@@ -10,13 +10,22 @@ from __future__ import annotations
 from openmsmq.manager.access_control import AccessControl
 from openmsmq.manager.dead_letters import closed_because
 from openmsmq.manager.queue_table import QueueTable
+from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.reports import admin_queue_of
-from openmsmq.model.errors import AccessDenied, MsmqError
+from openmsmq.model.errors import AccessDenied, InvalidParameter, MsmqError
 from openmsmq.model.identity import Guid
+from openmsmq.model.names import (
+    DirectFormatName,
+    FormatName,
+    IllegalName,
+    PrivateFormatName,
+    PublicFormatName,
+)
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.callers import Caller
 from openmsmq.wire.extensions import dead_letter_path_of
 from openmsmq.wire.headers import user
+from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
 from openmsmq.wire.outline import Outline
 
 
@@ -28,16 +37,34 @@ class NamedQueues:
         self._access = access
         self._local = local
 
-    def require_all(self, caller: Caller, packets: list[bytes], found: list[Outline]) -> None:
-        """Refuse a caller that names a queue to which it may not send."""
+    def require_all(
+        self, caller: Caller, queue: LocalQueue, packets: list[bytes], found: list[Outline]
+    ) -> None:
+        """Refuse a caller that names a queue to which it may not send, in messages to `queue`."""
         last: Outline | None = None
         for packet, outlined in zip(packets, found, strict=True):
             if outlined.flags & user.JOURNAL_ON_FAILURE:
                 # It stands behind the body, where messages with the same headers may differ.
                 self._require_dead_letter_queue(caller, packet)
+                if outlined is not last and not caller.is_unlimited:
+                    self._require_destination(queue, packet, outlined)
             if outlined is not last and outlined.flags & user.ADMIN_QUEUE and caller.queues:
                 self._require_admin_queue(caller, packet)
             last = outlined
+
+    def _require_destination(self, queue: LocalQueue, packet: bytes, found: Outline) -> None:
+        """Refuse a message that says it is for another queue than the one it is put into.
+
+        Whoever sends dead letters again sends them where they say, and may send there.
+        """
+        if queue.role != "queue" or queue.is_connector:
+            return
+        try:
+            if self._table.find_format_name(_destination(packet, found)) is queue:
+                return
+        except (MsmqError, IllegalName):
+            pass
+        raise InvalidParameter(f"a message is not addressed to {queue.name}")
 
     def _require_dead_letter_queue(self, caller: Caller, packet: bytes) -> None:
         path = dead_letter_path_of(packet)
@@ -70,3 +97,15 @@ class NamedQueues:
                 f"{caller.name} may not have acknowledgments sent to {shown}: its token is for "
                 "other queues"
             )
+
+
+def _destination(packet: bytes, found: Outline) -> FormatName:
+    match found.destination_name:
+        case DirectName(text):
+            return DirectFormatName.from_wire_text(text)
+        case PrivateOnDestination(number):
+            return PrivateFormatName(Guid(packet[32:48]), number)
+        case PublicName(queue):
+            return PublicFormatName(queue)
+        case _:
+            raise InvalidParameter("a message without a destination")

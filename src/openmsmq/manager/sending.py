@@ -119,7 +119,7 @@ class Sending:
         if queue.role == "outgoing":
             _require_destination(queue, packets, found)
         if flags & _NAMING:
-            self._named.require_all(caller, packets, found)
+            self._named.require_all(caller, queue, packets, found)
         self._delivery.require_room(queue, packets)
         return packets, found, flags
 

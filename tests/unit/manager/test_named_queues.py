@@ -32,7 +32,7 @@ def company() -> Company:
 
 def sent(company: Company, app: int, queue: str = ORDERS, **wishes: object) -> api.Send:
     inside = queue == LEDGER
-    packet = Draft(body=b"words", transactional=inside, **wishes).packet()
+    packet = Draft(body=b"words", transactional=inside, **wishes).packet(rf"OS:ALPHA\{queue}")
     handle = company.open(queue, AccessMode.SEND, app=app)
     return api.Send(handle, [packet], api.OWN_TRANSACTION if inside else 0)
 
@@ -48,6 +48,28 @@ def test_who_may_not_send_to_a_queue_may_not_name_it_as_dead_letter_queue(
     company.ok(sent(company, company.alice, queue, **wishes), company.alice)
     company.ok(api.Purge(company.open(queue, app=company.root)), company.root)
     assert company.bodies(closed) == [b"words"]
+
+
+@pytest.mark.parametrize(
+    ("said", "taken"),
+    [
+        (r"OS:ALPHA\private$\orders", True),
+        (r"OS:.\PRIVATE$\Orders", True),
+        (r"OS:ALPHA\private$\closed", False),
+        (r"TCP:192.0.2.9\private$\orders", False),
+        ("no name", False),
+    ],
+)
+def test_a_message_that_may_become_a_dead_letter_names_the_queue_that_it_is_sent_to(
+    company: Company, said: str, taken: bool
+) -> None:
+    """Whoever sends dead letters again sends them where they say that they belong."""
+    handle = company.open(ORDERS, AccessMode.SEND, app=company.bob)
+    request = api.Send(handle, [Draft(body=b"words", journal_on_failure=True).packet(said)])
+    if taken:
+        company.ok(request, company.bob)
+    else:
+        assert company.error(request, company.bob) == "MQ_ERROR_INVALID_PARAMETER"
 
 
 def test_a_token_for_some_queues_names_no_others(company: Company) -> None:
