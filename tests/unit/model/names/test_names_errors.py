@@ -178,9 +178,7 @@ def test_a_comma_in_wire_text_makes_no_list() -> None:
 def test_the_message_says_what_is_wrong_and_where_people_start_counting_at_one() -> None:
     with pytest.raises(IllegalName) as caught:
         PathName.parse("host\\a+b")
-    assert str(caught.value) == (
-        "a queue name cannot contain '+' (at character 7 of 'host\\a+b')"
-    )
+    assert str(caught.value) == ("a queue name cannot contain '+' (at character 7 of 'host\\a+b')")
 
 
 def test_the_message_does_not_repeat_a_long_text_in_full() -> None:
