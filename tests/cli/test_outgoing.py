@@ -72,7 +72,7 @@ def test_nothing_waits_before_anything_was_sent(openmsmq, beta):
 )
 def test_what_is_sent_elsewhere_waits_under_the_name_it_was_sent_to(openmsmq, name, format_name):
     openmsmq("send", name, "--body", "x", "--count", "3")
-    assert listed(openmsmq) == {format_name.casefold(): 3}
+    assert listed(openmsmq)[format_name.casefold()] == 3
     for known_as in (name, format_name, name.upper()):
         assert shown(openmsmq, known_as)["message_count"] == 3
 
@@ -235,7 +235,7 @@ def test_messages_wait_for_a_computer_that_is_down_and_arrive_when_it_is_back(
         "send", plain, "--body", "one", "--journal", "--recoverable", *asked
     ).out.strip()
     openmsmq("send", ledger, "--body", "two", "--transactional", "--count", "2")
-    assert listed(openmsmq) == {plain.casefold(): 1, ledger.casefold(): 2}
+    assert listed(openmsmq).items() >= {plain.casefold(): 1, ledger.casefold(): 2}.items()
 
     beta.start()
     for name in (plain, ledger):
