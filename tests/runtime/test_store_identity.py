@@ -88,7 +88,7 @@ def test_a_start_that_failed_binds_nobody_to_a_name(tmp_path: Path) -> None:
     with serving(tmp_path / "one") as server:
         taken = ("--api-port", str(server.port), "--address", server.host)
         data = ("--data", str(tmp_path / "two"))
-        assert "cannot listen" in refused(*data, *taken, "--name", "BETA")
+        assert "cannot listen" in refused(*data, *taken, "--name", "BETA", status=75)
     run_once(tmp_path / "two")
     assert "is ALPHA, not BETA" in refused(*data, "--name", "BETA")
 

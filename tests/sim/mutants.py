@@ -353,9 +353,9 @@ MUTANTS = (
     ),
     Mutant(
         "the rest of a packet that came in pieces is lost",
-        "protocol.session_packets:PacketStream.feed",
-        "self._held += data\n",
-        "self._held[:] = data\n",
+        "protocol.session_packets:PacketStream._keep",
+        "pieces[-1] += data",
+        "pieces[-1][:] = data",
     ),
     # Duplicates.
     Mutant(

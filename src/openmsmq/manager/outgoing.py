@@ -203,6 +203,10 @@ class OutgoingQueues:
         """Whether an outgoing queue is still there."""
         return queue in self._table
 
+    def knows(self, outgoing: OutgoingQueue) -> bool:
+        """Whether an outgoing queue was not forgotten meanwhile."""
+        return self._by_queue.get(outgoing.queue) is outgoing
+
     def of(self, queue: LocalQueue) -> OutgoingQueue:
         """Find what is known of an outgoing queue."""
         outgoing = self._by_queue.get(queue)

@@ -59,6 +59,8 @@ class OutgoingSweep:
         if not self._left:
             return
         outgoing, position = self._left.pop()
+        if not self._outgoing.knows(outgoing):
+            return
         rows: list[Row] = []
         for row in outgoing.queue.rows(position):
             rows.append(row)
