@@ -167,7 +167,7 @@ class ApiConnection(asyncio.BufferedProtocol):
 
     def _weigh(self) -> None:
         """Let the door know what is held for this client."""
-        size = self._reader.held_bytes + self._transport.get_write_buffer_size()
+        size = self._reader.held_bytes + self._unsent_bytes
         heavy = self._server.limits.buffered(self.peer_number, size, read_clocks())
         if heavy is not None:
             self._server.cut_peer(heavy, "too many bytes are held for it")
@@ -254,7 +254,15 @@ class ApiConnection(asyncio.BufferedProtocol):
     @property
     def has_answers_left(self) -> bool:
         """Whether the client has yet to take bytes that were written for it."""
-        return self._transport.get_write_buffer_size() > 0
+        return self._unsent_bytes > 0
+
+    @property
+    def _unsent_bytes(self) -> int:
+        try:
+            return self._transport.get_write_buffer_size()
+        except AttributeError:
+            # The TLS transport of asyncio has no size once the one below it is gone.
+            return 0
 
     def abort(self) -> None:
         """End the connection now."""
