@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from openmsmq.model.identity import SequenceId
+from openmsmq.protocol.config import TransferConfig
+from openmsmq.protocol.incoming_sequence import IncomingSequence, Verdict
 from tests.sim.hostile_mutants import HOSTILE_MUTANTS
-from tests.sim.mutants import MUTANTS, Mutant, applied, caught
+from tests.sim.mutants import GAP, MUTANTS, Mutant, applied, caught
 
 ALL = (*MUTANTS, *HOSTILE_MUTANTS)
 
@@ -26,3 +29,13 @@ def test_a_defect_can_be_put_in_and_taken_out(mutant: Mutant) -> None:
 
 def test_there_are_enough_defects_and_each_has_its_own_name() -> None:
     assert len({mutant.name for mutant in ALL}) == len(ALL) >= 45
+
+
+def test_a_gap_that_is_passed_over_is_noticed() -> None:
+    def judged() -> Verdict:
+        sequence = IncomingSequence(TransferConfig(), SequenceId(1, 1), 3)
+        return sequence.judge(SequenceId(1, 1), 6, 5)
+
+    assert judged() is Verdict.GAP
+    with applied(GAP):
+        assert judged() is Verdict.ACCEPT
