@@ -221,7 +221,7 @@ def test_who_does_not_want_to_wait_hears_at_once(
 
 
 def test_the_wait_is_short_and_of_its_own_accord() -> None:
-    assert Settings().start_wait_s == 2.5
+    assert Settings().start_wait_s == 5.0
 
 
 # Errors that say what is the matter.

@@ -33,7 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     connect_timeout_s: float = 10.0
     call_timeout_s: float = 60.0
     """How long an answer may take, beyond the time that the call itself waits for messages."""
-    start_wait_s: float = 2.5
+    start_wait_s: float = 5.0
     """How long `connect` waits for a queue manager that does not listen yet; 0 not at all."""
     reconnect_within_s: float = 15.0
     """How long a lost connection is tried again; 0 gives up at once."""
