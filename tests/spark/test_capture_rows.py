@@ -328,7 +328,7 @@ def test_a_scene_of_loss_and_resend_is_told_as_it_was():
     assert [text for _, text in anomalies_of(rows)] == [
         "the connection was reset",
         "127.0.0.3:1801 refused 127.0.0.2:50001 a connection",
-        f"127.0.0.3 says of message {{{ALPHA_ID}}}\\2: NACK_BAD_DESTINATION_QUEUE",
+        f"127.0.0.3 says of message {{{ALPHA_ID}}}\\2: NACK_ACCESS_DENIED",
         "127.0.0.3 was silent for 40 s, so 127.0.0.2 ended the connection; messages that waited "
         "for an acknowledgment: 1",
         "the connection ended before a session was open",
