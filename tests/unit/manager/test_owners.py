@@ -170,6 +170,9 @@ def test_one_caller_leaves_transactions_for_others(house: House) -> None:
     assert house.error(api.Begin(), greedy) == FULL, "others have four of sixteen: six are left"
 
 
+@pytest.mark.skipif(
+    not guests.__file__.endswith(".py"), reason="the compiled core has this limit built in"
+)
 def test_one_caller_leaves_outgoing_queues_for_others(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
