@@ -334,7 +334,7 @@ def test_what_queue_managers_write_is_understood(spark: SparkSession) -> None:
     wanted[copied] = ("received", None)
     made.send(ledger, transactional=True)
     refused = made.send(near, transactional=True, journal_on_failure=True)
-    wanted[refused] = ("dead_letter", "NACK_NOT_TRANSACTIONAL_QUEUE")
+    wanted[refused] = ("dead_letter", "NACK_ACCESS_DENIED")
     network.down.add("127.0.0.77")
     late = r"DIRECT=TCP:127.0.0.77\private$\orders"
     wanted[made.send(late, reach_queue_within_s=5, journal_on_failure=True)] = (
