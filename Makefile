@@ -96,8 +96,8 @@ mutants: .venv/.installed ## Plant every known defect into the core and see the 
 sim: .venv/.installed ## Run SEEDS (2000) simulated enterprises from FIRST_SEED (0) on all cores
 	$(BIN)/openmsmq sim run --first-seed $(FIRST_SEED) --seeds $(SEEDS) $(ARGS)
 
-sim-hostile: .venv/.installed ## The same beside an adversary that forges any packet, HOSTILE_SEEDS (20000) in all modes
-	$(BIN)/openmsmq sim run --hostile --first-seed $(FIRST_SEED) --seeds $(HOSTILE_SEEDS) $(ARGS)
+sim-hostile: compiled ## The same beside an adversary that forges any packet, HOSTILE_SEEDS (20000) in all modes
+	PYTHONPATH=build/compiled $(BIN)/openmsmq sim run --hostile --first-seed $(FIRST_SEED) --seeds $(HOSTILE_SEEDS) $(ARGS)
 
 coverage: .venv/.installed ## Measure branch coverage: all of the core, most of the rest
 	$(BIN)/coverage run -m pytest $(ARGS)
