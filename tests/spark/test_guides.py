@@ -20,17 +20,11 @@ from pyspark.sql.types import (
 
 from openmsmq.model import limits
 from openmsmq.spark.errors import BadOption
-from openmsmq.spark.messages_from_rows import chosen_columns
-from openmsmq.spark.options import (
-    PARTITIONS_MAX_COUNT,
-    PROPERTIES,
-    SINK_OPTIONS,
-    SOURCE_OPTIONS,
-    read_sink_options,
-    read_source_options,
-)
-from openmsmq.spark.reading import RANGE_MIN_SPAN
-from openmsmq.spark.sink import PART_MAX_BYTES, PART_MAX_COUNT
+from openmsmq.spark.sink.messages_from_rows import chosen_columns
+from openmsmq.spark.sink.options import PROPERTIES, SINK_OPTIONS, read_sink_options
+from openmsmq.spark.sink.writers import PART_MAX_BYTES, PART_MAX_COUNT
+from openmsmq.spark.source.options import PARTITIONS_MAX_COUNT, SOURCE_OPTIONS, read_source_options
+from openmsmq.spark.source.reading import RANGE_MIN_SPAN
 
 DOCS = Path(__file__).parents[2] / "docs"
 KINDS: dict[str, tuple[type[DataType], ...]] = {

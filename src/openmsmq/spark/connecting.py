@@ -18,7 +18,8 @@ from openmsmq.model.errors import (
     SharingViolation,
 )
 from openmsmq.spark.errors import BadOption, QueueGone, QueueProblem
-from openmsmq.spark.options import EVERY_JOURNAL, EVERY_QUEUE, Place
+from openmsmq.spark.options import Place
+from openmsmq.spark.source.options import EVERY_JOURNAL, EVERY_QUEUE
 
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 1.0
