@@ -15,10 +15,10 @@ from openmsmq.spark.connecting import connected
 from openmsmq.spark.decode.rows import entries_in, row_of
 from openmsmq.spark.schema import NAMES, arrow_schema, spark_schema
 from openmsmq.spark.source.options import SourceOptions, read_source_options
+from openmsmq.spark.source.queue_range import QueueRange
 from openmsmq.spark.source.reading import (
     FETCH_MAX_BYTES,
     FETCH_MAX_COUNT,
-    QueueRange,
     read_range,
     split,
 )

@@ -33,7 +33,8 @@ from openmsmq.spark.pipelines.ingest.copying import (
 )
 from openmsmq.spark.pipelines.ingest.table import Table, compact_interval
 from openmsmq.spark.source.options import read_source_options
-from openmsmq.spark.source.reading import QueueRange, read_range
+from openmsmq.spark.source.queue_range import QueueRange
+from openmsmq.spark.source.reading import read_range
 from tests.spark.exactly_once.harness import committed_files, visible_files
 
 ADDRESS = "127.0.88.2"

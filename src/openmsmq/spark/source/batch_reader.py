@@ -9,11 +9,13 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from openmsmq.api.messages import QueueStatus
 from openmsmq.client.blocking import QueueManager
-from openmsmq.spark.connecting import connected, explained, find_queues
+from openmsmq.spark.connecting import connected, explained
 from openmsmq.spark.schema import arrow_schema
 from openmsmq.spark.source.filters import arrival_bounds, is_taken, keep_matching, may_match
 from openmsmq.spark.source.options import SourceOptions
-from openmsmq.spark.source.reading import QueueRange, first_arrival, read_range, split
+from openmsmq.spark.source.queue_range import QueueRange
+from openmsmq.spark.source.queues import find_queues
+from openmsmq.spark.source.reading import first_arrival, read_range, split
 
 
 class BatchReader(DataSourceReader):

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from openmsmq.spark.source.data_source import MsmqDataSource
 from openmsmq.spark.source.options import read_source_options
-from openmsmq.spark.source.reading import QueueRange
+from openmsmq.spark.source.queue_range import QueueRange
 from openmsmq.spark.source.stream_reader import StreamReader
 
 _SCHEMA: Final = pa.schema(

@@ -5,26 +5,20 @@ Nothing here outlives a call: the ranges are values, and sockets are opened insi
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import pyarrow as pa
-from pyspark.sql.datasource import InputPartition
 
 from openmsmq.api.messages import Packets
 from openmsmq.client.blocking import QueueManager
-from openmsmq.client.outgoing import OutgoingMessage
-from openmsmq.model.limits import LABEL_MAX_CHARACTERS
 from openmsmq.spark.connecting import connected
-from openmsmq.spark.errors import QueueProblem
 from openmsmq.spark.source.options import OnError, SourceOptions
-
-if TYPE_CHECKING:
-    from openmsmq.spark.decode.record_batches import Failure
+from openmsmq.spark.source.poison import dispose
+from openmsmq.spark.source.queue_range import QueueRange
 
 FETCH_MAX_COUNT: Final = 8192
 """Messages in one answer of a queue manager, and so in one record batch."""
@@ -40,17 +34,6 @@ Value = TypeVar("Value")
 
 RANGE_MIN_SPAN: Final = 5000
 """Arrival numbers in a range below which it is not split for another task."""
-
-
-class QueueRange(InputPartition):
-    """Messages of one queue with `start` <= arrival number < `stop`: the work of one task."""
-
-    def __init__(self, address: str, queue: str, start: int, stop: int) -> None:
-        super().__init__((address, queue, start, stop))
-        self.address = address
-        self.queue = queue
-        self.start = start
-        self.stop = stop
 
 
 def split(address: str, queue: str, start: int, stop: int, count: int) -> list[QueueRange]:
@@ -112,48 +95,5 @@ def _decoded(
         if not decoded.failures or options.on_error is OnError.ROW:
             yield decoded.batch
         else:
-            _dispose(options, manager, part, decoded.failures)
+            dispose(options, manager, part, decoded.failures)
             yield decoded.readable
-
-
-def _dispose(
-    options: SourceOptions,
-    manager: QueueManager,
-    part: QueueRange,
-    failures: tuple[Failure, ...],
-) -> None:
-    """Do what `onError` says with messages that cannot be decoded."""
-    if options.on_error is OnError.FAIL:
-        first = failures[0]
-        raise QueueProblem(
-            f"{len(failures)} messages of {part.queue} at {part.address} cannot be decoded, the "
-            f"first with lookup id {first.lookup_id} ({first.error}): look at it with `openmsmq "
-            "peek --lookup-id`, or set the option onError to row, skip or queue"
-        )
-    if options.on_error is OnError.QUEUE:
-        _send_poison(options, manager, part, failures)
-
-
-def _send_poison(
-    options: SourceOptions,
-    manager: QueueManager,
-    part: QueueRange,
-    failures: tuple[Failure, ...],
-) -> None:
-    """Send undecodable packets to the poison queue, once, however often the range is read."""
-    place = f"{options.reader}\n{part.address}\n{part.queue}\n{options.poison_queue}"
-    digest = hashlib.sha256(place.encode()).hexdigest()[:32]
-    query = f"poison {digest} {failures[0].lookup_id}-{failures[-1].lookup_id}"
-    if manager.last_batch(query) >= 0:
-        return
-    messages = [
-        OutgoingMessage(
-            body=failure.packet,
-            label=f"{part.queue} {failure.lookup_id}: {failure.error}"[:LABEL_MAX_CHARACTERS],
-        )
-        for failure in failures
-    ]
-    transaction = manager.begin()
-    manager.queue(options.poison_queue).send_many(messages, transaction=transaction)
-    transaction.prepare(query=query, batch=0)
-    manager.commit_batch(query, 0, [bytes(transaction.unit_of_work)])

@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import (
 
 from openmsmq.api.messages import QueueStatus
 from openmsmq.client.blocking import QueueManager
-from openmsmq.spark.connecting import connected, explained, find_queues
+from openmsmq.spark.connecting import connected, explained
 from openmsmq.spark.errors import QueueGone
 from openmsmq.spark.source.offsets import (
     Offset,
@@ -35,7 +35,9 @@ from openmsmq.spark.source.offsets import (
     to_offset,
 )
 from openmsmq.spark.source.options import Mode, SourceOptions
-from openmsmq.spark.source.reading import QueueRange, first_arrival, read_range, split
+from openmsmq.spark.source.queue_range import QueueRange
+from openmsmq.spark.source.queues import find_queues
+from openmsmq.spark.source.reading import first_arrival, read_range, split
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

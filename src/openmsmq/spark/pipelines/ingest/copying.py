@@ -24,8 +24,9 @@ from pyspark.sql.types import StructType
 from openmsmq.spark.errors import TableProblem
 from openmsmq.spark.schema import arrow_schema
 from openmsmq.spark.source.options import SourceOptions
+from openmsmq.spark.source.queue_range import QueueRange
 from openmsmq.spark.source.ranges import ranges_in
-from openmsmq.spark.source.reading import QueueRange, read_range
+from openmsmq.spark.source.reading import read_range
 
 STAGING: Final = "_staging"
 """Where files are until they count, in the directory of a table: Spark passes over such names."""
