@@ -12,10 +12,16 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from openmsmq.spark.connecting import connected
-from openmsmq.spark.options import SourceOptions, read_source_options
-from openmsmq.spark.reading import FETCH_MAX_BYTES, FETCH_MAX_COUNT, QueueRange, read_range, split
-from openmsmq.spark.rows import entries_in, row_of
+from openmsmq.spark.decode.rows import entries_in, row_of
 from openmsmq.spark.schema import NAMES, arrow_schema, spark_schema
+from openmsmq.spark.source.options import SourceOptions, read_source_options
+from openmsmq.spark.source.queue_range import QueueRange
+from openmsmq.spark.source.reading import (
+    FETCH_MAX_BYTES,
+    FETCH_MAX_COUNT,
+    read_range,
+    split,
+)
 
 READY_COUNT: Final = 32_768
 """Different rows that the ceiling yields, again and again."""

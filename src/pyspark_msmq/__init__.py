@@ -1,6 +1,6 @@
 """Spark looks for modules whose names begin with pyspark_: by this one it finds `msmq`."""
 
-from openmsmq.spark.source import MsmqDataSource
+from openmsmq.spark.source.data_source import MsmqDataSource
 
 
 class DefaultSource(MsmqDataSource):

@@ -16,9 +16,9 @@ from typer.testing import CliRunner, Result
 from openmsmq.cli.app import app
 from openmsmq.cli.pipeline import capture as capture_command
 from openmsmq.model.identity import Guid, SequenceId
-from openmsmq.spark.pipelines.capture_conversations import read_conversations
-from openmsmq.spark.pipelines.capture_files import SEEN_ORDER, Ports, open_and_read
-from openmsmq.spark.pipelines.capture_rows import batches
+from openmsmq.spark.pipelines.capture.conversations import read_conversations
+from openmsmq.spark.pipelines.capture.files import SEEN_ORDER, Ports, open_and_read
+from openmsmq.spark.pipelines.capture.rows import batches
 from openmsmq.wire.acknowledgments import OrderAck
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.message_properties import MessageProperties

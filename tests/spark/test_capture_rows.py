@@ -23,10 +23,11 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid
 from openmsmq.protocol.session_windows import ReceiveWindow, SendWindow
 from openmsmq.spark.errors import SparkSideError
-from openmsmq.spark.pipelines import capture_conversations, capture_kinds
-from openmsmq.spark.pipelines.capture_acks import WAITING_MAX_COUNT, Ledger
-from openmsmq.spark.pipelines.capture_conversations import read_conversations
-from openmsmq.spark.pipelines.capture_files import (
+from openmsmq.spark.pipelines.capture import conversations as capture_conversations
+from openmsmq.spark.pipelines.capture import kinds as capture_kinds
+from openmsmq.spark.pipelines.capture.acks import WAITING_MAX_COUNT, Ledger
+from openmsmq.spark.pipelines.capture.conversations import read_conversations
+from openmsmq.spark.pipelines.capture.files import (
     BATCH_BYTES_MAX,
     SEEN_ORDER,
     Ports,
@@ -36,9 +37,9 @@ from openmsmq.spark.pipelines.capture_files import (
     seen_batches,
     seen_in,
 )
-from openmsmq.spark.pipelines.capture_kinds import AnomalyKind, Fate, Handshake, Severity, severity
-from openmsmq.spark.pipelines.capture_names import find_files
-from openmsmq.spark.pipelines.capture_rows import (
+from openmsmq.spark.pipelines.capture.kinds import AnomalyKind, Fate, Handshake, Severity, severity
+from openmsmq.spark.pipelines.capture.names import find_files
+from openmsmq.spark.pipelines.capture.rows import (
     ANOMALIES,
     PACKETS,
     SESSION_COLUMNS_ACROSS,

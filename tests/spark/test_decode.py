@@ -16,12 +16,12 @@ from openmsmq.client.formatters import DEFAULT_FORMATTER
 from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.limits import PACKET_MAX_BYTES
-from openmsmq.spark.decode import decode
+from openmsmq.spark.decode.layouts import lay_out
+from openmsmq.spark.decode.packed import Packed
+from openmsmq.spark.decode.queue_texts import read_queue_texts
+from openmsmq.spark.decode.record_batches import decode
+from openmsmq.spark.decode.rows import entries_in, row_of
 from openmsmq.spark.errors import QueueProblem
-from openmsmq.spark.layouts import lay_out
-from openmsmq.spark.packed import Packed
-from openmsmq.spark.queue_texts import read_queue_texts
-from openmsmq.spark.rows import entries_in, row_of
 from openmsmq.spark.schema import NAMES, arrow_schema
 from openmsmq.wire.extensions import dead_letter_extension
 from openmsmq.wire.headers import user

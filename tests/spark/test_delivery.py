@@ -20,11 +20,10 @@ from openmsmq.cli.connecting import Target
 from openmsmq.cli.pipeline import delivery as command
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.model.queue import AccessMode
+from openmsmq.spark.decode.rows import row_of
 from openmsmq.spark.errors import QueueProblem
-from openmsmq.spark.pipelines import delivery_rollups as rollups
-from openmsmq.spark.pipelines.delivery import delivery
-from openmsmq.spark.pipelines.delivery_tables import browse, names_at
-from openmsmq.spark.rows import row_of
+from openmsmq.spark.pipelines.delivery import delivery, rollups
+from openmsmq.spark.pipelines.delivery.tables import browse, names_at
 from openmsmq.wire.headers import base
 from openmsmq.wire.headers.debug import DebugHeader
 from openmsmq.wire.packets import UserMessage, decode, encode

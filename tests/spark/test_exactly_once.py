@@ -23,7 +23,7 @@ def test_streams_are_exactly_once_wherever_a_driver_dies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Short ranges, so that batches have several partitions.
-    monkeypatch.setattr("openmsmq.spark.reading.RANGE_MIN_SPAN", 40)
+    monkeypatch.setattr("openmsmq.spark.source.reading.RANGE_MIN_SPAN", 40)
     figures = Rehearsal(tmp_path, SEED).run(LIVES, MANAGER_KILLS)
     print(json.dumps(figures, indent=2))
     assert figures["drivers killed"]

@@ -27,14 +27,14 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from openmsmq.spark.filters import (
+from openmsmq.spark.schema import arrow_schema
+from openmsmq.spark.source.filters import (
     ARRIVALS_END,
     arrival_bounds,
     is_taken,
     keep_matching,
     may_match,
 )
-from openmsmq.spark.schema import arrow_schema
 
 COLUMNS = ("arrival_number", "priority", "label", "recoverable", "sent_time", "body")
 SCHEMA = arrow_schema(COLUMNS)

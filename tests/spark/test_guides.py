@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql.types import (
@@ -21,23 +18,13 @@ from pyspark.sql.types import (
     StructType,
 )
 
-import openmsmq as mq
-from openmsmq.client.blocking import QueueManager
 from openmsmq.model import limits
-from openmsmq.runtime.threaded import start_server
 from openmsmq.spark.errors import BadOption
-from openmsmq.spark.messages_from_rows import chosen_columns
-from openmsmq.spark.options import (
-    PARTITIONS_MAX_COUNT,
-    PROPERTIES,
-    SINK_OPTIONS,
-    SOURCE_OPTIONS,
-    read_sink_options,
-    read_source_options,
-)
-from openmsmq.spark.reading import RANGE_MIN_SPAN
-from openmsmq.spark.sink import PART_MAX_BYTES, PART_MAX_COUNT
-from openmsmq.storage.memory import MemoryStore
+from openmsmq.spark.sink.messages_from_rows import chosen_columns
+from openmsmq.spark.sink.options import PROPERTIES, SINK_OPTIONS, read_sink_options
+from openmsmq.spark.sink.writers import PART_MAX_BYTES, PART_MAX_COUNT
+from openmsmq.spark.source.options import PARTITIONS_MAX_COUNT, SOURCE_OPTIONS, read_source_options
+from openmsmq.spark.source.reading import RANGE_MIN_SPAN
 
 DOCS = Path(__file__).parents[2] / "docs"
 KINDS: dict[str, tuple[type[DataType], ...]] = {
@@ -47,7 +34,6 @@ KINDS: dict[str, tuple[type[DataType], ...]] = {
     "whole number": (ByteType, ShortType, IntegerType, LongType),
 }
 EVERY_KIND = {kind for kinds in KINDS.values() for kind in kinds}
-SERVERS = {"127.0.0.2": "ALPHA", "127.0.0.3": "BETA"}
 
 
 def page(name: str) -> str:
@@ -117,101 +103,3 @@ def test_the_numbers_in_the_guides_are_those_of_the_code() -> None:
     assert f"{limits.STAGED_MAX_BYTES >> 30} GiB" in remembered
     assert limits.STAGED_MAX_AGE_S == 7 * 86400
     assert "a week later" in remembered
-
-
-# The code of the guides.
-
-
-def nothing(_: QueueManager) -> None:
-    """The guide makes what it needs."""
-
-
-def what_windows_sent(manager: QueueManager) -> None:
-    """Make the copies of which the guide to migration speaks; the new side lacks one of them."""
-    there = manager.create_queue(r"private$\windows-orders")
-    here = manager.create_queue(r"private$\orders", journaling=True)
-    for number, customer in ((1, "Ann"), (2, "Bob"), (3, "Eve")):
-        body = f"<Order><Number>{number}</Number><Customer>{customer}</Customer></Order>".encode()
-        there.send(body, body_type=0, label="order")
-        if number != 3:
-            here.send(body, body_type=0, label="order")
-    for queue in (there, here):
-        queue.send(4711)
-        queue.send(b"\0\1\0\0\0\xff\xff\xff\xff\1", body_type=768)
-    here.receive_many(10, timeout=0)
-    here.send("too late", journal_on_failure=True)
-    here.purge()
-
-
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    ("guide", "prepare", "wanted"),
-    [
-        (
-            "spark-batch.md",
-            nothing,
-            [
-                r"|private$\orders|1             |order|",
-                "| tea|  15|",
-                r"|BETA         |private$\invoices|1    |",
-                "received so far: 1",
-                "chosen: 2",
-                '4 answers, such as {"ITEM": "TEA", "CUPS": 2}',
-                "after two attempts: 8",
-            ],
-        ),
-        (
-            "spark-streaming.md",
-            nothing,
-            [
-                "in the table: 3",
-                "in the queue: 0",
-                "and has 5 messages",
-                "['done: order 9', 'done: order 10', 'done: order 11']",
-            ],
-        ),
-        (
-            "migrate-from-windows.md",
-            what_windows_sent,
-            [
-                "kept: 5",
-                "|     3|     Eve|",
-                "| 4711|",
-                "|order|              0|      1|",
-                r"|DIRECT=OS:ALPHA\PRIVATE$\orders|NACK_QUEUE_PURGED |1    |",
-            ],
-        ),
-    ],
-)
-def test_a_guide_runs(
-    guide: str,
-    prepare: Callable[[QueueManager], None],
-    wanted: list[str],
-    spark: Any,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    snippets = re.findall(r"```python\n(.*?)```", page(f"guides/{guide}"), re.DOTALL)
-    assert snippets
-    # Spark takes functions apart by the name of their module.
-    names: dict[str, Any] = {"__name__": "__main__"}
-    with ExitStack() as stack:
-        places = {'"tables/': f'"{tmp_path}/tables/', '"checkpoints/': f'"{tmp_path}/checkpoints/'}
-        for address, name in SERVERS.items():
-            server = start_server(str(tmp_path), name=name, store=MemoryStore(), api_socket="none")
-            stack.enter_context(server)
-            places[address] = f"{server.host}:{server.port}"
-        with mq.connect(places["127.0.0.3"]) as beta:
-            beta.create_queue(r"private$\invoices").send("invoice 1")
-        with mq.connect(places["127.0.0.2"]) as alpha:
-            prepare(alpha)
-        for snippet in snippets:
-            code = snippet
-            for text, place in places.items():
-                code = code.replace(text, place)
-            exec(compile(code, guide, "exec", dont_inherit=True), names)
-        if "manager" in names:
-            names["manager"].close()
-    assert names["spark"] is spark
-    printed = capsys.readouterr().out
-    assert [text for text in wanted if text not in printed] == []

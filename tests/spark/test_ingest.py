@@ -22,7 +22,7 @@ from openmsmq.client.blocking import QueueManager
 from openmsmq.spark.errors import BadOption
 from openmsmq.spark.pipelines import ingest as pipeline
 from openmsmq.spark.pipelines.bodies import document_text, with_body_columns
-from openmsmq.spark.pipelines.ingest_schemas import from_json_schema, read_schema
+from openmsmq.spark.pipelines.ingest.schemas import from_json_schema, read_schema
 from tests.runtime.computers import PROGRAM, Computer, environment
 
 ADDRESS = "127.0.88.1"

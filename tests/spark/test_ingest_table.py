@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 from pyspark.errors import StreamingQueryException
 
 from openmsmq.spark.errors import BadOption, QueueProblem, TableProblem, sentence_in
-from openmsmq.spark.options import read_source_options
 from openmsmq.spark.pipelines import ingest as pipeline
-from openmsmq.spark.pipelines import ingest_copying
-from openmsmq.spark.pipelines.ingest_copying import (
+from openmsmq.spark.pipelines.ingest import copying as ingest_copying
+from openmsmq.spark.pipelines.ingest.copying import (
     FILES_MAX_COUNT,
     Copying,
     Staged,
@@ -32,8 +31,10 @@ from openmsmq.spark.pipelines.ingest_copying import (
     copied_here,
     copy_range,
 )
-from openmsmq.spark.pipelines.ingest_table import Table, compact_interval
-from openmsmq.spark.reading import QueueRange, read_range
+from openmsmq.spark.pipelines.ingest.table import Table, compact_interval
+from openmsmq.spark.source.options import read_source_options
+from openmsmq.spark.source.queue_range import QueueRange
+from openmsmq.spark.source.reading import read_range
 from tests.spark.exactly_once.harness import committed_files, visible_files
 
 ADDRESS = "127.0.88.2"

@@ -22,9 +22,9 @@ from pyspark.sql.types import (
 from openmsmq.client.outgoing import OutgoingMessage
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.spark.errors import BadOption, QueueProblem
-from openmsmq.spark.messages_from_rows import chosen_columns, messages_from
-from openmsmq.spark.options import PROPERTIES
 from openmsmq.spark.schema import spark_schema
+from openmsmq.spark.sink.messages_from_rows import chosen_columns, messages_from
+from openmsmq.spark.sink.options import PROPERTIES
 
 IDENTIFIER = MessageId(Guid(bytes(range(16))), 7)
 

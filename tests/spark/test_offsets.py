@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 
 from openmsmq.api.messages import QueueStatus
 from openmsmq.spark.errors import DataLost
-from openmsmq.spark.offsets import Spot, data_lost, from_offset, problem_with, spot_of, to_offset
-from openmsmq.spark.reading import RANGE_MIN_SPAN, split
+from openmsmq.spark.source.offsets import (
+    Spot,
+    data_lost,
+    from_offset,
+    problem_with,
+    spot_of,
+    to_offset,
+)
+from openmsmq.spark.source.reading import RANGE_MIN_SPAN, split
 
 numbers = st.integers(0, (1 << 56) - 1)
 spots = st.builds(

@@ -10,19 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openmsmq.spark.errors import BadOption
-from openmsmq.spark.options import (
-    PROPERTIES,
-    SINK_OPTIONS,
+from openmsmq.spark.options import Place
+from openmsmq.spark.schema import NAMES
+from openmsmq.spark.sink.options import PROPERTIES, SINK_OPTIONS, SinkOptions, read_sink_options
+from openmsmq.spark.source.options import (
     SOURCE_OPTIONS,
     Mode,
     OnError,
-    Place,
-    SinkOptions,
     SourceOptions,
-    read_sink_options,
     read_source_options,
 )
-from openmsmq.spark.schema import NAMES
 
 HERE = ("127.0.0.1",)
 QUEUE = r"private$\orders"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.spark.reading import RANGE_MIN_SPAN, ahead, split
+from openmsmq.spark.source.reading import RANGE_MIN_SPAN, ahead, split
 
 WAIT_S = 10
 

@@ -30,7 +30,7 @@ from openmsmq.model.message import MessageClass
 from openmsmq.model.names import parse_format_name
 from openmsmq.spark.errors import BadOption, QueueProblem
 from openmsmq.spark.pipelines import replay as pipeline
-from openmsmq.spark.pipelines.replay_audit import (
+from openmsmq.spark.pipelines.replay.audit import (
     IN_DOUBT,
     SENDING,
     SENT,
@@ -38,10 +38,10 @@ from openmsmq.spark.pipelines.replay_audit import (
     Letter,
     Noted,
 )
-from openmsmq.spark.pipelines.replay_letters import reason_name
-from openmsmq.spark.pipelines.replay_packets import message_again, packet_again
-from openmsmq.spark.pipelines.replay_plan import SKIPPED, Method
-from openmsmq.spark.pipelines.replay_sending import Sender
+from openmsmq.spark.pipelines.replay.letters import reason_name
+from openmsmq.spark.pipelines.replay.packets import message_again, packet_again
+from openmsmq.spark.pipelines.replay.plan import SKIPPED, Method
+from openmsmq.spark.pipelines.replay.sending import Sender
 from openmsmq.wire import packets
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.queue_names import DirectName

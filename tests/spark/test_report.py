@@ -22,9 +22,9 @@ from openmsmq.cli.connecting import Target
 from openmsmq.cli.pipeline import delivery as delivery_command
 from openmsmq.cli.pipeline import report as report_command
 from openmsmq.spark.pipelines.delivery import delivery
-from openmsmq.spark.pipelines.delivery_outcomes import Outcome
+from openmsmq.spark.pipelines.delivery.outcomes import Outcome
 from openmsmq.spark.pipelines.report import report
-from openmsmq.spark.pipelines.report_data import (
+from openmsmq.spark.pipelines.report.data import (
     EDGES_S,
     STEPS_MAX_COUNT,
     Example,
@@ -39,16 +39,16 @@ from openmsmq.spark.pipelines.report_data import (
     step_for,
     time_range,
 )
-from openmsmq.spark.pipelines.report_figures import link_figure
-from openmsmq.spark.pipelines.report_map import (
+from openmsmq.spark.pipelines.report.figures import link_figure
+from openmsmq.spark.pipelines.report.map import (
     ARROWS_MAX_COUNT,
     NODES_MAX_COUNT,
     arrange,
     shown_links,
 )
-from openmsmq.spark.pipelines.report_page import page
-from openmsmq.spark.pipelines.report_tables import example_table, queue_table
-from openmsmq.spark.pipelines.report_text import duration_text, range_text, share_text
+from openmsmq.spark.pipelines.report.page import page
+from openmsmq.spark.pipelines.report.tables import example_table, queue_table
+from openmsmq.spark.pipelines.report.text import duration_text, range_text, share_text
 from tests.spark.delivery_by_hand import expected
 from tests.spark.delivery_rows import IDENTITIES, START_S, Row, draw_rows, row, table
 

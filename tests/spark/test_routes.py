@@ -21,8 +21,9 @@ from openmsmq.routing.changes import Change, GateDown, LinkDown, SetCost, change
 from openmsmq.routing.graph import Graph
 from openmsmq.routing.routes import RouteState
 from openmsmq.routing.snapshot import LinkEntry, SiteEntry, Snapshot
-from openmsmq.spark.pipelines import routes, routes_tasks
-from openmsmq.spark.pipelines.routes_input import (
+from openmsmq.spark.pipelines import routes
+from openmsmq.spark.pipelines.routes import tasks as routes_tasks
+from openmsmq.spark.pipelines.routes.input import (
     Plan,
     RouteInputError,
     make_plan,
@@ -30,7 +31,7 @@ from openmsmq.spark.pipelines.routes_input import (
     read_plan,
     read_traffic,
 )
-from openmsmq.spark.pipelines.routes_report import read_table
+from openmsmq.spark.pipelines.routes.report import read_table
 from tests.unit.routing.enterprises import (
     NAMES,
     best_paths,

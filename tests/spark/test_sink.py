@@ -16,9 +16,9 @@ from openmsmq.model.errors import AccessDenied, TransactionSequence
 from openmsmq.runtime.tokens import create_token, revoke_token
 from openmsmq.security.callers import Scope
 from openmsmq.spark.errors import QueueProblem, sentence_in
-from openmsmq.spark.options import read_sink_options
-from openmsmq.spark.sink import PART_MAX_COUNT, BatchWriter, Parts, StreamWriter
-from openmsmq.spark.source import MsmqDataSource
+from openmsmq.spark.sink.options import read_sink_options
+from openmsmq.spark.sink.writers import PART_MAX_COUNT, BatchWriter, Parts, StreamWriter
+from openmsmq.spark.source.data_source import MsmqDataSource
 from tests.spark.exactly_once.harness import Manager
 
 NOBODY = "127.0.90.9"

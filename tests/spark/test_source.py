@@ -17,13 +17,13 @@ from pyspark.sql.datasource import EqualTo, GreaterThan, StringStartsWith
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 
 import openmsmq as mq
-from openmsmq.spark.batch_reader import BatchReader, FilteringBatchReader
 from openmsmq.spark.errors import BadOption, DataLost, QueueGone, QueueProblem, sentence_in
-from openmsmq.spark.options import read_source_options
-from openmsmq.spark.reading import RANGE_MIN_SPAN
 from openmsmq.spark.schema import NAMES
-from openmsmq.spark.source import MsmqDataSource
-from openmsmq.spark.stream_reader import StreamReader
+from openmsmq.spark.source.batch_reader import BatchReader, FilteringBatchReader
+from openmsmq.spark.source.data_source import MsmqDataSource
+from openmsmq.spark.source.options import read_source_options
+from openmsmq.spark.source.reading import RANGE_MIN_SPAN
+from openmsmq.spark.source.stream_reader import StreamReader
 from openmsmq.storage import records
 from openmsmq.storage.engine import open_store
 from openmsmq.storage.port import Batch

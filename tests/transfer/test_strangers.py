@@ -463,6 +463,36 @@ def test_who_is_reached_through_another_address_acknowledges_from_his_own(
     assert queue.message_count == 0
 
 
+def test_a_report_before_a_message_does_not_keep_its_acknowledgment_from_counting(
+    network: Network, alpha: Computer, peer: Neighbour, stranger: Neighbour
+) -> None:
+    """A stranger chooses where reports go: he must not block with one what applications send."""
+    alpha.with_queues(ORDERS, LEDGER)
+    peer.open(ALPHA)
+    peer.say(letter(peer.identifier, 1, direct(ALPHA, LEDGER), place=(SEQUENCE, 1, 0)))
+    relay = Neighbour(network, GAMMA)
+    relay.identifier = peer.identifier
+    stranger.open(ALPHA)
+    stranger.say(
+        letter(
+            stranger.identifier,
+            1,
+            direct(ALPHA, ORDERS),
+            acknowledge=0x01,
+            admin_queue=direct(GAMMA, LEDGER),
+        )
+    )
+    network.run(100)
+    alpha.send(rf"DIRECT=TCP:{GAMMA}\{LEDGER}", b"precious", transactional=True)
+    network.run(100)
+    report, message = relay.messages
+    assert report.properties.message_class == MessageClass.ACK_REACH_QUEUE
+    assert message.properties.body == b"precious"
+    peer.say(peer.order_ack(message))
+    (queue,) = (q for q in alpha.outgoing() if GAMMA in q.format_name)
+    assert queue.message_count == 0
+
+
 # Addresses with several queue managers behind them.
 
 

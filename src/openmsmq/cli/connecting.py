@@ -48,9 +48,6 @@ EXIT_CODES: Final = {
 }
 """What the exit codes of all commands mean, for `docs/reference/cli.md`."""
 
-START_WAIT_S: Final = 5.0
-"""How long a command waits for a queue manager that starts."""
-
 TOKEN_VARIABLE: Final = "OPENMSMQ_TOKEN"
 _NOBODY: Final = ServiceNotAvailable().name
 
@@ -75,8 +72,6 @@ class Target(msgspec.Struct, frozen=True):
             tls=self.ca or self.tls,
             certificate=self.cert,
             key=self.key,
-            # In a script, `serve &` may stand in the line before.
-            start_wait_s=START_WAIT_S,
             # A command is short: it is repeated sooner than it is continued.
             reconnect_within_s=0,
         )

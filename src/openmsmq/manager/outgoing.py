@@ -69,6 +69,7 @@ class OutgoingQueue:
         "leaving_count",
         "name",
         "neighbour",
+        "noted_session",
         "paused",
         "queue",
         "reached",
@@ -95,6 +96,8 @@ class OutgoingQueue:
         self.session: int | None = None
         """The session its messages go through; kept while that is open, so that they stay in
         order."""
+        self.noted_session: int | None = None
+        """The session at whose other end `reached` was noted."""
         self.leaving_count = 0
         """Removals that wait for the disk. If it refuses one, the entries are there again; a
         transactional message behind them must not have arrived before them."""
@@ -117,10 +120,13 @@ class OutgoingQueue:
 
     @property
     def has_own_words(self) -> bool:
-        """Whether an application of this computer wants to send its first message.
+        """Whether an application of this computer sends there, now or with places in a sequence.
 
-        Reports and acknowledgments go where others have asked for them to go.
+        Reports and acknowledgments go where others have asked for them to go. They may stand
+        before the messages of applications, and change nothing about those.
         """
+        if self.sequence.id is not None:
+            return True
         first = next(self.queue.rows(-1), None)
         if first is None:
             return False

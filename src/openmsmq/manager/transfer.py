@@ -357,6 +357,9 @@ class Transfer:
         """Find the open session for a queue, or see to it that one is opened."""
         peer = self._neighbours.kept(outgoing, self.peers)
         if peer is not None:
+            if outgoing.noted_session != peer.number:
+                # So far only reports went there.
+                self._note_reached(outgoing, peer, now)
             return peer
         neighbour = self._neighbours.of(outgoing, create=True)
         if neighbour is None:
@@ -372,12 +375,17 @@ class Transfer:
             return None
         outgoing.session = peer.number
         peer.queues[outgoing] = None
+        self._note_reached(outgoing, peer, now)
+        return peer
+
+    def _note_reached(self, outgoing: OutgoingQueue, peer: Peer, now: Instant) -> None:
+        """Note who has the messages of applications: his acknowledgments will count."""
         if outgoing.has_own_words:
             # Who is known elsewhere is not known here: what he gets makes no claim.
             is_own = self._identities.word(peer, peer.remote, now) is Word.OWN
             place = peer.place if is_own else ""
             self._outgoing.note_reached(outgoing, peer.remote, place, now)
-        return peer
+            outgoing.noted_session = peer.number
 
     # Outputs of the engines.
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from time import monotonic, sleep  # noqa: TID251 -- Spark's processes are no part of the core
 from typing import Final
 
-from openmsmq.api.messages import QueueStatus
 from openmsmq.client.blocking import QueueManager, connect
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.model.errors import (
@@ -18,7 +17,7 @@ from openmsmq.model.errors import (
     SharingViolation,
 )
 from openmsmq.spark.errors import BadOption, QueueGone, QueueProblem
-from openmsmq.spark.options import EVERY_JOURNAL, EVERY_QUEUE, Place
+from openmsmq.spark.options import Place
 
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 1.0
@@ -82,13 +81,3 @@ def explained(address: str, queue: str = "") -> Iterator[None]:
         raise QueueProblem(f"{what}: {error}") from None
     except ConnectionError as error:
         raise QueueProblem(f"option qm, {address}: {error}") from None
-
-
-def find_queues(manager: QueueManager, name: str) -> list[QueueStatus]:
-    """Give the queues that a name in the option means, as they are now."""
-    if name == EVERY_QUEUE:
-        return manager.queues()
-    if name == EVERY_JOURNAL:
-        journals = {f"{queue.path_name};journal" for queue in manager.queues()}
-        return [queue for queue in manager.queues(everything=True) if queue.path_name in journals]
-    return [manager.queue(name).properties()]

@@ -24,17 +24,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
-from openmsmq.spark import reading as source_reading
 from openmsmq.spark.errors import sentence_in
-from openmsmq.spark.messages_from_rows import chosen_columns
-from openmsmq.spark.options import read_sink_options
-from openmsmq.spark.pipelines import ingest, ingest_copying
-from openmsmq.spark.pipelines.ingest_copying import Copying
-from openmsmq.spark.ranges import RangeReader, RangeSource
+from openmsmq.spark.pipelines import ingest
+from openmsmq.spark.pipelines.ingest import copying as ingest_copying
+from openmsmq.spark.pipelines.ingest.copying import Copying
 from openmsmq.spark.session import make_session
-from openmsmq.spark.sink import Parts, StreamWriter
-from openmsmq.spark.source import MsmqDataSource
-from openmsmq.spark.stream_reader import StreamReader
+from openmsmq.spark.sink.messages_from_rows import chosen_columns
+from openmsmq.spark.sink.options import read_sink_options
+from openmsmq.spark.sink.writers import Parts, StreamWriter
+from openmsmq.spark.source.data_source import MsmqDataSource
+from openmsmq.spark.source.data_source import reading as source_reading
+from openmsmq.spark.source.ranges import RangeReader, RangeSource
+from openmsmq.spark.source.stream_reader import StreamReader
 
 PLAIN, TRANSACTED, OUT = r"private$\in", r"private$\tx-in", r"private$\out"
 PLAIN_COLUMNS = "queue,arrived_time,arrival_number,label,body,priority,application_tag"

@@ -25,12 +25,13 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 import openmsmq as mq
 from openmsmq.spark.errors import QueueProblem
-from openmsmq.spark.options import read_sink_options, read_source_options
-from openmsmq.spark.pipelines.ingest_copying import Copying, Staged, copy_ranges
-from openmsmq.spark.pipelines.ingest_table import Table
-from openmsmq.spark.ranges import RangeReader
-from openmsmq.spark.sink import Parts, StreamWriter
-from openmsmq.spark.stream_reader import StreamReader
+from openmsmq.spark.pipelines.ingest.copying import Copying, Staged, copy_ranges
+from openmsmq.spark.pipelines.ingest.table import Table
+from openmsmq.spark.sink.options import read_sink_options
+from openmsmq.spark.sink.writers import Parts, StreamWriter
+from openmsmq.spark.source.options import read_source_options
+from openmsmq.spark.source.ranges import RangeReader
+from openmsmq.spark.source.stream_reader import StreamReader
 from tests.spark.exactly_once.driver import OUT, PLAIN, TRANSACTED
 from tests.spark.exactly_once.harness import (
     Manager,

@@ -75,7 +75,7 @@ def capture(
 def _find(names: list[str]) -> list[str]:
     """Find the files before Spark is started for nothing."""
     from openmsmq.spark.errors import SparkSideError
-    from openmsmq.spark.pipelines.capture_names import find_files
+    from openmsmq.spark.pipelines.capture.names import find_files
 
     try:
         return find_files(names)

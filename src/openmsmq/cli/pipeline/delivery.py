@@ -118,7 +118,7 @@ def delivery(
 
 def run(spark: SparkSession, job: Job) -> tuple[Row, list[Row]]:
     """Write the tables; give the sums of everything, and of the busiest queues."""
-    from openmsmq.spark.pipelines import delivery_tables as tables
+    from openmsmq.spark.pipelines.delivery import tables
 
     messages, names = _messages(spark, job)
     with progress("joining messages"):
@@ -130,7 +130,7 @@ def run(spark: SparkSession, job: Job) -> tuple[Row, list[Row]]:
 
 
 def _messages(spark: SparkSession, job: Job) -> tuple[DataFrame, Mapping[str, str]]:
-    from openmsmq.spark.pipelines.delivery_tables import browse, names_at, read_tables
+    from openmsmq.spark.pipelines.delivery.tables import browse, names_at, read_tables
 
     frames = []
     names: Mapping[str, str] = {}
@@ -160,7 +160,7 @@ def show(job: Job, total: Row, queues: list[Row], *, json: bool) -> None:
 
 
 def _plain(row: Row, more: tuple[str, ...]) -> JsonObject:
-    from openmsmq.spark.pipelines.delivery_outcomes import Outcome
+    from openmsmq.spark.pipelines.delivery.outcomes import Outcome
 
     names = ["message_count", *(f"{one.value}_count" for one in Outcome)]
     names += [
@@ -170,7 +170,7 @@ def _plain(row: Row, more: tuple[str, ...]) -> JsonObject:
 
 
 def _facts(total: Row) -> list[tuple[str, str]]:
-    from openmsmq.spark.pipelines.delivery_outcomes import Outcome
+    from openmsmq.spark.pipelines.delivery.outcomes import Outcome
 
     count = total["message_count"]
     facts = [("messages", f"{count:,} ({size_text(total['size_bytes'] or 0)})")]

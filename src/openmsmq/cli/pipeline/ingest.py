@@ -213,8 +213,8 @@ def _checked(job: Job) -> list[str]:
     """Check the options before Spark is started for nothing; give the settings it needs."""
     try:
         from openmsmq.spark.errors import SparkSideError
-        from openmsmq.spark.options import read_source_options
         from openmsmq.spark.pipelines.ingest import format_settings
+        from openmsmq.spark.source.options import read_source_options
     except ImportError:
         # Who starts Spark says what is missing.
         return []
@@ -228,7 +228,7 @@ def _checked(job: Job) -> list[str]:
 def run(spark: SparkSession, job: Job) -> tuple[Totals, FilesAdded]:
     """Write until the queues are empty, or until somebody wants it to stop."""
     from openmsmq.spark.pipelines import ingest as pipeline
-    from openmsmq.spark.pipelines.ingest_schemas import read_schema
+    from openmsmq.spark.pipelines.ingest.schemas import read_schema
 
     # Files are counted by the clock of whoever writes them.
     since = datetime.now(UTC)  # noqa: TID251

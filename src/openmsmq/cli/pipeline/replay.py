@@ -179,9 +179,8 @@ def _check(options: dict[str, str], wishes: Wishes, run: str) -> None:
     """Check the options before Spark is started for nothing."""
     try:
         from openmsmq.spark.errors import SparkSideError
-        from openmsmq.spark.options import read_source_options
-        from openmsmq.spark.pipelines import replay_letters as letters
-        from openmsmq.spark.pipelines.replay import require_run
+        from openmsmq.spark.pipelines.replay import letters, require_run
+        from openmsmq.spark.source.options import read_source_options
     except ImportError:
         # Who starts Spark says what is missing.
         return

@@ -56,7 +56,7 @@ def report(
 def run(spark: SparkSession, source: str, title: str) -> str:
     """Give the page about the tables in a directory."""
     from openmsmq.spark.pipelines import report as pipeline
-    from openmsmq.spark.pipelines.delivery_tables import read_results
+    from openmsmq.spark.pipelines.delivery.tables import read_results
 
     tables = read_results(spark, source)
     with progress("summing up"):

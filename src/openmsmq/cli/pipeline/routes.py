@@ -15,7 +15,7 @@ from openmsmq.cli.reading import JsonOption
 from openmsmq.routing.changes import Change, GateDown, LinkDown, SetCost
 
 if TYPE_CHECKING:
-    from openmsmq.spark.pipelines.routes_report import Rows, Summary
+    from openmsmq.spark.pipelines.routes.report import Rows, Summary
 
 _FORMATS: Final = "A file in CSV, JSON or Parquet."
 
@@ -84,7 +84,7 @@ def routes(
         fail(f"--output {output} is there already: name a directory that is new or empty.")
     changes = _changes(set_cost or (), link_down or (), gate_down or ())
     with spark_session("routes", master, conf) as spark:
-        from openmsmq.spark.pipelines.routes_report import read_inputs, steps, summarise
+        from openmsmq.spark.pipelines.routes.report import read_inputs, steps, summarise
 
         with progress("reading the files"):
             inputs = read_inputs(spark, sites, links, traffic, changes)

@@ -26,11 +26,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from openmsmq.spark.errors import BadOption
-from openmsmq.spark.options import Mode, read_source_options
 from openmsmq.spark.pipelines.delivery import delivery
-from openmsmq.spark.pipelines.delivery_evidence import TAKEN
-from openmsmq.spark.pipelines.delivery_rollups import by_hour, by_link, by_queue
+from openmsmq.spark.pipelines.delivery.evidence import TAKEN
+from openmsmq.spark.pipelines.delivery.rollups import by_hour, by_link, by_queue
 from openmsmq.spark.schema import NAMES
+from openmsmq.spark.source.options import Mode, read_source_options
 
 MESSAGES: Final = "messages"
 DELIVERY: Final = "delivery"

@@ -1,0 +1,249 @@
+"""Where the parts of many packets stand, found for all packets at once. [MQMQ 2.2.19, 2.2.20]
+
+It knows the headers that nearly all messages have. A packet with others, or with anything that
+the scalar codec might refuse, is not `good`: the scalar codec has the say about it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import numpy as np
+
+from openmsmq.model.limits import PACKET_MAX_BYTES
+from openmsmq.spark.decode.packed import PLACE_BYTES, Flags, Numbers, Packed, Records
+from openmsmq.wire.headers import base, message_properties, security, transaction, user
+
+Part: TypeAlias = tuple[Numbers, Numbers]
+"""Where a part of each packet begins and ends."""
+
+START: Final = np.dtype(
+    [
+        ("arrived_time_s", "<u4"),
+        ("unused", "V4"),
+        ("moved_time_s", "<u4"),
+        ("abort_count", "<u2"),
+        ("move_count", "u1"),
+        ("unused_too", "V1"),
+        ("version", "u1"),
+        ("reserved", "u1"),
+        ("base_flags", "<u2"),
+        ("signature", "<u4"),
+        ("size", "<u4"),
+        ("reach_queue_within_s", "<u4"),
+        ("source", "u1", (16,)),
+        ("destination_manager", "u1", (16,)),
+        ("receive_within_s", "<u4"),
+        ("sent_time_s", "<u4"),
+        ("message_number", "<u4"),
+        ("flags", "<u4"),
+    ]
+)
+"""The place of a message, its BaseHeader, and the UserHeader up to the names."""
+
+PROPERTIES: Final = np.dtype(
+    [
+        ("acknowledge", "u1"),
+        ("label_units", "u1"),
+        ("message_class", "<u2"),
+        ("correlation_source", "u1", (16,)),
+        ("correlation_number", "<u4"),
+        ("body_type", "<u4"),
+        ("application_tag", "<u4"),
+        ("body_size", "<u4"),
+        ("allocated_size", "<u4"),
+        ("unused", "V12"),
+        ("extension_size", "<u4"),
+    ]
+)
+"""The fixed part of a MessagePropertiesHeader."""
+
+GUID: Final = np.dtype([("octets", "u1", (16,))])
+
+_TRANSACTION: Final = np.dtype([("flags", "<u4"), ("unused", "V16")])
+_ITEM_SIZES: Final = (
+    ("sender_id", "<u2"),
+    ("encryption_key", "<u2"),
+    ("signature", "<u2"),
+    ("sender_certificate", "<u4"),
+    ("provider_info", "<u4"),
+)
+_SECURITY: Final = np.dtype([("flags", "<u2"), *_ITEM_SIZES])
+_NAME_SIZE: Final = np.dtype([("size", "<u2")])
+_NAME_SIZES: Final = np.array([0, 0, 4, 4, 4, 16, 20, 2])
+_DIRECT: Final = 7
+_SHIFTS: Final = (user.DESTINATION_SHIFT, user.ADMIN_SHIFT, user.RESPONSE_SHIFT)
+_NAMES_START: Final = base.SIZE + user.FIXED_SIZE
+_RARE_BASE_BITS: Final = base.INTERNAL | base.SESSION | base.DEBUG | base.TRACE
+_RARE_HEADERS: Final = user.SOAP | user.MULTI_QUEUE
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """The parts of packets, a column each. Where a packet is not `good` they mean nothing."""
+
+    good: Flags
+    start: Records
+    packets: Numbers
+    """Where each packet begins."""
+    names: tuple[Part, Part, Part]
+    """The destination, the administration queue and the response queue, without padding."""
+    connector_types: Numbers
+    transaction_flags: Numbers
+    security_flags: Numbers
+    sender_id: Part
+    sender_certificate: Part
+    properties: Records
+    label: Part
+    extension: Part
+    body: Part
+    """What it occupies if it is ciphertext, otherwise what it is."""
+    tail: Part
+    """What stands behind all headers."""
+
+    def has(self, bits: int) -> Flags:
+        """Say which packets have any of these bits in the flags of their UserHeader."""
+        found: Flags = self.start["flags"] & np.uint32(bits) != 0
+        return found
+
+
+def lay_out(packed: Packed, rows: Numbers) -> Layout:
+    """Find the parts of some packets."""
+    packets = packed.starts[rows] + PLACE_BYTES
+    ends = packed.ends[rows]
+    start = packed.records(START, packets - PLACE_BYTES)
+    flags = start["flags"].astype(np.int64)
+    walk = _Walk(packed, packets + _NAMES_START, ends, _begins_well(start, packets, ends))
+    names = (walk.name(flags, 0), walk.name(flags, 1), walk.name(flags, 2))
+    connector_types = walk.at
+    walk.skip(np.where(flags & user.CONNECTOR, 16, 0))
+    transaction_flags = walk.transaction(flags & user.TRANSACTION != 0)
+    security_flags, sender_id, certificate = walk.security(flags & user.SECURITY != 0)
+    encrypted = security_flags & security.BODY_ENCRYPTED != 0
+    properties, label, extension, body = walk.properties(encrypted)
+    return Layout(
+        good=walk.good,
+        start=start,
+        packets=packets,
+        names=names,
+        connector_types=connector_types,
+        transaction_flags=transaction_flags,
+        security_flags=security_flags,
+        sender_id=sender_id,
+        sender_certificate=certificate,
+        properties=properties,
+        label=label,
+        extension=extension,
+        body=body,
+        tail=(walk.at, ends),
+    )
+
+
+def _begins_well(start: Records, packets: Numbers, ends: Numbers) -> Flags:
+    """Say which packets are whole, and have headers and flags that are legal and not rare."""
+    size = ends - packets
+    good: Flags = (
+        _are_legal(start["flags"])
+        & (start["version"] == base.VERSION)
+        & (start["signature"] == base.SIGNATURE)
+        & (start["base_flags"] & _RARE_BASE_BITS == 0)
+        & (start["size"] == size)
+        & (size <= PACKET_MAX_BYTES)
+    )
+    return good
+
+
+def _are_legal(flags: Records) -> Flags:
+    """Say which flags of UserHeaders are legal and announce no rare header."""
+    if (flags == flags[:1]).all():
+        return np.full(len(flags), _is_legal(int(flags[0])) if len(flags) else True)
+    different, inverse = np.unique(flags, return_inverse=True)
+    return np.array([_is_legal(word) for word in different.tolist()])[inverse]
+
+
+def _is_legal(flags: int) -> bool:
+    return not flags & _RARE_HEADERS and not user.flags_problem(flags)
+
+
+class _Walk:
+    """A place in each packet that moves from header to header, and whether all was good so far."""
+
+    def __init__(self, packed: Packed, at: Numbers, ends: Numbers, good: Flags) -> None:
+        self.at = at
+        self.good = good
+        self._packed = packed
+        self._ends = ends
+
+    def skip(self, sizes: Numbers | int) -> None:
+        """Move on, but not beyond the end."""
+        self.at = self.at + sizes
+        self.good = self.good & (self.at <= self._ends)
+
+    def name(self, flags: Numbers, number: int) -> Part:
+        """Pass a queue name and its padding."""
+        forms = flags >> _SHIFTS[number] & 7
+        sizes = _NAME_SIZES[forms]
+        direct = forms == _DIRECT
+        if direct.any():
+            said = self._read(_NAME_SIZE)["size"]
+            sizes = sizes + np.where(direct, said, 0)
+        begin = self.at
+        self.skip(sizes + (-sizes & 3))
+        return begin, begin + sizes
+
+    def transaction(self, there: Flags) -> Numbers:
+        """Pass the TransactionHeaders, where they are there; give their flags."""
+        if not there.any():
+            return np.zeros(len(there), np.int64)
+        flags = np.where(there, self._read(_TRANSACTION)["flags"], 0).astype(np.int64)
+        connector = np.where(flags & transaction.CONNECTOR, 16, 0)
+        self.skip(np.where(there, transaction.FIXED_SIZE + connector, 0))
+        return flags
+
+    def security(self, there: Flags) -> tuple[Numbers, Part, Part]:
+        """Pass the SecurityHeaders, where they are there; give flags, sender and certificate."""
+        if not there.any():
+            nothing = self.at, self.at
+            return np.zeros(len(there), np.int64), nothing, nothing
+        records = self._read(_SECURITY)
+        flags = np.where(there, records["flags"], 0).astype(np.int64)
+        begin = self.at + np.where(there, security.FIXED_SIZE, 0)
+        total = np.zeros(len(there), np.int64)
+        parts: dict[str, Part] = {}
+        for item, _ in _ITEM_SIZES:
+            size = np.where(there, records[item], 0).astype(np.int64)
+            parts[item] = begin, begin + size
+            begin = begin + size + (-size & 3)
+            total += size
+        kind = flags & security.SENDER_KIND
+        sender_size = parts["sender_id"][1] - parts["sender_id"][0]
+        certificate_size = parts["sender_certificate"][1] - parts["sender_certificate"][0]
+        legal = (
+            (kind <= security.SenderKind.QUEUE_MANAGER)
+            & ((kind != security.SenderKind.NONE) | (sender_size == 0))
+            & (certificate_size <= security.ITEM_MAX_BYTES)
+            & (total > 0)
+        )
+        self.good = self.good & (~there | legal)
+        self.skip(begin - self.at)
+        return flags, parts["sender_id"], parts["sender_certificate"]
+
+    def properties(self, encrypted: Flags) -> tuple[Records, Part, Part, Part]:
+        """Pass the MessagePropertiesHeaders; give their fixed parts, label, extension and body."""
+        begin = self.at
+        records = self._read(PROPERTIES)
+        label = begin + PROPERTIES.itemsize
+        extension = label + 2 * records["label_units"].astype(np.int64)
+        body = extension + records["extension_size"]
+        own_end = body + records["body_size"]
+        end = np.maximum(own_end, body + records["allocated_size"])
+        # The body occupies the larger of its two sizes, or its own if only that fits.
+        end = np.where(end + (begin - end & 3) > self._ends, own_end, end)
+        self.good = self.good & (records["label_units"] <= message_properties.LABEL_MAX_UNITS)
+        self.skip(end + (begin - end & 3) - begin)
+        body_end = np.where(encrypted, end, own_end)
+        return records, (label, extension), (extension, body), (body, body_end)
+
+    def _read(self, layout: np.dtype[Any]) -> Records:
+        """Read a structure at each place. To `skip` it then finds out whether it was all there."""
+        return self._packed.records(layout, self.at)

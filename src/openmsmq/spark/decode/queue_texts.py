@@ -1,0 +1,123 @@
+"""The queue names of many messages at once. Most messages have the same ones as others."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from openmsmq.api.messages import Entry
+from openmsmq.client.formatters import DEFAULT_FORMATTER
+from openmsmq.client.received import ReceivedMessage
+from openmsmq.model.identity import Guid
+from openmsmq.spark.decode.layouts import Layout, Part
+from openmsmq.spark.decode.packed import Flags, Packed
+from openmsmq.spark.decode.rows import queue_texts
+from openmsmq.wire import packets
+from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.headers import base, queue_names, user
+from openmsmq.wire.headers.message_properties import MessageProperties
+from openmsmq.wire.headers.queue_names import QueueName
+from openmsmq.wire.headers.user import UserHeader
+from openmsmq.wire.packets import UserMessage
+
+Texts: TypeAlias = tuple[str | None, str | None, str | None]
+"""The destination, the response queue and the administration queue."""
+
+KEPT_MAX_COUNT: Final = 2048
+KEPT_MAX_BYTES: Final = 1024
+_MANAGERS_BYTES: Final = 32
+_FLAGS_PLACE: Final = base.SIZE + user.FIXED_SIZE - 4
+_RELATIVE_FORMS: Final = 2
+"""Private queues of the source and, one more, of the destination's queue manager: numbers only."""
+_SHIFTS: Final = (user.DESTINATION_SHIFT, user.ADMIN_SHIFT, user.RESPONSE_SHIFT)
+_NO_MANAGERS: Final = bytes(_MANAGERS_BYTES)
+
+
+class QueueTexts(msgspec.Struct, frozen=True):
+    """Which names there are, and which of them each message has."""
+
+    different: list[Texts | None]
+    """None for names that the scalar codec refuses."""
+    numbers: NDArray[Any]
+
+    @property
+    def good(self) -> Flags:
+        """Say which messages have names that can be read."""
+        good: Flags = np.array([texts is not None for texts in self.different], bool)[self.numbers]
+        return good
+
+
+def read_queue_texts(packed: Packed, layout: Layout) -> QueueTexts:
+    """Read the names of messages that are good so far."""
+    flags_place = layout.packets + _FLAGS_PLACE
+    destination, admin_queue, response_queue = layout.names
+    # The bytes that decide. Padding is none of them: some senders leave there what was in memory.
+    parts = [(flags_place, destination[1])]
+    if layout.has(user.OTHER_NAMES).any():
+        parts += (admin_queue, response_queue)
+    managers_count = 0
+    if _any_relative(layout):
+        managers = layout.packets + base.SIZE
+        parts.insert(0, (managers, managers + _MANAGERS_BYTES))
+        managers_count = _MANAGERS_BYTES
+    common = [_common(packed, part) for part in parts]
+    if None not in common:
+        keys, numbers = [b"".join(filter(None, common))], np.zeros(len(layout.packets), np.int32)
+    else:
+        encoded = packed.gather_joined(parts).dictionary_encode()
+        keys, numbers = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+    different = [_texts(key[:managers_count] or _NO_MANAGERS, key[managers_count:]) for key in keys]
+    return QueueTexts(different, numbers)
+
+
+def _common(packed: Packed, part: Part) -> bytes | None:
+    """Give the bytes of a part that are the same in all messages; None if they are not."""
+    starts, ends = part
+    sizes = ends - starts
+    if len(sizes) == 0 or (sizes != sizes[0]).any():
+        return None
+    if not sizes[0]:
+        return b""
+    octets = packed.records(np.dtype([("octets", "u1", (int(sizes[0]),))]), starts)["octets"]
+    return bytes(octets[0]) if (octets == octets[0]).all() else None
+
+
+def _any_relative(layout: Layout) -> bool:
+    flags = layout.start["flags"]
+    # Both relative forms are the number 2, whatever its lowest bit.
+    return any((flags >> shift & 6 == _RELATIVE_FORMS).any() for shift in _SHIFTS)
+
+
+def _texts(managers: bytes, names: bytes) -> Texts | None:
+    if len(names) > KEPT_MAX_BYTES:
+        return _read_texts(managers, names)
+    return _kept_texts(managers, names)
+
+
+def _read_texts(managers: bytes, names: bytes) -> Texts | None:
+    """Let the scalar codec read names: they are put into a packet that has nothing else."""
+    flags = int.from_bytes(names[:4], "little")
+    offset = 4
+    found: list[QueueName] = []
+    try:
+        for shift in _SHIFTS:
+            name, offset = queue_names.read(flags >> shift & 7, names, offset, "UserHeader")
+            found.append(name)
+    except DecodeError:
+        return None
+    header = UserHeader(
+        Guid(managers[:16]),
+        Guid(managers[16:]),
+        destination=found[0],
+        admin_queue=found[1],
+        response_queue=found[2],
+    )
+    packet = packets.encode(UserMessage(header, MessageProperties()))
+    return queue_texts(ReceivedMessage(Entry(0, 0, 0, 0, packet), DEFAULT_FORMATTER))
+
+
+_kept_texts: Final = lru_cache(KEPT_MAX_COUNT)(_read_texts)

@@ -1,0 +1,109 @@
+"""Rows to messages: which column gives which property, checked before the first row comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructType,
+)
+
+from openmsmq.client.outgoing import OutgoingMessage
+from openmsmq.model.errors import MsmqError
+from openmsmq.model.identity import MessageId
+from openmsmq.spark.errors import BadOption, QueueProblem
+from openmsmq.spark.schema import NAMES
+from openmsmq.spark.sink.options import PROPERTIES
+
+_WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)
+_KINDS: Final[dict[str, tuple[type[DataType], ...]]] = {
+    "body": (BinaryType, StringType),
+    "label": (StringType,),
+    "priority": _WHOLE,
+    "correlation_id": (StringType, BinaryType),
+    "response_queue": (StringType,),
+    "admin_queue": (StringType,),
+    "acknowledge": _WHOLE,
+    "application_tag": _WHOLE,
+    "body_type": _WHOLE,
+    "extension": (BinaryType,),
+    "time_to_reach_queue_s": _WHOLE,
+    "time_to_be_received_s": _WHOLE,
+    "journal_on_failure": (BooleanType,),
+    "journal_on_success": (BooleanType,),
+    "dead_letter_queue": (StringType,),
+}
+_OPTION_OF: Final = {
+    "time_to_reach_queue_s": "reach_queue_within_s",
+    "time_to_be_received_s": "receive_within_s",
+}
+"""Where a property has another name in an outgoing message."""
+
+
+def _correlation(value: str | bytes) -> bytes | MessageId:
+    return MessageId.parse(value) if isinstance(value, str) else value
+
+
+_CONVERT: Final[dict[str, Callable[[Any], Any]]] = {"correlation_id": _correlation}
+
+
+def chosen_columns(schema: StructType, wishes: Mapping[str, str]) -> dict[str, str]:
+    """Give for each property that rows have a value for the name of its column.
+
+    Without an option it is the column of the same name. Columns that messages have and senders
+    cannot choose are passed over; any other column is a mistake.
+    """
+    fields = {field.name: field.dataType for field in schema.fields}
+    chosen: dict[str, str] = {}
+    for name in PROPERTIES:
+        column = wishes.get(name, name)
+        if column not in fields:
+            if name in wishes:
+                raise BadOption(name, f"there is no column {column}; there are {_list(fields)}")
+            continue
+        if not isinstance(fields[column], _KINDS[name]):
+            wanted = " or ".join(kind().simpleString() for kind in _KINDS[name])
+            raise BadOption(
+                name, f"column {column} is {fields[column].simpleString()}; it takes {wanted}"
+            )
+        chosen[name] = column
+    if "body" not in chosen:
+        raise BadOption("body", f"no column gives the body; there are {_list(fields)}")
+    unused = set(fields) - set(chosen.values()) - set(NAMES)
+    if unused:
+        raise QueueProblem(
+            f"no option says what to do with the columns {_list(sorted(unused))}: name the "
+            "property of each in an option, such as label, or drop them"
+        )
+    return chosen
+
+
+def _list(names: Any) -> str:
+    return ", ".join(names)
+
+
+def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[OutgoingMessage]:
+    """Give the messages of a record batch; what a row has nothing for is left to its default."""
+    names = list(chosen)
+    columns = [batch.column(chosen[name]).to_pylist() for name in names]
+    keys = [_OPTION_OF.get(name, name) for name in names]
+    converters = [_CONVERT.get(name) for name in names]
+    for values in zip(*columns, strict=True):
+        options: dict[str, Any] = {}
+        try:
+            for key, convert, value in zip(keys, converters, values, strict=True):
+                if value is not None:
+                    options[key] = value if convert is None else convert(value)
+            yield OutgoingMessage(**options)
+        except (MsmqError, ValueError) as error:
+            raise QueueProblem(f"a row cannot be a message: {error}") from None

@@ -1,0 +1,215 @@
+"""Rows to a queue, exactly once: tasks prepare parts of a batch, the driver commits them all.
+
+Parts are prepared transactions of the queue manager, named by query and batch. The driver commits
+the parts of the tasks that counted, all at once, and the queue manager notes the number of the
+batch with them. So nothing of a failed or doubled task appears, and a batch that Spark writes
+again after a restart is recognised.
+
+Batches follow each other; in a batch, messages have the order of its partitions and of the rows in
+them. A stream of one queue that is not shuffled on its way therefore keeps the order of arrival.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+
+from openmsmq.client.blocking import QueueManager
+from openmsmq.client.errors import ConnectionLost
+from openmsmq.client.outgoing import OutgoingMessage
+from openmsmq.model.errors import TransactionSequence
+from openmsmq.spark.connecting import connected, explained
+from openmsmq.spark.errors import BadOption, QueueProblem
+from openmsmq.spark.sink.messages_from_rows import messages_from
+from openmsmq.spark.sink.options import SinkOptions
+
+PART_MAX_COUNT: Final = 20_000
+"""Messages in one part of a batch."""
+
+PART_MAX_BYTES: Final = 16 << 20
+"""Bytes of bodies after which a part takes no more messages."""
+
+ATTEMPTS_MAX_COUNT: Final = 5
+"""How often a task prepares a part again after its connection was lost."""
+
+# Names that Spark gives to what its tasks know about the query they work for.
+_QUERY_PROPERTY: Final = "sql.streaming.queryId"
+_BATCH_PROPERTY: Final = "streaming.sql.batchId"
+
+
+class Parts(WriterCommitMessage):
+    """What one task has prepared."""
+
+    def __init__(self, query: str, batch: int, partition: int, units: list[bytes]) -> None:
+        self.query = query
+        self.batch = batch
+        self.partition = partition
+        self.units = units
+
+
+class _Staging:
+    """Prepares the rows of one task as parts of a batch."""
+
+    def __init__(self, options: SinkOptions, columns: dict[str, str]) -> None:
+        self.options = options
+        self.columns = columns
+
+    def write(self, query: str, batch: int, batches: Iterator[pa.RecordBatch]) -> Parts:
+        """Prepare all rows; gives the names of the parts."""
+        context = TaskContext.get()
+        partition = 0 if context is None else context.partitionId()
+        parts = Parts(query, batch, partition, [])
+        address = self.options.place.addresses[0]
+        with connected(self.options.place, address, self.options.queue) as manager:
+            if manager.last_batch(query) >= batch:
+                # The batch took effect already: there is nothing to prepare.
+                return parts
+            for messages in _in_parts(batches, self.columns):
+                with explained(address, self.options.queue):
+                    parts.units.append(self._prepare(manager, parts, messages))
+        return parts
+
+    def _prepare(
+        self, manager: QueueManager, parts: Parts, messages: list[OutgoingMessage]
+    ) -> bytes:
+        """Prepare one part, again if the connection is lost: what was sent is then forgotten."""
+        for attempt in range(1, ATTEMPTS_MAX_COUNT + 1):
+            transaction = manager.begin()
+            try:
+                queue = manager.queue(self.options.queue)
+                queue.send_many(messages, transaction=transaction)
+                transaction.prepare(query=parts.query, batch=parts.batch)
+                return bytes(transaction.unit_of_work)
+            except (ConnectionLost, TransactionSequence):
+                # If it was prepared all the same, the commit of the batch aborts it.
+                if attempt == ATTEMPTS_MAX_COUNT or _is_committed(manager, parts):
+                    raise
+        raise AssertionError
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Make all parts visible, in the order of the partitions."""
+        parts = sorted(_parts(messages), key=lambda part: part.partition)
+        if not parts:
+            return
+        address = self.options.place.addresses[0]
+        with connected(self.options.place, address, self.options.queue) as manager:
+            units = [unit for part in parts for unit in part.units]
+            manager.commit_batch(parts[0].query, parts[0].batch, units)
+
+    def end(self, query: str) -> None:
+        """Give up what is prepared for a query that is over, and what tasks prepare for it later.
+
+        Spark does not wait for the tasks that it stops.
+        """
+        address = self.options.place.addresses[0]
+        with connected(self.options.place, address, self.options.queue) as manager:
+            manager.forget_query(query, is_over=True)
+
+    def abort(self, query: str, batch: int) -> None:
+        """Give up what the tasks have prepared."""
+        address = self.options.place.addresses[0]
+        with connected(self.options.place, address, self.options.queue) as manager:
+            manager.abort_batch(query, batch)
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Writes the batches of a query."""
+
+    def __init__(self, options: SinkOptions, columns: dict[str, str]) -> None:
+        self._staging = _Staging(options, columns)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Parts:
+        """Prepare the rows of one task."""
+        context = TaskContext.get()
+        assert context is not None
+        query = self._staging.options.query or context.getLocalProperty(_QUERY_PROPERTY)
+        batch = context.getLocalProperty(_BATCH_PROPERTY)
+        if not query or batch is None:
+            raise BadOption(
+                "query", "this Spark does not tell its tasks which query they work for: name it"
+            )
+        return self._staging.write(query, int(batch), iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Make the batch visible, unless it is already."""
+        for part in _parts(messages):
+            if part.batch != batchId:
+                raise QueueProblem(f"tasks wrote batch {part.batch}, but {batchId} is committed")
+        self._staging.commit(messages)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Give up the batch; Spark writes it again.
+
+        If no task has come to its end, nobody here knows the name of the query. What such tasks
+        have prepared goes when the query commits its next batch.
+        """
+        for query in {part.query for part in _parts(messages)} | {self._staging.options.query}:
+            if query:
+                self._staging.abort(query, batchId)
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """Writes a data frame: all of it, or nothing."""
+
+    def __init__(self, options: SinkOptions, columns: dict[str, str]) -> None:
+        self._staging = _Staging(options, columns)
+        self._query = options.query or f"write {secrets.token_hex(16)}"
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Parts:
+        """Prepare the rows of one task."""
+        return self._staging.write(self._query, 0, iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Make everything visible."""
+        self._staging.commit(messages)
+        if not self._staging.options.query:
+            # Nobody else knows the name, so nobody can write it again. The messages are sent,
+            # whatever becomes of this: an error would make the application send them again.
+            with contextlib.suppress(QueueProblem):
+                self._staging.end(self._query)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002
+        """Give everything up, also what tasks have prepared that failed later.
+
+        A query with a name of its own may be written again: what tasks that still run prepare for
+        it goes when it is.
+        """
+        if self._staging.options.query:
+            self._staging.abort(self._query, 0)
+        else:
+            self._staging.end(self._query)
+
+
+def _is_committed(manager: QueueManager, parts: Parts) -> bool:
+    return manager.last_batch(parts.query) >= parts.batch
+
+
+def _parts(messages: Sequence[WriterCommitMessage | None]) -> list[Parts]:
+    return [message for message in messages if isinstance(message, Parts)]
+
+
+def _in_parts(
+    batches: Iterator[pa.RecordBatch], columns: dict[str, str]
+) -> Iterator[list[OutgoingMessage]]:
+    """Give the messages of a task in lists of bounded size."""
+    part: list[OutgoingMessage] = []
+    size = 0
+    for batch in batches:
+        for message in messages_from(batch, columns):
+            part.append(message)
+            size += len(message.body) if isinstance(message.body, bytes | str) else 0
+            if len(part) >= PART_MAX_COUNT or size >= PART_MAX_BYTES:
+                yield part
+                part, size = [], 0
+    if part:
+        yield part

@@ -1,0 +1,59 @@
+"""Queues as streams of ranges: a row names the messages of a task, and does not hold them.
+
+For jobs whose tasks read the messages themselves, so that none passes through Java. Batches are
+planned, reserved, checked and completed as those of `msmq` are; only what a task yields differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from openmsmq.spark.source.data_source import MsmqDataSource
+from openmsmq.spark.source.options import read_source_options
+from openmsmq.spark.source.queue_range import QueueRange
+from openmsmq.spark.source.stream_reader import StreamReader
+
+_SCHEMA: Final = pa.schema(
+    [("address", pa.string()), ("queue", pa.string()), ("start", pa.int64()), ("stop", pa.int64())]
+)
+
+
+class RangeSource(MsmqDataSource):
+    """The data source `msmq_ranges`, inside of pipelines: who uses it registers it."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Give the name by which `format` finds it."""
+        return "msmq_ranges"
+
+    def schema(self) -> StructType:
+        """Give the columns of a range."""
+        return from_arrow_schema(_SCHEMA)
+
+    def streamReader(self, schema: StructType) -> RangeReader:  # noqa: ARG002
+        """Make a reader for a stream."""
+        return RangeReader(read_source_options(self.options))
+
+
+class RangeReader(StreamReader):
+    """Plans as a stream of messages does; a task yields its own range."""
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Give a range as one row."""
+        assert isinstance(partition, QueueRange)
+        row = [[partition.address], [partition.queue], [partition.start], [partition.stop]]
+        yield pa.RecordBatch.from_arrays(list(map(pa.array, row)), schema=_SCHEMA)
+
+
+def ranges_in(rows: pa.RecordBatch) -> list[QueueRange]:
+    """Read ranges from rows."""
+    return [
+        QueueRange(row["address"], row["queue"], row["start"], row["stop"])
+        for row in rows.to_pylist()
+    ]
