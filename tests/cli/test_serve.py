@@ -85,8 +85,10 @@ def test_a_command_waits_for_a_queue_manager_that_is_just_starting(
         env=environment(),
         stdout=subprocess.DEVNULL,
     ) as starting:
-        made = offline("--qm", address, "queue", "create", r"private$\orders")
-        starting.terminate()
+        try:
+            made = offline("--qm", address, "queue", "create", r"private$\orders")
+        finally:
+            starting.terminate()
 
     assert made.out.startswith("created")
 

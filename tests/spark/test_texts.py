@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openmsmq.model.identity import Guid, MessageId
-from openmsmq.spark.decode.record_batches import texts
+from openmsmq.spark.decode import texts
 from openmsmq.wire.bodies import body_text
 from openmsmq.wire.cursor import utf16_text
 from openmsmq.wire.headers.message_properties import MessageProperties

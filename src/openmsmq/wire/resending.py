@@ -25,6 +25,9 @@ def unsigned(message: UserMessage) -> UserMessage:
 def _without_sender(header: SecurityHeader | None) -> SecurityHeader | None:
     if header is None or not header.body_encrypted:
         return None
+    if not (header.encryption_key or header.provider_info):
+        # It says that it is encrypted and has nothing to decrypt it with: a header needs an item.
+        return None
     return SecurityHeader(
         encryption_key=header.encryption_key,
         provider_info=header.provider_info,

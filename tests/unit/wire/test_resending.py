@@ -48,3 +48,11 @@ def test_the_other_destinations_stay_without_their_signature() -> None:
     listed = MultiQueueFormatHeader(AddressList((DirectElement(r"OS:a\private$\b"),)))
     signed = msgspec.structs.replace(listed, signature=b"signed")
     assert unsigned(message(multi_queue=signed)) == message(multi_queue=listed)
+
+
+def test_a_message_that_only_says_it_is_encrypted_can_be_sent_again() -> None:
+    found = unsigned(
+        message(security=msgspec.structs.replace(SIGNED, flags=1 | BODY_ENCRYPTED, signature=b""))
+    )
+    assert found == message()
+    assert decode(encode(found)) == found
