@@ -51,6 +51,8 @@ class Stream(Application):
         """What was found in it the first time, by lookup identifier."""
         self._completing = False
         self._may_have_reserved = False
+        self._may_have_more = False
+        """Whether a reservation that failed may hold more than the batch that came of the next."""
 
     def script(self) -> Script:
         """Process one batch after the other; leave nothing reserved at the end."""
@@ -78,10 +80,11 @@ class Stream(Application):
         reply = yield Ask(api.Reserve(handle, self.name, self._start, count), begun)
         if not isinstance(reply, api.Reserved):
             self._require_trouble(reply)
+            self._may_have_more = True
         elif reply.stop > self._start:
             self._stop = reply.stop
         else:
-            self._may_have_reserved = False
+            self._may_have_reserved = self._may_have_more = False
 
     def _read(self, handle: int, stop: int) -> Script:
         """Look at the batch: a second time there is the same in it, but for lost express ones."""
@@ -153,7 +156,7 @@ class Stream(Application):
         elif not reply.more:
             self.books.processed(self.node, self._queue, batch)
             self._start, self._stop, self._batch = stop, None, None
-            self._completing = self._may_have_reserved = False
+            self._completing, self._may_have_reserved = False, self._may_have_more
 
     def _require_trouble(self, reply: api.AnyReply) -> None:
         if not isinstance(reply, api.Failed) or reply.code not in _DISK_TROUBLE:
