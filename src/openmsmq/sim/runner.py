@@ -74,7 +74,7 @@ def run_seeds(first: int, count: int, options: Options, jobs: int) -> Iterator[R
             for results in pool.map(_run_part, parts, [options] * len(parts)):
                 yield from results
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
 
 
 def _run_part(seeds: range, options: Options) -> list[Result]:
