@@ -246,6 +246,26 @@ def test_acknowledgments_count_after_a_restart_and_those_of_strangers_do_not(
     assert alpha.outgoing()[0].message_count == 0
 
 
+@pytest.mark.parametrize("begins", [False, True], ids=["at once", "after a flow of his own"])
+def test_after_a_long_silence_nobody_else_acknowledges_what_was_sent_before(
+    network: Network, alpha: Computer, peer: Neighbour, stranger: Neighbour, begins: bool
+) -> None:
+    """Silence sets a name free for a new flow; what waits for the old one goes on waiting."""
+    alpha.create(LEDGER, transactional=True)
+    message = sent_to_peer(alpha, peer)
+    network.down.add(PEER)
+    network.cut(PEER)
+    network.run(3_700_000)
+    stranger.identifier = peer.identifier
+    stranger.open(ALPHA)
+    assert stranger.is_open
+    if begins:
+        stranger.say(letter(peer.identifier, 1, direct(ALPHA, LEDGER), place=(SEQUENCE, 1, 0)))
+    stranger.say(stranger.order_ack(message))
+    network.run(1_000)
+    assert alpha.outgoing()[0].message_count == 1
+
+
 # Sequences at the destination.
 
 
@@ -417,6 +437,26 @@ def test_who_answers_where_we_call_gets_the_messages_but_speaks_for_nobody_else(
     peer.say(entry(peer.identifier, 2, 1))
     assert beta.bodies(LEDGER) == [b"1", b"2"]
     assert told(beta, NoticeKind.IDENTITY_REFUSED)[0]["reason"] == "known-elsewhere"
+
+
+def test_who_is_not_believed_where_we_call_keeps_what_must_not_be_lost(
+    network: Network, beta: Computer, peer: Neighbour, stranger: Neighbour
+) -> None:
+    """He may be the true one, and the first who came under his name a squatter."""
+    peer.open(BETA)
+    peer.say(entry(peer.identifier, 1))
+    stranger.identifier = peer.identifier
+    beta.send(rf"DIRECT=TCP:{STRANGER}\{ORDERS}", b"for whoever is there")
+    network.run()
+    express = letter(peer.identifier, 7, TO_ORDERS, b"express", recoverable=False)
+    stranger.say(express)
+    assert stranger.is_open
+    stranger.say(letter(peer.identifier, 8, TO_ORDERS, b"to be kept"))
+    network.run(1_000)
+    assert not stranger.is_open
+    assert beta.bodies(ORDERS) == []
+    told_of = [facts["reason"] for facts in told(beta, NoticeKind.MESSAGE_DROPPED)]
+    assert told_of == ["foreign-source", "foreign-source"]
 
 
 def test_two_who_say_they_are_one_do_not_get_each_others_messages_by_identifier(

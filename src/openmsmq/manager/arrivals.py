@@ -61,6 +61,10 @@ class NoRoom(Exception):
         """Whether there is no room for anybody."""
 
 
+class NotBelieved(Exception):
+    """A peer brings a message under its own name, which is known to be somebody else's."""
+
+
 class Arrivals:
     """Decides about the packets of all sessions."""
 
@@ -150,7 +154,9 @@ class Arrivals:
         """Whether a message is taken from a peer.
 
         One that is not transactional may name a source that nobody knows, but no other's. It is
-        dropped, and the session goes on: a stranger may have made an honest peer bring it.
+        dropped, and the session goes on: a stranger may have made an honest peer bring it. If it is
+        the peer's own, and is to survive a crash, the session ends instead: should the peer be who
+        it says it is after all, it keeps the message until we believe it.
         """
         if found.flags & user.TRANSACTION:
             return self._may_move(packet, found, place, peer, now)
@@ -160,6 +166,8 @@ class Arrivals:
             and self._identities.knows_elsewhere(peer, packet[16:32], now)
         ):
             self._tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
+            if packet[16:32] == peer.remote and found.flags & user.RECOVERABLE:
+                raise NotBelieved
             return False
         return True
 

@@ -252,8 +252,12 @@ class Identities:
             return source == outgoing.reached and self.word(peer, source, now) is Word.SURE
         if source == outgoing.reached:
             word = self.word(peer, source, now)
-            # A name that is nobody's is everybody's own.
-            if word is Word.SURE or (word is Word.OWN and self._claims.place_of(source)):
+            if word is Word.SURE:
+                return True
+            # A name that is nobody's is everybody's own, and so is one that was silent for long:
+            # what was sent before is acknowledged where it was reached.
+            place = outgoing.reached_at or self._claims.place_of(source)
+            if word is Word.OWN and place is not None and self._is_same(place, peer.place):
                 return True
         return isinstance(outgoing.name, DirectFormatName) and leads_directly(peer, outgoing)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openmsmq.manager.admission import Admission
-from openmsmq.manager.arrivals import Arrivals, NoRoom
+from openmsmq.manager.arrivals import Arrivals, NoRoom, NotBelieved
 from openmsmq.manager.askers import OURSELVES, Acquaintances
 from openmsmq.manager.peering import Peer
 from openmsmq.manager.reporting import Reporter
@@ -36,6 +36,8 @@ class Reception:
             self._arrivals.take(packets, peer, now)
         except DecodeError:
             return CloseReason.MALFORMED
+        except NotBelieved:
+            return CloseReason.IDENTITY_REFUSED
         except NoRoom as full:
             if full.is_general:
                 self._admission.throttle(now)
