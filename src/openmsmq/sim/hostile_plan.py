@@ -48,13 +48,12 @@ ATTACKS: Final = (
 _COMING_FIRST: Final = (
     "order acks",
     "final acks",
-    "jumps",
-    "younger sequences",
     "claims",
     "session acks",
 )
 """What it does under the name of one who has not been met. Whatever else it did would be the honest
-message of somebody else, for all that anybody can know."""
+message of somebody else, for all that anybody can know; and a sequence that it begins is the one of
+that name, behind which the owner's own counts as older or as having come already."""
 
 
 class HostilePlan(msgspec.Struct, frozen=True):

@@ -51,8 +51,10 @@ class Stream(Application):
         """What was found in it the first time, by lookup identifier."""
         self._completing = False
         self._may_have_reserved = False
+        self._is_reserving = False
+        """Whether a reservation was asked for, and nothing good was heard of it."""
         self._may_have_more = False
-        """Whether a reservation that failed may hold more than the batch that came of the next."""
+        """Whether such a one may hold more than the batch that came of the next."""
 
     def script(self) -> Script:
         """Process one batch after the other; leave nothing reserved at the end."""
@@ -74,14 +76,17 @@ class Stream(Application):
 
     def _reserve(self, handle: int) -> Script:
         def begun() -> None:
-            self._may_have_reserved = True
+            # The answer to the one before may have been lost with the queue manager.
+            self._may_have_more |= self._is_reserving
+            self._may_have_reserved = self._is_reserving = True
 
         count = self.rng.choice((0, 0, 1, 3))
         reply = yield Ask(api.Reserve(handle, self.name, self._start, count), begun)
         if not isinstance(reply, api.Reserved):
             self._require_trouble(reply)
-            self._may_have_more = True
-        elif reply.stop > self._start:
+            return
+        self._is_reserving = False
+        if reply.stop > self._start:
             self._stop = reply.stop
         else:
             self._may_have_reserved = self._may_have_more = False
