@@ -110,7 +110,7 @@ class RowReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         # Arrival numbers begin at 1 in a queue manager that has only this queue.
         address, queue = self._options.place.addresses[0], self._options.queues[0]
-        return split(address, queue, 1, self._count + 1, self._tasks)
+        return split(QueueRange(address, queue, 1, self._count + 1), self._tasks)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
         assert isinstance(partition, QueueRange)

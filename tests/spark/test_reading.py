@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openmsmq.spark.source.queue_range import QueueRange
 from openmsmq.spark.source.reading import RANGE_MIN_SPAN, ahead, split
 
 WAIT_S = 10
@@ -59,9 +60,13 @@ def test_nothing_is_made_any_more_when_nobody_wants_it() -> None:
     st.integers(1, 9),
 )
 def test_a_range_is_shared_without_gaps(start: int, span: int, count: int) -> None:
-    ranges = split("127.0.0.1", "q", start, start + span, count)
+    whole = QueueRange("127.0.0.1", "q", start, start + span, "its identity", "reader", "word")
+    ranges = split(whole, count)
     assert len(ranges) <= count
     edges = [edge for part in ranges for edge in (part.start, part.stop)]
     edges = [start, *edges, start + span]
     assert edges[::2] == edges[1::2]
     assert all(part.start < part.stop for part in ranges)
+    for part in ranges:
+        assert vars(whole.part(part.start, part.stop)) == vars(part)
+        assert (part.manager, part.checkpoint) == ("its identity", "word")

@@ -17,8 +17,11 @@ from openmsmq.api.base import Request as Request
 from openmsmq.api.bulk_messages import PLACE_FORMAT as PLACE_FORMAT
 from openmsmq.api.bulk_messages import Complete as Complete
 from openmsmq.api.bulk_messages import Completed as Completed
+from openmsmq.api.bulk_messages import Epoch as Epoch
+from openmsmq.api.bulk_messages import Epochs as Epochs
 from openmsmq.api.bulk_messages import FetchPackets as FetchPackets
 from openmsmq.api.bulk_messages import FetchRange as FetchRange
+from openmsmq.api.bulk_messages import GetEpochs as GetEpochs
 from openmsmq.api.bulk_messages import Measure as Measure
 from openmsmq.api.bulk_messages import Measured as Measured
 from openmsmq.api.bulk_messages import Packets as Packets
@@ -398,6 +401,7 @@ AnyRequest: TypeAlias = (
     | RemoveRange
     | Reserve
     | Measure
+    | GetEpochs
     | Complete
     | Release
     | CreateCursor
@@ -445,6 +449,7 @@ AnyReply: TypeAlias = (
     | Removed
     | Reserved
     | Measured
+    | Epochs
     | Completed
     | CursorCreated
     | Begun

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from openmsmq.api.messages import QueueStatus
-from openmsmq.client.blocking import QueueManager
-from openmsmq.spark.connecting import connected, explained
+from openmsmq.spark.connecting import explained
+from openmsmq.spark.errors import QueueGone
 from openmsmq.spark.schema import arrow_schema
 from openmsmq.spark.source.filters import arrival_bounds, is_taken, keep_matching, may_match
 from openmsmq.spark.source.options import SourceOptions
 from openmsmq.spark.source.queue_range import QueueRange
-from openmsmq.spark.source.queues import find_queues
+from openmsmq.spark.source.queues import Managers, Source, queues_at
 from openmsmq.spark.source.reading import first_arrival, read_range, split
 
 
@@ -31,26 +32,24 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Split the arrival numbers of each queue among tasks."""
-        found: list[QueueRange] = []
-        low, high = arrival_bounds(self._conditions)
-        for address in self._options.place.addresses:
-            with connected(self._options.place, address, first=True) as manager:
-                for status in self._queues(manager, address):
-                    name = status.path_name
-                    stop = min(high, status.last_arrival_number + 1)
-                    if not status.message_count or not may_match(self._conditions, "queue", name):
-                        continue
-                    start = first_arrival(manager, name, low, stop)
-                    found += split(address, name, start, stop, self._options.partitions)
-        return found
+        managers = Managers(self._options.place)
+        with closing(managers):
+            return [
+                part
+                for source in managers.now(first=True)
+                for status in queues_at(source, self._options.queues, _missing)
+                for part in self._ranges(source, status)
+            ]
 
-    def _queues(self, manager: QueueManager, address: str) -> list[QueueStatus]:
-        """Give the queues that the options name, each of them once."""
-        found: dict[str, QueueStatus] = {}
-        for name in self._options.queues:
-            with explained(address, name):
-                found |= {status.path_name: status for status in find_queues(manager, name)}
-        return list(found.values())
+    def _ranges(self, source: Source, status: QueueStatus) -> list[QueueRange]:
+        low, high = arrival_bounds(self._conditions)
+        name, stop = status.path_name, min(high, status.last_arrival_number + 1)
+        if not status.message_count or not may_match(self._conditions, "queue", name):
+            return []
+        with explained(source.address, name):
+            start = first_arrival(source.manager, name, low, stop)
+        whole = QueueRange(source.address, name, start, stop, source.identity)
+        return split(whole, self._options.partitions)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Give the messages of one range."""
@@ -59,6 +58,10 @@ class BatchReader(DataSourceReader):
             return
         for batch in read_range(self._options, partition):
             yield keep_matching(batch, self._conditions)
+
+
+def _missing(_: str, error: QueueGone) -> None:
+    raise error
 
 
 class FilteringBatchReader(BatchReader):

@@ -20,7 +20,15 @@ from openmsmq.spark.source.queue_range import QueueRange
 from openmsmq.spark.source.stream_reader import StreamReader
 
 _SCHEMA: Final = pa.schema(
-    [("address", pa.string()), ("queue", pa.string()), ("start", pa.int64()), ("stop", pa.int64())]
+    [
+        ("address", pa.string()),
+        ("queue", pa.string()),
+        ("start", pa.int64()),
+        ("stop", pa.int64()),
+        ("manager", pa.string()),
+        ("reader", pa.string()),
+        ("checkpoint", pa.string()),
+    ]
 )
 
 
@@ -47,13 +55,10 @@ class RangeReader(StreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Give a range as one row."""
         assert isinstance(partition, QueueRange)
-        row = [[partition.address], [partition.queue], [partition.start], [partition.stop]]
-        yield pa.RecordBatch.from_arrays(list(map(pa.array, row)), schema=_SCHEMA)
+        row = {name: getattr(partition, name) for name in _SCHEMA.names}
+        yield pa.RecordBatch.from_pylist([row], schema=_SCHEMA)
 
 
 def ranges_in(rows: pa.RecordBatch) -> list[QueueRange]:
     """Read ranges from rows."""
-    return [
-        QueueRange(row["address"], row["queue"], row["start"], row["stop"])
-        for row in rows.to_pylist()
-    ]
+    return [QueueRange(**row) for row in rows.to_pylist()]

@@ -36,19 +36,20 @@ RANGE_MIN_SPAN: Final = 5000
 """Arrival numbers in a range below which it is not split for another task."""
 
 
-def split(address: str, queue: str, start: int, stop: int, count: int) -> list[QueueRange]:
+def split(whole: QueueRange, count: int) -> list[QueueRange]:
     """Share a range of arrival numbers among up to `count` tasks; short ones are not split."""
-    span = stop - start
+    start, span = whole.start, whole.stop - whole.start
     if span <= 0:
         return []
     count = min(count, -(-span // RANGE_MIN_SPAN))
     bounds = [start + span * place // count for place in range(count + 1)]
-    return [QueueRange(address, queue, low, high) for low, high in pairwise(bounds)]
+    return [whole.part(low, high) for low, high in pairwise(bounds)]
 
 
 def first_arrival(manager: QueueManager, queue: str, start: int, stop: int) -> int:
     """Give the lowest arrival number in a range; `stop` if there is no message in it."""
-    found = manager.queue(queue).fetch_range(start, stop, 1, 1)
+    with manager.queue(queue) as handle:
+        found = handle.fetch_range(start, stop, 1, 1)
     return found[0].arrival_number if found else stop
 
 
@@ -78,7 +79,14 @@ def _fetched(manager: QueueManager, part: QueueRange) -> Iterator[Packets]:
     queue = manager.queue(part.queue)
     start = part.start
     while start < part.stop:
-        raw = queue.fetch_packets(start, part.stop, FETCH_MAX_COUNT, FETCH_MAX_BYTES)
+        raw = queue.fetch_packets(
+            start,
+            part.stop,
+            FETCH_MAX_COUNT,
+            FETCH_MAX_BYTES,
+            reader=part.reader,
+            checkpoint=part.checkpoint,
+        )
         start = raw.next_start
         if raw.sizes:
             yield raw
