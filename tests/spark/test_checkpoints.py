@@ -279,7 +279,7 @@ def own(tmp_path: Path) -> Iterator[Manager]:
 
 
 def test_a_store_that_was_put_back_and_has_caught_up_is_noticed(own: Manager) -> None:
-    store, backup = own.folder / "data", own.folder / "backup"
+    store, backup = own.folder / "data" / "store", own.folder / "backup"
     with mq.connect(own.address) as connection:
         connection.create_queue(A)
     own.kill()

@@ -22,7 +22,7 @@ from openmsmq.spark.schema import NAMES
 from openmsmq.spark.source.batch_reader import BatchReader, FilteringBatchReader
 from openmsmq.spark.source.data_source import MsmqDataSource
 from openmsmq.spark.source.options import read_source_options
-from openmsmq.spark.source.reading import RANGE_MIN_SPAN
+from openmsmq.spark.source.queue_range import TASK_MIN_COUNT
 from openmsmq.storage import records
 from openmsmq.storage.engine import open_store
 from openmsmq.storage.port import Batch
@@ -534,27 +534,50 @@ def test_filters_are_applied_by_the_tasks_and_by_the_plan(qm: mq.QueueManager) -
         EqualTo(("colour",), "red"),
     ]
     assert list(reader.pushFilters(conditions)) == conditions[3:]
-    (part,) = reader.partitions()
+    (task,) = reader.partitions()
+    (part,) = task.ranges
     assert (part.queue, part.start) == (r"private$\b", first + 1)
     assert [row["label"] for row in read_batch(reader)] == ["b2", "b3"]
 
 
-def test_a_long_range_is_shared_by_tasks_and_later_messages_are_not_in_it(
+def test_a_long_queue_is_shared_by_tasks_and_later_messages_are_not_in_it(
     qm: mq.QueueManager,
 ) -> None:
     queue = qm.create_queue(r"private$\a")
     other = qm.create_queue(r"private$\b")
     send(queue, "first")
-    other.send_many([b""] * 2 * RANGE_MIN_SPAN)
+    other.send_many([b""] * 2 * TASK_MIN_COUNT)
     send(queue, "last")
-    options = {"qm": qm.settings.address, "queue": names(r"private$\a", r"PRIVATE$\A")}
-    reader = BatchReader(read_source_options(options | {"numPartitions": "2"}))
-    parts = reader.partitions()
+    options = {"qm": qm.settings.address, "columns": "label", "numPartitions": "2"}
+    sparse = names(r"private$\a", r"PRIVATE$\A")
+    reader = BatchReader(read_source_options(options | {"queue": sparse}))
+    assert len(reader.partitions()) == 1, "numbers that others have do not count"
+    parts = BatchReader(read_source_options(options | {"queue": "*"})).partitions()
     send(queue, "later")
-    labels = [
-        [row["label"] for batch in reader.read(part) for row in batch.to_pylist()] for part in parts
+    counts = [sum(batch.num_rows for batch in reader.read(part)) for part in parts]
+    assert len(counts) == 2
+    assert sum(counts) == 2 * TASK_MIN_COUNT + 2
+    assert min(counts) > 0.8 * TASK_MIN_COUNT
+
+
+def test_large_messages_are_shared_by_their_bytes_and_small_queues_are_put_together(
+    qm: mq.QueueManager,
+) -> None:
+    large = qm.create_queue(r"private$\large")
+    large.send_many([bytes(1 << 20)] * 48)
+    for number in range(30):
+        send(qm.create_queue(rf"private$\small{number}"), f"{number}")
+    options = {"qm": qm.settings.address, "queue": "*", "columns": "queue"}
+    reader = BatchReader(read_source_options(options))
+    parts = reader.partitions()
+    found = [
+        [row["queue"] for batch in reader.read(part) for row in batch.to_pylist()] for part in parts
     ]
-    assert labels == [["first"], ["last"]]
+    assert len(found) == 3
+    assert sorted(name for names in found for name in names) == sorted(
+        [r"private$\large"] * 48 + [rf"private$\small{number}" for number in range(30)]
+    )
+    assert max(names.count(r"private$\large") for names in found) <= 20
 
 
 # Through Spark.
@@ -577,7 +600,7 @@ def test_a_table_of_messages_in_spark(qm: mq.QueueManager, spark: SparkSession) 
     found = narrow.where(r"queue = 'private$\\b' AND label > 'b1'").collect()
     assert [tuple(row) for row in found] == [("b2", r"private$\b")]
     for options, sentence in (
-        ({"qmm": "x"}, "option qmm: is not known; there are qm, queue, "),
+        ({"qmm": "x"}, "option qmm: is not known; there are qm, "),
         ({"queue": r"private$\x"}, rf"queue private$\x at {qm.settings.address} is not there"),
         ({"qm": NOBODY}, f"option qm, {NOBODY}: no queue manager answers"),
         ({"columns": "colour"}, "option columns: 'colour' is no column; there are queue_manager"),

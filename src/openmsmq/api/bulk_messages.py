@@ -134,6 +134,33 @@ class Measured(Reply, frozen=True, tag="measured"):
     stop: int
 
 
+class Survey(Request, frozen=True, tag="survey"):
+    """Ask how messages are spread over a range of arrival numbers, in up to `parts` parts."""
+
+    handle: Number
+    start: Number
+    stop: Number
+    parts: Number = 32
+
+
+class Part(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A part of a range: so many messages, and their bytes.
+
+    Of a short range both are exact. Of a long one they are concluded from some of the messages.
+    """
+
+    start: int
+    stop: int
+    count: int
+    size: int
+
+
+class Surveyed(Reply, frozen=True, tag="surveyed"):
+    """The parts of a range one behind the other, from the first message on; none if it is empty."""
+
+    parts: list[Part]
+
+
 class GetEpochs(Request, frozen=True, tag="get-epochs"):
     """Ask for the lives of the queue manager that its store remembers."""
 

@@ -25,11 +25,14 @@ from openmsmq.api.bulk_messages import GetEpochs as GetEpochs
 from openmsmq.api.bulk_messages import Measure as Measure
 from openmsmq.api.bulk_messages import Measured as Measured
 from openmsmq.api.bulk_messages import Packets as Packets
+from openmsmq.api.bulk_messages import Part as Part
 from openmsmq.api.bulk_messages import Release as Release
 from openmsmq.api.bulk_messages import Removed as Removed
 from openmsmq.api.bulk_messages import RemoveRange as RemoveRange
 from openmsmq.api.bulk_messages import Reserve as Reserve
 from openmsmq.api.bulk_messages import Reserved as Reserved
+from openmsmq.api.bulk_messages import Survey as Survey
+from openmsmq.api.bulk_messages import Surveyed as Surveyed
 from openmsmq.api.directory_messages import ChangeDirectory as ChangeDirectory
 from openmsmq.api.directory_messages import DirectoryChanged as DirectoryChanged
 from openmsmq.api.directory_messages import DirectoryPart as DirectoryPart
@@ -401,6 +404,7 @@ AnyRequest: TypeAlias = (
     | RemoveRange
     | Reserve
     | Measure
+    | Survey
     | GetEpochs
     | Complete
     | Release
@@ -449,6 +453,7 @@ AnyReply: TypeAlias = (
     | Removed
     | Reserved
     | Measured
+    | Surveyed
     | Epochs
     | Completed
     | CursorCreated

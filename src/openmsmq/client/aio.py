@@ -229,6 +229,7 @@ class Queue(QueueHandle):
     complete = _verb(queue_verbs.complete)
     complete_batch = _verb(queue_verbs.complete_batch)
     measure = _verb(queue_verbs.measure)
+    survey = _verb(queue_verbs.survey)
     purge = _verb(queue_verbs.purge)
     move = _verb(queue_verbs.move)
     properties = _verb(queue_verbs.properties)

@@ -62,6 +62,7 @@ from openmsmq.api.messages import (
     Send,
     SetOnline,
     SetSecurity,
+    Survey,
     TakeOwnership,
 )
 from openmsmq.client.errors import ConnectionLost, NotSent, OutcomeUnknown
@@ -108,6 +109,7 @@ _REPEATABLE: Final = frozenset(
         RemoveRange,
         Reserve,
         Measure,
+        Survey,
         GetEpochs,
         Complete,
         Release,

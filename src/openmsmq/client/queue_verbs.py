@@ -251,6 +251,12 @@ def reserve_batch(
     return (yield from ask(request, api.Reserved))
 
 
+def survey(queue: QueueHandle, start: int, stop: int, parts: int = 32) -> Plan[list[api.Part]]:
+    """Ask how messages are spread over a range of arrival numbers, about as finely as asked for."""
+    handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
+    return (yield from ask(api.Survey(handle, start, stop, parts), api.Surveyed)).parts
+
+
 def measure(
     queue: QueueHandle, start: int, *, count: int = 0, bytes_max: int = 0, below: int = 0
 ) -> Plan[int]:

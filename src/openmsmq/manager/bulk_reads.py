@@ -40,10 +40,11 @@ from openmsmq.manager.queues import (
 from openmsmq.manager.read_requests import ReadRequests, entries_of
 from openmsmq.manager.readers import Readers
 from openmsmq.manager.replies import Replies
+from openmsmq.manager.surveys import surveyed
 from openmsmq.model.access import QueueAccess
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import AccessDenied, InvalidParameter, MsmqError, SharingViolation
-from openmsmq.model.limits import INFINITE_S
+from openmsmq.model.limits import INFINITE_S, SURVEY_PARTS_MAX_COUNT
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.callers import Caller
@@ -213,6 +214,16 @@ class BulkReads:
         self._require_limits(request)
         stop = _end_of(opened.queue, request, self._below(request))
         self._replies.answer_when_done(state.id, call, api.Measured(stop))
+
+    def survey(self, state: Connection, call: int, request: api.Survey, _: Instant) -> None:
+        """Tell how messages are spread over a range."""
+        opened = state.queue(request.handle)
+        self._reads.require_readable(state, opened, peek=True, transaction=0)
+        if not 1 <= request.parts <= SURVEY_PARTS_MAX_COUNT:
+            raise InvalidParameter(f"parts is a number from 1 to {SURVEY_PARTS_MAX_COUNT}")
+        stop = min(request.stop, self._counters.last_arrival + 1)
+        found = surveyed(opened.queue, request.start, stop, request.parts)
+        self._replies.answer(state.id, call, api.Surveyed(found))
 
     def get_epochs(self, state: Connection, call: int, _: api.GetEpochs, __: Instant) -> None:
         """Tell which lives of the queue manager the store remembers; what is told is durable."""

@@ -14,9 +14,9 @@ from openmsmq.spark.errors import QueueGone
 from openmsmq.spark.schema import arrow_schema
 from openmsmq.spark.source.filters import arrival_bounds, is_taken, keep_matching, may_match
 from openmsmq.spark.source.options import SourceOptions
-from openmsmq.spark.source.queue_range import QueueRange
+from openmsmq.spark.source.queue_range import Piece, QueueRange, Task, pieces_of, tasks_of
 from openmsmq.spark.source.queues import Managers, Source, queues_at
-from openmsmq.spark.source.reading import first_arrival, read_range, split
+from openmsmq.spark.source.reading import read_ranges
 
 
 class BatchReader(DataSourceReader):
@@ -31,32 +31,32 @@ class BatchReader(DataSourceReader):
         self._conditions: list[Filter] = []
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Split the arrival numbers of each queue among tasks."""
+        """Share what is in the queues among tasks."""
         managers = Managers(self._options.place)
         with closing(managers):
-            return [
-                part
+            pieces = [
+                piece
                 for source in managers.now(first=True)
                 for status in queues_at(source, self._options.queues, _missing)
-                for part in self._ranges(source, status)
+                for piece in self._pieces(source, status)
             ]
+        return tasks_of(pieces, self._options.partitions)
 
-    def _ranges(self, source: Source, status: QueueStatus) -> list[QueueRange]:
+    def _pieces(self, source: Source, status: QueueStatus) -> list[Piece]:
         low, high = arrival_bounds(self._conditions)
         name, stop = status.path_name, min(high, status.last_arrival_number + 1)
         if not status.message_count or not may_match(self._conditions, "queue", name):
             return []
-        with explained(source.address, name):
-            start = first_arrival(source.manager, name, low, stop)
-        whole = QueueRange(source.address, name, start, stop, source.identity)
-        return split(whole, self._options.partitions)
+        whole = QueueRange(source.address, name, low, stop, source.identity)
+        with explained(source.address, name), source.manager.queue(name) as queue:
+            return pieces_of(queue, whole, self._options.partitions)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Give the messages of one range."""
-        if not isinstance(partition, QueueRange):
+        """Give the messages of one task."""
+        if not isinstance(partition, Task):
             # Spark makes one of its own when there are none: the queues are empty.
             return
-        for batch in read_range(self._options, partition):
+        for batch in read_ranges(self._options, partition.ranges):
             yield keep_matching(batch, self._conditions)
 
 

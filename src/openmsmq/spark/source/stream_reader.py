@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from openmsmq.api.messages import QueueStatus
-from openmsmq.client.blocking import QueueManager
+from openmsmq.client.blocking import Queue, QueueManager
 from openmsmq.spark.connecting import explained
 from openmsmq.spark.errors import QueueGone
 from openmsmq.spark.source.offsets import (
@@ -36,14 +36,14 @@ from openmsmq.spark.source.offsets import (
     to_offset,
 )
 from openmsmq.spark.source.options import Mode, SourceOptions
-from openmsmq.spark.source.queue_range import QueueRange
+from openmsmq.spark.source.queue_range import Piece, QueueRange, Task, pieces_of, tasks_of
 from openmsmq.spark.source.queues import Managers, Source, home_of, queues_at
-from openmsmq.spark.source.reading import first_arrival, read_range, split
+from openmsmq.spark.source.reading import read_ranges
 from openmsmq.spark.source.reservations import Reservations
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans batches in the driver; `read` runs in the tasks and needs nothing but its range."""
+    """Plans batches in the driver; `read` runs in the tasks and needs nothing but its ranges."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -199,7 +199,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         sources = self._managers.now()
         reached = self._placed(from_offset(end), sources)
         begun = self._placed(from_offset(start), sources).spots
-        found: list[QueueRange] = []
+        found: list[Piece] = []
         for key, spot in reached.spots.items():
             before = begun.get(key)
             # Spark asks again where a new query begins whenever it plans the first batch, and the
@@ -209,51 +209,50 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 first = 0 if before is None else before.next
             home = home_of(spot, sources)
             if first < spot.next and home is not None:
-                found += self._ranges(home, spot, first, reached.checkpoint)
-        return found
+                found += self._pieces(home, spot, first, reached.checkpoint)
+        return tasks_of(found, self._options.partitions)
 
-    def _ranges(self, source: Source, spot: Spot, first: int, checkpoint: str) -> list[QueueRange]:
+    def _pieces(self, source: Source, spot: Spot, first: int, checkpoint: str) -> list[Piece]:
+        whole = QueueRange(source.address, spot.queue, first, spot.next, source.identity)
+        if self._consumes:
+            whole = msgspec.structs.replace(
+                whole, reader=self._options.reader, checkpoint=checkpoint
+            )
         try:
-            with explained(source.address, spot.queue):
-                stop = self._still_mine(source, spot, first, checkpoint)
-                low = first_arrival(source.manager, spot.queue, first, stop)
+            with (
+                explained(source.address, spot.queue),
+                source.manager.queue(spot.queue) as queue,
+            ):
+                stop = self._still_mine(queue, source, spot, first, checkpoint)
+                return pieces_of(queue, whole.part(first, stop), self._options.partitions)
         except QueueGone as error:
             self._bear(str(error))
             return []
-        part = QueueRange(
-            source.address,
-            spot.queue,
-            low,
-            stop,
-            source.identity,
-            self._options.reader if self._consumes else "",
-            checkpoint if self._consumes else "",
-        )
-        return split(part, self._options.partitions)
 
-    def _still_mine(self, source: Source, spot: Spot, first: int, checkpoint: str) -> int:
+    def _still_mine(
+        self, queue: Queue, source: Source, spot: Spot, first: int, checkpoint: str
+    ) -> int:
         """Give where the messages of a batch end of which nobody can have taken any out."""
-        with source.manager.queue(spot.queue) as queue:
-            status = queue.properties()
-            problem = problem_with(spot, status, source.epochs)
-            if problem is not None:
-                self._bear(problem)
-                return first
-            if not self._consumes or self._reservations.covers(status, first, spot.next):
-                return spot.next
-            reader = self._options.reader
-            self._bear(
-                f"what the reader {reader!r} had reserved in {spot.name} was released, or the "
-                "checkpoint is an older copy"
-            )
-            begin = msgspec.structs.replace(spot, next=first)
-            limits = {"below": spot.next}
-            return max(first, self._reservations.reserve(queue, begin, checkpoint, limits).stop)
+        status = queue.properties()
+        problem = problem_with(spot, status, source.epochs)
+        if problem is not None:
+            self._bear(problem)
+            return first
+        if not self._consumes or self._reservations.covers(status, first, spot.next):
+            return spot.next
+        reader = self._options.reader
+        self._bear(
+            f"what the reader {reader!r} had reserved in {spot.name} was released, or the "
+            "checkpoint is an older copy"
+        )
+        begin = msgspec.structs.replace(spot, next=first)
+        limits = {"below": spot.next}
+        return max(first, self._reservations.reserve(queue, begin, checkpoint, limits).stop)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Give the messages of one range; nothing of this object changes."""
-        assert isinstance(partition, QueueRange)
-        return read_range(self._options, partition)
+        """Give the messages of one task; nothing of this object changes."""
+        assert isinstance(partition, Task)
+        return read_ranges(self._options, partition.ranges)
 
     def commit(self, end: Offset) -> None:
         """Take out what Spark is done with."""
