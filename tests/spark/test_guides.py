@@ -99,6 +99,8 @@ def test_the_numbers_in_the_guides_are_those_of_the_code() -> None:
     assert f"{PARTITIONS_MAX_COUNT:,}" in options
     assert f"up to {limits.READER_NAME_MAX_BYTES} bytes" in options
     assert f"{limits.QUERIES_MAX_COUNT:,} queries" in remembered
+    assert f"or {limits.READERS_MAX_COUNT} other readers" in remembered
+    assert f"the last {limits.EPOCHS_MAX_COUNT} starts" in remembered
     assert f"{limits.QUERY_IDLE_S // 86400} days" in remembered
     assert f"{limits.STAGED_MAX_BYTES >> 30} GiB" in remembered
     assert limits.STAGED_MAX_AGE_S == 7 * 86400
