@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from openmsmq.api import messages as api
-from openmsmq.model.limits import EPOCHS_MAX_COUNT, READER_NAME_MAX_BYTES, READERS_MAX_COUNT
+from openmsmq.model.limits import (
+    EPOCHS_MAX_COUNT,
+    READER_NAME_MAX_BYTES,
+    READER_QUIET_S,
+    READERS_MAX_COUNT,
+)
 from openmsmq.storage import records
 from tests.unit.manager.office import ORDERS, Office
 
@@ -191,6 +196,33 @@ def test_one_query_at_a_time_lives_under_a_name(office: Office) -> None:
     office.driver.lose(second)
     office.app = office.driver.connect()
     assert reserve(office, "U", is_new=True).held == ""
+
+
+@pytest.mark.parametrize("sign", ["none", "fetch", "complete", "reserve"])
+def test_a_query_of_which_nothing_is_heard_for_long_may_be_followed(
+    office: Office, sign: str
+) -> None:
+    """Its computer may have lost power: then nobody ends its connection."""
+    second = office.driver.connect()
+    reserve(office, "T", is_new=True)
+    office.pass_time(READER_QUIET_S)
+    assert reserve(office, "U", app=second, is_new=True).held
+    if sign == "fetch":
+        fetch(office, "T")
+    elif sign == "complete":
+        complete(office, "T")
+    elif sign == "reserve":
+        reserve(office, "T")
+    office.pass_time(1)
+    refused = reserve(office, "T", app=second, holder="on another computer").held
+    assert bool(refused) == (sign != "none")
+
+
+def test_releasing_a_queue_lets_another_query_follow_at_once(office: Office) -> None:
+    second = office.driver.connect()
+    reserve(office, "T", is_new=True)
+    office.ok(api.Release(ORDERS))
+    assert reserve(office, "U", app=second).held == ""
 
 
 def test_a_query_that_begins_below_what_it_has_completed_is_told_so(office: Office) -> None:
