@@ -31,6 +31,7 @@ from openmsmq.manager.surveys import surveyed
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InvalidParameter, MsmqError, SharingViolation
 from openmsmq.model.limits import INFINITE_S, SURVEY_PARTS_MAX_COUNT
+from openmsmq.model.lives import is_good_place
 from openmsmq.storage import records
 
 SLICE_ROWS: Final = 10_000
@@ -95,16 +96,18 @@ class BulkLooks:
             self._replies.answer(state.id, call, reply)
 
     def _require_reserved(self, queue: LocalQueue, request: api.FetchPackets) -> None:
-        """Refuse the task of a query from which another one has taken its messages over."""
-        is_others = queue.reserved_for != request.reader or (
+        """Refuse the task of a query that has its messages no more: they may be others now."""
+        if queue.reserved_for != request.reader or (
             queue.reserved_checkpoint not in ("", request.checkpoint)
-        )
-        if is_others and max(request.start, queue.reserved_start) < min(
-            request.stop, queue.reserved_stop
         ):
             raise SharingViolation(
-                f"{queue.name} is being read by {queue.reserved_for!r} now, from another "
-                "checkpoint: give each query a name of its own with the option reader"
+                f"{queue.name} is being read by {queue.reserved_for or 'nobody'!r} now, from "
+                "another checkpoint: give each query a name of its own with the option reader"
+            )
+        if request.start < queue.reserved_start or queue.reserved_stop < request.stop:
+            raise SharingViolation(
+                f"arrival numbers {request.start} to {request.stop - 1} of {queue.name} are not "
+                "reserved any more: this task is late, or what it was to read was released"
             )
 
     def _mark_read(self, queue: LocalQueue, start: int) -> None:
@@ -189,6 +192,14 @@ class BulkLooks:
             raise InvalidParameter(
                 f"arrival number {request.start} was never given, the last one was {last}: this "
                 "is not the store in which the reader has come so far; let it begin anew"
+            )
+        if not request.epoch:
+            return
+        lives = [(life.identifier, life.first) for life in self._counters.epochs()]
+        if not is_good_place(lives, request.epoch, request.start):
+            raise InvalidParameter(
+                f"arrival number {request.start} was told in another life of the queue manager: "
+                "this is an older copy of the store in which the reader has come so far"
             )
 
     def below(self, request: api.Reserve | api.Measure) -> int:
