@@ -5,17 +5,20 @@ must still be there: it reserves them first, and says when it is done with them.
 a range, in the store as two numbers, so a million reserved messages cost no more than one.
 
 It is done with them in the same way. Messages whose end causes nothing else, and which it fetched,
-so that their number and bytes are known, go as a range too.
+so that their number and bytes are known, go as a range too. A query that has a checkpoint is
+believed only if somebody has fetched from what it is done with: a sink may have taken its batch
+for an older one, and written nothing.
 """
 
 from __future__ import annotations
 
-import sys
-from array import array
 from typing import Final
+
+import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access_control import AccessControl
+from openmsmq.manager.bulk_looks import SLICE_ROWS, BulkLooks, arrival_of, end_of
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection, OpenQueue
 from openmsmq.manager.counters import Counters
@@ -25,20 +28,17 @@ from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import (
-    ARRIVALS_MAX_BYTES,
     BEING_REMOVED,
-    LOOKUP_START,
     LocalQueue,
     Row,
-    Stored,
-    arrival_in,
 )
-from openmsmq.manager.read_requests import ReadRequests, entries_of
+from openmsmq.manager.read_requests import ReadRequests
+from openmsmq.manager.readers import Readers
 from openmsmq.manager.replies import Replies
 from openmsmq.model.access import QueueAccess
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import AccessDenied, InvalidParameter, MsmqError, SharingViolation
-from openmsmq.model.limits import INFINITE_S, READER_NAME_MAX_BYTES
+from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.callers import Caller
@@ -46,14 +46,8 @@ from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader
 from openmsmq.storage.records import ReservationRecord
 
-SLICE_ROWS: Final = 10_000
-"""How many messages one request takes out, and one step of longer work looks at."""
-
+_NOTHING: Final = ReservationRecord("", 0, 0)
 _CHANGE: Final = int(QueueAccess.SET_PROPERTIES)
-_DEADLINE_START: Final = 4
-_NEVER: Final = INFINITE_S.to_bytes(4, "little")
-
-_U32_CODE: Final = next(code for code in "ILH" if array(code).itemsize == 4)
 
 
 class BulkReads:
@@ -84,97 +78,23 @@ class BulkReads:
         self._ledger = ledger
         self._reader = reader
         self._access = access
+        self._readers = Readers(ledger, access)
+        self.looks = BulkLooks(counters, reads, replies, ledger, self._readers)
         self._releasing: set[LocalQueue] = set()
         """Queues whose reservation is over as soon as the disk says so."""
         for queue in table:
             value = reader.get(records.reservation_key(queue.id))
             if value is not None:
                 kept = records.decode_reservation(value)
-                queue.reserve(kept.reader, kept.start, kept.stop, kept.owner)
+                queue.keep(kept)
                 queue.tally.reach(kept.stop)
+            value = reader.get(records.readers_key(queue.id))
+            if value is not None:
+                queue.readers = records.decode_readers(value)
 
-    # Looking.
-
-    def fetch_range(
-        self, state: Connection, call: int, request: api.FetchRange, _: Instant
-    ) -> None:
-        """Peek messages by their arrival numbers."""
-        found = self._found(state, request)[0]
-        rows = [(int.from_bytes(key[LOOKUP_START:], "big"), value) for key, value in found]
-        self._replies.answer(state.id, call, entries_of(rows))
-
-    def fetch_packets(
-        self, state: Connection, call: int, request: api.FetchPackets, _: Instant
-    ) -> None:
-        """Peek messages by their arrival numbers, for a reader of very many."""
-        found, next_start = self._found(state, request)
-        values = [value for _, value in found]
-        self._note(state.queue(request.handle).queue, request.start, next_start, values)
-        reply = api.Packets(
-            # Keys end with the same eight bytes that the reply has.
-            b"".join([key[LOOKUP_START:] for key, _ in found]),
-            _little_endian(array(_U32_CODE, [len(value) for value in values])),
-            b"".join(values),
-            next_start,
-        )
-        self._replies.answer(state.id, call, reply)
-
-    def _note(self, queue: LocalQueue, start: int, stop: int, values: list[bytes]) -> None:
-        """Remember how much a part of what is reserved is, if its end causes nothing else."""
-        if not queue.reserved_start <= start < stop <= queue.reserved_stop:
-            return
-        # From when it expires to what its end has to cause. Few are different.
-        for facts in {value[_DEADLINE_START : records.FACTS_BYTES] for value in values}:
-            if facts[:4] != _NEVER or facts[-1]:
-                return
-        size = sum([len(value) for value in values]) - records.FACTS_BYTES * len(values)
-        queue.tally.note(start, stop, len(values), size)
-
-    def _found(
-        self, state: Connection, request: api.FetchRange | api.FetchPackets
-    ) -> tuple[list[Stored], int]:
-        """Give the messages of a range that are not on their way out, and where it goes on."""
-        opened = state.queue(request.handle)
-        self._reads.require_readable(state, opened, peek=True, transaction=0)
-        if request.count < 1:
-            raise InvalidParameter("count must be 1 or more")
-        queue, start, count = opened.queue, request.start, request.count
-        left = max(1, min(request.bytes_max, ARRIVALS_MAX_BYTES))
-        rows: list[Stored] = []
-        while len(rows) < count and left > 0:
-            found = queue.stored_by_arrival(start, request.stop, count - len(rows), left)
-            if not found:
-                return rows, request.stop
-            start = arrival_in(found[-1][0]) + 1
-            if queue.held or queue.leaving:
-                found = [row for row in found if not _is_leaving(queue, row)]
-            rows += found
-            for row in found:
-                left -= len(row[1])
-        return rows, start
-
-    def measure(self, state: Connection, call: int, request: api.Measure, _: Instant) -> None:
-        """Tell how far so many messages reach; what is told is durable."""
-        opened = state.queue(request.handle)
-        self._reads.require_readable(state, opened, peek=True, transaction=0)
-        self._require_limits(request)
-        stop = _end_of(opened.queue, request, self._below(request))
-        self._replies.answer_when_done(state.id, call, api.Measured(stop))
-
-    def _require_limits(self, request: api.Reserve | api.Measure) -> None:
-        if min(request.start, request.count, request.bytes_max, request.below) < 0:
-            raise InvalidParameter("start, count, bytes_max and below are 0 or more")
-        last = self._counters.last_arrival
-        if request.start > last + 1:
-            raise InvalidParameter(
-                f"arrival number {request.start} was never given, the last one was {last}: this "
-                "is not the store in which the reader has come so far; let it begin anew"
-            )
-
-    def _below(self, request: api.Reserve | api.Measure) -> int:
-        """Give the arrival number before which the messages of a range end."""
-        stop = self._counters.last_arrival + 1
-        return min(stop, request.below) if request.below else stop
+    def connection_lost(self, state: Connection) -> None:
+        """Note that whoever read through a connection may be gone."""
+        self._readers.connection_lost(state)
 
     # Taking.
 
@@ -186,8 +106,8 @@ class BulkReads:
         rows = queue.by_arrival(request.start, request.stop, SLICE_ROWS)
         removed = self._take_out(queue, rows, now)
         next_start = 0
-        if rows and queue.by_arrival(_arrival(rows[-1]) + 1, request.stop, 1):
-            next_start = _arrival(rows[-1]) + 1
+        if rows and queue.by_arrival(arrival_of(rows[-1]) + 1, request.stop, 1):
+            next_start = arrival_of(rows[-1]) + 1
         self._replies.answer_when_done(state.id, call, api.Removed(removed, next_start))
 
     def _take_out(self, queue: LocalQueue, rows: list[Row], now: Instant) -> int:
@@ -204,30 +124,63 @@ class BulkReads:
 
     # Reservations.
 
-    def reserve(self, state: Connection, call: int, request: api.Reserve, _: Instant) -> None:
+    def reserve(self, state: Connection, call: int, request: api.Reserve, now: Instant) -> None:
         """Keep messages for a reader."""
         opened = self._receiving(state, request.handle)
         queue = opened.queue
         if opened.access is not AccessMode.RECEIVE:
             raise InvalidParameter(f"{queue.name} is an outgoing queue: nothing is reserved there")
-        _require_name(request.reader)
-        self._require_limits(request)
+        self._readers.require_names(request)
+        self.looks.require_limits(request)
         if queue in self._releasing:
             raise SharingViolation(
                 f"what is reserved in {queue.name} is just being released: ask again"
             )
-        kept_start, kept_stop = request.start, request.start
-        owner = state.caller.owner_name
-        if self._is_pending(queue):
-            self._require_mine(queue, request, state.caller)
-            kept_start, kept_stop = queue.reserved_start, queue.reserved_stop
-            owner = queue.reserved_owner
-        stop = self._stop_for(queue, request, kept_stop)
-        if stop > kept_stop:
-            # Noted first, so undone last: by then the messages are free again.
-            self._ledger.when_done(lambda: None, lambda _: self._free_again(queue, kept_stop, stop))
-            self._set(queue, request.reader, kept_start, stop, owner)
+        held = self._readers.holder_of(queue, request, now) if request.checkpoint else ""
+        if held:
+            self._replies.answer(state.id, call, api.Reserved(request.start, held=held))
+            return
+        self._readers.require_current(queue, request, state)
+        completed = self._readers.completed(queue, request)
+        if completed > request.start:
+            reply = api.Reserved(request.start, completed)
+            self._replies.answer_when_done(state.id, call, reply)
+            return
+        stop = self._reserve(queue, request, state.caller)
+        self._readers.reserved(queue, request, state, now)
         self._replies.answer_when_done(state.id, call, api.Reserved(stop))
+
+    def _reserve(self, queue: LocalQueue, request: api.Reserve, caller: Caller) -> int:
+        """Keep messages for a reader, beside those it has; give where they end."""
+        kept = ReservationRecord(
+            request.reader,
+            request.start,
+            request.start,
+            caller.owner_name,
+            request.checkpoint,
+            is_read=not request.checkpoint,
+        )
+        if self._is_pending(queue):
+            self._require_mine(queue, request, caller)
+            if queue.reserved_checkpoint not in ("", request.checkpoint):
+                self._readers.require_unread(queue, request)
+                self._give_up(queue)
+            else:
+                kept = msgspec.structs.replace(queue.reservation, checkpoint=request.checkpoint)
+        stop = self._stop_for(queue, request, kept.stop)
+        if stop > kept.stop:
+            # Noted first, so undone last: by then the messages are free again.
+            self._ledger.when_done(lambda: None, lambda _: self._free_again(queue, kept.stop, stop))
+            self._set(queue, msgspec.structs.replace(kept, stop=stop))
+        elif kept.start < kept.stop and kept.checkpoint != queue.reserved_checkpoint:
+            self._set(queue, kept)
+        return stop
+
+    def _give_up(self, queue: LocalQueue) -> None:
+        """Let messages go that a query had reserved which is gone, and which nobody has read."""
+        start, stop = queue.reserved_start, queue.reserved_stop
+        self._ledger.when_done(lambda: self._free_again(queue, start, stop), lambda _: None)
+        self._set(queue, _NOTHING)
 
     def _is_pending(self, queue: LocalQueue) -> bool:
         """Whether a reader has messages for itself that it has not completed."""
@@ -240,6 +193,9 @@ class BulkReads:
                 f"it complete, or release what it has reserved"
             )
         self._require_owner(queue, caller)
+        if queue.reserved_checkpoint not in ("", request.checkpoint):
+            # It is another query's, and where a new one begins does not depend on that.
+            return
         if not queue.reserved_start <= request.start <= queue.reserved_stop:
             raise SharingViolation(
                 f"the reader {request.reader!r} of {queue.name} has reserved arrival numbers "
@@ -264,18 +220,20 @@ class BulkReads:
         Those are the ones that somebody holds, and the ones whose removal the disk refused. If it
         refuses a removal that is under way now, this reservation falls with it.
         """
-        stop = self._below(request)
+        stop = self.looks.below(request)
         held = [found for found, holder in queue.held.items() if holder != BEING_REMOVED]
         for lookup_id in held + self._housekeeping.put_off(queue):
             arrival = lookup_id & records.ARRIVAL_MASK
             if mine_below <= arrival < stop:
                 stop = arrival
-        return _end_of(queue, request, stop)
+        return end_of(queue, request, stop)
 
     def complete(self, state: Connection, call: int, request: api.Complete, now: Instant) -> None:
         """Take out what a reader is done with."""
         queue = self._receiving(state, request.handle).queue
-        _require_name(request.reader)
+        self._readers.require_names(request)
+        self._readers.require_current(queue, request, state)
+        self._readers.heard(queue, request.reader, request.checkpoint, now)
         start, stop = queue.reserved_start, min(request.stop, queue.reserved_stop)
         if stop <= start or queue in self._releasing:
             self._replies.answer_when_done(state.id, call, api.Completed(0, False))
@@ -283,18 +241,26 @@ class BulkReads:
         if queue.reserved_for != request.reader:
             raise SharingViolation(f"{queue.name} is being read by {queue.reserved_for!r}")
         self._require_owner(queue, state.caller)
-        owner = queue.reserved_owner
+        if queue.reserved_checkpoint not in ("", request.checkpoint):
+            raise SharingViolation(f"{queue.name} is being read from another checkpoint")
+        is_unread = not queue.reserved_is_read and bool(queue.by_arrival(start, stop, 1))
+        if is_unread and not request.unread_too:
+            self._replies.answer_when_done(state.id, call, api.Completed(0, False, unread=True))
+            return
         count, size = self._tallied(queue, start, stop)
         if count >= self._config.range_removal_min:
-            self._set(queue, request.reader, stop, queue.reserved_stop, owner)
+            self._advance(queue, stop, stop)
+            self._readers.done(queue, request, stop, now)
             self._take_range_out(queue, (start, stop), count, size)
             self._replies.answer_when_done(state.id, call, api.Completed(count, False))
             return
         rows = queue.by_arrival(start, stop, SLICE_ROWS)
-        done_below = _arrival(rows[-1]) + 1 if rows else stop
+        done_below = arrival_of(rows[-1]) + 1 if rows else stop
         more = bool(queue.by_arrival(done_below, stop, 1))
         done_below = done_below if more else stop
-        self._set(queue, request.reader, done_below, queue.reserved_stop, owner)
+        self._advance(queue, done_below, stop)
+        if not more:
+            self._readers.done(queue, request, stop, now)
         count = self._take_out(queue, rows, now)
         self._replies.answer_when_done(state.id, call, api.Completed(count, more))
 
@@ -311,7 +277,7 @@ class BulkReads:
             if reached < stop:
                 # Nobody asks about numbers that no message has.
                 rows = queue.by_arrival(reached, stop, 1)
-                reached = _arrival(rows[0]) if rows else stop
+                reached = arrival_of(rows[0]) if rows else stop
                 if rows and reached == start:
                     return 0, 0
             start = reached
@@ -341,11 +307,14 @@ class BulkReads:
     def release(self, state: Connection, call: int, request: api.Release, _: Instant) -> None:
         """Give what is reserved back to all readers."""
         queue = self._table.find(request.name)
-        if queue.reserved_stop and queue not in self._releasing:
-            if not self._access.may_use(state.caller, queue.reserved_owner):
-                # Who may change the queue could also delete it, with all that is reserved there.
-                self._access.require_queue(state.caller, queue, _CHANGE)
-            self._let_go(queue)
+        if (queue.reserved_stop or queue.readers) and queue not in self._releasing:
+            for owner in self._readers.owners(queue):
+                if not self._access.may_use(state.caller, owner):
+                    # Who may change it could also delete it, with all that is reserved there.
+                    self._access.require_queue(state.caller, queue, _CHANGE)
+            self._readers.forget(queue)
+            if queue.reserved_stop:
+                self._let_go(queue)
         self._replies.answer_when_done(state.id, call, api.Done())
 
     def _let_go(self, queue: LocalQueue) -> None:
@@ -369,68 +338,31 @@ class BulkReads:
                 deadline_s = records.deadline_of(value)
                 if deadline_s != INFINITE_S:
                     self._deadlines.note(deadline_s, queue.id, lookup_id)
-            start = _arrival(rows[-1]) + 1
+            start = arrival_of(rows[-1]) + 1
 
-    def _set(self, queue: LocalQueue, reader: str, start: int, stop: int, owner: str) -> None:
+    def _advance(self, queue: LocalQueue, start: int, batch_stop: int) -> None:
+        """Let a reservation begin later; what is behind a batch, nobody has read."""
+        kept = queue.reservation
+        is_read = kept.is_read and (start < batch_stop or not kept.checkpoint)
+        self._set(queue, msgspec.structs.replace(kept, start=start, is_read=is_read))
+
+    def _set(self, queue: LocalQueue, kept: ReservationRecord) -> None:
         """Change the reservation of a queue; an empty one is none."""
         before = queue.reservation
         key = records.reservation_key(queue.id)
-        if start < stop:
-            queue.reserve(reader, start, stop, owner)
-            record = ReservationRecord(reader, start, stop, owner)
-            self._ledger.put(key, records.encode_record(record))
+        if kept.start < kept.stop:
+            queue.keep(kept)
+            self._ledger.put(key, records.encode_record(kept))
         else:
-            queue.reserve("", 0, 0)
+            queue.keep(_NOTHING)
             self._ledger.delete(key)
 
         def undo(_: MsmqError) -> None:
-            queue.reserve(*before)
+            queue.keep(before)
             queue.tally.forget()
 
         def durable() -> None:
-            if queue.reserved_for == reader:
-                queue.tally.reach(stop)
+            if queue.reserved_for == kept.reader:
+                queue.tally.reach(kept.stop)
 
         self._ledger.when_done(durable, undo)
-
-
-def _end_of(queue: LocalQueue, request: api.Reserve | api.Measure, stop: int) -> int:
-    """Give where a range ends: behind its last message, so that no news is no change."""
-    start = request.start
-    if not request.count and not request.bytes_max:
-        last = queue.last_arrival(start, stop)
-        return start if last is None else last + 1
-    count = request.count or stop
-    size = request.bytes_max or 1 << 62
-    while rows := queue.by_arrival(
-        start, stop, min(count, SLICE_ROWS), min(size, ARRIVALS_MAX_BYTES)
-    ):
-        start = _arrival(rows[-1]) + 1
-        count -= len(rows)
-        size -= sum(len(value) for _, value in rows)
-        if count <= 0 or size <= 0:
-            break
-    return start
-
-
-def _is_leaving(queue: LocalQueue, row: Stored) -> bool:
-    """Whether the removal of an entry waits for the disk."""
-    return queue.is_leaving(int.from_bytes(row[0][LOOKUP_START:], "big"))
-
-
-def _arrival(row: Row) -> int:
-    return row[0] & records.ARRIVAL_MASK
-
-
-def _little_endian(numbers: array[int]) -> bytes:
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers.tobytes()
-
-
-def _require_name(reader: str) -> None:
-    if not 0 < len(reader.encode()) <= READER_NAME_MAX_BYTES or not reader.isprintable():
-        raise InvalidParameter(
-            f"{reader[:READER_NAME_MAX_BYTES]!r} is no name of a reader: it has 1 to "
-            f"{READER_NAME_MAX_BYTES} bytes, and can be printed"
-        )
