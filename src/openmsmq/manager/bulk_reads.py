@@ -141,7 +141,7 @@ class BulkReads:
             self._replies.answer(state.id, call, api.Reserved(request.start, held=held))
             return
         self._readers.require_current(queue, request, state)
-        completed = self._readers.completed(queue, request)
+        completed = max(self._readers.completed(queue, request), self._read_below(queue, request))
         if completed > request.start:
             reply = api.Reserved(request.start, completed)
             self._replies.answer_when_done(state.id, call, reply)
@@ -166,6 +166,12 @@ class BulkReads:
                 self._readers.require_unread(queue, request)
                 self._give_up(queue)
             else:
+                if self._read_below(queue, request):
+                    # That something of it was read would count for what comes behind it, too.
+                    raise InvalidParameter(
+                        f"the reader {request.reader!r} of {queue.name} has read what it has "
+                        f"reserved below {queue.reserved_stop}: complete that first"
+                    )
                 kept = msgspec.structs.replace(queue.reservation, checkpoint=request.checkpoint)
         stop = self._stop_for(queue, request, kept.stop)
         if stop > kept.stop:
@@ -175,6 +181,17 @@ class BulkReads:
         elif kept.start < kept.stop and kept.checkpoint != queue.reserved_checkpoint:
             self._set(queue, kept)
         return stop
+
+    def _read_below(self, queue: LocalQueue, request: api.Reserve) -> int:
+        """Give where the batch ends that a query has read and not completed; 0 if it has none.
+
+        Tasks read a batch when its end is in the checkpoint. Who asks for a part of it once more
+        has an older copy: a batch with more in it would go by the number of the one that was read.
+        """
+        is_its_own = bool(request.checkpoint) and queue.reserved_checkpoint == request.checkpoint
+        if not (is_its_own and queue.reserved_for == request.reader and queue.reserved_is_read):
+            return 0
+        return queue.reserved_stop if self._is_pending(queue) else 0
 
     def _give_up(self, queue: LocalQueue) -> None:
         """Let messages go that a query had reserved which is gone, and which nobody has read."""

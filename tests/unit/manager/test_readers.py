@@ -85,6 +85,29 @@ def test_what_nobody_has_fetched_for_the_checkpoint_is_not_completed(
     assert complete(office, "T", stop) == api.Completed(3, False)
 
 
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_batch_that_was_read_is_not_planned_once_more_with_others_in_it(
+    office: Office, restart: bool
+) -> None:
+    """The checkpoint is older by this one batch: its output may have the number already."""
+    stop = reserve(office, "T").stop
+    # Nothing was read: the plan was lost with the driver, and is made again, with more in it.
+    office.send(b"four")
+    stop = reserve(office, "T").stop
+    fetch(office, "T", 0, stop)
+    office.send(b"five")
+    if restart:
+        office.restart()
+    again = reserve(office, "T")
+    assert (again.stop, again.completed) == (0, stop)
+    assert stop_of(office) == stop
+    behind = api.Reserve(office.open(), READER, stop, checkpoint="T", holder="T")
+    assert "complete that first" in office.ask(behind).detail
+    assert complete(office, "T", stop).count == 4
+    assert complete(office, "T").count == 0
+    assert reserve(office, "T", stop).stop > stop
+
+
 def test_messages_are_handed_out_when_it_is_on_the_disk_that_they_are(office: Office) -> None:
     stop = reserve(office, "T").stop
     handle, node = office.open(), office.driver.node
