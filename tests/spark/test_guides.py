@@ -22,7 +22,7 @@ from openmsmq.model import limits
 from openmsmq.spark.errors import BadOption
 from openmsmq.spark.sink.messages_from_rows import chosen_columns
 from openmsmq.spark.sink.options import PROPERTIES, SINK_OPTIONS, read_sink_options
-from openmsmq.spark.sink.writers import PART_MAX_BYTES, PART_MAX_COUNT
+from openmsmq.spark.sink.parts import PART_MAX_BYTES, PART_MAX_COUNT
 from openmsmq.spark.source.options import PARTITIONS_MAX_COUNT, SOURCE_OPTIONS, read_source_options
 from openmsmq.spark.source.reading import RANGE_MIN_SPAN
 

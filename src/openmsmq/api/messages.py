@@ -72,8 +72,11 @@ from openmsmq.api.transaction_messages import ForgetQuery as ForgetQuery
 from openmsmq.api.transaction_messages import GetBatch as GetBatch
 from openmsmq.api.transaction_messages import InDoubt as InDoubt
 from openmsmq.api.transaction_messages import LastBatch as LastBatch
+from openmsmq.api.transaction_messages import ListQueries as ListQueries
 from openmsmq.api.transaction_messages import ListTransactions as ListTransactions
 from openmsmq.api.transaction_messages import Prepare as Prepare
+from openmsmq.api.transaction_messages import Queries as Queries
+from openmsmq.api.transaction_messages import QueryStatus as QueryStatus
 from openmsmq.api.transaction_messages import Resolve as Resolve
 from openmsmq.api.transaction_messages import Transactions as Transactions
 from openmsmq.model.limits import UNLIMITED_KB
@@ -412,6 +415,7 @@ AnyRequest: TypeAlias = (
     | ListTransactions
     | Resolve
     | GetBatch
+    | ListQueries
     | CommitBatch
     | AbortBatch
     | ForgetQuery
@@ -450,6 +454,7 @@ AnyReply: TypeAlias = (
     | Begun
     | Transactions
     | LastBatch
+    | Queries
     | BatchCommitted
     | OutgoingQueues
     | DirectoryPart

@@ -299,6 +299,8 @@ class QueueManager(ManagerHandle):
     resolve = _verb(manager_verbs.resolve)
     release = _verb(manager_verbs.release)
     last_batch = _verb(manager_verbs.last_batch)
+    has_batch = _verb(manager_verbs.has_batch)
+    queries = _verb(manager_verbs.queries)
     commit_batch = _verb(manager_verbs.commit_batch)
     abort_batch = _verb(manager_verbs.abort_batch)
     forget_query = _verb(manager_verbs.forget_query)

@@ -3,7 +3,9 @@
 A query of Spark writes a batch from several computers. Each writer prepares its part, and then
 one of them commits the whole batch. Whoever failed meanwhile does it again, so parts may be there
 twice, and a batch may be committed a second time: only the parts named in the commit take effect,
-and the number of the last batch, stored with them, tells a repetition from a new one.
+and the number of the last batch, stored with them, tells a repetition from a new one. Only the last
+batch can come again. An older one, or one of another checkpoint, is refused with a sentence: it
+might have rows that were never written, and others that were.
 
 A query belongs to who first prepared or committed something for it. Nobody else but those who look
 after the queue manager may ask for it, add to it or end it. A name that is another's is refused,
@@ -22,6 +24,7 @@ from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.replies import Replies
 from openmsmq.manager.transaction_requests import TransactionRequests, share_of
 from openmsmq.manager.transactions import Transaction
+from openmsmq.model.batches import Succession, succession
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     AccessDenied,
@@ -31,6 +34,7 @@ from openmsmq.model.errors import (
     TransactionSequence,
 )
 from openmsmq.model.limits import (
+    QUERIES_LISTED_MAX_COUNT,
     QUERIES_OVER_MAX_COUNT,
     QUERY_IDLE_S,
     QUERY_NAME_MAX_BYTES,
@@ -71,8 +75,32 @@ class StagedBatches:
     def get_batch(self, state: Connection, call: int, request: api.GetBatch, _: Instant) -> None:
         """Tell which batch a query has committed last; what is told is durable."""
         self._owner(state.caller, request.query)
+        if request.batch >= 0:
+            self._is_again(request.query, request.batch, request.checkpoint)
         reply = api.LastBatch(self._last_batch(request.query))
         self._replies.answer_when_done(state.id, call, reply)
+
+    def list_queries(
+        self, state: Connection, call: int, request: api.ListQueries, _: Instant
+    ) -> None:
+        """List the queries that the caller may forget."""
+        everything = self._access.administers(state.caller)
+        names = sorted(
+            query
+            for query, record in self._last.items()
+            if query > request.after
+            and query.startswith(request.prefix)
+            and (everything or record.owner == state.caller.owner_name)
+        )
+        found: list[api.QueryStatus] = []
+        for query in names[:QUERIES_LISTED_MAX_COUNT]:
+            last = self._last[query]
+            found.append(
+                api.QueryStatus(
+                    query, last.batch, last.committed_time_s, last.owner, last.checkpoint
+                )
+            )
+        self._replies.answer_when_done(state.id, call, api.Queries(found))
 
     def commit_batch(
         self, state: Connection, call: int, request: api.CommitBatch, now: Instant
@@ -81,12 +109,12 @@ class StagedBatches:
         query, batch = request.query, request.batch
         _require_number(batch)
         owner = self._owner(state.caller, query)
-        before = batch <= self._last_batch(query)
+        before = self._is_again(query, batch, request.checkpoint)
         if not before:
             parts = self._named_parts(request)
             if query not in self._last:
                 self._make_room(state.caller, owner, now)
-            self._remember(query, BatchRecord(batch, now.unix_s, owner))
+            self._remember(query, BatchRecord(batch, now.unix_s, owner, request.checkpoint))
             for work in parts:
                 self._transactions.end_commit(work, now)
         # What is left of this batch, or of an earlier one, was written by somebody who failed.
@@ -99,7 +127,10 @@ class StagedBatches:
         """Abort the parts of a batch."""
         _require_number(request.batch)
         self._owner(state.caller, request.query)
-        self._abort_parts(request.query, request.batch, now)
+        record = self._last.get(request.query)
+        # Whose batches are refused has no parts here: those that wait are the other's.
+        if record is None or record.checkpoint in ("", request.checkpoint):
+            self._abort_parts(request.query, request.batch, now)
         self._replies.answer_when_done(state.id, call, api.Done())
 
     def forget_query(
@@ -116,7 +147,7 @@ class StagedBatches:
 
     def _owner(self, caller: Caller, query: str) -> str:
         """Give whose query it is, or will be; refuse a caller who may not use it."""
-        _require_name(query)
+        _require_text("query", query, 1)
         record = self._last.get(query)
         owner = None if record is None else record.owner
         if owner is None:
@@ -140,6 +171,31 @@ class StagedBatches:
     def _last_batch(self, query: str) -> int:
         record = self._last.get(query)
         return -1 if record is None else record.batch
+
+    def _is_again(self, query: str, batch: int, checkpoint: str) -> bool:
+        """Say whether a batch is the last one; refuse one that neither is it nor can follow it."""
+        _require_text("checkpoint", checkpoint, 0)
+        record = self._last.get(query)
+        if record is None:
+            return False
+        follows = succession(record.batch, record.checkpoint, batch, checkpoint)
+        if follows is Succession.OLDER:
+            raise TransactionSequence(
+                f"batch {batch} of {query!r} is older than the last one written, {record.batch}: "
+                "an older copy of the checkpoint was put back, or its last files were lost. It is "
+                "not written, because some of its rows may be. Put the newer checkpoint back, or "
+                "begin with a new checkpoint and another name"
+            )
+        if follows is Succession.FOREIGN:
+            comes = f"checkpoint {checkpoint!r}" if checkpoint else "no checkpoint"
+            raise TransactionSequence(
+                f"batch {batch} of {query!r} comes from {comes}, and the last one written, "
+                f"{record.batch}, from checkpoint {record.checkpoint!r}: it is not written, "
+                "because it may repeat rows of that one. Go on with that checkpoint, give this "
+                "one another name, or, if all that it has may be written, forget the name with "
+                f"`openmsmq query forget {query!r}`"
+            )
+        return follows is Succession.AGAIN
 
     def _named_parts(self, request: api.CommitBatch) -> list[Transaction]:
         """Find the parts that a commit names, in their order."""
@@ -169,7 +225,7 @@ class StagedBatches:
         owner = self._owner(caller, request.query)
         if request.query in self._over.get(owner, ()):
             raise TransactionSequence(f"the query {request.query!r} is over")
-        if request.batch <= self._last_batch(request.query):
+        if self._is_again(request.query, request.batch, request.checkpoint):
             raise TransactionSequence(
                 f"batch {request.batch} of {request.query!r} is committed already"
             )
@@ -258,9 +314,9 @@ def _require_number(batch: int) -> None:
         raise InvalidParameter(f"batch {batch}; batches are numbered from 0")
 
 
-def _require_name(query: str) -> None:
-    if not 0 < len(query.encode()) <= QUERY_NAME_MAX_BYTES or not query.isprintable():
+def _require_text(what: str, text: str, shortest: int) -> None:
+    if not shortest <= len(text.encode()) <= QUERY_NAME_MAX_BYTES or not text.isprintable():
         raise InvalidParameter(
-            f"{query[:QUERY_NAME_MAX_BYTES]!r} is no name of a query: it has 1 to "
+            f"{text[:QUERY_NAME_MAX_BYTES]!r} is no name of a {what}: it has {shortest} to "
             f"{QUERY_NAME_MAX_BYTES} bytes, and can be printed"
         )

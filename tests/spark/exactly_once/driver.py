@@ -32,8 +32,8 @@ from openmsmq.spark.session import make_session
 from openmsmq.spark.sink.messages_from_rows import chosen_columns
 from openmsmq.spark.sink.options import read_sink_options
 from openmsmq.spark.sink.writers import Parts, StreamWriter
+from openmsmq.spark.source import reading as source_reading
 from openmsmq.spark.source.data_source import MsmqDataSource
-from openmsmq.spark.source.data_source import reading as source_reading
 from openmsmq.spark.source.ranges import RangeReader, RangeSource
 from openmsmq.spark.source.stream_reader import StreamReader
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from openmsmq.api import messages as api
@@ -53,8 +54,10 @@ def refused_part(office: Office, *, query: str = QUERY) -> str:
     return office.error(api.Prepare(active(office, b"late").transaction, query, 0))
 
 
-def commit(office: Office, *parts: bytes, query: str = QUERY, batch: int = 0) -> api.AnyReply:
-    reply = office.ok(api.CommitBatch(query, batch, list(parts)))
+def commit(
+    office: Office, *parts: bytes, query: str = QUERY, batch: int = 0, checkpoint: str = ""
+) -> api.AnyReply:
+    reply = office.ok(api.CommitBatch(query, batch, list(parts), checkpoint))
     assert isinstance(reply, api.BatchCommitted)
     return reply
 
@@ -128,8 +131,75 @@ def test_a_batch_that_comes_again_is_recognised(office: Office) -> None:
     for again in (unit, bytes(16)):
         assert commit(office, again) == BEFORE
     assert commit(office, batch=7) == NEW
-    assert commit(office, unit, batch=3) == BEFORE
     assert (office.bodies(LEDGER), last(office)) == ([b"one"], 7)
+
+
+@pytest.mark.parametrize("checkpoint", ["", "c1"])
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_batch_older_than_the_last_one_is_refused_with_a_sentence(
+    office: Office, checkpoint: str, restart: bool
+) -> None:
+    commit(office, batch=7, checkpoint=checkpoint)
+    if restart:
+        office.restart()
+    for request in (
+        api.GetBatch(QUERY, 3, checkpoint),
+        api.Prepare(active(office, b"new row").transaction, QUERY, 3, checkpoint),
+        api.CommitBatch(QUERY, 3, [], checkpoint),
+    ):
+        reply = office.ask(request)
+        assert error_name(reply) == SEQUENCE
+        assert isinstance(reply, api.Failed)
+        assert "is older than the last one written, 7: an older copy" in reply.detail
+    assert (last(office), waiting(office)) == (7, [])
+
+
+@pytest.mark.parametrize("batch", [0, 7, 8])
+@pytest.mark.parametrize("other", ["", "c2"])
+def test_a_batch_of_another_checkpoint_is_refused_whatever_its_number(
+    office: Office, batch: int, other: str
+) -> None:
+    commit(office, batch=7, checkpoint="c1")
+    office.restart()
+    for request in (
+        api.GetBatch(QUERY, batch, other),
+        api.Prepare(active(office, b"new row").transaction, QUERY, batch, other),
+        api.CommitBatch(QUERY, batch, [], other),
+    ):
+        reply = office.ask(request)
+        assert error_name(reply) == SEQUENCE
+        assert isinstance(reply, api.Failed)
+        assert f"`openmsmq query forget {QUERY!r}`" in reply.detail
+    assert (last(office), waiting(office)) == (7, [])
+    assert commit(office, batch=7, checkpoint="c1") == BEFORE
+    assert commit(office, batch=8, checkpoint="c1") == NEW
+    office.ok(api.ForgetQuery(QUERY))
+    assert commit(office, batch=batch, checkpoint=other) == NEW
+
+
+def test_a_batch_that_was_noted_without_a_checkpoint_gets_one_with_the_next(
+    office: Office,
+) -> None:
+    """As versions have written it that did not know of checkpoints."""
+    commit(office, batch=7)
+    assert commit(office, batch=7, checkpoint="c1") == BEFORE
+    assert commit(office, batch=8, checkpoint="c1") == NEW
+    assert office.error(api.CommitBatch(QUERY, 9, [], "c2")) == SEQUENCE
+
+
+def test_a_record_without_a_checkpoint_is_read() -> None:
+    old = msgspec.msgpack.encode({"batch": 7, "committed_time_s": 1, "owner": "o"})
+    assert records.decode_batch(old) == records.BatchRecord(7, 1, "o", "")
+
+
+def test_a_checkpoint_that_has_written_nothing_leaves_the_name_to_another(office: Office) -> None:
+    begun = active(office, b"killed before the commit")
+    office.ok(api.Prepare(begun.transaction, QUERY, 0, "c1"))
+    assert office.ok(api.GetBatch(QUERY, 0, "c2")).batch == -1
+    begun = active(office, b"good")
+    office.ok(api.Prepare(begun.transaction, QUERY, 0, "c2"))
+    assert commit(office, begun.unit_of_work, checkpoint="c2") == NEW
+    assert (office.bodies(LEDGER), waiting(office)) == ([b"good"], [])
 
 
 def test_a_part_that_comes_too_late_is_refused(office: Office) -> None:
@@ -202,6 +272,17 @@ def test_a_batch_can_be_given_up(office: Office) -> None:
     assert office.bodies(LEDGER) == [b"again", b"kept"]
 
 
+def test_who_has_another_checkpoint_gives_up_nothing(office: Office) -> None:
+    commit(office, batch=0, checkpoint="c1")
+    begun = active(office, b"kept")
+    office.ok(api.Prepare(begun.transaction, QUERY, 1, "c1"))
+    for other in ("", "c2"):
+        office.ok(api.AbortBatch(QUERY, 1, other))
+        assert waiting(office) == [(QUERY, 1)]
+    office.ok(api.AbortBatch(QUERY, 1, "c1"))
+    assert waiting(office) == []
+
+
 # Restarts.
 
 
@@ -250,6 +331,8 @@ def test_a_query_has_a_name_that_people_can_read(office: Office, query: str, goo
         api.AbortBatch(query, 0),
     ]
     if query:
+        # Not to have a checkpoint is allowed.
+        requests += [api.GetBatch(QUERY, 0, query), api.CommitBatch(QUERY, 0, [], query)]
         # Without one a transaction is no part of a batch.
         requests.insert(0, api.Prepare(active(office, b"x").transaction, query, 0))
     for request in requests:
