@@ -42,7 +42,7 @@ def test_columns_of_messages_give_the_properties_of_their_names() -> None:
 
 
 def test_the_queue_of_a_row_is_chosen_by_an_option_and_never_passed_over() -> None:
-    with pytest.raises(QueueProblem, match="there is a column queue: .* option queueColumn to"):
+    with pytest.raises(QueueProblem, match=r"there is a column queue: .* option queueColumn to"):
         chosen_columns(spark_schema(), {})
     assert chosen_columns(spark_schema(), {"queue": "queue"})["queue"] == "queue"
     fields = schema(body=StringType(), queue=StringType(), target=StringType())

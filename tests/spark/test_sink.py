@@ -259,6 +259,16 @@ def test_an_older_batch_of_a_checkpoint_is_refused_and_not_dropped(
     assert qm.in_doubt() == []
 
 
+def test_a_copy_of_the_checkpoint_without_the_last_batch_is_noticed_by_its_rows(
+    qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    stream_batch(qm, "c1", 0, "first", "second")
+    stream_batch(qm, "c1", 0, "first")
+    with pytest.raises(QueueProblem, match="written with 2 rows, and comes again with 3"):
+        stream_batch(qm, "c1", 0, "first", "second", "a row that was never written")
+    assert (bodies(out), qm.in_doubt()) == (["first", "second"], [])
+
+
 @pytest.mark.parametrize("batch", [0, 1, 2])
 def test_a_batch_of_another_checkpoint_is_refused_and_not_dropped(
     qm: mq.QueueManager, out: mq.Queue, batch: int
@@ -450,8 +460,11 @@ def test_a_stream_goes_on_with_its_own_checkpoint_and_with_no_other(
     assert bodies(out) == expected
     source.send("11", recoverable=True)
     assert "comes from checkpoint" in refusal(tmp_path / "new")
-    # The copy knows three batches, and the queue manager four.
+    # The copy knows three batches, and the queue manager four: the fourth has one row.
+    assert "was written with 1 rows, and comes again with 2" in refusal(copy)
     forget_commit(copy, 2)
+    for name in ("3", ".3.crc"):
+        (copy / "offsets" / name).unlink()
     assert "batch 2 of 'copy' is older than the last one written, 3" in refusal(copy)
     process(own)
     assert bodies(out) == [*expected, "11"]

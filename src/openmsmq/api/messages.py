@@ -86,7 +86,7 @@ PROTOCOL_VERSION: Final = 1
 OWN_TRANSACTION: Final = -1
 """In a `Send`: the packets are a transaction of their own, committed with the call."""
 
-_ARRIVAL_MASK: Final = (1 << 56) - 1
+ARRIVAL_MASK: Final = (1 << 56) - 1
 
 
 # Connection.
@@ -214,7 +214,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def arrival_number(self) -> int:
         """When it became available, as a number: what `FetchRange` goes by."""
-        return self.lookup_id & _ARRIVAL_MASK
+        return self.lookup_id & ARRIVAL_MASK
 
 
 class Entries(Reply, frozen=True, tag="entries"):

@@ -139,6 +139,8 @@ class CommitBatch(Request, frozen=True, tag="commit-batch"):
     batch: Number
     units_of_work: list[bytes]
     checkpoint: str = ""
+    row_count: Number = -1
+    """How many rows the batch has, by which a larger one of the same number is noticed."""
 
 
 class BatchCommitted(Reply, frozen=True, tag="batch-committed"):

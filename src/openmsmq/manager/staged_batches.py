@@ -24,7 +24,7 @@ from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.replies import Replies
 from openmsmq.manager.transaction_requests import TransactionRequests, share_of
 from openmsmq.manager.transactions import Transaction
-from openmsmq.model.batches import Succession, succession
+from openmsmq.model.batches import BatchMark, Succession, succession
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     AccessDenied,
@@ -38,6 +38,7 @@ from openmsmq.model.limits import (
     QUERIES_OVER_MAX_COUNT,
     QUERY_IDLE_S,
     QUERY_NAME_MAX_BYTES,
+    QUERY_SINGLE_IDLE_S,
     STAGED_MAX_AGE_S,
 )
 from openmsmq.security.callers import Caller
@@ -47,6 +48,27 @@ from openmsmq.storage.records import BatchRecord
 
 _ROWS: Final = 1000
 _BATCH_MAX: Final = (1 << 63) - 1
+_SENTENCES: Final = {
+    Succession.OLDER: (
+        "batch {new.batch} of {query!r} is older than the last one written, {last.batch}: an older "
+        "copy of the checkpoint was put back, or its last files were lost. It is not written, "
+        "because some of its rows may be. Put the newer checkpoint back, or begin with a new "
+        "checkpoint and another name"
+    ),
+    Succession.GROWN: (
+        "batch {new.batch} of {query!r} was written with {last.row_count} rows, and comes again "
+        "with {new.row_count}: an older copy of the checkpoint was put back, or the query computes "
+        "other rows each time. It is not written, because some of its rows are. Put the newer "
+        "checkpoint back, or begin with a new checkpoint and another name"
+    ),
+    Succession.FOREIGN: (
+        "batch {new.batch} of {query!r} comes from {told}, and the last one written, {last.batch}, "
+        "from checkpoint {last.checkpoint!r}: it is not written, because it may repeat rows of "
+        "that one. Go on with that checkpoint, give this one another name, or, if all that it has "
+        "may be written, forget the name with `openmsmq query forget {query!r}`"
+    ),
+}
+"""Why a batch is refused."""
 
 
 class StagedBatches:
@@ -76,7 +98,7 @@ class StagedBatches:
         """Tell which batch a query has committed last; what is told is durable."""
         self._owner(state.caller, request.query)
         if request.batch >= 0:
-            self._is_again(request.query, request.batch, request.checkpoint)
+            self._is_again(request.query, BatchMark(request.batch, request.checkpoint))
         reply = api.LastBatch(self._last_batch(request.query))
         self._replies.answer_when_done(state.id, call, reply)
 
@@ -109,12 +131,16 @@ class StagedBatches:
         query, batch = request.query, request.batch
         _require_number(batch)
         owner = self._owner(state.caller, query)
-        before = self._is_again(query, batch, request.checkpoint)
+        mark = BatchMark(batch, request.checkpoint, request.row_count)
+        before = self._is_again(query, mark)
         if not before:
             parts = self._named_parts(request)
             if query not in self._last:
                 self._make_room(state.caller, owner, now)
-            self._remember(query, BatchRecord(batch, now.unix_s, owner, request.checkpoint))
+            self._remember(
+                query,
+                BatchRecord(batch, now.unix_s, owner, request.checkpoint, request.row_count),
+            )
             for work in parts:
                 self._transactions.end_commit(work, now)
         # What is left of this batch, or of an earlier one, was written by somebody who failed.
@@ -172,28 +198,17 @@ class StagedBatches:
         record = self._last.get(query)
         return -1 if record is None else record.batch
 
-    def _is_again(self, query: str, batch: int, checkpoint: str) -> bool:
+    def _is_again(self, query: str, mark: BatchMark) -> bool:
         """Say whether a batch is the last one; refuse one that neither is it nor can follow it."""
-        _require_text("checkpoint", checkpoint, 0)
-        record = self._last.get(query)
-        if record is None:
+        _require_text("checkpoint", mark.checkpoint, 0)
+        last = self._last.get(query)
+        if last is None:
             return False
-        follows = succession(record.batch, record.checkpoint, batch, checkpoint)
-        if follows is Succession.OLDER:
+        follows = succession(BatchMark(last.batch, last.checkpoint, last.row_count), mark)
+        if follows in _SENTENCES:
+            told = f"checkpoint {mark.checkpoint!r}" if mark.checkpoint else "no checkpoint"
             raise TransactionSequence(
-                f"batch {batch} of {query!r} is older than the last one written, {record.batch}: "
-                "an older copy of the checkpoint was put back, or its last files were lost. It is "
-                "not written, because some of its rows may be. Put the newer checkpoint back, or "
-                "begin with a new checkpoint and another name"
-            )
-        if follows is Succession.FOREIGN:
-            comes = f"checkpoint {checkpoint!r}" if checkpoint else "no checkpoint"
-            raise TransactionSequence(
-                f"batch {batch} of {query!r} comes from {comes}, and the last one written, "
-                f"{record.batch}, from checkpoint {record.checkpoint!r}: it is not written, "
-                "because it may repeat rows of that one. Go on with that checkpoint, give this "
-                "one another name, or, if all that it has may be written, forget the name with "
-                f"`openmsmq query forget {query!r}`"
+                _SENTENCES[follows].format(query=query, told=told, new=mark, last=last)
             )
         return follows is Succession.AGAIN
 
@@ -225,7 +240,7 @@ class StagedBatches:
         owner = self._owner(caller, request.query)
         if request.query in self._over.get(owner, ()):
             raise TransactionSequence(f"the query {request.query!r} is over")
-        if self._is_again(request.query, request.batch, request.checkpoint):
+        if self._is_again(request.query, BatchMark(request.batch, request.checkpoint)):
             raise TransactionSequence(
                 f"batch {request.batch} of {request.query!r} is committed already"
             )
@@ -255,7 +270,7 @@ class StagedBatches:
             )
 
     def _make_room(self, caller: Caller, owner: str, now: Instant) -> None:
-        """Forget the query that has been idle for longest, if that is long enough."""
+        """Forget the query that has been idle for longest, of those for which that is enough."""
         most, everybodys = self._config.queries_max, self._last
         own = {query: each for query, each in everybodys.items() if each.owner == owner}
         share = share_of(most, len(everybodys) - len(own))
@@ -265,15 +280,20 @@ class StagedBatches:
             candidates = own
         else:
             return
-        if candidates:
-            oldest = min(candidates, key=lambda query: candidates[query].committed_time_s)
-            if candidates[oldest].committed_time_s <= now.unix_s - QUERY_IDLE_S:
-                self._forget(oldest)
-                return
+        idle = {
+            query: each.committed_time_s
+            for query, each in candidates.items()
+            if each.committed_time_s <= now.unix_s - _remembered_for_s(query, each)
+        }
+        if idle:
+            self._forget(min(idle, key=lambda query: idle[query]))
+            return
         raise InsufficientResources(
             f"the last batches of {len(everybodys)} queries are remembered, {len(own)} of them "
-            f"yours, and there may be {most} in all; none has been idle for {QUERY_IDLE_S} "
-            "seconds: forget some that will not come again"
+            f"yours, and there may be {most} in all; none has been idle for long enough. Write "
+            "data frames that follow each other under one name, with their numbers in the option "
+            "batch; `openmsmq query list` shows the names, and `openmsmq query forget` forgets one "
+            "that will not come again"
         )
 
     def _forget(self, query: str) -> None:
@@ -307,6 +327,17 @@ def _all_batches(reader: StoreReader) -> dict[str, BatchRecord]:
             found[records.batch_of(key)] = records.decode_batch(value)
         start = rows[-1][0] + b"\0"
     return found
+
+
+def _remembered_for_s(query: str, last: BatchRecord) -> int:
+    """Give how long a query is surely remembered.
+
+    A name that has had one batch, and is not the checkpoint itself, was most likely made up for
+    one data frame. It protects that from being written again by who tried and heard no answer,
+    which happens soon or never. A query with more batches may be stopped for weeks.
+    """
+    is_single = last.batch == 0 and query != last.checkpoint
+    return QUERY_SINGLE_IDLE_S if is_single else QUERY_IDLE_S
 
 
 def _require_number(batch: int) -> None:

@@ -60,6 +60,7 @@ class Parts(WriterCommitMessage):
         self.units = units
         self.checkpoint = checkpoint
         self.queues: tuple[str, ...] = ()
+        self.row_count = 0
 
 
 class _Staging:
@@ -77,12 +78,14 @@ class _Staging:
         address = self.options.place.addresses[0]
         with connected(self.options.place, address, self.options.queue) as manager:
             if _is_committed(manager, parts):
-                # The batch took effect already: there is nothing to prepare.
+                # It took effect already, if it is the same: one with more rows is another.
+                parts.row_count = sum(each.num_rows for each in batches)
                 return parts
             targets = Targets(manager, address, self.options.queue)
             for part in in_parts(batches, self.columns, targets):
                 with explained(address, self.options.queue):
                     parts.units.append(self._prepare(manager, parts, targets, part))
+                parts.row_count += sum(map(len, part.values()))
             parts.queues = targets.names
         return parts
 
@@ -112,7 +115,13 @@ class _Staging:
         address = self.options.place.addresses[0]
         with connected(self.options.place, address, self.options.queue) as manager:
             units = [unit for part in parts for unit in part.units]
-            manager.commit_batch(first.query, first.batch, units, checkpoint=first.checkpoint)
+            manager.commit_batch(
+                first.query,
+                first.batch,
+                units,
+                checkpoint=first.checkpoint,
+                row_count=sum(part.row_count for part in parts),
+            )
 
     def end(self, query: str) -> None:
         """Give up what is prepared for a query that is over, and what tasks prepare for it later.
