@@ -102,6 +102,8 @@ def test_the_numbers_in_the_guides_are_those_of_the_code() -> None:
         assert f"up to {QUEUES_MAX_COUNT:,} queues" in text
     assert f"{limits.QUERIES_MAX_COUNT:,} queries" in remembered
     assert f"{limits.QUERY_IDLE_S // 86400} days" in remembered
+    assert limits.QUERY_SINGLE_IDLE_S == 3600
+    assert "at least one hour" in remembered
     assert f"{limits.STAGED_MAX_BYTES >> 30} GiB" in remembered
     assert limits.STAGED_MAX_AGE_S == 7 * 86400
     assert "a week later" in remembered

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
@@ -469,3 +469,42 @@ def test_a_stream_goes_on_with_its_own_checkpoint_and_with_no_other(
     process(own)
     assert bodies(out) == [*expected, "11"]
     assert (qm.last_batch("copy"), qm.in_doubt()) == (4, [])
+
+
+def test_a_function_for_each_batch_writes_each_once_under_one_name(
+    qm: mq.QueueManager, out: mq.Queue, spark: SparkSession, tmp_path: Path
+) -> None:
+    source = qm.create_queue(r"private$\in")
+    source.send_many(["1", "2", "3"], recoverable=True)
+
+    def write(frame: DataFrame, number: int) -> None:
+        for _ in range(2):
+            (
+                frame.selectExpr("text AS body")
+                .write.format("msmq")
+                .options(qm=qm.settings.address, queue=OUT, query="each")
+                .option("batch", number)
+                .mode("append")
+                .save()
+            )
+
+    def process(checkpoint: Path) -> None:
+        (
+            spark.readStream.format("msmq")
+            .options(qm=qm.settings.address, queue=r"private$\in", mode="browse")
+            .option("maxMessagesPerTrigger", 2)
+            .load()
+            .writeStream.foreachBatch(write)
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(availableNow=True)
+            .start()
+            .awaitTermination()
+        )
+
+    process(tmp_path / "one")
+    assert bodies(out) == ["1", "2", "3"]
+    with pytest.raises(Exception, match="comes from checkpoint"):
+        process(tmp_path / "two")
+    assert bodies(out) == ["1", "2", "3"]
+    [query] = qm.queries()
+    assert (query.query, query.batch) == ("each", 1)
