@@ -15,12 +15,11 @@ from openmsmq.spark.connecting import connected
 from openmsmq.spark.decode.rows import entries_in, row_of
 from openmsmq.spark.schema import NAMES, arrow_schema, spark_schema
 from openmsmq.spark.source.options import SourceOptions, read_source_options
-from openmsmq.spark.source.queue_range import QueueRange
+from openmsmq.spark.source.queue_range import QueueRange, Task
 from openmsmq.spark.source.reading import (
     FETCH_MAX_BYTES,
     FETCH_MAX_COUNT,
     read_range,
-    split,
 )
 
 READY_COUNT: Final = 32_768
@@ -110,16 +109,17 @@ class RowReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         # Arrival numbers begin at 1 in a queue manager that has only this queue.
         address, queue = self._options.place.addresses[0], self._options.queues[0]
-        return split(address, queue, 1, self._count + 1, self._tasks)
+        bounds = [1 + self._count * place // self._tasks for place in range(self._tasks + 1)]
+        return [Task([QueueRange(address, queue, low, high)]) for low, high in pairwise(bounds)]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
-        assert isinstance(partition, QueueRange)
-        place = self._options.place
-        with connected(place, partition.address, partition.queue) as manager:
-            queue, start = manager.queue(partition.queue), partition.start
-            while start < partition.stop:
-                raw = queue.fetch_packets(start, partition.stop, FETCH_MAX_COUNT, FETCH_MAX_BYTES)
+        assert isinstance(partition, Task)
+        (part,) = partition.ranges
+        with connected(self._options.place, part.address, part.queue) as manager:
+            queue, start = manager.queue(part.queue), part.start
+            while start < part.stop:
+                raw = queue.fetch_packets(start, part.stop, FETCH_MAX_COUNT, FETCH_MAX_BYTES)
                 for entry in entries_in(raw):
-                    row = row_of(entry, queue_manager=manager.name, queue=partition.queue)
+                    row = row_of(entry, queue_manager=manager.name, queue=part.queue)
                     yield tuple(row[name] for name in NAMES)
                 start = raw.next_start

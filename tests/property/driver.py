@@ -32,7 +32,9 @@ class Node:
     def start(self, now: Instant) -> None:
         """Begin with what the store has."""
         self._seed += 1
-        self.manager = QueueManager(self._config, random.Random(self._seed), self.store, now)
+        self.manager = QueueManager(
+            self._config, random.Random(self._seed), self.store, now, epoch=f"life {self._seed}"
+        )
 
     def take(self) -> list[Output]:
         """Take outputs; keep answers and everything for comparison."""

@@ -22,8 +22,8 @@ SEED = int(os.environ.get("OPENMSMQ_SEED", "1"))
 def test_streams_are_exactly_once_wherever_a_driver_dies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Short ranges, so that batches have several partitions.
-    monkeypatch.setattr("openmsmq.spark.source.reading.RANGE_MIN_SPAN", 40)
+    # Few messages for a task, so that batches have several partitions.
+    monkeypatch.setattr("openmsmq.spark.source.queue_range.TASK_MIN_COUNT", 40)
     figures = Rehearsal(tmp_path, SEED).run(LIVES, MANAGER_KILLS)
     print(json.dumps(figures, indent=2))
     assert figures["drivers killed"]

@@ -24,7 +24,7 @@ from openmsmq.spark.sink.messages_from_rows import chosen_columns
 from openmsmq.spark.sink.options import PROPERTIES, SINK_OPTIONS, read_sink_options
 from openmsmq.spark.sink.writers import PART_MAX_BYTES, PART_MAX_COUNT
 from openmsmq.spark.source.options import PARTITIONS_MAX_COUNT, SOURCE_OPTIONS, read_source_options
-from openmsmq.spark.source.reading import RANGE_MIN_SPAN
+from openmsmq.spark.source.queue_range import TASK_MIN_BYTES, TASK_MIN_COUNT
 
 DOCS = Path(__file__).parents[2] / "docs"
 KINDS: dict[str, tuple[type[DataType], ...]] = {
@@ -94,7 +94,7 @@ def test_the_numbers_in_the_guides_are_those_of_the_code() -> None:
     options = sentences("reference/spark-options.md")
 
     for text in (sentences("guides/spark-batch.md"), cluster, options):
-        assert f"{RANGE_MIN_SPAN:,}" in text
+        assert f"{TASK_MIN_COUNT:,} messages or {TASK_MIN_BYTES >> 20} MiB" in text
     assert f"{PART_MAX_COUNT:,} messages or {PART_MAX_BYTES >> 20} MiB" in cluster
     assert f"{PARTITIONS_MAX_COUNT:,}" in options
     assert f"up to {limits.READER_NAME_MAX_BYTES} bytes" in options

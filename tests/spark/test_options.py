@@ -18,6 +18,7 @@ from openmsmq.spark.source.options import (
     Mode,
     OnError,
     SourceOptions,
+    UnreadBatches,
     read_source_options,
 )
 
@@ -79,6 +80,7 @@ GOOD: list[tuple[dict[str, str], str, object]] = [
     ({"maxMessagesPerTrigger": "7"}, "max_messages", 7),
     ({"maxBytesPerTrigger": "1048576"}, "max_bytes", 1 << 20),
     ({"failOnDataLoss": "false"}, "fail_on_data_loss", False),
+    ({"unreadBatches": "drop"}, "unread_batches", UnreadBatches.DROP),
 ]  # fmt: skip
 
 
@@ -121,6 +123,7 @@ BAD = [
     ("maxMessagesPerTrigger", "٣"),
     ("maxBytesPerTrigger", "1" * 5000),
     ("failOnDataLoss", "maybe"),
+    ("unreadBatches", "read"),
 ]
 
 

@@ -1,15 +1,23 @@
-"""What a task does while it reads: values are made ahead of those who use them."""
+"""What a task does: its share of the messages, and values made ahead of those who use them."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.spark.source.reading import RANGE_MIN_SPAN, ahead, split
+from openmsmq.spark.source.queue_range import (
+    TASK_MIN_BYTES,
+    TASK_MIN_COUNT,
+    Piece,
+    QueueRange,
+    tasks_of,
+)
+from openmsmq.spark.source.reading import ahead
 
 WAIT_S = 10
 
@@ -53,15 +61,85 @@ def test_nothing_is_made_any_more_when_nobody_wants_it() -> None:
     assert threading.active_count() == before
 
 
-@given(
-    st.integers(0, 1 << 50),
-    st.integers(0, 20 * RANGE_MIN_SPAN),
-    st.integers(1, 9),
+# Who reads what.
+
+
+WHOLE = QueueRange("127.0.0.1", "q", 0, 0, "its identity", "reader", "word")
+contents = st.lists(
+    st.tuples(
+        st.sampled_from("abc"),
+        st.integers(1, 4 * TASK_MIN_COUNT),
+        st.integers(0, 2 * TASK_MIN_BYTES),
+    ),
+    max_size=60,
 )
-def test_a_range_is_shared_without_gaps(start: int, span: int, count: int) -> None:
-    ranges = split("127.0.0.1", "q", start, start + span, count)
-    assert len(ranges) <= count
-    edges = [edge for part in ranges for edge in (part.start, part.stop)]
-    edges = [start, *edges, start + span]
-    assert edges[::2] == edges[1::2]
-    assert all(part.start < part.stop for part in ranges)
+
+
+def pieces(found: list[tuple[str, int, int]]) -> list[Piece]:
+    """Give pieces of queues, each behind the one before it."""
+    return [
+        Piece(
+            msgspec.structs.replace(WHOLE, queue=queue, start=10 * place, stop=10 * place + 10),
+            count,
+            size,
+        )
+        for place, (queue, count, size) in enumerate(sorted(found, key=lambda each: each[0]))
+    ]
+
+
+def numbers(ranges: Iterable[QueueRange]) -> list[tuple[str, int]]:
+    return [(part.queue, number) for part in ranges for number in range(part.start, part.stop)]
+
+
+@given(contents, st.integers(1, 20))
+def test_tasks_share_everything_once_and_in_order(
+    found: list[tuple[str, int, int]], most: int
+) -> None:
+    parts = pieces(found)
+    tasks = tasks_of(parts, most)
+    assert len(tasks) <= most
+    assert all(task.ranges for task in tasks)
+    shared = [part for task in tasks for part in task.ranges]
+    assert numbers(shared) == numbers(part.range for part in parts)
+    assert {part.checkpoint for part in shared} <= {"word"}
+    for task in tasks:
+        names = [part.queue for part in task.ranges]
+        assert len(set(names)) == len(names), "neighbours are joined"
+
+
+@given(contents, st.integers(1, 20))
+def test_no_task_has_much_more_than_its_share(found: list[tuple[str, int, int]], most: int) -> None:
+    parts = pieces(found)
+    tasks = tasks_of(parts, most)
+    total = sum(part.weight for part in parts)
+    largest = max((part.weight for part in parts), default=0)
+    weights = {part.range.start: part.weight for part in parts}
+    for task in tasks:
+        starts = (start for part in task.ranges for start in range(part.start, part.stop, 10))
+        fair = total / min(most, max(1, int(total + 1e-6)))
+        assert sum(weights[start] for start in starts) <= fair + largest + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("queues", "count", "size", "expected"),
+    [
+        (1, 150, 100, 1),
+        (200, 10, 100, 1),
+        (1, 300, 1 << 20, 8),
+        (1, 2 * TASK_MIN_COUNT, 10, 2),
+        (200, TASK_MIN_COUNT, 10, 8),
+    ],
+)
+def test_there_are_as_many_tasks_as_messages_and_bytes_are_worth(
+    queues: int, count: int, size: int, expected: int
+) -> None:
+    parts = [
+        Piece(
+            msgspec.structs.replace(WHOLE, queue=f"{queue}", start=step, stop=step + 1),
+            count // 10,
+            count * size // 10,
+        )
+        for queue in range(queues)
+        for step in range(10)
+    ]
+    assert len(tasks_of(parts, 8)) == expected

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,17 +16,18 @@ from pyspark.sql.datasource import EqualTo, GreaterThan, StringStartsWith
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 
 import openmsmq as mq
+from openmsmq.model.errors import SharingViolation
 from openmsmq.spark.errors import BadOption, DataLost, QueueGone, QueueProblem, sentence_in
 from openmsmq.spark.schema import NAMES
 from openmsmq.spark.source.batch_reader import BatchReader, FilteringBatchReader
 from openmsmq.spark.source.data_source import MsmqDataSource
 from openmsmq.spark.source.options import read_source_options
-from openmsmq.spark.source.reading import RANGE_MIN_SPAN
-from openmsmq.spark.source.stream_reader import StreamReader
+from openmsmq.spark.source.queue_range import TASK_MIN_COUNT
 from openmsmq.storage import records
 from openmsmq.storage.engine import open_store
 from openmsmq.storage.port import Batch
 from tests.spark.exactly_once.harness import Manager
+from tests.spark.streams import Stream, names, send
 
 NOBODY = "127.0.90.9"
 """An address where no queue manager is."""
@@ -46,50 +46,6 @@ def qm(manager: Manager) -> Iterator[mq.QueueManager]:
         for status in connection.queues():
             connection.delete_queue(status.path_name)
         yield connection
-
-
-class Stream:
-    """Plans and reads batches in the order in which Spark does."""
-
-    def __init__(self, here: mq.QueueManager, queue: str, **options: str) -> None:
-        self.options = {"qm": here.settings.address, "queue": queue, "columns": "label"} | options
-        self.reader = self.again()
-        self.offset = self.reader.initialOffset()
-
-    def again(self) -> StreamReader:
-        """Give a reader as a driver makes it that has just started."""
-        return StreamReader(read_source_options(self.options))
-
-    def plan(self) -> Any:
-        """Give the end of the next batch, as the checkpoint keeps it."""
-        limit = self.reader.getDefaultReadLimit()
-        return json.loads(json.dumps(self.reader.latestOffset(self.offset, limit)))
-
-    def read(self, end: Any) -> list[str]:
-        """Give the labels of a batch."""
-        batches = [
-            batch
-            for part in self.reader.partitions(self.offset, end)
-            for batch in self.reader.read(part)
-        ]
-        return [label for batch in batches for label in batch.column("label").to_pylist()]
-
-    def next(self) -> list[str]:
-        """Process a batch, to its end."""
-        end = self.plan()
-        found = self.read(end)
-        self.offset = end
-        self.reader.commit(end)
-        return found
-
-
-def send(queue: mq.Queue, *labels: str, **options: Any) -> None:
-    for label in labels:
-        queue.send(label, label=label, recoverable=True, **options)
-
-
-def names(*paths: str) -> str:
-    return ",".join(paths)
 
 
 # Exactly once.
@@ -209,6 +165,7 @@ def test_what_a_driver_reserved_that_died_before_it_noted_anything_is_not_passed
     send(queue, "1")
     stream.plan()
     send(queue, "2")
+    stream.reader.stop()
     again = Stream(qm, r"private$\a", startingOffsets="latest")
     assert again.next() == ["1", "2"]
     assert queue.receive(0).label == "before"
@@ -352,7 +309,9 @@ def test_a_queue_that_is_deleted_stops_the_stream_or_not_as_asked(qm: mq.QueueMa
     easy.reader = easy.again()
     send(qm.create_queue(r"private$\a"), "4")
     assert easy.next() == ["4"]
-    assert lose(strict).startswith(rf"queue {qm.settings.address}\private$\a was deleted and made")
+    assert lose(strict).startswith(
+        rf"queue private$\a at {qm.settings.address} was deleted and made"
+    )
 
 
 def test_a_batch_whose_queue_is_gone_is_empty_or_refused_as_asked(qm: mq.QueueManager) -> None:
@@ -386,31 +345,33 @@ def test_a_batch_that_was_released_is_refused_or_reserved_again_as_asked(
     assert queue.count() == 0
 
 
-@pytest.mark.parametrize("missing", ["beginning", "end"])
 def test_a_batch_of_which_a_part_is_not_reserved_any_more_is_refused_or_read_as_asked(
-    qm: mq.QueueManager, missing: str
+    qm: mq.QueueManager,
 ) -> None:
     queue = qm.create_queue(r"private$\a")
     send(queue, *"123")
     stream = Stream(qm, r"private$\a")
     end = stream.plan()
-    stop = queue.properties().reserved_stop
-    if missing == "beginning":
-        # Somebody who goes by the name of the reader is done with the first message.
-        queue.complete("spark", stop - 2)
-    else:
-        qm.release(r"private$\a")
-        queue.reserve("spark", 0, count=2)
-        assert queue.receive(0).label == "3"
+    qm.release(r"private$\a")
+    queue.reserve("spark", 0, count=2)
+    assert queue.receive(0).label == "3"
     with pytest.raises(DataLost, match="had reserved in"):
         stream.read(end)
     stream.options["failOnDataLoss"] = "false"
     stream.reader = stream.again()
-    if missing == "end":
-        assert stream.read(end) == ["1", "2"]
-    else:
-        with pytest.raises(QueueProblem, match="another one uses its name, or it has lost its"):
-            stream.read(end)
+    assert stream.read(end) == ["1", "2"]
+
+
+def test_nobody_completes_a_batch_who_only_goes_by_the_name_of_the_reader(
+    qm: mq.QueueManager,
+) -> None:
+    queue = qm.create_queue(r"private$\a")
+    send(queue, *"123")
+    stream = Stream(qm, r"private$\a")
+    end = stream.plan()
+    with pytest.raises(SharingViolation, match="is being read from another checkpoint"):
+        queue.complete("spark", 1 << 50)
+    assert stream.read(end) == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize("change", [{"identity": "00" * 16}, {"next": 1_000_000}])
@@ -422,8 +383,9 @@ def test_a_batch_of_another_queue_or_store_takes_nothing_out_of_this_one(
     send(queue, *"123")
     stream = Stream(qm, r"private$\a")
     end = stream.plan()
-    (key,) = end
-    stream.reader.commit({key: end[key] | change})
+    changed = {key: spot | (change if "queue" in spot else {}) for key, spot in end.items()}
+    assert changed != end
+    stream.reader.commit(changed)
     assert queue.count() == 3
     assert stream.read(end) == ["1", "2", "3"]
     stream.reader.commit(end)
@@ -443,7 +405,8 @@ def test_an_older_copy_of_the_store_is_refused_or_read_as_asked(
         queue.complete(reader, queue.reserve(reader, 0, count=1))
         queue.reserve(reader, place)
     for spot in stream.offset.values():
-        spot["next"] = place + 1000
+        if "next" in spot:
+            spot["next"] = place + 1000
     assert "its store was replaced" in lose(stream)
     stream.options["failOnDataLoss"] = "false"
     stream.reader = stream.again()
@@ -571,27 +534,50 @@ def test_filters_are_applied_by_the_tasks_and_by_the_plan(qm: mq.QueueManager) -
         EqualTo(("colour",), "red"),
     ]
     assert list(reader.pushFilters(conditions)) == conditions[3:]
-    (part,) = reader.partitions()
+    (task,) = reader.partitions()
+    (part,) = task.ranges
     assert (part.queue, part.start) == (r"private$\b", first + 1)
     assert [row["label"] for row in read_batch(reader)] == ["b2", "b3"]
 
 
-def test_a_long_range_is_shared_by_tasks_and_later_messages_are_not_in_it(
+def test_a_long_queue_is_shared_by_tasks_and_later_messages_are_not_in_it(
     qm: mq.QueueManager,
 ) -> None:
     queue = qm.create_queue(r"private$\a")
     other = qm.create_queue(r"private$\b")
     send(queue, "first")
-    other.send_many([b""] * 2 * RANGE_MIN_SPAN)
+    other.send_many([b""] * 2 * TASK_MIN_COUNT)
     send(queue, "last")
-    options = {"qm": qm.settings.address, "queue": names(r"private$\a", r"PRIVATE$\A")}
-    reader = BatchReader(read_source_options(options | {"numPartitions": "2"}))
-    parts = reader.partitions()
+    options = {"qm": qm.settings.address, "columns": "label", "numPartitions": "2"}
+    sparse = names(r"private$\a", r"PRIVATE$\A")
+    reader = BatchReader(read_source_options(options | {"queue": sparse}))
+    assert len(reader.partitions()) == 1, "numbers that others have do not count"
+    parts = BatchReader(read_source_options(options | {"queue": "*"})).partitions()
     send(queue, "later")
-    labels = [
-        [row["label"] for batch in reader.read(part) for row in batch.to_pylist()] for part in parts
+    counts = [sum(batch.num_rows for batch in reader.read(part)) for part in parts]
+    assert len(counts) == 2
+    assert sum(counts) == 2 * TASK_MIN_COUNT + 2
+    assert min(counts) > 0.8 * TASK_MIN_COUNT
+
+
+def test_large_messages_are_shared_by_their_bytes_and_small_queues_are_put_together(
+    qm: mq.QueueManager,
+) -> None:
+    large = qm.create_queue(r"private$\large")
+    large.send_many([bytes(1 << 20)] * 48)
+    for number in range(30):
+        send(qm.create_queue(rf"private$\small{number}"), f"{number}")
+    options = {"qm": qm.settings.address, "queue": "*", "columns": "queue"}
+    reader = BatchReader(read_source_options(options))
+    parts = reader.partitions()
+    found = [
+        [row["queue"] for batch in reader.read(part) for row in batch.to_pylist()] for part in parts
     ]
-    assert labels == [["first"], ["last"]]
+    assert len(found) == 3
+    assert sorted(name for names in found for name in names) == sorted(
+        [r"private$\large"] * 48 + [rf"private$\small{number}" for number in range(30)]
+    )
+    assert max(names.count(r"private$\large") for names in found) <= 20
 
 
 # Through Spark.
@@ -614,7 +600,7 @@ def test_a_table_of_messages_in_spark(qm: mq.QueueManager, spark: SparkSession) 
     found = narrow.where(r"queue = 'private$\\b' AND label > 'b1'").collect()
     assert [tuple(row) for row in found] == [("b2", r"private$\b")]
     for options, sentence in (
-        ({"qmm": "x"}, "option qmm: is not known; there are qm, queue, "),
+        ({"qmm": "x"}, "option qmm: is not known; there are qm, "),
         ({"queue": r"private$\x"}, rf"queue private$\x at {qm.settings.address} is not there"),
         ({"qm": NOBODY}, f"option qm, {NOBODY}: no queue manager answers"),
         ({"columns": "colour"}, "option columns: 'colour' is no column; there are queue_manager"),

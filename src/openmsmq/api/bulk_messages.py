@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from openmsmq.api.base import Number, Reply, Request
 
 PLACE_FORMAT: Final = "<I4xIHBx"
@@ -25,13 +27,19 @@ class FetchRange(Request, frozen=True, tag="fetch-range"):
 
 
 class FetchPackets(Request, frozen=True, tag="fetch-packets"):
-    """Peek messages by arrival number as `FetchRange` does, for readers of very many."""
+    """Peek messages by arrival number as `FetchRange` does, for readers of very many.
+
+    With a `checkpoint` it is the task of a query that has reserved them, and they count as read
+    from now on. What is reserved for another one is not given out.
+    """
 
     handle: Number
     start: Number
     stop: Number
     count: Number = 10_000
     bytes_max: Number = 8 << 20
+    reader: str = ""
+    checkpoint: str = ""
 
 
 class Packets(Reply, frozen=True, tag="packets"):
@@ -74,6 +82,11 @@ class Reserve(Request, frozen=True, tag="reserve"):
     never beyond a message that somebody else holds: that one may come back. Nobody else can
     receive them until the reader has completed them, not even after a restart. While some are
     left that it has not completed, it can only begin among them, or right behind them.
+
+    A `checkpoint` tells queries of one reader apart, however their name: what one of them has
+    reserved and read is not another's. `is_new` says that this one has not read anything yet; it
+    may follow one that is gone. `holder` is the process that asks: while its connection lasts,
+    nobody else reserves under the name of the reader.
     """
 
     handle: Number
@@ -83,6 +96,9 @@ class Reserve(Request, frozen=True, tag="reserve"):
     bytes_max: Number = 0
     below: Number = 0
     """Only arrival numbers below this; 0 for all."""
+    checkpoint: str = ""
+    holder: str = ""
+    is_new: bool = False
 
 
 class Reserved(Reply, frozen=True, tag="reserved"):
@@ -92,6 +108,10 @@ class Reserved(Reply, frozen=True, tag="reserved"):
     """
 
     stop: int
+    completed: int = 0
+    """If above `start`: nothing was reserved, the checkpoint has completed all below this."""
+    held: str = ""
+    """If not empty: nothing was reserved, and this says who is connected and reads."""
 
 
 class Measure(Request, frozen=True, tag="measure"):
@@ -114,6 +134,54 @@ class Measured(Reply, frozen=True, tag="measured"):
     stop: int
 
 
+class Survey(Request, frozen=True, tag="survey"):
+    """Ask how messages are spread over a range of arrival numbers, in up to `parts` parts."""
+
+    handle: Number
+    start: Number
+    stop: Number
+    parts: Number = 32
+
+
+class Part(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A part of a range: so many messages, and their bytes.
+
+    Of a short range both are exact. Of a long one they are concluded from some of the messages.
+    """
+
+    start: int
+    stop: int
+    count: int
+    size: int
+
+
+class Surveyed(Reply, frozen=True, tag="surveyed"):
+    """The parts of a range one behind the other, from the first message on; none if it is empty."""
+
+    parts: list[Part]
+
+
+class GetEpochs(Request, frozen=True, tag="get-epochs"):
+    """Ask for the lives of the queue manager that its store remembers."""
+
+
+class Epoch(msgspec.Struct, frozen=True, array_like=True):
+    """One life of a queue manager: a random word, and the first arrival number it could give.
+
+    A place in a queue that was told in one life is good as long as the store knows this life, and
+    the next one did not begin below the place. Otherwise the store is not the one it was.
+    """
+
+    identifier: str
+    first: int
+
+
+class Epochs(Reply, frozen=True, tag="epochs"):
+    """The lives of the queue manager, the oldest first; the last one is now."""
+
+    epochs: list[Epoch]
+
+
 class Complete(Request, frozen=True, tag="complete"):
     """Take out what a reader has reserved below `stop`, as if received; what is gone is gone.
 
@@ -123,6 +191,9 @@ class Complete(Request, frozen=True, tag="complete"):
     handle: Number
     reader: str
     stop: Number
+    checkpoint: str = ""
+    unread_too: bool = False
+    """Whether messages go that nobody has fetched for the checkpoint."""
 
 
 class Completed(Reply, frozen=True, tag="completed"):
@@ -130,9 +201,11 @@ class Completed(Reply, frozen=True, tag="completed"):
 
     count: int
     more: bool
+    unread: bool = False
+    """Whether nothing was taken out, because nobody has fetched any of it."""
 
 
 class Release(Request, frozen=True, tag="release"):
-    """Give all that is reserved in a queue back to its other readers."""
+    """Give all that is reserved in a queue back to its other readers, and forget its reader."""
 
     name: str

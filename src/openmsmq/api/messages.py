@@ -17,16 +17,22 @@ from openmsmq.api.base import Request as Request
 from openmsmq.api.bulk_messages import PLACE_FORMAT as PLACE_FORMAT
 from openmsmq.api.bulk_messages import Complete as Complete
 from openmsmq.api.bulk_messages import Completed as Completed
+from openmsmq.api.bulk_messages import Epoch as Epoch
+from openmsmq.api.bulk_messages import Epochs as Epochs
 from openmsmq.api.bulk_messages import FetchPackets as FetchPackets
 from openmsmq.api.bulk_messages import FetchRange as FetchRange
+from openmsmq.api.bulk_messages import GetEpochs as GetEpochs
 from openmsmq.api.bulk_messages import Measure as Measure
 from openmsmq.api.bulk_messages import Measured as Measured
 from openmsmq.api.bulk_messages import Packets as Packets
+from openmsmq.api.bulk_messages import Part as Part
 from openmsmq.api.bulk_messages import Release as Release
 from openmsmq.api.bulk_messages import Removed as Removed
 from openmsmq.api.bulk_messages import RemoveRange as RemoveRange
 from openmsmq.api.bulk_messages import Reserve as Reserve
 from openmsmq.api.bulk_messages import Reserved as Reserved
+from openmsmq.api.bulk_messages import Survey as Survey
+from openmsmq.api.bulk_messages import Surveyed as Surveyed
 from openmsmq.api.directory_messages import ChangeDirectory as ChangeDirectory
 from openmsmq.api.directory_messages import DirectoryChanged as DirectoryChanged
 from openmsmq.api.directory_messages import DirectoryPart as DirectoryPart
@@ -398,6 +404,8 @@ AnyRequest: TypeAlias = (
     | RemoveRange
     | Reserve
     | Measure
+    | Survey
+    | GetEpochs
     | Complete
     | Release
     | CreateCursor
@@ -445,6 +453,8 @@ AnyReply: TypeAlias = (
     | Removed
     | Reserved
     | Measured
+    | Surveyed
+    | Epochs
     | Completed
     | CursorCreated
     | Begun

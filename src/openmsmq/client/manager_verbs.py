@@ -31,6 +31,11 @@ class ManagerHandle(Keeper):
         """The name of the queue manager."""
         return self._context.manager_name
 
+    @property
+    def identifier(self) -> Guid:
+        """Who the queue manager is, however it is addressed."""
+        return self._context.manager
+
 
 class QueueOptions(TypedDict, total=False):
     """What a new queue can be; its path apart."""
@@ -172,6 +177,11 @@ def resolve(
 ) -> Plan[None]:
     """Commit or abort a prepared transaction by its lasting name."""
     yield from ask(api.Resolve(bytes(unit_of_work), commit), api.Done)
+
+
+def epochs(manager: ManagerHandle) -> Plan[list[api.Epoch]]:  # noqa: ARG001
+    """Give the lives of the queue manager that its store remembers; the last one is now."""
+    return (yield from ask(api.GetEpochs(), api.Epochs)).epochs
 
 
 def release(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001

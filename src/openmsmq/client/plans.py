@@ -35,6 +35,7 @@ from openmsmq.api.messages import (
     GetBatch,
     GetCaller,
     GetEncryptionKeys,
+    GetEpochs,
     GetNames,
     GetQueue,
     GetSecurity,
@@ -61,6 +62,7 @@ from openmsmq.api.messages import (
     Send,
     SetOnline,
     SetSecurity,
+    Survey,
     TakeOwnership,
 )
 from openmsmq.client.errors import ConnectionLost, NotSent, OutcomeUnknown
@@ -107,6 +109,8 @@ _REPEATABLE: Final = frozenset(
         RemoveRange,
         Reserve,
         Measure,
+        Survey,
+        GetEpochs,
         Complete,
         Release,
         CreateCursor,

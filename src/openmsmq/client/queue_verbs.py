@@ -190,11 +190,22 @@ def remove_range(queue: QueueHandle, start: int, stop: int) -> Plan[int]:
 
 
 def fetch_packets(
-    queue: QueueHandle, start: int, stop: int, count: int = 10_000, bytes_max: int = 8 << 20
+    queue: QueueHandle,
+    start: int,
+    stop: int,
+    count: int = 10_000,
+    bytes_max: int = 8 << 20,
+    *,
+    reader: str = "",
+    checkpoint: str = "",
 ) -> Plan[api.Packets]:
-    """Look at very many messages by arrival number, side by side in a few long byte strings."""
+    """Look at very many messages by arrival number, side by side in a few long byte strings.
+
+    With `reader` and `checkpoint`, those that a query has reserved count as read from now on.
+    """
     handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
-    return (yield from ask(api.FetchPackets(handle, start, stop, count, bytes_max), api.Packets))
+    request = api.FetchPackets(handle, start, stop, count, bytes_max, reader, checkpoint)
+    return (yield from ask(request, api.Packets))
 
 
 def reserve(
@@ -216,6 +227,36 @@ def reserve(
     return (yield from ask(request, api.Reserved)).stop
 
 
+def reserve_batch(
+    queue: QueueHandle,
+    reader: str,
+    start: int,
+    *,
+    checkpoint: str,
+    holder: str,
+    is_new: bool = False,
+    count: int = 0,
+    bytes_max: int = 0,
+    below: int = 0,
+) -> Plan[api.Reserved]:
+    """Keep messages for a query of a reader, which is known by its checkpoint.
+
+    `holder` is the process that asks. The reply says whether another one reads, or whether the
+    checkpoint has come farther already.
+    """
+    handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
+    request = api.Reserve(
+        handle, reader, start, count, bytes_max, below, checkpoint, holder, is_new
+    )
+    return (yield from ask(request, api.Reserved))
+
+
+def survey(queue: QueueHandle, start: int, stop: int, parts: int = 32) -> Plan[list[api.Part]]:
+    """Ask how messages are spread over a range of arrival numbers, about as finely as asked for."""
+    handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
+    return (yield from ask(api.Survey(handle, start, stop, parts), api.Surveyed)).parts
+
+
 def measure(
     queue: QueueHandle, start: int, *, count: int = 0, bytes_max: int = 0, below: int = 0
 ) -> Plan[int]:
@@ -234,6 +275,21 @@ def complete(queue: QueueHandle, reader: str, stop: int) -> Plan[int]:
         removed += reply.count
         if not reply.more:
             return removed
+
+
+def complete_batch(
+    queue: QueueHandle, reader: str, stop: int, *, checkpoint: str, unread_too: bool = False
+) -> Plan[bool]:
+    """Take out what a query has reserved below an arrival number.
+
+    False if that was not done, because nobody has fetched any of it.
+    """
+    while True:
+        handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
+        request = api.Complete(handle, reader, stop, checkpoint, unread_too)
+        reply = yield from ask(request, api.Completed)
+        if not reply.more:
+            return not reply.unread
 
 
 # The queue as a whole.

@@ -84,6 +84,8 @@ RULES: Final[dict[type, Rule]] = {
     api.RemoveRange: _OWN,
     api.Reserve: _OWN,
     api.Measure: _OWN,
+    api.Survey: _OWN,
+    api.GetEpochs: _OWN,
     api.Complete: _OWN,
     api.CreateCursor: _OWN,
     api.CloseCursor: _OWN,

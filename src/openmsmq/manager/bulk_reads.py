@@ -5,7 +5,9 @@ must still be there: it reserves them first, and says when it is done with them.
 a range, in the store as two numbers, so a million reserved messages cost no more than one.
 
 It is done with them in the same way. Messages whose end causes nothing else, and which it fetched,
-so that their number and bytes are known, go as a range too.
+so that their number and bytes are known, go as a range too. A query that has a checkpoint is
+believed only if somebody has fetched from what it is done with: a sink may have taken its batch
+for an older one, and written nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from __future__ import annotations
 import sys
 from array import array
 from typing import Final
+
+import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access_control import AccessControl
@@ -34,11 +38,13 @@ from openmsmq.manager.queues import (
     arrival_in,
 )
 from openmsmq.manager.read_requests import ReadRequests, entries_of
+from openmsmq.manager.readers import Readers
 from openmsmq.manager.replies import Replies
+from openmsmq.manager.surveys import surveyed
 from openmsmq.model.access import QueueAccess
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import AccessDenied, InvalidParameter, MsmqError, SharingViolation
-from openmsmq.model.limits import INFINITE_S, READER_NAME_MAX_BYTES
+from openmsmq.model.limits import INFINITE_S, SURVEY_PARTS_MAX_COUNT
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.callers import Caller
@@ -49,6 +55,7 @@ from openmsmq.storage.records import ReservationRecord
 SLICE_ROWS: Final = 10_000
 """How many messages one request takes out, and one step of longer work looks at."""
 
+_NOTHING: Final = ReservationRecord("", 0, 0)
 _CHANGE: Final = int(QueueAccess.SET_PROPERTIES)
 _DEADLINE_START: Final = 4
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
@@ -84,14 +91,24 @@ class BulkReads:
         self._ledger = ledger
         self._reader = reader
         self._access = access
+        self._readers = Readers(ledger, access)
         self._releasing: set[LocalQueue] = set()
         """Queues whose reservation is over as soon as the disk says so."""
+        self._marking: set[LocalQueue] = set()
+        """Queues whose reservation counts as read as soon as the disk says so."""
         for queue in table:
             value = reader.get(records.reservation_key(queue.id))
             if value is not None:
                 kept = records.decode_reservation(value)
-                queue.reserve(kept.reader, kept.start, kept.stop, kept.owner)
+                queue.keep(kept)
                 queue.tally.reach(kept.stop)
+            value = reader.get(records.readers_key(queue.id))
+            if value is not None:
+                queue.readers = records.decode_readers(value)
+
+    def connection_lost(self, state: Connection) -> None:
+        """Note that whoever read through a connection may be gone."""
+        self._readers.connection_lost(state)
 
     # Looking.
 
@@ -107,9 +124,12 @@ class BulkReads:
         self, state: Connection, call: int, request: api.FetchPackets, _: Instant
     ) -> None:
         """Peek messages by their arrival numbers, for a reader of very many."""
+        queue = state.queue(request.handle).queue
+        if request.checkpoint:
+            self._require_reserved(queue, request)
         found, next_start = self._found(state, request)
         values = [value for _, value in found]
-        self._note(state.queue(request.handle).queue, request.start, next_start, values)
+        self._note(queue, request.start, next_start, values)
         reply = api.Packets(
             # Keys end with the same eight bytes that the reply has.
             b"".join([key[LOOKUP_START:] for key, _ in found]),
@@ -117,7 +137,41 @@ class BulkReads:
             b"".join(values),
             next_start,
         )
-        self._replies.answer(state.id, call, reply)
+        if request.checkpoint and found:
+            self._mark_read(queue, request.start)
+        if queue in self._marking:
+            self._replies.answer_when_done(state.id, call, reply)
+        else:
+            self._replies.answer(state.id, call, reply)
+
+    def _require_reserved(self, queue: LocalQueue, request: api.FetchPackets) -> None:
+        """Refuse the task of a query from which another one has taken its messages over."""
+        is_others = queue.reserved_for != request.reader or (
+            queue.reserved_checkpoint not in ("", request.checkpoint)
+        )
+        if is_others and max(request.start, queue.reserved_start) < min(
+            request.stop, queue.reserved_stop
+        ):
+            raise SharingViolation(
+                f"{queue.name} is being read by {queue.reserved_for!r} now, from another "
+                "checkpoint: give each query a name of its own with the option reader"
+            )
+
+    def _mark_read(self, queue: LocalQueue, start: int) -> None:
+        """Note that somebody has what is reserved; nobody gets it before that is durable."""
+        kept = queue.reservation
+        if kept.is_read or not kept.start <= start < kept.stop:
+            return
+        changed = msgspec.structs.replace(kept, is_read=True)
+        self._ledger.put(records.reservation_key(queue.id), records.encode_record(changed))
+        queue.reserved_is_read = True
+        self._marking.add(queue)
+
+        def undo(_: MsmqError) -> None:
+            self._marking.discard(queue)
+            queue.reserved_is_read = False
+
+        self._ledger.when_done(lambda: self._marking.discard(queue), undo)
 
     def _note(self, queue: LocalQueue, start: int, stop: int, values: list[bytes]) -> None:
         """Remember how much a part of what is reserved is, if its end causes nothing else."""
@@ -160,6 +214,21 @@ class BulkReads:
         self._require_limits(request)
         stop = _end_of(opened.queue, request, self._below(request))
         self._replies.answer_when_done(state.id, call, api.Measured(stop))
+
+    def survey(self, state: Connection, call: int, request: api.Survey, _: Instant) -> None:
+        """Tell how messages are spread over a range."""
+        opened = state.queue(request.handle)
+        self._reads.require_readable(state, opened, peek=True, transaction=0)
+        if not 1 <= request.parts <= SURVEY_PARTS_MAX_COUNT:
+            raise InvalidParameter(f"parts is a number from 1 to {SURVEY_PARTS_MAX_COUNT}")
+        stop = min(request.stop, self._counters.last_arrival + 1)
+        found = surveyed(opened.queue, request.start, stop, request.parts)
+        self._replies.answer(state.id, call, api.Surveyed(found))
+
+    def get_epochs(self, state: Connection, call: int, _: api.GetEpochs, __: Instant) -> None:
+        """Tell which lives of the queue manager the store remembers; what is told is durable."""
+        lives = [api.Epoch(life.identifier, life.first) for life in self._counters.epochs()]
+        self._replies.answer_when_done(state.id, call, api.Epochs(lives))
 
     def _require_limits(self, request: api.Reserve | api.Measure) -> None:
         if min(request.start, request.count, request.bytes_max, request.below) < 0:
@@ -204,30 +273,63 @@ class BulkReads:
 
     # Reservations.
 
-    def reserve(self, state: Connection, call: int, request: api.Reserve, _: Instant) -> None:
+    def reserve(self, state: Connection, call: int, request: api.Reserve, now: Instant) -> None:
         """Keep messages for a reader."""
         opened = self._receiving(state, request.handle)
         queue = opened.queue
         if opened.access is not AccessMode.RECEIVE:
             raise InvalidParameter(f"{queue.name} is an outgoing queue: nothing is reserved there")
-        _require_name(request.reader)
+        self._readers.require_names(request)
         self._require_limits(request)
         if queue in self._releasing:
             raise SharingViolation(
                 f"what is reserved in {queue.name} is just being released: ask again"
             )
-        kept_start, kept_stop = request.start, request.start
-        owner = state.caller.owner_name
-        if self._is_pending(queue):
-            self._require_mine(queue, request, state.caller)
-            kept_start, kept_stop = queue.reserved_start, queue.reserved_stop
-            owner = queue.reserved_owner
-        stop = self._stop_for(queue, request, kept_stop)
-        if stop > kept_stop:
-            # Noted first, so undone last: by then the messages are free again.
-            self._ledger.when_done(lambda: None, lambda _: self._free_again(queue, kept_stop, stop))
-            self._set(queue, request.reader, kept_start, stop, owner)
+        held = self._readers.holder_of(queue, request) if request.checkpoint else ""
+        if held:
+            self._replies.answer(state.id, call, api.Reserved(request.start, held=held))
+            return
+        self._readers.require_current(queue, request, state)
+        completed = self._readers.completed(queue, request)
+        if completed > request.start:
+            reply = api.Reserved(request.start, completed)
+            self._replies.answer_when_done(state.id, call, reply)
+            return
+        stop = self._reserve(queue, request, state.caller)
+        self._readers.reserved(queue, request, state, now)
         self._replies.answer_when_done(state.id, call, api.Reserved(stop))
+
+    def _reserve(self, queue: LocalQueue, request: api.Reserve, caller: Caller) -> int:
+        """Keep messages for a reader, beside those it has; give where they end."""
+        kept = ReservationRecord(
+            request.reader,
+            request.start,
+            request.start,
+            caller.owner_name,
+            request.checkpoint,
+            is_read=not request.checkpoint,
+        )
+        if self._is_pending(queue):
+            self._require_mine(queue, request, caller)
+            if queue.reserved_checkpoint not in ("", request.checkpoint):
+                self._readers.require_unread(queue, request)
+                self._give_up(queue)
+            else:
+                kept = msgspec.structs.replace(queue.reservation, checkpoint=request.checkpoint)
+        stop = self._stop_for(queue, request, kept.stop)
+        if stop > kept.stop:
+            # Noted first, so undone last: by then the messages are free again.
+            self._ledger.when_done(lambda: None, lambda _: self._free_again(queue, kept.stop, stop))
+            self._set(queue, msgspec.structs.replace(kept, stop=stop))
+        elif kept.start < kept.stop and kept.checkpoint != queue.reserved_checkpoint:
+            self._set(queue, kept)
+        return stop
+
+    def _give_up(self, queue: LocalQueue) -> None:
+        """Let messages go that a query had reserved which is gone, and which nobody has read."""
+        start, stop = queue.reserved_start, queue.reserved_stop
+        self._ledger.when_done(lambda: self._free_again(queue, start, stop), lambda _: None)
+        self._set(queue, _NOTHING)
 
     def _is_pending(self, queue: LocalQueue) -> bool:
         """Whether a reader has messages for itself that it has not completed."""
@@ -240,6 +342,9 @@ class BulkReads:
                 f"it complete, or release what it has reserved"
             )
         self._require_owner(queue, caller)
+        is_followed = queue.reserved_checkpoint not in ("", request.checkpoint)
+        if is_followed:
+            return
         if not queue.reserved_start <= request.start <= queue.reserved_stop:
             raise SharingViolation(
                 f"the reader {request.reader!r} of {queue.name} has reserved arrival numbers "
@@ -275,7 +380,8 @@ class BulkReads:
     def complete(self, state: Connection, call: int, request: api.Complete, now: Instant) -> None:
         """Take out what a reader is done with."""
         queue = self._receiving(state, request.handle).queue
-        _require_name(request.reader)
+        self._readers.require_names(request)
+        self._readers.require_current(queue, request, state)
         start, stop = queue.reserved_start, min(request.stop, queue.reserved_stop)
         if stop <= start or queue in self._releasing:
             self._replies.answer_when_done(state.id, call, api.Completed(0, False))
@@ -283,10 +389,15 @@ class BulkReads:
         if queue.reserved_for != request.reader:
             raise SharingViolation(f"{queue.name} is being read by {queue.reserved_for!r}")
         self._require_owner(queue, state.caller)
-        owner = queue.reserved_owner
+        if queue.reserved_checkpoint not in ("", request.checkpoint):
+            raise SharingViolation(f"{queue.name} is being read from another checkpoint")
+        if not queue.reserved_is_read and not request.unread_too and self._is_pending(queue):
+            self._replies.answer_when_done(state.id, call, api.Completed(0, False, unread=True))
+            return
         count, size = self._tallied(queue, start, stop)
         if count >= self._config.range_removal_min:
-            self._set(queue, request.reader, stop, queue.reserved_stop, owner)
+            self._advance(queue, stop, stop)
+            self._readers.done(queue, request, stop, now)
             self._take_range_out(queue, (start, stop), count, size)
             self._replies.answer_when_done(state.id, call, api.Completed(count, False))
             return
@@ -294,7 +405,9 @@ class BulkReads:
         done_below = _arrival(rows[-1]) + 1 if rows else stop
         more = bool(queue.by_arrival(done_below, stop, 1))
         done_below = done_below if more else stop
-        self._set(queue, request.reader, done_below, queue.reserved_stop, owner)
+        self._advance(queue, done_below, stop)
+        if not more:
+            self._readers.done(queue, request, stop, now)
         count = self._take_out(queue, rows, now)
         self._replies.answer_when_done(state.id, call, api.Completed(count, more))
 
@@ -341,11 +454,14 @@ class BulkReads:
     def release(self, state: Connection, call: int, request: api.Release, _: Instant) -> None:
         """Give what is reserved back to all readers."""
         queue = self._table.find(request.name)
-        if queue.reserved_stop and queue not in self._releasing:
-            if not self._access.may_use(state.caller, queue.reserved_owner):
-                # Who may change the queue could also delete it, with all that is reserved there.
-                self._access.require_queue(state.caller, queue, _CHANGE)
-            self._let_go(queue)
+        if (queue.reserved_stop or queue.readers) and queue not in self._releasing:
+            for owner in self._readers.owners(queue):
+                if not self._access.may_use(state.caller, owner):
+                    # Who may change it could also delete it, with all that is reserved there.
+                    self._access.require_queue(state.caller, queue, _CHANGE)
+            self._readers.forget(queue)
+            if queue.reserved_stop:
+                self._let_go(queue)
         self._replies.answer_when_done(state.id, call, api.Done())
 
     def _let_go(self, queue: LocalQueue) -> None:
@@ -371,25 +487,30 @@ class BulkReads:
                     self._deadlines.note(deadline_s, queue.id, lookup_id)
             start = _arrival(rows[-1]) + 1
 
-    def _set(self, queue: LocalQueue, reader: str, start: int, stop: int, owner: str) -> None:
+    def _advance(self, queue: LocalQueue, start: int, batch_stop: int) -> None:
+        """Let a reservation begin later; what is behind a batch, nobody has read."""
+        kept = queue.reservation
+        is_read = kept.is_read and (start < batch_stop or not kept.checkpoint)
+        self._set(queue, msgspec.structs.replace(kept, start=start, is_read=is_read))
+
+    def _set(self, queue: LocalQueue, kept: ReservationRecord) -> None:
         """Change the reservation of a queue; an empty one is none."""
         before = queue.reservation
         key = records.reservation_key(queue.id)
-        if start < stop:
-            queue.reserve(reader, start, stop, owner)
-            record = ReservationRecord(reader, start, stop, owner)
-            self._ledger.put(key, records.encode_record(record))
+        if kept.start < kept.stop:
+            queue.keep(kept)
+            self._ledger.put(key, records.encode_record(kept))
         else:
-            queue.reserve("", 0, 0)
+            queue.keep(_NOTHING)
             self._ledger.delete(key)
 
         def undo(_: MsmqError) -> None:
-            queue.reserve(*before)
+            queue.keep(before)
             queue.tally.forget()
 
         def durable() -> None:
-            if queue.reserved_for == reader:
-                queue.tally.reach(stop)
+            if queue.reserved_for == kept.reader:
+                queue.tally.reach(kept.stop)
 
         self._ledger.when_done(durable, undo)
 
@@ -426,11 +547,3 @@ def _little_endian(numbers: array[int]) -> bytes:
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers.tobytes()
-
-
-def _require_name(reader: str) -> None:
-    if not 0 < len(reader.encode()) <= READER_NAME_MAX_BYTES or not reader.isprintable():
-        raise InvalidParameter(
-            f"{reader[:READER_NAME_MAX_BYTES]!r} is no name of a reader: it has 1 to "
-            f"{READER_NAME_MAX_BYTES} bytes, and can be printed"
-        )

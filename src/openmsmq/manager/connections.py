@@ -41,6 +41,7 @@ class Connection:
         "lock_holder",
         "next_handle",
         "queues",
+        "reads_as",
         "transactions",
     )
 
@@ -51,6 +52,8 @@ class Connection:
         self.queues: dict[int, OpenQueue] = {}
         self.cursors: dict[int, Cursor] = {}
         self.transactions: set[int] = set()
+        self.reads_as: set[tuple[int, str]] = set()
+        """Queues that a query reads through it by arrival numbers, with the name of the reader."""
         self.lock_holder = 0
         """Who holds the messages that it reads with a lock; 0 before the first."""
 

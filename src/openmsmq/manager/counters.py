@@ -16,9 +16,9 @@ from openmsmq.manager.ledger import Ledger
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources
 from openmsmq.model.identity import Guid, SequenceId
-from openmsmq.model.limits import MESSAGE_NUMBER_MAX_COUNT
+from openmsmq.model.limits import EPOCHS_MAX_COUNT, MESSAGE_NUMBER_MAX_COUNT
 from openmsmq.storage import records
-from openmsmq.storage.records import MachineRecord
+from openmsmq.storage.records import EpochRecord, MachineRecord
 
 if TYPE_CHECKING:
     import random
@@ -123,9 +123,23 @@ class Counters:
         self._change(next_queue=number + 1)
         return number
 
-    def open(self) -> None:
-        """Write the machine record with the first turn, with numbers to go on with."""
+    def open(self, epoch: str = "") -> None:
+        """Write the machine record with the first turn, with numbers to go on with.
+
+        `epoch` is a random word for this life of the queue manager, if it is to be told apart.
+        """
+        if epoch:
+            epochs = [*self._machine.epochs, EpochRecord(epoch, self._arrival)]
+            self._machine = msgspec.structs.replace(
+                self._machine, epochs=epochs[-EPOCHS_MAX_COUNT:]
+            )
         self._change(message_limit=self._message + BLOCK_COUNT)
+
+    def epochs(self) -> list[EpochRecord]:
+        """Give the last lives of the queue manager; they are durable with this turn."""
+        if self._durable.epochs != self._machine.epochs:
+            self._change()
+        return self._machine.epochs
 
     def cover_transactions(self) -> None:
         """Make sure that this turn stores a limit above every transaction number given out."""
@@ -142,8 +156,9 @@ class Counters:
         def refused(_: Exception) -> None:
             # The next turn that needs a number writes the record again. The number of a queue that
             # never came to be is not given to another one: it is not forgotten everywhere yet.
-            next_queue = self._machine.next_queue
-            self._machine = msgspec.structs.replace(self._durable, next_queue=next_queue)
+            self._machine = msgspec.structs.replace(
+                self._durable, next_queue=self._machine.next_queue, epochs=self._machine.epochs
+            )
 
         self._ledger.put(records.MACHINE_KEY, records.encode_record(changed))
         self._ledger.when_done(settled, refused)

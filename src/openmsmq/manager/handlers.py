@@ -48,6 +48,8 @@ def all_handlers(of: Requests) -> dict[type, Callable[..., None]]:
         api.RemoveRange: of.bulk.remove_range,
         api.Reserve: of.bulk.reserve,
         api.Measure: of.bulk.measure,
+        api.Survey: of.bulk.survey,
+        api.GetEpochs: of.bulk.get_epochs,
         api.Complete: of.bulk.complete,
         api.Release: of.bulk.release,
         api.Cancel: of.reads.cancel,

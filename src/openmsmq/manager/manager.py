@@ -87,6 +87,7 @@ class QueueManager:
         reader: StoreReader,
         now: Instant,
         keys: Sequence[OwnKey] = (),
+        epoch: str = "",
     ) -> None:
         self.config = config
         self.notices = Notices()
@@ -94,7 +95,7 @@ class QueueManager:
         ledger = self._ledger = Ledger()
         replies = self._replies = Replies(ledger)
         counters = self._counters = Counters(open_machine(config, rng, reader), ledger, rng)
-        counters.open()
+        counters.open(epoch)
         copy = DirectoryCopy(ledger, reader)
         self.directory = DirectoryService(config, copy, counters, rng, now)
         table = self._table = QueueTable(config, counters, ledger, reader, rng, copy)
@@ -322,6 +323,7 @@ class QueueManager:
         for opened in list(state.queues.values()):
             self._queues.close_queue(state, opened, None)
         self._transactions.abort_all(state, now)
+        self._bulk.connection_lost(state)
         self._lookups.forget(connection)
         self._reads.serve_waiting(now)
 

@@ -356,12 +356,13 @@ class QueueTable:
             self._ledger.delete(records.queue_key(member.id))
             self._ledger.delete(records.counts_key(member.id))
             self._ledger.delete(records.reservation_key(member.id))
+            self._ledger.delete(records.readers_key(member.id))
             self._ledger.put(records.deleted_key(member.id), b"")
 
         def restore(_: MsmqError) -> None:
             for member, reserved in zip(family, kept, strict=True):
                 self._insert(member)
-                member.reserve(*reserved)
+                member.keep(reserved)
 
         self._ledger.when_done(lambda: None, restore)
         return family

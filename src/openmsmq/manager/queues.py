@@ -18,6 +18,7 @@ from openmsmq.model.message import MessageClass
 from openmsmq.model.names import SystemQueue
 from openmsmq.model.queue import QueueKind, QueueProperties
 from openmsmq.storage import records
+from openmsmq.storage.records import ReaderRecord, ReservationRecord
 
 if TYPE_CHECKING:
     from openmsmq.manager.reads import WaitingRead
@@ -73,7 +74,10 @@ class LocalQueue:
         "properties",
         "reader",
         "reader_count",
+        "readers",
+        "reserved_checkpoint",
         "reserved_for",
+        "reserved_is_read",
         "reserved_owner",
         "reserved_start",
         "reserved_stop",
@@ -121,6 +125,12 @@ class LocalQueue:
         """Held entries that were purged meanwhile, and why: given back, they are gone (C-126)."""
         self.reserved_for = ""
         """The reader for whom messages are reserved: see `is_reserved`."""
+        self.reserved_checkpoint = ""
+        """The query of that reader for which they are."""
+        self.reserved_is_read = True
+        """Whether that query may have fetched some."""
+        self.readers: dict[str, ReaderRecord] = {}
+        """Who reads it by arrival numbers, by name."""
         self.reserved_owner = ""
         """Whose reader that is."""
         self.reserved_start = 0
@@ -278,13 +288,28 @@ class LocalQueue:
         return lookup_id in self.held or self.is_reserved(lookup_id)
 
     @property
-    def reservation(self) -> tuple[str, int, int, str]:
-        """What is reserved, as `reserve` takes it."""
-        return self.reserved_for, self.reserved_start, self.reserved_stop, self.reserved_owner
+    def reservation(self) -> ReservationRecord:
+        """What is reserved, as `keep` takes it."""
+        return ReservationRecord(
+            self.reserved_for,
+            self.reserved_start,
+            self.reserved_stop,
+            self.reserved_owner,
+            self.reserved_checkpoint,
+            self.reserved_is_read,
+        )
+
+    def keep(self, reserved: ReservationRecord) -> None:
+        """Keep entries for a reader as a record says."""
+        self.reserve(reserved.reader, reserved.start, reserved.stop, reserved.owner)
+        self.reserved_checkpoint = reserved.checkpoint
+        self.reserved_is_read = reserved.is_read
 
     def reserve(self, reader: str, start: int, stop: int, owner: str = "") -> None:
         """Keep the entries with `start` <= arrival number < `stop` for a reader, or no longer."""
         self.reserved_owner = owner
+        self.reserved_checkpoint = ""
+        self.reserved_is_read = True
         if reader != self.reserved_for:
             self.tally.forget()
         self.reserved_for, self.reserved_start, self.reserved_stop = reader, start, stop

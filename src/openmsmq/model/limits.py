@@ -422,6 +422,15 @@ TRANSACTION_MAX_BYTES: Final = 256 * 1024 * 1024
 READER_NAME_MAX_BYTES: Final = 200
 """Bytes in the name of a reader that reserves messages. [ours]"""
 
+SURVEY_PARTS_MAX_COUNT: Final = 1024
+"""Parts of a range about which a reader by arrival number asks at once. [ours]"""
+
+EPOCHS_MAX_COUNT: Final = 256
+"""Starts of a queue manager that its store remembers. [ours]"""
+
+READERS_MAX_COUNT: Final = 16
+"""Readers by arrival number that a queue remembers; the one not used for longest goes. [ours]"""
+
 RANGE_REMOVAL_FROM_COUNT: Final = 1000
 """Messages from which on those that a reader has completed are taken out as a range. [ours]"""
 

@@ -9,6 +9,7 @@ import ipaddress
 import logging
 import os
 import random
+import secrets
 import signal
 import socket
 from collections.abc import Callable, Sequence
@@ -74,7 +75,12 @@ class Server:
         self._ending: asyncio.Future[ExitCode] = asyncio.get_running_loop().create_future()
         # The constructor recovers, so this is where a store that cannot be used is noticed.
         manager = QueueManager(
-            manager_config(config, identifier), random.SystemRandom(), store, read_clocks(), keys
+            manager_config(config, identifier),
+            random.SystemRandom(),
+            store,
+            read_clocks(),
+            keys,
+            secrets.token_hex(8),
         )
         self.manager_name: Final = config.manager_name
         self.manager_id: Final[Guid] = manager.identifier

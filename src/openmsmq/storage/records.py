@@ -18,6 +18,7 @@ kind    rest of the key             value
 ``H``   number u64                  message identifiers received, against duplicates
 ``F``   message number u32          where the message is whose final acknowledgment is awaited
 ``R``   queue u32                   `ReservationRecord`: messages that one reader has for itself
+``L``   queue u32                   `ReadersRecord`: how far readers by arrival number have come
 ``B``   name of a query             `BatchRecord`: the last batch that the query committed
 ``G``   kind u8, identifier         an object of the directory: its last change u64, its bytes
 ``P``                               `PositionRecord`: how far the copy of the directory has come
@@ -71,6 +72,15 @@ def decode_hook(kind: type, value: Any) -> Any:
     return kind(value)
 
 
+class EpochRecord(msgspec.Struct, frozen=True):
+    """One life of the queue manager, from a start on."""
+
+    identifier: str
+    """A random word: a store that was put back to an older state does not have it."""
+    first: int
+    """The first arrival number that this life could give."""
+
+
 class MachineRecord(msgspec.Struct, frozen=True):
     """Who the queue manager is, and how far its counters may have come.
 
@@ -88,6 +98,8 @@ class MachineRecord(msgspec.Struct, frozen=True):
     sequence_time_s: int = 0
     """The time stamp of the youngest transactional sequence; it never goes back, so that younger
     ones compare greater."""
+    epochs: list[EpochRecord] = []
+    """The last lives of the queue manager, the oldest first."""
 
 
 class QueueRecord(msgspec.Struct, frozen=True):
@@ -140,6 +152,27 @@ class ReservationRecord(msgspec.Struct, frozen=True):
     stop: int
     owner: str = ""
     """Whose reader it is, as `Caller.owner_name`; empty for administrators only."""
+    checkpoint: str = ""
+    """For which query of this reader they are; empty if it did not say."""
+    is_read: bool = True
+    """Whether the query may have fetched some. Older versions did not note it."""
+
+
+class ReaderRecord(msgspec.Struct, frozen=True):
+    """The query that reads a queue under a name, and how far it has come."""
+
+    checkpoint: str
+    completed: int
+    """It is done with all messages below this arrival number."""
+    used_time_s: int
+    owner: str = ""
+    """Whose query it is, as `Caller.owner_name`; empty for administrators only."""
+
+
+class ReadersRecord(msgspec.Struct, frozen=True):
+    """The readers of a queue, by name."""
+
+    readers: dict[str, ReaderRecord]
 
 
 class BatchRecord(msgspec.Struct, frozen=True):
@@ -221,6 +254,7 @@ _MACHINE_DECODER: Final = msgspec.msgpack.Decoder(MachineRecord, dec_hook=decode
 _QUEUE_DECODER: Final = msgspec.msgpack.Decoder(QueueRecord, dec_hook=decode_hook)
 _TRANSACTION_DECODER: Final = msgspec.msgpack.Decoder(TransactionRecord, dec_hook=decode_hook)
 _RESERVATION_DECODER: Final = msgspec.msgpack.Decoder(ReservationRecord)
+_READERS_DECODER: Final = msgspec.msgpack.Decoder(ReadersRecord)
 _BATCH_DECODER: Final = msgspec.msgpack.Decoder(BatchRecord)
 _POSITION_DECODER: Final = msgspec.msgpack.Decoder(PositionRecord, dec_hook=decode_hook)
 _OUTGOING_DECODER: Final = msgspec.msgpack.Decoder(OutgoingRecord, dec_hook=decode_hook)
@@ -231,6 +265,7 @@ AnyRecord: TypeAlias = (
     | QueueRecord
     | TransactionRecord
     | ReservationRecord
+    | ReadersRecord
     | BatchRecord
     | PositionRecord
     | OutgoingRecord
@@ -261,6 +296,11 @@ def decode_transaction(value: bytes) -> TransactionRecord:
 def decode_reservation(value: bytes) -> ReservationRecord:
     """Read which messages of a queue are reserved."""
     return _RESERVATION_DECODER.decode(value)
+
+
+def decode_readers(value: bytes) -> dict[str, ReaderRecord]:
+    """Read who reads a queue by arrival numbers."""
+    return _READERS_DECODER.decode(value).readers
 
 
 def decode_batch(value: bytes) -> BatchRecord:
@@ -342,6 +382,11 @@ def decode_place(value: bytes) -> tuple[int, int]:
 def reservation_key(queue: int) -> bytes:
     """Where it is noted which messages of a queue are reserved."""
     return _QUEUE.pack(b"R", queue)
+
+
+def readers_key(queue: int) -> bytes:
+    """Where it is noted how far the readers of a queue have come."""
+    return _QUEUE.pack(b"L", queue)
 
 
 def batch_key(query: str) -> bytes:

@@ -32,7 +32,7 @@ from openmsmq.spark.session import make_session
 from openmsmq.spark.sink.messages_from_rows import chosen_columns
 from openmsmq.spark.sink.options import read_sink_options
 from openmsmq.spark.sink.writers import Parts, StreamWriter
-from openmsmq.spark.source import reading as source_reading
+from openmsmq.spark.source import queue_range
 from openmsmq.spark.source.data_source import MsmqDataSource
 from openmsmq.spark.source.ranges import RangeReader, RangeSource
 from openmsmq.spark.source.stream_reader import StreamReader
@@ -57,8 +57,8 @@ class Job(msgspec.Struct, frozen=True):
     """Of so many partitions, one fails at its first attempt; 0 for none."""
     slow_s: float = 0.0
     """How long such a partition of the sink is idle before it fails, so that Spark speculates."""
-    range_span: int = 100
-    """Arrival numbers that are worth a task of their own."""
+    task_messages: int = 100
+    """Messages that are worth a task of their own."""
     sources: tuple[str, ...] = (TRANSACTED,)
     settings: dict[str, str] = {}
 
@@ -123,7 +123,7 @@ def stumbling_source(job: Job) -> type[MsmqDataSource]:
             return "stumbling_msmq"
 
         def streamReader(self, schema: StructType) -> StreamReader:
-            source_reading.RANGE_MIN_SPAN = job.range_span  # type: ignore[misc]
+            queue_range.TASK_MIN_COUNT = job.task_messages  # type: ignore[misc]
             return super().streamReader(schema)
 
         def streamWriter(self, schema: StructType, overwrite: bool) -> StumblingWriter:
@@ -141,7 +141,7 @@ def stumble_in_ingest(job: Job) -> None:
 
     class StumblingRanges(RangeSource):
         def streamReader(self, schema: StructType) -> RangeReader:
-            source_reading.RANGE_MIN_SPAN = job.range_span  # type: ignore[misc]
+            queue_range.TASK_MIN_COUNT = job.task_messages  # type: ignore[misc]
             return super().streamReader(schema)
 
     def copy_ranges(copying: Copying, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

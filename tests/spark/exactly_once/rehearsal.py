@@ -88,13 +88,17 @@ class Query(abc.ABC):
     def live(self, batches: int, *, now: bool = False) -> int:
         """Start a driver and let it run for so many batches; gives how many it has processed."""
         reader = self.reader_type(read_source_options(self.options))
-        self.begin()
-        if now:
-            reader.prepareForTriggerAvailableNow()
-        for done in range(batches):
-            if not self._batch(reader):
-                return done
-        return batches
+        try:
+            self.begin()
+            if now:
+                reader.prepareForTriggerAvailableNow()
+            for done in range(batches):
+                if not self._batch(reader):
+                    return done
+            return batches
+        finally:
+            # The connections of a process end with it, however it ends.
+            reader.stop()
 
     def _batch(self, reader: StreamReader) -> bool:
         last = max(self.offsets, default=-1)

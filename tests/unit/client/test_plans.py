@@ -70,6 +70,8 @@ HARMLESS = [
     api.FetchPackets(1, 0, 9),
     api.Reserve(1, "reader", 0),
     api.Measure(1, 0),
+    api.Survey(1, 0, 9),
+    api.GetEpochs(),
     api.Complete(1, "reader", 9),
     api.Release("q"),
     api.GetBatch("query"),

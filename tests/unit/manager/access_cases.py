@@ -207,6 +207,8 @@ TABLE = [
     Row(api.FetchPackets, "--yyy-y-", lambda it: api.FetchPackets(it.open(), 0, 9)),
     Row(api.RemoveRange, "--yyy-y-", lambda it: api.RemoveRange(it.open(), 0, 9)),
     Row(api.Measure, "--yyy-y-", lambda it: api.Measure(it.open(), 0)),
+    Row(api.Survey, "--yyy-y-", lambda it: api.Survey(it.open(), 0, 9)),
+    Row(api.GetEpochs, "yyyyyyyy", lambda _: api.GetEpochs()),
     Row(api.CreateCursor, "--yyy-y-", lambda it: api.CreateCursor(it.open())),
     Row(api.CloseCursor, "--yyy-y-", lambda it: api.CloseCursor(it.cursor())),
     Row(api.Cancel, "yyyyyyyy", lambda _: api.Cancel(99), errors=("MQ_ERROR_INVALID_PARAMETER",)),

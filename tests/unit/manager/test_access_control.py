@@ -200,6 +200,7 @@ SENDING = {
     "fetch": lambda handle: api.FetchRange(handle, 0, 9),
     "fetch packets": lambda handle: api.FetchPackets(handle, 0, 9),
     "measure": lambda handle: api.Measure(handle, 0),
+    "survey": lambda handle: api.Survey(handle, 0, 9),
     "cursor": lambda handle: api.CreateCursor(handle),
 }
 

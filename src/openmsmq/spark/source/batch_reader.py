@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from openmsmq.api.messages import QueueStatus
-from openmsmq.client.blocking import QueueManager
-from openmsmq.spark.connecting import connected, explained
+from openmsmq.spark.connecting import explained
+from openmsmq.spark.errors import QueueGone
 from openmsmq.spark.schema import arrow_schema
 from openmsmq.spark.source.filters import arrival_bounds, is_taken, keep_matching, may_match
 from openmsmq.spark.source.options import SourceOptions
-from openmsmq.spark.source.queue_range import QueueRange
-from openmsmq.spark.source.queues import find_queues
-from openmsmq.spark.source.reading import first_arrival, read_range, split
+from openmsmq.spark.source.queue_range import Piece, QueueRange, Task, pieces_of, tasks_of
+from openmsmq.spark.source.queues import Managers, Source, queues_at
+from openmsmq.spark.source.reading import read_ranges
 
 
 class BatchReader(DataSourceReader):
@@ -30,35 +31,37 @@ class BatchReader(DataSourceReader):
         self._conditions: list[Filter] = []
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Split the arrival numbers of each queue among tasks."""
-        found: list[QueueRange] = []
-        low, high = arrival_bounds(self._conditions)
-        for address in self._options.place.addresses:
-            with connected(self._options.place, address, first=True) as manager:
-                for status in self._queues(manager, address):
-                    name = status.path_name
-                    stop = min(high, status.last_arrival_number + 1)
-                    if not status.message_count or not may_match(self._conditions, "queue", name):
-                        continue
-                    start = first_arrival(manager, name, low, stop)
-                    found += split(address, name, start, stop, self._options.partitions)
-        return found
+        """Share what is in the queues among tasks."""
+        managers = Managers(self._options.place)
+        with closing(managers):
+            pieces = [
+                piece
+                for source in managers.now(first=True)
+                for status in queues_at(source, self._options.queues, _missing)
+                for piece in self._pieces(source, status)
+            ]
+        return tasks_of(pieces, self._options.partitions)
 
-    def _queues(self, manager: QueueManager, address: str) -> list[QueueStatus]:
-        """Give the queues that the options name, each of them once."""
-        found: dict[str, QueueStatus] = {}
-        for name in self._options.queues:
-            with explained(address, name):
-                found |= {status.path_name: status for status in find_queues(manager, name)}
-        return list(found.values())
+    def _pieces(self, source: Source, status: QueueStatus) -> list[Piece]:
+        low, high = arrival_bounds(self._conditions)
+        name, stop = status.path_name, min(high, status.last_arrival_number + 1)
+        if not status.message_count or not may_match(self._conditions, "queue", name):
+            return []
+        whole = QueueRange(source.address, name, low, stop, source.identity)
+        with explained(source.address, name), source.manager.queue(name) as queue:
+            return pieces_of(queue, whole, self._options.partitions)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Give the messages of one range."""
-        if not isinstance(partition, QueueRange):
+        """Give the messages of one task."""
+        if not isinstance(partition, Task):
             # Spark makes one of its own when there are none: the queues are empty.
             return
-        for batch in read_range(self._options, partition):
+        for batch in read_ranges(self._options, partition.ranges):
             yield keep_matching(batch, self._conditions)
+
+
+def _missing(_: str, error: QueueGone) -> None:
+    raise error
 
 
 class FilteringBatchReader(BatchReader):

@@ -1,59 +1,100 @@
 """Offsets: how far a stream has come in each of its queues.
 
 An offset is what Spark keeps in a checkpoint, as JSON: for each queue the arrival number at which
-to go on, and the identity of the queue, by which one that was deleted and made again is noticed.
+to go on. Queues go by who they are and not by how they are reached: the key has the identity of
+the queue manager, and beside the number stand the identity of the queue, by which one that was
+deleted and made again is noticed, and the life of the queue manager in which the number was told,
+by which a store is noticed that was put back to an older state. Offsets of a stream that consumes
+also have a random word for the checkpoint itself, by which the queue manager tells queries apart.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from openmsmq.api.messages import QueueStatus
+from openmsmq.api.messages import Epoch, QueueStatus
 from openmsmq.spark.errors import DataLost
 
 Offset: TypeAlias = dict[str, dict[str, Any]]
+
+_CHECKPOINT: Final = "checkpoint"
+"""The key beside those of the queues, none of which is without a backslash."""
 
 
 class Spot(msgspec.Struct, frozen=True):
     """A place in one queue: everything below `next` has been read."""
 
     address: str
+    """How the queue manager was reached; only for people, and for offsets of older versions."""
     queue: str
     identity: str
     next: int
     begin: int | None = None
     """Where the batch that ends here begins, if not where the one before it ended."""
+    manager: str = ""
+    """The identity of the queue manager; empty in offsets of older versions."""
+    epoch: str = ""
+    """The life of the queue manager in which this was told; empty in those, too."""
 
     @property
     def key(self) -> str:
         """The name of the queue in an offset."""
-        return f"{self.address}\\{self.queue}"
+        return f"{self.manager or self.address}\\{self.queue}"
+
+    @property
+    def name(self) -> str:
+        """The name of the queue for people."""
+        return f"{self.queue} at {self.address}"
 
 
-def spot_of(address: str, status: QueueStatus, next_number: int, begin: int | None = None) -> Spot:
-    """Give a place in a queue as it is now."""
-    return Spot(address, status.path_name, status.identifier.hex(), next_number, begin)
+class Reached(msgspec.Struct, frozen=True):
+    """An offset, read."""
+
+    spots: dict[str, Spot]
+    checkpoint: str = ""
+    is_new: bool = False
+    """Whether it is where a new query begins, and not from a checkpoint."""
+
+    @property
+    def query(self) -> str:
+        """The word for the checkpoint; of one that has none yet, always the same."""
+        if self.checkpoint:
+            return self.checkpoint
+        known = json.dumps(sorted(map(msgspec.structs.astuple, self.spots.values())))
+        return hashlib.sha256(known.encode()).hexdigest()[:32]
 
 
-def to_offset(spots: list[Spot]) -> Offset:
+def to_offset(spots: Iterable[Spot], checkpoint: str = "", *, is_new: bool = False) -> Offset:
     """Write an offset."""
-    return {
-        spot.key: {
-            "qm": spot.address,
-            "queue": spot.queue,
-            "identity": spot.identity,
-            "next": spot.next,
-        }
-        | ({} if spot.begin is None else {"begin": spot.begin})
-        for spot in spots
+    offset: Offset = {spot.key: _written(spot) for spot in spots}
+    if checkpoint:
+        offset[_CHECKPOINT] = {"id": checkpoint} | ({"new": True} if is_new else {})
+    return offset
+
+
+def _written(spot: Spot) -> dict[str, Any]:
+    written: dict[str, Any] = {
+        "qm": spot.address,
+        "queue": spot.queue,
+        "identity": spot.identity,
+        "next": spot.next,
     }
+    if spot.begin is not None:
+        written["begin"] = spot.begin
+    if spot.manager:
+        written |= {"manager": spot.manager, "epoch": spot.epoch}
+    return written
 
 
-def from_offset(offset: Offset) -> dict[str, Spot]:
-    """Read an offset."""
+def from_offset(offset: Offset) -> Reached:
+    """Read an offset, also one of an older version."""
     try:
+        about = offset.get(_CHECKPOINT, {})
         spots = [
             Spot(
                 str(each["qm"]),
@@ -61,32 +102,54 @@ def from_offset(offset: Offset) -> dict[str, Spot]:
                 str(each["identity"]),
                 int(each["next"]),
                 int(each["begin"]) if "begin" in each else None,
+                str(each.get("manager", "")),
+                str(each.get("epoch", "")),
             )
-            for each in offset.values()
+            for key, each in offset.items()
+            if key != _CHECKPOINT
         ]
+        return Reached(
+            {spot.key: spot for spot in spots}, str(about.get("id", "")), bool(about.get("new"))
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataLost(
             f"the checkpoint has an offset that this version cannot read ({error!r}): use the "
-            "version that wrote it, or a new checkpointLocation"
+            "version that wrote it, or a new checkpointLocation with a new output"
         ) from None
-    return {spot.key: spot for spot in spots}
 
 
-def problem_with(spot: Spot, status: QueueStatus) -> str | None:
+def problem_with(spot: Spot, status: QueueStatus, epochs: Sequence[Epoch]) -> str | None:
     """Say why a stream cannot go on at a place; None if it can."""
     if spot.identity != status.identifier.hex():
-        return f"queue {spot.key} was deleted and made again since"
+        return f"queue {spot.name} was deleted and made again since"
     if spot.next > status.last_arrival_number + 1:
         return (
-            f"queue {spot.key} was read up to arrival number {spot.next}, but its queue manager "
+            f"queue {spot.name} was read up to arrival number {spot.next}, but its queue manager "
             f"has given out only {status.last_arrival_number}: its store was replaced"
         )
+    if spot.epoch and not _is_remembered(spot, epochs):
+        return (
+            f"queue {spot.name} was read up to arrival number {spot.next} in a life of its queue "
+            "manager that the store does not know: its store was replaced by an older copy"
+        )
     return None
+
+
+def _is_remembered(spot: Spot, epochs: Sequence[Epoch]) -> bool:
+    """Whether the store has lived through what a place was told in."""
+    if not epochs or spot.next <= epochs[0].first:
+        # What was before the first life that is remembered, nobody can tell apart.
+        return True
+    for place, epoch in enumerate(epochs):
+        if epoch.identifier == spot.epoch:
+            return place + 1 == len(epochs) or spot.next <= epochs[place + 1].first
+    return False
 
 
 def data_lost(problem: str) -> DataLost:
     """Give the error for messages that are gone."""
     return DataLost(
         f"{problem}. Messages may be lost. To go on with what is there, set the option "
-        "failOnDataLoss=false; to begin anew, use a new checkpointLocation"
+        "failOnDataLoss=false; to begin anew, use a new checkpointLocation and a new output, "
+        "because a sink takes the batches of a new checkpoint for those that it has already"
     )

@@ -27,6 +27,13 @@ class Mode(Enum):
     BROWSE = "browse"
 
 
+class UnreadBatches(Enum):
+    """What becomes of a batch that Spark has committed, and that no task has read."""
+
+    STOP = "stop"
+    DROP = "drop"
+
+
 class OnError(Enum):
     """What becomes of a message whose packet cannot be decoded."""
 
@@ -53,6 +60,7 @@ class SourceOptions(msgspec.Struct, frozen=True):
     on_error: OnError
     poison_queue: str
     fail_on_data_loss: bool
+    unread_batches: UnreadBatches = UnreadBatches.STOP
 
 
 SOURCE_OPTIONS: Final = {
@@ -70,6 +78,7 @@ SOURCE_OPTIONS: Final = {
     "maxMessagesPerTrigger": "Streams: at most so many messages in a batch; queues share them.",
     "maxBytesPerTrigger": "Streams: about so many bytes in a batch; queues share them.",
     "failOnDataLoss": "Streams: true (default) stops when messages are gone; false goes on.",
+    "unreadBatches": "Streams: stop (default) if Spark commits a batch that nobody read, or drop.",
 }
 """The options of reading, for the guides."""
 
@@ -104,6 +113,7 @@ def read_source_options(options: Mapping[str, str]) -> SourceOptions:
         on_error,
         poison_queue,
         given.yes("failOnDataLoss", True),
+        given.choice("unreadBatches", UnreadBatches.STOP),
     )
 
 

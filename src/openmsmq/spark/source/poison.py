@@ -41,7 +41,7 @@ def _send_poison(
     failures: tuple[Failure, ...],
 ) -> None:
     """Send undecodable packets to the poison queue, once, however often the range is read."""
-    place = f"{options.reader}\n{part.address}\n{part.queue}\n{options.poison_queue}"
+    place = f"{options.reader}\n{part.manager}\n{part.queue}\n{options.poison_queue}"
     digest = hashlib.sha256(place.encode()).hexdigest()[:32]
     query = f"poison {digest} {failures[0].lookup_id}-{failures[-1].lookup_id}"
     if manager.last_batch(query) >= 0:

@@ -1,13 +1,109 @@
-"""Which queues the option `queue` means."""
+"""Which queues the options mean, and at which queue managers they are.
+
+A queue manager is taken once, however many of its addresses the option has. The driver of a stream
+keeps its connections for as long as the query runs: by them a queue manager knows that it lives.
+"""
 
 from __future__ import annotations
 
-from openmsmq.api.messages import QueueStatus
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Final
+
+import msgspec
+
+from openmsmq.api.messages import Epoch, QueueStatus
 from openmsmq.client.blocking import QueueManager
+from openmsmq.spark.connecting import connected, explained
+from openmsmq.spark.errors import QueueGone, QueueProblem
+from openmsmq.spark.options import Place
+from openmsmq.spark.source.offsets import Spot
 from openmsmq.spark.source.options import EVERY_JOURNAL, EVERY_QUEUE
 
+_SHARED: Final = "00" * 15
+"""How the identities of system queues begin: all queue managers have the same."""
 
-def find_queues(manager: QueueManager, name: str) -> list[QueueStatus]:
+
+class Source(msgspec.Struct, frozen=True):
+    """A queue manager as it is now."""
+
+    address: str
+    identity: str
+    manager: QueueManager
+    epochs: list[Epoch]
+
+    def spot(self, status: QueueStatus, next_number: int, begin: int | None = None) -> Spot:
+        """Give a place in one of its queues."""
+        return Spot(
+            self.address,
+            status.path_name,
+            status.identifier.hex(),
+            next_number,
+            begin,
+            self.identity,
+            self.epochs[-1].identifier if self.epochs else "",
+        )
+
+
+class Managers:
+    """The queue managers of the option; connected when they are needed."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._open: dict[str, tuple[QueueManager, ExitStack]] = {}
+
+    def now(self, *, first: bool = False) -> list[Source]:
+        """Give the queue managers, each once, in the order of their addresses.
+
+        Each is asked for something, and so found again if it was restarted.
+        """
+        found: dict[str, Source] = {}
+        for address in self._place.addresses:
+            manager = self._connected(address, first)
+            try:
+                with explained(address):
+                    epochs = manager.epochs()
+            except QueueProblem:
+                self._drop(address)
+                raise
+            identity = manager.identifier.hex()
+            found.setdefault(identity, Source(address, identity, manager, epochs))
+        return list(found.values())
+
+    def _connected(self, address: str, first: bool) -> QueueManager:
+        if address not in self._open:
+            stack = ExitStack()
+            manager = stack.enter_context(connected(self._place, address, first=first))
+            self._open[address] = manager, stack
+        return self._open[address][0]
+
+    def _drop(self, address: str) -> None:
+        self._open.pop(address)[1].close()
+
+    def close(self) -> None:
+        """End all connections."""
+        for address in list(self._open):
+            self._drop(address)
+
+
+def queues_at(
+    source: Source, names: tuple[str, ...], gone: Callable[[str, QueueGone], None]
+) -> list[QueueStatus]:
+    """Give the queues that the option means at one queue manager, each of them once.
+
+    `gone` hears of one that is not there, and may raise.
+    """
+    found: dict[str, QueueStatus] = {}
+    for name in names:
+        try:
+            with explained(source.address, name):
+                found |= {status.path_name: status for status in _find(source.manager, name)}
+        except QueueGone as error:
+            gone(name, error)
+    return list(found.values())
+
+
+def _find(manager: QueueManager, name: str) -> list[QueueStatus]:
     """Give the queues that a name in the option means, as they are now."""
     if name == EVERY_QUEUE:
         return manager.queues()
@@ -15,3 +111,22 @@ def find_queues(manager: QueueManager, name: str) -> list[QueueStatus]:
         journals = {f"{queue.path_name};journal" for queue in manager.queues()}
         return [queue for queue in manager.queues(everything=True) if queue.path_name in journals]
     return [manager.queue(name).properties()]
+
+
+def home_of(spot: Spot, sources: list[Source]) -> Source | None:
+    """Find the queue manager that has a queue; None if the option does not have it."""
+    if spot.manager:
+        return next((each for each in sources if each.identity == spot.manager), None)
+    # An older version has noted only how it was reached, and which queue it is.
+    by_address = next((each for each in sources if each.address == spot.address), None)
+    if by_address is not None or spot.identity.startswith(_SHARED):
+        return by_address
+    return next((each for each in sources if _has(each, spot)), None)
+
+
+def _has(source: Source, spot: Spot) -> bool:
+    with explained(source.address, spot.queue):
+        manager = source.manager
+        if not manager.exists(spot.queue):
+            return False
+        return manager.queue(spot.queue).properties().identifier.hex() == spot.identity

@@ -1,4 +1,4 @@
-"""Queues as streams of ranges: a row names the messages of a task, and does not hold them.
+"""Queues as streams of ranges: a row names messages of a task, and does not hold them.
 
 For jobs whose tasks read the messages themselves, so that none passes through Java. Batches are
 planned, reserved, checked and completed as those of `msmq` are; only what a task yields differs.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -16,11 +17,19 @@ from pyspark.sql.types import StructType
 
 from openmsmq.spark.source.data_source import MsmqDataSource
 from openmsmq.spark.source.options import read_source_options
-from openmsmq.spark.source.queue_range import QueueRange
+from openmsmq.spark.source.queue_range import QueueRange, Task
 from openmsmq.spark.source.stream_reader import StreamReader
 
 _SCHEMA: Final = pa.schema(
-    [("address", pa.string()), ("queue", pa.string()), ("start", pa.int64()), ("stop", pa.int64())]
+    [
+        ("address", pa.string()),
+        ("queue", pa.string()),
+        ("start", pa.int64()),
+        ("stop", pa.int64()),
+        ("manager", pa.string()),
+        ("reader", pa.string()),
+        ("checkpoint", pa.string()),
+    ]
 )
 
 
@@ -42,18 +51,15 @@ class RangeSource(MsmqDataSource):
 
 
 class RangeReader(StreamReader):
-    """Plans as a stream of messages does; a task yields its own range."""
+    """Plans as a stream of messages does; a task yields its own ranges."""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Give a range as one row."""
-        assert isinstance(partition, QueueRange)
-        row = [[partition.address], [partition.queue], [partition.start], [partition.stop]]
-        yield pa.RecordBatch.from_arrays(list(map(pa.array, row)), schema=_SCHEMA)
+        """Give each range as a row."""
+        assert isinstance(partition, Task)
+        rows = [msgspec.structs.asdict(part) for part in partition.ranges]
+        yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
 
 
 def ranges_in(rows: pa.RecordBatch) -> list[QueueRange]:
     """Read ranges from rows."""
-    return [
-        QueueRange(row["address"], row["queue"], row["start"], row["stop"])
-        for row in rows.to_pylist()
-    ]
+    return [QueueRange(**row) for row in rows.to_pylist()]

@@ -1,21 +1,21 @@
-"""What a task does: fetch the packets of a range of a queue, and make record batches of them.
+"""What a task does: fetch the packets of ranges of queues, and make record batches of them.
 
-Nothing here outlives a call: the ranges are values, and sockets are opened inside `read_range`.
+Nothing here outlives a call: the ranges are values, and sockets are opened inside `read_ranges`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from itertools import pairwise
+from itertools import groupby
 from typing import Final, TypeVar
 
 import pyarrow as pa
 
 from openmsmq.api.messages import Packets
 from openmsmq.client.blocking import QueueManager
-from openmsmq.spark.connecting import connected
+from openmsmq.spark.connecting import connected, explained
 from openmsmq.spark.source.options import OnError, SourceOptions
 from openmsmq.spark.source.poison import dispose
 from openmsmq.spark.source.queue_range import QueueRange
@@ -32,37 +32,24 @@ message. A long one lies in memory that is new to the queue manager, and not in 
 
 Value = TypeVar("Value")
 
-RANGE_MIN_SPAN: Final = 5000
-"""Arrival numbers in a range below which it is not split for another task."""
 
-
-def split(address: str, queue: str, start: int, stop: int, count: int) -> list[QueueRange]:
-    """Share a range of arrival numbers among up to `count` tasks; short ones are not split."""
-    span = stop - start
-    if span <= 0:
-        return []
-    count = min(count, -(-span // RANGE_MIN_SPAN))
-    bounds = [start + span * place // count for place in range(count + 1)]
-    return [QueueRange(address, queue, low, high) for low, high in pairwise(bounds)]
-
-
-def first_arrival(manager: QueueManager, queue: str, start: int, stop: int) -> int:
-    """Give the lowest arrival number in a range; `stop` if there is no message in it."""
-    found = manager.queue(queue).fetch_range(start, stop, 1, 1)
-    return found[0].arrival_number if found else stop
-
-
-def read_range(options: SourceOptions, part: QueueRange) -> Iterator[pa.RecordBatch]:
-    """Give the messages of a range, as they are in the queue now.
+def read_ranges(options: SourceOptions, parts: Iterable[QueueRange]) -> Iterator[pa.RecordBatch]:
+    """Give the messages of ranges, as they are in the queues now.
 
     While Spark takes one record batch, the next one is decoded, and the one after it is fetched.
     """
-    with (
-        connected(options.place, part.address, part.queue) as manager,
-        # Closed before the connection is, so that no thread is left that uses it.
-        closing(ahead(_fetched(manager, part))) as fetched,
-    ):
-        yield from ahead(_decoded(options, manager, part, fetched))
+    for address, together in groupby(parts, lambda part: part.address):
+        with (
+            connected(options.place, address) as manager,
+            # Closed before the connection is, so that no thread is left that uses it.
+            closing(ahead(_fetched(manager, together))) as fetched,
+        ):
+            yield from ahead(_decoded(options, manager, fetched))
+
+
+def read_range(options: SourceOptions, part: QueueRange) -> Iterator[pa.RecordBatch]:
+    """Give the messages of one range."""
+    return read_ranges(options, (part,))
 
 
 def ahead(values: Iterator[Value]) -> Generator[Value, None, None]:
@@ -74,23 +61,35 @@ def ahead(values: Iterator[Value]) -> Generator[Value, None, None]:
             yield value
 
 
-def _fetched(manager: QueueManager, part: QueueRange) -> Iterator[Packets]:
-    queue = manager.queue(part.queue)
-    start = part.start
-    while start < part.stop:
-        raw = queue.fetch_packets(start, part.stop, FETCH_MAX_COUNT, FETCH_MAX_BYTES)
-        start = raw.next_start
-        if raw.sizes:
-            yield raw
+def _fetched(
+    manager: QueueManager, parts: Iterable[QueueRange]
+) -> Iterator[tuple[QueueRange, Packets]]:
+    for part in parts:
+        with explained(part.address, part.queue), manager.queue(part.queue) as queue:
+            start = part.start
+            while start < part.stop:
+                raw = queue.fetch_packets(
+                    start,
+                    part.stop,
+                    FETCH_MAX_COUNT,
+                    FETCH_MAX_BYTES,
+                    reader=part.reader,
+                    checkpoint=part.checkpoint,
+                )
+                start = raw.next_start
+                if raw.sizes:
+                    yield part, raw
 
 
 def _decoded(
-    options: SourceOptions, manager: QueueManager, part: QueueRange, fetched: Iterator[Packets]
+    options: SourceOptions,
+    manager: QueueManager,
+    fetched: Iterator[tuple[QueueRange, Packets]],
 ) -> Iterator[pa.RecordBatch]:
     # Whoever only plans a query does without what this imports.
     from openmsmq.spark.decode.record_batches import decode
 
-    for raw in fetched:
+    for part, raw in fetched:
         decoded = decode(raw, queue_manager=manager.name, queue=part.queue, columns=options.columns)
         if not decoded.failures or options.on_error is OnError.ROW:
             yield decoded.batch

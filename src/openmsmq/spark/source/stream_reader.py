@@ -8,6 +8,7 @@ word is lost, the next plan does it, because it begins where the committed batch
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -22,41 +23,49 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from openmsmq.api.messages import QueueStatus
-from openmsmq.client.blocking import QueueManager
-from openmsmq.spark.connecting import connected, explained
+from openmsmq.client.blocking import Queue, QueueManager
+from openmsmq.spark.connecting import explained
 from openmsmq.spark.errors import QueueGone
 from openmsmq.spark.source.offsets import (
     Offset,
+    Reached,
     Spot,
     data_lost,
     from_offset,
     problem_with,
-    spot_of,
     to_offset,
 )
 from openmsmq.spark.source.options import Mode, SourceOptions
-from openmsmq.spark.source.queue_range import QueueRange
-from openmsmq.spark.source.queues import find_queues
-from openmsmq.spark.source.reading import first_arrival, read_range, split
+from openmsmq.spark.source.queue_range import Piece, QueueRange, Task, pieces_of, tasks_of
+from openmsmq.spark.source.queues import Managers, Source, home_of, queues_at
+from openmsmq.spark.source.reading import read_ranges
+from openmsmq.spark.source.reservations import Reservations
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans batches in the driver; `read` runs in the tasks and needs nothing but its range."""
+    """Plans batches in the driver; `read` runs in the tasks and needs nothing but its ranges."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
+        self._consumes = options.mode is Mode.CONSUME
+        self._managers = Managers(options.place)
+        self._reservations = Reservations(options)
         self._targets: dict[str, int] | None = None
+
+    def stop(self) -> None:
+        """End the connections; what is reserved stays so for the next driver of the query."""
+        self._managers.close()
 
     # Where a stream begins, and how far it could go.
 
     def initialOffset(self) -> Offset:
         """Give where a new query begins."""
         spots: list[Spot] = []
-        for address, manager, status in self._all_queues(needed=True):
-            with explained(address, status.path_name):
-                begin = self._beginning(manager, status)
-                spots.append(spot_of(address, status, begin, begin))
-        return to_offset(spots)
+        for source, status in self._all_queues(self._managers.now(), needed=True):
+            with explained(source.address, status.path_name):
+                begin = self._beginning(source.manager, status)
+                spots.append(source.spot(status, begin, begin))
+        return to_offset(spots, secrets.token_hex(16) if self._consumes else "", is_new=True)
 
     def _beginning(self, manager: QueueManager, status: QueueStatus) -> int:
         """Give where to begin; not behind what is reserved, which was never processed."""
@@ -68,14 +77,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return min(begin, status.reserved_start) if self._has_reserved(status) else begin
 
     def _has_reserved(self, status: QueueStatus) -> bool:
-        is_mine = status.reserved_for == self._options.reader
-        return is_mine and self._options.mode is Mode.CONSUME
+        return self._consumes and self._reservations.is_mine(status)
 
     def reportLatestOffset(self) -> Offset:
         """Tell how far the queues have come, and how many messages wait in each: the lag."""
         offset: Offset = {}
-        for address, _, status in self._all_queues():
-            spot = spot_of(address, status, status.last_arrival_number + 1)
+        for source, status in self._all_queues(self._managers.now()):
+            spot = source.spot(status, status.last_arrival_number + 1)
             offset |= to_offset([spot])
             offset[spot.key]["waiting"] = status.message_count
         return offset
@@ -91,128 +99,180 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         """Note how far the queues have come: the query ends there."""
         # Whether the query is new is not known here, so a queue that is missing was not lost.
-        queues = self._all_queues(needed=self._options.fail_on_data_loss)
+        queues = self._all_queues(self._managers.now(), needed=self._options.fail_on_data_loss)
         self._targets = {
-            spot_of(address, status, 0).key: status.last_arrival_number + 1
-            for address, _, status in queues
+            source.spot(status, 0).key: status.last_arrival_number + 1 for source, status in queues
         }
 
     # One batch.
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """Give where the next batch ends; what it reads is the reader's from now on."""
-        known = from_offset(start)
+        sources = self._managers.now()
+        reached = self._placed(from_offset(start), sources)
         # Those that are gone stay as they were, if the options say that this does not matter.
-        found = dict(known)
-        count = max(1, len(known))
-        for address, manager, status in self._all_queues():
-            spot = self._continued(known, address, status)
-            stop = self._next_stop(manager, spot, limit, count)
-            if stop > spot.next:
-                begin = spot.begin if spot.begin == spot.next else None
-                spot = msgspec.structs.replace(spot, next=stop, begin=begin)
-            found[spot.key] = spot
-        return to_offset(list(found.values()))
+        found = dict(reached.spots)
+        count = max(1, len(found))
+        for source, status in self._all_queues(sources):
+            known = reached.spots.get(source.spot(status, 0).key)
+            spot = self._continued(known, source, status)
+            is_new = reached.is_new or known is None
+            planned = self._planned(source, spot, reached.query, is_new, self._limits(limit, count))
+            found[spot.key] = planned
+        return to_offset(found.values(), reached.query if self._consumes else "")
 
-    def _continued(self, known: dict[str, Spot], address: str, status: QueueStatus) -> Spot:
+    def _placed(self, reached: Reached, sources: list[Source]) -> Reached:
+        """Give an offset with its queues where they are now, whatever their address was."""
+        spots: dict[str, Spot] = {}
+        for spot in reached.spots.values():
+            home = home_of(spot, sources)
+            if home is None:
+                self._bear(
+                    f"the queue manager that was at {spot.address} is not in the option qm any "
+                    f"more, and queue {spot.queue} was read there: put it back, or let the query "
+                    "go on without it"
+                )
+            elif not spot.manager:
+                spot = msgspec.structs.replace(spot, manager=home.identity)
+            spots[spot.key] = spot
+        return msgspec.structs.replace(reached, spots=spots)
+
+    def _continued(self, spot: Spot | None, source: Source, status: QueueStatus) -> Spot:
         """Give where a queue is read on: where it was, or at its beginning if it is new."""
         begin = 0
-        spot = known.get(spot_of(address, status, 0).key)
         if spot is not None:
-            problem = problem_with(spot, status)
+            problem = problem_with(spot, status, source.epochs)
             if problem is None:
                 return spot
             self._bear(problem)
             if self._has_reserved(status):
                 # It is an older copy of the store, and knows what this reader was about to read.
                 begin = status.reserved_start
-        return spot_of(address, status, begin, begin)
+        return source.spot(status, begin, begin)
 
     def _bear(self, problem: str) -> None:
         """Let messages be gone, if the options say so."""
         if self._options.fail_on_data_loss:
             raise data_lost(problem) from None
 
-    def _next_stop(self, manager: QueueManager, spot: Spot, limit: ReadLimit, queues: int) -> int:
-        """Give where a batch ends in one queue; several queues share the limits evenly."""
+    def _limits(self, limit: ReadLimit, queues: int) -> dict[str, int]:
+        """Give the limits of one queue; several share them evenly."""
+        if isinstance(limit, ReadAllAvailable):
+            return {}
+        return {
+            "count": _share(self._options.max_messages, queues),
+            "bytes_max": _share(self._options.max_bytes, queues),
+        }
+
+    def _planned(
+        self, source: Source, spot: Spot, checkpoint: str, is_new: bool, limits: dict[str, int]
+    ) -> Spot:
+        """Give where a batch ends in one queue."""
         below = 0 if self._targets is None else self._targets.get(spot.key, spot.next)
         ended = self._targets is not None and below <= spot.next
-        limits = {"below": below}
-        if not isinstance(limit, ReadAllAvailable):
-            limits["count"] = _share(self._options.max_messages, queues)
-            limits["bytes_max"] = _share(self._options.max_bytes, queues)
-        queue, reader, start = manager.queue(spot.queue), self._options.reader, spot.next
-        with explained(spot.address, spot.queue):
-            if self._options.mode is Mode.CONSUME:
+        with (
+            explained(source.address, spot.queue),
+            source.manager.queue(spot.queue) as queue,
+        ):
+            if not self._consumes:
+                stop = spot.next if ended else queue.measure(spot.next, below=below, **limits)
+                return _advanced(spot, source, stop)
+            if not is_new:
                 # What is below was committed, though Spark may not have said so: it says it only
                 # when it plans another batch, and not at all if it was killed.
-                queue.complete(reader, start)
+                self._reservations.complete(queue, spot, checkpoint)
             if ended:
-                return start
-            if self._options.mode is Mode.BROWSE:
-                return queue.measure(start, **limits)
-            return queue.reserve(reader, start, **limits)
+                return spot
+            limits = limits | {"below": below}
+            reply = self._reservations.reserve(queue, spot, checkpoint, limits, is_new=is_new)
+            if reply.completed > spot.next:
+                self._bear(
+                    f"the checkpoint is an older copy: it has queue {spot.name} up to arrival "
+                    f"number {spot.next}, and the query has completed all below {reply.completed}"
+                )
+                spot = source.spot(queue.properties(), reply.completed, reply.completed)
+                reply = self._reservations.reserve(queue, spot, checkpoint, limits)
+            return _advanced(spot, source, reply.stop)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Split a batch among tasks."""
-        begun = from_offset(start)
-        found: list[QueueRange] = []
-        for key, spot in from_offset(end).items():
+        sources = self._managers.now()
+        reached = self._placed(from_offset(end), sources)
+        begun = self._placed(from_offset(start), sources).spots
+        found: list[Piece] = []
+        for key, spot in reached.spots.items():
             before = begun.get(key)
             # Spark asks again where a new query begins whenever it plans the first batch, and the
             # answer may have changed: what was reserved counts.
             first = spot.begin
-            if first is None or spot == before:
+            if first is None or (before is not None and spot.next == before.next):
                 first = 0 if before is None else before.next
-            if first < spot.next:
-                found += self._ranges(spot, first)
-        return found
+            home = home_of(spot, sources)
+            if first < spot.next and home is not None:
+                found += self._pieces(home, spot, first, reached.checkpoint)
+        return tasks_of(found, self._options.partitions)
 
-    def _ranges(self, spot: Spot, first: int) -> list[QueueRange]:
+    def _pieces(self, source: Source, spot: Spot, first: int, checkpoint: str) -> list[Piece]:
+        whole = QueueRange(source.address, spot.queue, first, spot.next, source.identity)
+        if self._consumes:
+            whole = msgspec.structs.replace(
+                whole, reader=self._options.reader, checkpoint=checkpoint
+            )
         try:
-            with connected(self._options.place, spot.address, spot.queue) as manager:
-                stop = self._still_mine(manager, spot, first)
-                low = first_arrival(manager, spot.queue, first, stop)
+            with (
+                explained(source.address, spot.queue),
+                source.manager.queue(spot.queue) as queue,
+            ):
+                stop = self._still_mine(queue, source, spot, first, checkpoint)
+                return pieces_of(queue, whole.part(first, stop), self._options.partitions)
         except QueueGone as error:
             self._bear(str(error))
             return []
-        return split(spot.address, spot.queue, low, stop, self._options.partitions)
 
-    def _still_mine(self, manager: QueueManager, spot: Spot, first: int) -> int:
+    def _still_mine(
+        self, queue: Queue, source: Source, spot: Spot, first: int, checkpoint: str
+    ) -> int:
         """Give where the messages of a batch end of which nobody can have taken any out."""
-        queue = manager.queue(spot.queue)
         status = queue.properties()
-        problem = problem_with(spot, status)
+        problem = problem_with(spot, status, source.epochs)
         if problem is not None:
             self._bear(problem)
             return first
-        reader = self._options.reader
-        if self._options.mode is Mode.BROWSE or (
-            status.reserved_for == reader
-            and status.reserved_start <= first
-            and spot.next <= status.reserved_stop
-        ):
+        if not self._consumes or self._reservations.covers(status, first, spot.next):
             return spot.next
-        self._bear(f"what the reader {reader!r} had reserved in {spot.key} was released")
-        return queue.reserve(reader, first, below=spot.next)
+        reader = self._options.reader
+        self._bear(
+            f"what the reader {reader!r} had reserved in {spot.name} was released, or the "
+            "checkpoint is an older copy"
+        )
+        begin = msgspec.structs.replace(spot, next=first)
+        limits = {"below": spot.next}
+        return max(first, self._reservations.reserve(queue, begin, checkpoint, limits).stop)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Give the messages of one range; nothing of this object changes."""
-        assert isinstance(partition, QueueRange)
-        return read_range(self._options, partition)
+        """Give the messages of one task; nothing of this object changes."""
+        assert isinstance(partition, Task)
+        return read_ranges(self._options, partition.ranges)
 
     def commit(self, end: Offset) -> None:
         """Take out what Spark is done with."""
-        if self._options.mode is Mode.BROWSE:
+        if not self._consumes:
             return
-        for spot in from_offset(end).values():
+        sources = self._managers.now()
+        reached = from_offset(end)
+        for spot in reached.spots.values():
+            home = home_of(spot, sources)
+            if home is None:
+                continue
             try:
-                with connected(self._options.place, spot.address, spot.queue) as manager:
-                    queue = manager.queue(spot.queue)
+                with (
+                    explained(home.address, spot.queue),
+                    home.manager.queue(spot.queue) as queue,
+                ):
                     # In a queue that was made again, and in another store, these numbers belong
                     # to messages that nobody has read yet.
-                    if problem_with(spot, queue.properties()) is None:
-                        queue.complete(self._options.reader, spot.next)
+                    if problem_with(spot, queue.properties(), home.epochs) is None:
+                        self._reservations.complete(queue, spot, reached.checkpoint)
             except QueueGone:
                 # It was read to the end of the batch; the next plan says what is the matter.
                 continue
@@ -220,30 +280,33 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # The queues.
 
     def _all_queues(
-        self, *, needed: bool = False
-    ) -> Iterator[tuple[str, QueueManager, QueueStatus]]:
-        """Give the queues as they are now, with a connection to each queue manager.
+        self, sources: list[Source], *, needed: bool = False
+    ) -> Iterator[tuple[Source, QueueStatus]]:
+        """Give the queues as they are now.
 
         Where a stream begins is asked again when its first batch is repeated, so no call here is
         surely the first contact: a queue manager that restarts is always waited for.
         """
-        for address in self._options.place.addresses:
-            with connected(self._options.place, address) as manager:
-                for name in self._options.queues:
-                    for status in self._named(manager, address, name, needed):
-                        yield address, manager, status
+        for source in sources:
 
-    def _named(
-        self, manager: QueueManager, address: str, name: str, needed: bool
-    ) -> list[QueueStatus]:
-        try:
-            with explained(address, name):
-                return find_queues(manager, name)
-        except QueueGone:
-            if needed:
-                raise
-            self._bear(f"queue {name} at {address} was deleted")
-            return []
+            def gone(name: str, error: QueueGone, address: str = source.address) -> None:
+                if needed:
+                    raise error
+                self._bear(f"queue {name} at {address} was deleted")
+
+            for status in queues_at(source, self._options.queues, gone):
+                yield source, status
+
+
+def _advanced(spot: Spot, source: Source, stop: int) -> Spot:
+    """Give the end of a batch; one that has nothing in a queue changes nothing there."""
+    if stop <= spot.next:
+        return spot
+    begin = spot.begin if spot.begin == spot.next else None
+    epoch = source.epochs[-1].identifier if source.epochs else ""
+    return msgspec.structs.replace(
+        spot, address=source.address, next=stop, begin=begin, epoch=epoch
+    )
 
 
 def _share(limit: int, queues: int) -> int:
@@ -253,13 +316,13 @@ def _share(limit: int, queues: int) -> int:
 
 def _first_since(manager: QueueManager, queue: str, stop: int, time_s: int) -> int:
     """Find the lowest arrival number of a message that arrived at a time or later."""
-    handle = manager.queue(queue)
-    low, high = 0, stop
-    while low < high:
-        middle = (low + high) // 2
-        found = handle.fetch_range(middle, high, 1, 1)
-        if not found or found[0].arrived_time_s >= time_s:
-            high = middle
-        else:
-            low = found[0].arrival_number + 1
-    return low
+    with manager.queue(queue) as handle:
+        low, high = 0, stop
+        while low < high:
+            middle = (low + high) // 2
+            found = handle.fetch_range(middle, high, 1, 1)
+            if not found or found[0].arrived_time_s >= time_s:
+                high = middle
+            else:
+                low = found[0].arrival_number + 1
+        return low
