@@ -733,6 +733,25 @@ def test_the_parts_of_a_batch_commit_together_and_once(manager: Any, ledger: Any
         part(manager, ledger, "late")
 
 
+def test_only_the_last_batch_of_a_checkpoint_comes_again(manager: Any) -> None:
+    assert manager.has_batch("daily", 7, checkpoint="c1") is False
+    assert manager.commit_batch("daily", 7, [], checkpoint="c1", row_count=4) is True
+    assert manager.has_batch("daily", 7, checkpoint="c1") is True
+    assert manager.commit_batch("daily", 7, [], checkpoint="c1", row_count=4) is False
+    assert manager.has_batch("daily", 8, checkpoint="c1") is False
+    for refused in (
+        lambda: manager.has_batch("daily", 6, checkpoint="c1"),
+        lambda: manager.has_batch("daily", 8, checkpoint="c2"),
+        lambda: manager.commit_batch("daily", 7, [], checkpoint="c1", row_count=5),
+    ):
+        with pytest.raises(errors.TransactionSequence, match="'daily'"):
+            refused()
+    [found] = manager.queries(prefix="dai")
+    assert (found.query, found.batch, found.checkpoint) == ("daily", 7, "c1")
+    manager.forget_query("daily")
+    assert manager.queries(prefix="dai") == []
+
+
 def test_a_part_of_a_batch_commits_only_with_it(manager: Any, ledger: Any) -> None:
     transaction = manager.begin()
     ledger.send("x", transaction=transaction)

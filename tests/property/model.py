@@ -225,7 +225,7 @@ class Model:
         self.unix_s = 0
         self.connections: set[int] = set()
         self.transactions: list[Transaction] = []
-        self.batches: dict[str, int] = {}
+        self.batches: dict[str, tuple[int, str]] = {}
         self._handles: list[Handle] = []
         self.replies: dict[tuple[int, int], Reply] = {}
         self._turn: list[tuple[Callable[[], None], Callable[[], None]]] = []
@@ -910,10 +910,16 @@ class Model:
             self.transactions.remove(work)
 
     def prepare(
-        self, call: int, connection: int, work: Transaction, query: str = "", batch: int = 0
+        self,
+        call: int,
+        connection: int,
+        work: Transaction,
+        query: str = "",
+        batch: int = 0,
+        checkpoint: str = "",
     ) -> Reply | None:
         self._require_active(work, connection)
-        if query and batch <= self.batches.get(query, -1):
+        if query and self._is_again(query, batch, checkpoint):
             raise Refused(errors.TransactionSequence)
         work.state, work.prepared_s = "prepared", self.unix_s
         work.query, work.batch = query, batch
@@ -1021,28 +1027,52 @@ class Model:
 
     # Batches.
 
-    def get_batch(self, call: int, connection: int, query: str) -> Reply | None:
-        self.answer_later(connection, call, ("batch", self.batches.get(query, -1)))
+    def _is_again(self, query: str, batch: int, checkpoint: str) -> bool:
+        if query not in self.batches:
+            return False
+        last, known = self.batches[query]
+        if batch < last or known not in ("", checkpoint):
+            raise Refused(errors.TransactionSequence)
+        return batch == last
+
+    def get_batch(
+        self, call: int, connection: int, query: str, batch: int, checkpoint: str
+    ) -> Reply | None:
+        if batch >= 0:
+            self._is_again(query, batch, checkpoint)
+        last, _ = self.batches.get(query, (-1, ""))
+        self.answer_later(connection, call, ("batch", last))
         return None
 
     def commit_batch(
-        self, call: int, connection: int, query: str, batch: int, named: list[bytes]
+        self,
+        call: int,
+        connection: int,
+        query: str,
+        batch: int,
+        named: list[bytes],
+        checkpoint: str,
     ) -> Reply | None:
-        last = self.batches.get(query, -1)
-        if batch > last:
+        last = self.batches.get(query, (-1, ""))
+        again = self._is_again(query, batch, checkpoint)
+        if not again:
             parts = {work.unit_of_work: work for work in self._parts(query) if work.batch == batch}
             if len(set(named)) < len(named) or not parts.keys() >= set(named):
                 raise Refused(errors.TransactionSequence)
-            self.batches[query] = batch
+            self.batches[query] = batch, checkpoint
             self.later(lambda: None, lambda: self.batches.update({query: last}))
             for unit_of_work in named:
                 self._end_commit(parts[unit_of_work])
-        self._abort_parts(query, max(batch, last))
-        self.answer_later(connection, call, ("committed", batch <= last))
+        self._abort_parts(query, batch)
+        self.answer_later(connection, call, ("committed", again))
         return None
 
-    def abort_batch(self, call: int, connection: int, query: str, batch: int) -> Reply | None:
-        self._abort_parts(query, batch)
+    def abort_batch(
+        self, call: int, connection: int, query: str, batch: int, checkpoint: str
+    ) -> Reply | None:
+        _, known = self.batches.get(query, (-1, ""))
+        if known in ("", checkpoint):
+            self._abort_parts(query, batch)
         self.answer_later(connection, call, DONE)
         return None
 

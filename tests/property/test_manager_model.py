@@ -71,6 +71,7 @@ Bind = Callable[[Any], None]
 
 READERS = ["stream", "stream", "stream", "other"]
 QUERIES = ["hourly", "daily"]
+CHECKPOINTS = ["", "one", "one", "one", "other"]
 TIMEOUTS = [0, 0, 100, 5000, None]
 ACCESSES = [AccessMode.RECEIVE, AccessMode.SEND] * 4 + [AccessMode.PEEK, AccessMode.MOVE]
 OPERATIONS = [
@@ -690,7 +691,7 @@ class ManagerMachine(RuleBasedStateMachine):
     def batch(self, c: Choices) -> tuple[str, int]:
         """Choose a batch, most often the next one of a query."""
         query = c.of(QUERIES)
-        last = self.model.batches.get(query, -1)
+        last, _ = self.model.batches.get(query, (-1, ""))
         return query, max(0, last + c.of([1, 1, 1, 2, 0, -1]))
 
     def prepare_part(self, c: Choices) -> None:
@@ -698,13 +699,13 @@ class ManagerMachine(RuleBasedStateMachine):
         if not mine:
             self.begin(c)
             return
-        work, (query, batch) = c.of(mine), self.batch(c)
+        work, (query, batch), origin = c.of(mine), self.batch(c), c.of(CHECKPOINTS)
         app = work.connection if work.connection in self.apps else c.of(self.apps)
         assert app is not None
         self.issue(
             app,
-            api.Prepare(work.number, query, batch),
-            lambda call: self.model.prepare(call, app, work, query, batch),
+            api.Prepare(work.number, query, batch, origin),
+            lambda call: self.model.prepare(call, app, work, query, batch, origin),
         )
 
     def commit_batch(self, c: Choices) -> None:
@@ -724,24 +725,29 @@ class ManagerMachine(RuleBasedStateMachine):
             parts += c.of([[bytes(16)], parts[:1], [work.unit_of_work for work in waiting[:1]]])
         if c.yes():
             parts.reverse()
-        app = c.of(self.apps)
+        app, origin = c.of(self.apps), c.of(CHECKPOINTS)
         self.issue(
             app,
-            api.CommitBatch(query, batch, parts),
-            lambda call: self.model.commit_batch(call, app, query, batch, parts),
+            api.CommitBatch(query, batch, parts, origin),
+            lambda call: self.model.commit_batch(call, app, query, batch, parts, origin),
         )
 
     def abort_batch(self, c: Choices) -> None:
-        app, (query, batch) = c.of(self.apps), self.batch(c)
+        app, (query, batch), origin = c.of(self.apps), self.batch(c), c.of(CHECKPOINTS)
         self.issue(
             app,
-            api.AbortBatch(query, batch),
-            lambda call: self.model.abort_batch(call, app, query, batch),
+            api.AbortBatch(query, batch, origin),
+            lambda call: self.model.abort_batch(call, app, query, batch, origin),
         )
 
     def get_batch(self, c: Choices) -> None:
-        app, query = c.of(self.apps), c.of(QUERIES)
-        self.issue(app, api.GetBatch(query), lambda call: self.model.get_batch(call, app, query))
+        app, (query, batch), origin = c.of(self.apps), self.batch(c), c.of(CHECKPOINTS)
+        batch = c.of([batch, -1])
+        self.issue(
+            app,
+            api.GetBatch(query, batch, origin),
+            lambda call: self.model.get_batch(call, app, query, batch, origin),
+        )
 
     def resolve(self, c: Choices) -> None:
         found = [work for work in self.model.transactions if work.state == "prepared"]

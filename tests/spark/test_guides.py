@@ -22,7 +22,7 @@ from openmsmq.model import limits
 from openmsmq.spark.errors import BadOption
 from openmsmq.spark.sink.messages_from_rows import chosen_columns
 from openmsmq.spark.sink.options import PROPERTIES, SINK_OPTIONS, read_sink_options
-from openmsmq.spark.sink.writers import PART_MAX_BYTES, PART_MAX_COUNT
+from openmsmq.spark.sink.parts import PART_MAX_BYTES, PART_MAX_COUNT, QUEUES_MAX_COUNT
 from openmsmq.spark.source.options import PARTITIONS_MAX_COUNT, SOURCE_OPTIONS, read_source_options
 from openmsmq.spark.source.queue_range import TASK_MIN_BYTES, TASK_MIN_COUNT
 
@@ -98,8 +98,12 @@ def test_the_numbers_in_the_guides_are_those_of_the_code() -> None:
     assert f"{PART_MAX_COUNT:,} messages or {PART_MAX_BYTES >> 20} MiB" in cluster
     assert f"{PARTITIONS_MAX_COUNT:,}" in options
     assert f"up to {limits.READER_NAME_MAX_BYTES} bytes" in options
+    for text in (options, sentences("guides/spark-streaming.md")):
+        assert f"up to {QUEUES_MAX_COUNT:,} queues" in text
     assert f"{limits.QUERIES_MAX_COUNT:,} queries" in remembered
     assert f"{limits.QUERY_IDLE_S // 86400} days" in remembered
+    assert limits.QUERY_SINGLE_IDLE_S == 3600
+    assert "at least one hour" in remembered
     assert f"{limits.STAGED_MAX_BYTES >> 30} GiB" in remembered
     assert limits.STAGED_MAX_AGE_S == 7 * 86400
     assert "a week later" in remembered

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 from openmsmq.client.outgoing import OutgoingMessage
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.spark.errors import BadOption, QueueProblem
-from openmsmq.spark.schema import spark_schema
+from openmsmq.spark.schema import NAMES, spark_schema
 from openmsmq.spark.sink.messages_from_rows import chosen_columns, messages_from
 from openmsmq.spark.sink.options import PROPERTIES
 
@@ -37,8 +37,19 @@ def schema(**fields: DataType) -> StructType:
 
 
 def test_columns_of_messages_give_the_properties_of_their_names() -> None:
-    chosen = chosen_columns(spark_schema(), {})
+    chosen = chosen_columns(spark_schema(tuple(set(NAMES) - {"queue"})), {})
     assert chosen == {name: name for name in PROPERTIES}
+
+
+def test_the_queue_of_a_row_is_chosen_by_an_option_and_never_passed_over() -> None:
+    with pytest.raises(QueueProblem, match=r"there is a column queue: .* option queueColumn to"):
+        chosen_columns(spark_schema(), {})
+    assert chosen_columns(spark_schema(), {"queue": "queue"})["queue"] == "queue"
+    fields = schema(body=StringType(), queue=StringType(), target=StringType())
+    assert chosen_columns(fields, {"queue": "target"}) == {"body": "body", "queue": "target"}
+    for column, problem in (("nowhere", "there is no column nowhere"), ("tag", "column tag is")):
+        with pytest.raises(BadOption, match=f"option queueColumn: {problem}"):
+            chosen_columns(schema(body=StringType(), tag=LongType()), {"queue": column})
 
 
 def test_an_option_names_the_column_of_a_property() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
@@ -15,9 +18,10 @@ import openmsmq as mq
 from openmsmq.model.errors import AccessDenied, TransactionSequence
 from openmsmq.runtime.tokens import create_token, revoke_token
 from openmsmq.security.callers import Scope
-from openmsmq.spark.errors import QueueProblem, sentence_in
+from openmsmq.spark.errors import BadOption, QueueProblem, sentence_in
 from openmsmq.spark.sink.options import read_sink_options
-from openmsmq.spark.sink.writers import PART_MAX_COUNT, BatchWriter, Parts, StreamWriter
+from openmsmq.spark.sink.parts import PART_MAX_COUNT
+from openmsmq.spark.sink.writers import BatchWriter, Parts, StreamWriter
 from openmsmq.spark.source.data_source import MsmqDataSource
 from tests.spark.exactly_once.harness import Manager
 
@@ -37,6 +41,8 @@ def qm(manager: Manager) -> Iterator[mq.QueueManager]:
     with mq.connect(manager.address) as connection:
         for status in connection.queues():
             connection.delete_queue(status.path_name)
+        for query in connection.queries():
+            connection.forget_query(query.query)
         yield connection
 
 
@@ -61,12 +67,35 @@ def failing(*bodies: str) -> Iterator[pa.RecordBatch]:
     raise ArithmeticError("the rows of this task cannot be computed")
 
 
+@contextlib.contextmanager
+def task_of(checkpoint: str, batch: int) -> Iterator[None]:
+    """What runs here runs in a task of a streaming query, as Spark tells it."""
+    properties = {"sql.streaming.queryId": checkpoint, "streaming.sql.batchId": str(batch)}
+    TaskContext(partitionId=0, localProperties=properties)
+    try:
+        yield
+    finally:
+        # Only tasks have one.
+        TaskContext._setTaskContext(None)  # noqa: SLF001
+
+
+def stream_batch(
+    qm: mq.QueueManager, checkpoint: str, batch: int, *texts: str, **options: str
+) -> None:
+    """Write a batch of a stream, whole."""
+    given = {"qm": qm.settings.address, "queue": OUT, "query": "orders"} | options
+    stream = StreamWriter(read_sink_options(given), {"body": "body"})
+    with task_of(checkpoint, batch):
+        parts = stream.write(rows(*texts))
+    stream.commit([parts], batch)
+
+
 def bodies(queue: mq.Queue) -> list[object]:
     return [message.body for message in queue.browse()]
 
 
 def at(parts: Parts, partition: int) -> Parts:
-    return Parts(parts.query, parts.batch, partition, parts.units)
+    return Parts(parts.query, parts.batch, partition, parts.units, parts.checkpoint)
 
 
 # Writers, as Spark drives them.
@@ -215,6 +244,108 @@ def test_a_batch_of_a_stream_that_comes_again_is_dropped(
     assert bodies(out) == ["1"]
 
 
+# Only the last batch of a checkpoint can come again.
+
+
+def test_an_older_batch_of_a_checkpoint_is_refused_and_not_dropped(
+    qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    for number in range(4):
+        stream_batch(qm, "c1", number, f"row of batch {number}")
+    stream_batch(qm, "c1", 3, "row of batch 3")
+    with pytest.raises(QueueProblem, match="batch 1 of 'orders' is older than the last one"):
+        stream_batch(qm, "c1", 1, "a row that was never written")
+    assert bodies(out) == [f"row of batch {number}" for number in range(4)]
+    assert qm.in_doubt() == []
+
+
+def test_a_copy_of_the_checkpoint_without_the_last_batch_is_noticed_by_its_rows(
+    qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    stream_batch(qm, "c1", 0, "first", "second")
+    stream_batch(qm, "c1", 0, "first")
+    with pytest.raises(QueueProblem, match="written with 2 rows, and comes again with 3"):
+        stream_batch(qm, "c1", 0, "first", "second", "a row that was never written")
+    assert (bodies(out), qm.in_doubt()) == (["first", "second"], [])
+
+
+@pytest.mark.parametrize("batch", [0, 1, 2])
+def test_a_batch_of_another_checkpoint_is_refused_and_not_dropped(
+    qm: mq.QueueManager, out: mq.Queue, batch: int
+) -> None:
+    stream_batch(qm, "c1", 0, "first")
+    stream_batch(qm, "c1", 1, "second")
+    with pytest.raises(QueueProblem, match=r"'c2'.*from checkpoint 'c1': .* query forget"):
+        stream_batch(qm, "c2", batch, "a row that was never written")
+    assert (bodies(out), qm.in_doubt()) == (["first", "second"], [])
+    qm.forget_query("orders")
+    stream_batch(qm, "c2", batch, "third")
+    assert bodies(out) == ["first", "second", "third"]
+
+
+def test_a_refused_checkpoint_does_not_disturb_the_other(
+    qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    stream_batch(qm, "c1", 0, "first")
+    options = {"qm": qm.settings.address, "queue": OUT, "query": "orders"}
+    stream = StreamWriter(read_sink_options(options), {"body": "body"})
+    with task_of("c1", 1):
+        parts = stream.write(rows("second"))
+    with pytest.raises(QueueProblem), task_of("c2", 1):
+        stream.write(rows("a row that was never written"))
+    stream.abort([None], 1)
+    stream.commit([parts], 1)
+    assert bodies(out) == ["first", "second"]
+
+
+def test_streams_without_a_name_are_told_apart_by_their_checkpoints(
+    qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    for checkpoint in ("c1", "c2"):
+        for _ in range(2):
+            stream_batch(qm, checkpoint, 0, f"of {checkpoint}", query="")
+    assert bodies(out) == ["of c1", "of c2"]
+
+
+# Data frames in a series.
+
+
+def test_data_frames_of_one_name_are_written_once_by_their_numbers(
+    qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    """As a function for foreachBatch writes them: one name for all batches."""
+    for number in (0, 0, 1, 5, 5):
+        with task_of("c1", number):
+            sink = writer(qm, query="frames", batch=str(number))
+            parts = sink.write(rows(f"row of {number}"))
+        sink.commit([parts])
+    assert bodies(out) == ["row of 0", "row of 1", "row of 5"]
+    assert qm.last_batch("frames") == 5
+    for checkpoint, number in (("c1", 4), ("c2", 6)):
+        refused = pytest.raises(QueueProblem, match=f"batch {number} of 'frames'")
+        with refused, task_of(checkpoint, number):
+            writer(qm, query="frames", batch=str(number)).write(rows("new"))
+    assert qm.in_doubt() == []
+
+
+def test_a_data_frame_of_a_series_that_is_given_up_is_written_again(
+    qm: mq.QueueManager, out: mq.Queue
+) -> None:
+    for number in (6, 7):
+        sink = writer(qm, query="given up", batch=str(number))
+        parts = sink.write(rows("1"))
+        sink.abort([parts, None])
+        assert qm.in_doubt() == []
+        sink.commit([sink.write(rows(str(number)))])
+    assert bodies(out) == ["6", "7"]
+
+
+def test_the_batches_of_a_stream_take_no_number(qm: mq.QueueManager) -> None:
+    options = {"qm": qm.settings.address, "queue": OUT, "query": "orders", "batch": "1"}
+    with pytest.raises(BadOption, match="option batch: is for data frames"):
+        StreamWriter(read_sink_options(options), {"body": "body"})
+
+
 def test_a_queue_manager_that_restarts_between_write_and_commit_does_not_matter(
     manager: Manager, qm: mq.QueueManager, out: mq.Queue
 ) -> None:
@@ -285,11 +416,12 @@ def test_a_data_frame_is_sent_as_a_whole_or_not_at_all(
     assert (bodies(out), qm.in_doubt()) == ([], [])
 
 
-def test_a_stream_that_writes_its_batches_again_adds_only_new_ones(
+def test_a_stream_goes_on_with_its_own_checkpoint_and_with_no_other(
     qm: mq.QueueManager, out: mq.Queue, spark: SparkSession, tmp_path: Path
 ) -> None:
     source = qm.create_queue(r"private$\in")
     source.send_many([str(number) for number in range(10)], recoverable=True)
+    own, copy = tmp_path / "own", tmp_path / "copy"
 
     def process(checkpoint: Path) -> None:
         query = (
@@ -306,14 +438,73 @@ def test_a_stream_that_writes_its_batches_again_adds_only_new_ones(
         )
         query.awaitTermination()
 
+    def forget_commit(checkpoint: Path, batch: int) -> None:
+        for name in (f"{batch}", f".{batch}.crc"):
+            (checkpoint / "commits" / name).unlink()
+
+    def refusal(checkpoint: Path) -> str:
+        with pytest.raises(Exception, match="copy") as failed:
+            process(checkpoint)
+        return sentence_in(str(failed.value)) or ""
+
     expected = [str(number) for number in range(10)]
-    process(tmp_path / "first")
+    process(own)
     assert bodies(out) == expected
-    # Another checkpoint begins with batch 0 again, and the queue manager knows the first three.
-    process(tmp_path / "second")
-    assert bodies(out) == expected
+    shutil.copytree(own, copy)
+    forget_commit(own, 2)
+    process(own)
+    assert bodies(out) == expected, "the driver was killed before it could note the last batch"
     source.send("10", recoverable=True)
-    process(tmp_path / "second")
-    assert bodies(out) == [*expected, "10"]
-    assert qm.last_batch("copy") == 3
-    assert qm.in_doubt() == []
+    process(own)
+    expected.append("10")
+    assert bodies(out) == expected
+    source.send("11", recoverable=True)
+    assert "comes from checkpoint" in refusal(tmp_path / "new")
+    # The copy knows three batches, and the queue manager four: the fourth has one row.
+    assert "was written with 1 rows, and comes again with 2" in refusal(copy)
+    forget_commit(copy, 2)
+    for name in ("3", ".3.crc"):
+        (copy / "offsets" / name).unlink()
+    assert "batch 2 of 'copy' is older than the last one written, 3" in refusal(copy)
+    process(own)
+    assert bodies(out) == [*expected, "11"]
+    assert (qm.last_batch("copy"), qm.in_doubt()) == (4, [])
+
+
+def test_a_function_for_each_batch_writes_each_once_under_one_name(
+    qm: mq.QueueManager, out: mq.Queue, spark: SparkSession, tmp_path: Path
+) -> None:
+    source = qm.create_queue(r"private$\in")
+    source.send_many(["1", "2", "3"], recoverable=True)
+
+    def write(frame: DataFrame, number: int) -> None:
+        for _ in range(2):
+            (
+                frame.selectExpr("text AS body")
+                .write.format("msmq")
+                .options(qm=qm.settings.address, queue=OUT, query="each")
+                .option("batch", number)
+                .mode("append")
+                .save()
+            )
+
+    def process(checkpoint: Path) -> None:
+        (
+            spark.readStream.format("msmq")
+            .options(qm=qm.settings.address, queue=r"private$\in", mode="browse")
+            .option("maxMessagesPerTrigger", 2)
+            .load()
+            .writeStream.foreachBatch(write)
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(availableNow=True)
+            .start()
+            .awaitTermination()
+        )
+
+    process(tmp_path / "one")
+    assert bodies(out) == ["1", "2", "3"]
+    with pytest.raises(Exception, match="comes from checkpoint"):
+        process(tmp_path / "two")
+    assert bodies(out) == ["1", "2", "3"]
+    [query] = qm.queries()
+    assert (query.query, query.batch) == ("each", 1)

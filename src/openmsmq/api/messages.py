@@ -78,8 +78,11 @@ from openmsmq.api.transaction_messages import ForgetQuery as ForgetQuery
 from openmsmq.api.transaction_messages import GetBatch as GetBatch
 from openmsmq.api.transaction_messages import InDoubt as InDoubt
 from openmsmq.api.transaction_messages import LastBatch as LastBatch
+from openmsmq.api.transaction_messages import ListQueries as ListQueries
 from openmsmq.api.transaction_messages import ListTransactions as ListTransactions
 from openmsmq.api.transaction_messages import Prepare as Prepare
+from openmsmq.api.transaction_messages import Queries as Queries
+from openmsmq.api.transaction_messages import QueryStatus as QueryStatus
 from openmsmq.api.transaction_messages import Resolve as Resolve
 from openmsmq.api.transaction_messages import Transactions as Transactions
 from openmsmq.model.limits import UNLIMITED_KB
@@ -89,7 +92,7 @@ PROTOCOL_VERSION: Final = 1
 OWN_TRANSACTION: Final = -1
 """In a `Send`: the packets are a transaction of their own, committed with the call."""
 
-_ARRIVAL_MASK: Final = (1 << 56) - 1
+ARRIVAL_MASK: Final = (1 << 56) - 1
 
 
 # Connection.
@@ -217,7 +220,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def arrival_number(self) -> int:
         """When it became available, as a number: what `FetchRange` goes by."""
-        return self.lookup_id & _ARRIVAL_MASK
+        return self.lookup_id & ARRIVAL_MASK
 
 
 class Entries(Reply, frozen=True, tag="entries"):
@@ -420,6 +423,7 @@ AnyRequest: TypeAlias = (
     | ListTransactions
     | Resolve
     | GetBatch
+    | ListQueries
     | CommitBatch
     | AbortBatch
     | ForgetQuery
@@ -460,6 +464,7 @@ AnyReply: TypeAlias = (
     | Begun
     | Transactions
     | LastBatch
+    | Queries
     | BatchCommitted
     | OutgoingQueues
     | DirectoryPart

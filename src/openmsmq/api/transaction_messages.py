@@ -30,6 +30,8 @@ class Prepare(Request, frozen=True, tag="prepare"):
     transaction: Number
     query: str = ""
     batch: Number = 0
+    checkpoint: str = ""
+    """The identity of what numbers the batches of the query, if it has one."""
 
 
 class Commit(Request, frozen=True, tag="commit"):
@@ -82,9 +84,14 @@ class Resolve(Request, frozen=True, tag="resolve"):
 
 
 class GetBatch(Request, frozen=True, tag="get-batch"):
-    """Ask for the last batch that a query has committed."""
+    """Ask for the last batch that a query has committed.
+
+    With a `batch`, one that neither is the last nor can follow it is refused.
+    """
 
     query: str
+    batch: Number = -1
+    checkpoint: str = ""
 
 
 class LastBatch(Reply, frozen=True, tag="last-batch"):
@@ -93,15 +100,47 @@ class LastBatch(Reply, frozen=True, tag="last-batch"):
     batch: int
 
 
+class ListQueries(Request, frozen=True, tag="list-queries"):
+    """Ask for the queries whose last batch is remembered, in the order of their names.
+
+    Those of the caller; who may change the queue manager is told of all. An answer has a bounded
+    number: `after` the last name of one, the next goes on.
+    """
+
+    prefix: str = ""
+    after: str = ""
+
+
+class QueryStatus(msgspec.Struct, frozen=True, array_like=True):
+    """A query, and the last batch that it has committed."""
+
+    query: str
+    batch: int
+    committed_time_s: int
+    owner: str = ""
+    """Whose it is: a SID, or `token:` and the name of a token."""
+    checkpoint: str = ""
+
+
+class Queries(Reply, frozen=True, tag="queries"):
+    """Some of the queries; none is left after an answer without any."""
+
+    queries: list[QueryStatus]
+
+
 class CommitBatch(Request, frozen=True, tag="commit-batch"):
     """Commit prepared transactions of a batch, all at once; other parts of the query abort.
 
-    A batch that was committed before is not committed again.
+    A batch that was committed just before is not committed again; an older one, or one of another
+    checkpoint, is refused.
     """
 
     query: str
     batch: Number
     units_of_work: list[bytes]
+    checkpoint: str = ""
+    row_count: Number = -1
+    """How many rows the batch has, by which a larger one of the same number is noticed."""
 
 
 class BatchCommitted(Reply, frozen=True, tag="batch-committed"):
@@ -115,6 +154,7 @@ class AbortBatch(Request, frozen=True, tag="abort-batch"):
 
     query: str
     batch: Number
+    checkpoint: str = ""
 
 
 class ForgetQuery(Request, frozen=True, tag="forget-query"):

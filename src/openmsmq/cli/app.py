@@ -19,6 +19,7 @@ from openmsmq.cli import (
     outgoing,
     packet,
     peer,
+    query,
     queue,
     receive,
     route,
@@ -56,6 +57,7 @@ app.add_typer(outgoing.app, name="outgoing")
 app.command("online")(outgoing.online)
 app.command("offline")(outgoing.offline)
 app.add_typer(transaction.app, name="transaction")
+app.add_typer(query.app, name="query")
 app.add_typer(acl.manager_app, name="acl")
 app.add_typer(token.app, name="token")
 app.add_typer(certificate.app, name="certificate")

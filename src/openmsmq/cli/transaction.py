@@ -11,6 +11,7 @@ import typer
 
 from openmsmq.cli.connecting import connected
 from openmsmq.cli.output import print_json, print_table, time_text
+from openmsmq.cli.query import forget
 from openmsmq.cli.reading import JsonOption
 from openmsmq.model.errors import InvalidParameter
 from openmsmq.model.identity import Guid
@@ -19,6 +20,8 @@ app: Final = typer.Typer(
     help="Transactions in doubt: prepared, but neither committed nor aborted.",
     no_args_is_help=True,
 )
+
+app.command()(forget)
 
 UnitArgument = Annotated[
     str,
@@ -72,20 +75,6 @@ def commit(context: typer.Context, transaction: UnitArgument) -> None:
 def abort(context: typer.Context, transaction: UnitArgument) -> None:
     """Undo everything in a transaction in doubt."""
     _resolve(context, transaction, commit=False)
-
-
-@app.command()
-def forget(
-    context: typer.Context,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="As `transaction list` shows it.")],
-) -> None:
-    """Abort all parts of a query that will not come again, and forget its last batch.
-
-    If it does come again, what it wrote last may be written a second time.
-    """
-    with connected(context) as manager:
-        manager.forget_query(query)
-    typer.echo(f"forgot {query}")
 
 
 def _resolve(context: typer.Context, text: str, *, commit: bool) -> None:

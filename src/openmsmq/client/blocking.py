@@ -303,6 +303,8 @@ class QueueManager(ManagerHandle):
     release = _verb(manager_verbs.release)
     epochs = _verb(manager_verbs.epochs)
     last_batch = _verb(manager_verbs.last_batch)
+    has_batch = _verb(manager_verbs.has_batch)
+    queries = _verb(manager_verbs.queries)
     commit_batch = _verb(manager_verbs.commit_batch)
     abort_batch = _verb(manager_verbs.abort_batch)
     forget_query = _verb(manager_verbs.forget_query)

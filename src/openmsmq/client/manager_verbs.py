@@ -194,23 +194,65 @@ def last_batch(manager: ManagerHandle, query: str) -> Plan[int]:  # noqa: ARG001
     return (yield from ask(api.GetBatch(query), api.LastBatch)).batch
 
 
+def has_batch(
+    manager: ManagerHandle,  # noqa: ARG001
+    query: str,
+    batch: int,
+    *,
+    checkpoint: str = "",
+) -> Plan[bool]:
+    """Ask whether a batch is the last one that a query has committed.
+
+    Raises `TransactionSequence` if it cannot be written: it is older than the last one, or that
+    one was numbered by another checkpoint.
+    """
+    request = api.GetBatch(query, batch, checkpoint)
+    return (yield from ask(request, api.LastBatch)).batch == batch
+
+
+def queries(
+    manager: ManagerHandle,  # noqa: ARG001
+    *,
+    prefix: str = "",
+) -> Plan[list[api.QueryStatus]]:
+    """Ask for the queries whose last batch is remembered, whose names begin so."""
+    found: list[api.QueryStatus] = []
+    after = ""
+    while part := (yield from ask(api.ListQueries(prefix, after), api.Queries)).queries:
+        found += part
+        after = part[-1].query
+    return found
+
+
 def commit_batch(
     manager: ManagerHandle,  # noqa: ARG001
     query: str,
     batch: int,
     units_of_work: list[bytes],
+    *,
+    checkpoint: str = "",
+    row_count: int = -1,
 ) -> Plan[bool]:
     """Commit the prepared parts of a batch, all at once; gives False if it was committed before.
 
-    Parts of the query that are not named, of this batch or an earlier one, are aborted.
+    Parts of the query that are not named, of this batch or an earlier one, are aborted. A
+    `checkpoint` is the identity of what numbers the batches, such as the id of a query of Spark.
+    Raises `TransactionSequence` as `has_batch` does, and for a batch that was committed before
+    with fewer rows, if `row_count` tells them.
     """
-    request = api.CommitBatch(query, batch, units_of_work)
+    request = api.CommitBatch(query, batch, units_of_work, checkpoint, row_count)
     return not (yield from ask(request, api.BatchCommitted)).before
 
 
-def abort_batch(manager: ManagerHandle, query: str, batch: int) -> Plan[None]:  # noqa: ARG001
+def abort_batch(
+    manager: ManagerHandle,  # noqa: ARG001
+    query: str,
+    batch: int,
+    *,
+    checkpoint: str = "",
+) -> Plan[None]:
     """Abort the prepared parts of a batch, and of earlier ones, that were not committed."""
-    yield from ask(api.AbortBatch(query, batch), api.Done)
+    yield from ask(api.AbortBatch(query, batch, checkpoint), api.Done)
 
 
 def forget_query(

@@ -84,12 +84,14 @@ def begin(transaction: TransactionHandle, *, distributed: bool = False) -> Plan[
     transaction.begun((yield from ask(api.Begin(distributed), api.Begun)), generation)
 
 
-def prepare(transaction: TransactionHandle, *, query: str = "", batch: int = 0) -> Plan[None]:
+def prepare(
+    transaction: TransactionHandle, *, query: str = "", batch: int = 0, checkpoint: str = ""
+) -> Plan[None]:
     """Make it survive everything until it is committed or aborted, here or by `resolve`.
 
     With a `query` it is a part of one of its batches, and `commit_batch` commits it.
     """
-    yield from ask(api.Prepare(transaction.number, query, batch), api.Done)
+    yield from ask(api.Prepare(transaction.number, query, batch, checkpoint), api.Done)
     transaction.state = TransactionState.PREPARED
 
 

@@ -100,6 +100,7 @@ RULES: Final[dict[type, Rule]] = {
     api.ListTransactions: Rule(Check.OWNER),
     api.Resolve: Rule(Check.OWNER, is_audited=True),
     api.GetBatch: _KNOWN,
+    api.ListQueries: Rule(Check.OWNER),
     api.CommitBatch: _KNOWN,
     api.AbortBatch: _KNOWN,
     api.ForgetQuery: Rule(Check.KNOWN, is_audited=True),

@@ -89,6 +89,7 @@ def all_handlers(of: Requests) -> dict[type, Callable[..., None]]:
         api.ListTransactions: of.transactions.list_in_doubt,
         api.Resolve: of.transactions.resolve,
         api.GetBatch: of.batches.get_batch,
+        api.ListQueries: of.batches.list_queries,
         api.CommitBatch: of.batches.commit_batch,
         api.AbortBatch: of.batches.abort_batch,
         api.ForgetQuery: of.batches.forget_query,

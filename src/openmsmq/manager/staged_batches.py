@@ -3,7 +3,9 @@
 A query of Spark writes a batch from several computers. Each writer prepares its part, and then
 one of them commits the whole batch. Whoever failed meanwhile does it again, so parts may be there
 twice, and a batch may be committed a second time: only the parts named in the commit take effect,
-and the number of the last batch, stored with them, tells a repetition from a new one.
+and the number of the last batch, stored with them, tells a repetition from a new one. Only the last
+batch can come again. An older one, or one of another checkpoint, is refused with a sentence: it
+might have rows that were never written, and others that were.
 
 A query belongs to who first prepared or committed something for it. Nobody else but those who look
 after the queue manager may ask for it, add to it or end it. A name that is another's is refused,
@@ -22,6 +24,7 @@ from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.replies import Replies
 from openmsmq.manager.transaction_requests import TransactionRequests, share_of
 from openmsmq.manager.transactions import Transaction
+from openmsmq.model.batches import BatchMark, Succession, succession
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     AccessDenied,
@@ -31,9 +34,11 @@ from openmsmq.model.errors import (
     TransactionSequence,
 )
 from openmsmq.model.limits import (
+    QUERIES_LISTED_MAX_COUNT,
     QUERIES_OVER_MAX_COUNT,
     QUERY_IDLE_S,
     QUERY_NAME_MAX_BYTES,
+    QUERY_SINGLE_IDLE_S,
     STAGED_MAX_AGE_S,
 )
 from openmsmq.security.callers import Caller
@@ -43,6 +48,27 @@ from openmsmq.storage.records import BatchRecord
 
 _ROWS: Final = 1000
 _BATCH_MAX: Final = (1 << 63) - 1
+_SENTENCES: Final = {
+    Succession.OLDER: (
+        "batch {new.batch} of {query!r} is older than the last one written, {last.batch}: an older "
+        "copy of the checkpoint was put back, or its last files were lost. It is not written, "
+        "because some of its rows may be. Put the newer checkpoint back, or begin with a new "
+        "checkpoint and another name"
+    ),
+    Succession.GROWN: (
+        "batch {new.batch} of {query!r} was written with {last.row_count} rows, and comes again "
+        "with {new.row_count}: an older copy of the checkpoint was put back, or the query computes "
+        "other rows each time. It is not written, because some of its rows are. Put the newer "
+        "checkpoint back, or begin with a new checkpoint and another name"
+    ),
+    Succession.FOREIGN: (
+        "batch {new.batch} of {query!r} comes from {told}, and the last one written, {last.batch}, "
+        "from checkpoint {last.checkpoint!r}: it is not written, because it may repeat rows of "
+        "that one. Go on with that checkpoint, give this one another name, or, if all that it has "
+        "may be written, forget the name with `openmsmq query forget {query!r}`"
+    ),
+}
+"""Why a batch is refused."""
 
 
 class StagedBatches:
@@ -71,8 +97,32 @@ class StagedBatches:
     def get_batch(self, state: Connection, call: int, request: api.GetBatch, _: Instant) -> None:
         """Tell which batch a query has committed last; what is told is durable."""
         self._owner(state.caller, request.query)
+        if request.batch >= 0:
+            self._is_again(request.query, BatchMark(request.batch, request.checkpoint))
         reply = api.LastBatch(self._last_batch(request.query))
         self._replies.answer_when_done(state.id, call, reply)
+
+    def list_queries(
+        self, state: Connection, call: int, request: api.ListQueries, _: Instant
+    ) -> None:
+        """List the queries that the caller may forget."""
+        everything = self._access.administers(state.caller)
+        names = sorted(
+            query
+            for query, record in self._last.items()
+            if query > request.after
+            and query.startswith(request.prefix)
+            and (everything or record.owner == state.caller.owner_name)
+        )
+        found: list[api.QueryStatus] = []
+        for query in names[:QUERIES_LISTED_MAX_COUNT]:
+            last = self._last[query]
+            found.append(
+                api.QueryStatus(
+                    query, last.batch, last.committed_time_s, last.owner, last.checkpoint
+                )
+            )
+        self._replies.answer_when_done(state.id, call, api.Queries(found))
 
     def commit_batch(
         self, state: Connection, call: int, request: api.CommitBatch, now: Instant
@@ -81,12 +131,16 @@ class StagedBatches:
         query, batch = request.query, request.batch
         _require_number(batch)
         owner = self._owner(state.caller, query)
-        before = batch <= self._last_batch(query)
+        mark = BatchMark(batch, request.checkpoint, request.row_count)
+        before = self._is_again(query, mark)
         if not before:
             parts = self._named_parts(request)
             if query not in self._last:
                 self._make_room(state.caller, owner, now)
-            self._remember(query, BatchRecord(batch, now.unix_s, owner))
+            self._remember(
+                query,
+                BatchRecord(batch, now.unix_s, owner, request.checkpoint, request.row_count),
+            )
             for work in parts:
                 self._transactions.end_commit(work, now)
         # What is left of this batch, or of an earlier one, was written by somebody who failed.
@@ -99,7 +153,10 @@ class StagedBatches:
         """Abort the parts of a batch."""
         _require_number(request.batch)
         self._owner(state.caller, request.query)
-        self._abort_parts(request.query, request.batch, now)
+        record = self._last.get(request.query)
+        # Whose batches are refused has no parts here: those that wait are the other's.
+        if record is None or record.checkpoint in ("", request.checkpoint):
+            self._abort_parts(request.query, request.batch, now)
         self._replies.answer_when_done(state.id, call, api.Done())
 
     def forget_query(
@@ -116,7 +173,7 @@ class StagedBatches:
 
     def _owner(self, caller: Caller, query: str) -> str:
         """Give whose query it is, or will be; refuse a caller who may not use it."""
-        _require_name(query)
+        _require_text("query", query, 1)
         record = self._last.get(query)
         owner = None if record is None else record.owner
         if owner is None:
@@ -140,6 +197,20 @@ class StagedBatches:
     def _last_batch(self, query: str) -> int:
         record = self._last.get(query)
         return -1 if record is None else record.batch
+
+    def _is_again(self, query: str, mark: BatchMark) -> bool:
+        """Say whether a batch is the last one; refuse one that neither is it nor can follow it."""
+        _require_text("checkpoint", mark.checkpoint, 0)
+        last = self._last.get(query)
+        if last is None:
+            return False
+        follows = succession(BatchMark(last.batch, last.checkpoint, last.row_count), mark)
+        if follows in _SENTENCES:
+            told = f"checkpoint {mark.checkpoint!r}" if mark.checkpoint else "no checkpoint"
+            raise TransactionSequence(
+                _SENTENCES[follows].format(query=query, told=told, new=mark, last=last)
+            )
+        return follows is Succession.AGAIN
 
     def _named_parts(self, request: api.CommitBatch) -> list[Transaction]:
         """Find the parts that a commit names, in their order."""
@@ -169,7 +240,7 @@ class StagedBatches:
         owner = self._owner(caller, request.query)
         if request.query in self._over.get(owner, ()):
             raise TransactionSequence(f"the query {request.query!r} is over")
-        if request.batch <= self._last_batch(request.query):
+        if self._is_again(request.query, BatchMark(request.batch, request.checkpoint)):
             raise TransactionSequence(
                 f"batch {request.batch} of {request.query!r} is committed already"
             )
@@ -199,7 +270,7 @@ class StagedBatches:
             )
 
     def _make_room(self, caller: Caller, owner: str, now: Instant) -> None:
-        """Forget the query that has been idle for longest, if that is long enough."""
+        """Forget the query that has been idle for longest, of those for which that is enough."""
         most, everybodys = self._config.queries_max, self._last
         own = {query: each for query, each in everybodys.items() if each.owner == owner}
         share = share_of(most, len(everybodys) - len(own))
@@ -209,15 +280,20 @@ class StagedBatches:
             candidates = own
         else:
             return
-        if candidates:
-            oldest = min(candidates, key=lambda query: candidates[query].committed_time_s)
-            if candidates[oldest].committed_time_s <= now.unix_s - QUERY_IDLE_S:
-                self._forget(oldest)
-                return
+        idle = {
+            query: each.committed_time_s
+            for query, each in candidates.items()
+            if each.committed_time_s <= now.unix_s - _remembered_for_s(query, each)
+        }
+        if idle:
+            self._forget(min(idle, key=lambda query: idle[query]))
+            return
         raise InsufficientResources(
             f"the last batches of {len(everybodys)} queries are remembered, {len(own)} of them "
-            f"yours, and there may be {most} in all; none has been idle for {QUERY_IDLE_S} "
-            "seconds: forget some that will not come again"
+            f"yours, and there may be {most} in all; none has been idle for long enough. Write "
+            "data frames that follow each other under one name, with their numbers in the option "
+            "batch; `openmsmq query list` shows the names, and `openmsmq query forget` forgets one "
+            "that will not come again"
         )
 
     def _forget(self, query: str) -> None:
@@ -253,14 +329,25 @@ def _all_batches(reader: StoreReader) -> dict[str, BatchRecord]:
     return found
 
 
+def _remembered_for_s(query: str, last: BatchRecord) -> int:
+    """Give how long a query is surely remembered.
+
+    A name that has had one batch, and is not the checkpoint itself, was most likely made up for
+    one data frame. It protects that from being written again by who tried and heard no answer,
+    which happens soon or never. A query with more batches may be stopped for weeks.
+    """
+    is_single = last.batch == 0 and query != last.checkpoint
+    return QUERY_SINGLE_IDLE_S if is_single else QUERY_IDLE_S
+
+
 def _require_number(batch: int) -> None:
     if not 0 <= batch <= _BATCH_MAX:
         raise InvalidParameter(f"batch {batch}; batches are numbered from 0")
 
 
-def _require_name(query: str) -> None:
-    if not 0 < len(query.encode()) <= QUERY_NAME_MAX_BYTES or not query.isprintable():
+def _require_text(what: str, text: str, shortest: int) -> None:
+    if not shortest <= len(text.encode()) <= QUERY_NAME_MAX_BYTES or not text.isprintable():
         raise InvalidParameter(
-            f"{query[:QUERY_NAME_MAX_BYTES]!r} is no name of a query: it has 1 to "
+            f"{text[:QUERY_NAME_MAX_BYTES]!r} is no name of a {what}: it has {shortest} to "
             f"{QUERY_NAME_MAX_BYTES} bytes, and can be printed"
         )

@@ -435,13 +435,20 @@ RANGE_REMOVAL_FROM_COUNT: Final = 1000
 """Messages from which on those that a reader has completed are taken out as a range. [ours]"""
 
 QUERY_NAME_MAX_BYTES: Final = 200
-"""Bytes in the name of a query that commits batches. [ours]"""
+"""Bytes in the name of a query that commits batches, and in that of its checkpoint. [ours]"""
 
 QUERIES_MAX_COUNT: Final = 10_000
 """Queries whose last batch is remembered. [ours]"""
 
+QUERIES_LISTED_MAX_COUNT: Final = 1000
+"""Queries in one answer that lists them. [ours]"""
+
 QUERY_IDLE_S: Final = 90 * 24 * 3600
 """After so long without a batch, a query makes room for another. [ours]"""
+
+QUERY_SINGLE_IDLE_S: Final = 3600
+"""The same for a name under which nothing but batch 0 was written: most are of one data frame.
+[ours]"""
 
 KEY_LIFETIME_S: Final = 365 * 24 * 3600
 """After so long a queue manager makes itself a new key pair. [ours]"""

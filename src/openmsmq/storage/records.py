@@ -182,6 +182,10 @@ class BatchRecord(msgspec.Struct, frozen=True):
     committed_time_s: int
     owner: str = ""
     """Whose query it is, as `Caller.owner_name`; empty for administrators only."""
+    checkpoint: str = ""
+    """The identity of what numbered the batch; empty if that was not told."""
+    row_count: int = -1
+    """How many rows it had; -1 if that was not told."""
 
 
 class PositionRecord(msgspec.Struct, frozen=True):

@@ -1,8 +1,8 @@
 """What was sent, against what arrived: counts, contents and order.
 
 Senders tell a `Ledger` what they begin and what became of it. Messages of one call or of one
-transaction are a `Bundle`: either all of them arrive or none. `check_table` and `check_queue` raise
-`AssertionError` with the first thing that is not as it must be.
+transaction are a `Bundle`: either all of them arrive or none. `check_table` and `check_queues`
+raise `AssertionError` with the first thing that is not as it must be.
 """
 
 from __future__ import annotations
@@ -92,20 +92,21 @@ class Ledger:
         assert not doubled, f"arrival numbers came twice: {_few(doubled)}"
         self._check(found)
 
-    def check_queue(self, rows: Iterable[Arrived], *, one_source: bool = True) -> None:
-        """Compare with messages in the order of the queue where the job put them.
+    def check_queues(self, queues: Iterable[Iterable[Arrived]], *, one_source: bool = True) -> None:
+        """Compare with messages in the order of the queues where the job put them.
 
         Without a shuffle the sink keeps the order in which they arrived at each source, so each
         sender's order is kept too.
         """
-        found = list(rows)
-        self._check(found)
-        arrivals = [row.arrival_number for row in found]
-        assert not one_source or arrivals == sorted(arrivals), "the order of arrival is lost"
-        last: dict[str, int] = {}
-        for row in found:
-            assert row.number > last.get(row.sender, 0), f"the order of {row.sender} is lost"
-            last[row.sender] = row.number
+        found = [list(rows) for rows in queues]
+        self._check([row for rows in found for row in rows])
+        for rows in found:
+            arrivals = [row.arrival_number for row in rows]
+            assert not one_source or arrivals == sorted(arrivals), "the order of arrival is lost"
+            last: dict[str, int] = {}
+            for row in rows:
+                assert row.number > last.get(row.sender, 0), f"the order of {row.sender} is lost"
+                last[row.sender] = row.number
 
     def _check(self, found: list[Arrived]) -> None:
         counts = Counter(row.number for row in found)

@@ -1,4 +1,4 @@
-r"""The Spark job that is killed: two streams, one into Parquet and one from queue to queue.
+r"""The Spark job that is killed: two streams, one into Parquet and one from queue to many queues.
 
     python -c 'from tests.spark.exactly_once.driver import main; main()' '{"qm": "127.0.90.1", ...}'
 
@@ -45,6 +45,11 @@ STUMBLES, SLEPT = "stumbles", "slept"
 _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
 
 
+def target(number: object) -> str:
+    """Give the name of one of the queues to which rows go."""
+    return rf"private$\out-{number}"
+
+
 class Job(msgspec.Struct, frozen=True):
     """What the job is told on its command line."""
 
@@ -60,6 +65,8 @@ class Job(msgspec.Struct, frozen=True):
     task_messages: int = 100
     """Messages that are worth a task of their own."""
     sources: tuple[str, ...] = (TRANSACTED,)
+    target_count: int = 100
+    """The queues among which the rows of the second stream are dealt out."""
     settings: dict[str, str] = {}
 
     def at(self, name: str) -> str:
@@ -192,10 +199,11 @@ def start_both(session: SparkSession, job: Job, *, now: bool) -> list[StreamingQ
             "concat('seen ', text) AS body",
             "concat(label, '@', arrival_number) AS label",
             "application_tag",
+            f"concat(r'{target('')}', application_tag % {job.target_count}) AS target",
         )
         .writeStream.format("stumbling_msmq")
         .option("qm", job.qm)
-        .option("queue", OUT)
+        .option("queueColumn", "target")
         .option("checkpointLocation", job.at(QUEUE_CHECKPOINT))
         .trigger(**how)
         .start()

@@ -28,13 +28,13 @@ from openmsmq.model.errors import ReceiveTimeout
 from tests.spark.exactly_once import driver
 from tests.spark.exactly_once.checker import Arrived, Outcome
 from tests.spark.exactly_once.driver import (
-    OUT,
     PLAIN,
     QUEUE_CHECKPOINT,
     STUMBLES,
     TABLE,
     TABLE_CHECKPOINT,
     Job,
+    target,
 )
 from tests.spark.exactly_once.senders import Senders
 
@@ -238,8 +238,7 @@ class Scene:
         """How often something was met in a certain state when it was killed."""
         with mq.connect(address) as manager:
             manager.create_queue(PLAIN)
-            manager.create_queue(OUT, transactional=True)
-            for name in self.job.sources:
+            for name in (*self.job.sources, *self._targets()):
                 manager.create_queue(name, transactional=True)
 
     def start_driver(self) -> Driver:
@@ -334,20 +333,24 @@ class Scene:
         assert visible_files(path) == sorted(committed_files(path)), (
             "there are files that do not count"
         )
-        queue = list(queue_rows(self.manager.address))
+        queues = [list(queue_rows(self.manager.address, name)) for name in self._targets()]
         self.senders.plain.check_table(table)
-        self.senders.transacted.check_queue(queue, one_source=len(self.job.sources) == 1)
+        self.senders.transacted.check_queues(queues, one_source=len(self.job.sources) == 1)
         require_empty(self.manager.address, (PLAIN, *self.job.sources))
-        return self._figures(table, queue)
+        return self._figures(table, queues)
 
-    def _figures(self, table: list[Arrived], queue: list[Arrived]) -> dict[str, object]:
+    def _targets(self) -> list[str]:
+        return [target(number) for number in range(self.job.target_count)]
+
+    def _figures(self, table: list[Arrived], queues: list[list[Arrived]]) -> dict[str, object]:
         plain, transacted = self.senders.plain, self.senders.transacted
         late = [each for each in transacted.bundles if each.late and each.outcome is Outcome.SENT]
         return {
             "rows in the table": len(table),
-            "messages in the queue": len(queue),
+            "messages in queues": sum(map(len, queues)),
+            "queues with messages": sum(map(bool, queues)),
             "sent to the table": plain.count(Outcome.SENT),
-            "sent to the queue": transacted.count(Outcome.SENT),
+            "sent to queues": transacted.count(Outcome.SENT),
             "priorities": sorted({row.priority for row in table}),
             "sent or not, nobody knows": plain.count(Outcome.UNKNOWN)
             + transacted.count(Outcome.UNKNOWN),
@@ -355,16 +358,16 @@ class Scene:
             "taken by others": len(transacted.taken),
             "in transactions that committed late": sum(len(each.messages) for each in late),
             "batches to the table": self.to_table.last("commits") + 1,
-            "batches to the queue": self.to_queue.last("commits") + 1,
+            "batches to queues": self.to_queue.last("commits") + 1,
             "tasks failed on purpose": len(self.notes(STUMBLES)),
             **dict(sorted(self.met.items())),
         }
 
 
-def queue_rows(address: str) -> Iterator[Arrived]:
-    """Take the messages out of the queue where a job has put them."""
+def queue_rows(address: str, name: str) -> Iterator[Arrived]:
+    """Take the messages out of a queue where a job has put them."""
     with mq.connect(address) as manager:
-        queue = manager.queue(OUT)
+        queue = manager.queue(name)
         with contextlib.suppress(ReceiveTimeout):
             while True:
                 for message in queue.receive_many(200, 0):

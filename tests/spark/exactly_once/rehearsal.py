@@ -247,7 +247,9 @@ class ToQueue(Query):
         count = 0
         while self._ghosts:
             ghost = self._ghosts.pop(self.rng.randrange(len(self._ghosts)))
-            count += bool(ghost().units)
+            # The query may have gone on: then what a ghost has is older, and refused.
+            with contextlib.suppress(QueueProblem):
+                count += bool(ghost().units)
         return count
 
     def _writer(self) -> StreamWriter:
@@ -330,8 +332,8 @@ class Rehearsal:
     def _check(self) -> dict[str, object]:
         rows = list(table_rows(self.table.path))
         self.senders.plain.check_table(rows)
-        found = list(queue_rows(self.manager.address))
-        self.senders.transacted.check_queue(found)
+        found = list(queue_rows(self.manager.address, OUT))
+        self.senders.transacted.check_queues([found])
         require_empty(self.manager.address, (PLAIN, TRANSACTED))
         return {
             "rows in the table": len(rows),

@@ -7,10 +7,12 @@ docs/guides/operate.md says: of a stopped queue manager, or as a snapshot of one
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import shutil
 import signal
+import socket
 import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,7 +23,7 @@ import openmsmq as mq
 from openmsmq.client.received import ReceivedMessage
 from openmsmq.client.settings import API_PORT
 from openmsmq.model.errors import QueueNotFound
-from tests.spark.exactly_once.harness import STARTS_WITHIN_S, free_address
+from tests.spark.exactly_once.harness import STARTS_WITHIN_S
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["openmsmq.cli.app", "openmsmq.runtime.service"])
@@ -46,7 +48,7 @@ class Store:
         self.name = name
         self.folder = folder / name
         self.folder.mkdir()
-        self.address = free_address()
+        self.address = _free_address()
         self.backups = 0
         self.start()
 
@@ -126,6 +128,17 @@ class Store:
     def next_arrival(self, queue: str) -> int:
         with self.connect() as manager:
             return manager.queue(queue).properties().last_arrival_number + 1
+
+
+def _free_address() -> str:
+    """Give a loopback address that no other process takes: it has the number of this one."""
+    pid = os.getpid()
+    for last in range(1, 250):
+        address = f"127.{100 + pid // 65536 % 100}.{pid // 256 % 256}.{(2 * pid + last) % 250 + 1}"
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((address, API_PORT))
+            return address
+    raise AssertionError("queue managers listen on all addresses of these tests")
 
 
 def _no_sockets(folder: str, names: list[str]) -> list[str]:

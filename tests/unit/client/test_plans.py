@@ -75,6 +75,7 @@ HARMLESS = [
     api.Complete(1, "reader", 9),
     api.Release("q"),
     api.GetBatch("query"),
+    api.ListQueries(),
     api.CommitBatch("query", 0, []),
     api.AbortBatch("query", 0),
     api.ForgetQuery("query"),

@@ -266,6 +266,7 @@ TABLE = [
     # Batches.
     Row(api.GetBatch, "-y-yyyyy", lambda _: api.GetBatch("mine")),
     Row(api.GetBatch, "----y-y-", lambda _: api.GetBatch(VICTIMS_QUERY), "another's"),
+    Row(api.ListQueries, "-yyyyyyy", lambda _: api.ListQueries()),
     Row(
         api.Prepare,
         "----y-y-",

@@ -281,6 +281,19 @@ def test_who_says_that_an_unknown_query_is_over_says_it_for_himself(house: House
     house.part(house.come(WEB), b"one", query=QUERY)
 
 
+def test_queries_are_listed_for_their_owners_and_administrators() -> None:
+    house = House()
+    web, worker = house.come(WEB), house.come(WORKER)
+    house.ok(api.CommitBatch("of web", 0, []), web)
+    house.ok(api.CommitBatch("of worker", 0, []), worker)
+
+    def listed(app: int) -> list[str]:
+        return [query.query for query in house.ok(api.ListQueries(), app).queries]
+
+    assert (listed(web), listed(worker)) == (["of web"], ["of worker"])
+    assert listed(house.come(ROOT)) == ["of web", "of worker"]
+
+
 def test_who_ends_very_many_queries_makes_others_forget_none(house: House) -> None:
     web, flooding = house.come(WEB), house.come(WORKER)
     house.ok(api.ForgetQuery("over", is_over=True), web)

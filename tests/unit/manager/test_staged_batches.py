@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.manager.outputs import Persist
 from openmsmq.model.limits import (
+    QUERIES_LISTED_MAX_COUNT,
     QUERIES_OVER_MAX_COUNT,
     QUERY_IDLE_S,
     QUERY_NAME_MAX_BYTES,
+    QUERY_SINGLE_IDLE_S,
     STAGED_MAX_AGE_S,
 )
 from openmsmq.model.queue import AccessMode
@@ -53,8 +56,10 @@ def refused_part(office: Office, *, query: str = QUERY) -> str:
     return office.error(api.Prepare(active(office, b"late").transaction, query, 0))
 
 
-def commit(office: Office, *parts: bytes, query: str = QUERY, batch: int = 0) -> api.AnyReply:
-    reply = office.ok(api.CommitBatch(query, batch, list(parts)))
+def commit(
+    office: Office, *parts: bytes, query: str = QUERY, batch: int = 0, checkpoint: str = ""
+) -> api.AnyReply:
+    reply = office.ok(api.CommitBatch(query, batch, list(parts), checkpoint))
     assert isinstance(reply, api.BatchCommitted)
     return reply
 
@@ -128,8 +133,87 @@ def test_a_batch_that_comes_again_is_recognised(office: Office) -> None:
     for again in (unit, bytes(16)):
         assert commit(office, again) == BEFORE
     assert commit(office, batch=7) == NEW
-    assert commit(office, unit, batch=3) == BEFORE
     assert (office.bodies(LEDGER), last(office)) == ([b"one"], 7)
+
+
+@pytest.mark.parametrize("checkpoint", ["", "c1"])
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_batch_older_than_the_last_one_is_refused_with_a_sentence(
+    office: Office, checkpoint: str, restart: bool
+) -> None:
+    commit(office, batch=7, checkpoint=checkpoint)
+    if restart:
+        office.restart()
+    for request in (
+        api.GetBatch(QUERY, 3, checkpoint),
+        api.Prepare(active(office, b"new row").transaction, QUERY, 3, checkpoint),
+        api.CommitBatch(QUERY, 3, [], checkpoint),
+    ):
+        reply = office.ask(request)
+        assert error_name(reply) == SEQUENCE
+        assert isinstance(reply, api.Failed)
+        assert "is older than the last one written, 7: an older copy" in reply.detail
+    assert (last(office), waiting(office)) == (7, [])
+
+
+@pytest.mark.parametrize("batch", [0, 7, 8])
+@pytest.mark.parametrize("other", ["", "c2"])
+def test_a_batch_of_another_checkpoint_is_refused_whatever_its_number(
+    office: Office, batch: int, other: str
+) -> None:
+    commit(office, batch=7, checkpoint="c1")
+    office.restart()
+    for request in (
+        api.GetBatch(QUERY, batch, other),
+        api.Prepare(active(office, b"new row").transaction, QUERY, batch, other),
+        api.CommitBatch(QUERY, batch, [], other),
+    ):
+        reply = office.ask(request)
+        assert error_name(reply) == SEQUENCE
+        assert isinstance(reply, api.Failed)
+        assert f"`openmsmq query forget {QUERY!r}`" in reply.detail
+    assert (last(office), waiting(office)) == (7, [])
+    assert commit(office, batch=7, checkpoint="c1") == BEFORE
+    assert commit(office, batch=8, checkpoint="c1") == NEW
+    office.ok(api.ForgetQuery(QUERY))
+    assert commit(office, batch=batch, checkpoint=other) == NEW
+
+
+def test_a_batch_that_comes_again_with_more_rows_is_another_one(office: Office) -> None:
+    """A copy of the checkpoint that lacks the last batch plans it anew, with what came since."""
+    office.ok(api.CommitBatch(QUERY, 7, [], "c1", 4))
+    office.restart()
+    for fewer in (0, 3, 4, -1):
+        assert office.ok(api.CommitBatch(QUERY, 7, [], "c1", fewer)) == BEFORE
+    reply = office.ask(api.CommitBatch(QUERY, 7, [], "c1", 5))
+    assert error_name(reply) == SEQUENCE
+    assert isinstance(reply, api.Failed)
+    assert "was written with 4 rows, and comes again with 5" in reply.detail
+
+
+def test_a_batch_that_was_noted_without_a_checkpoint_gets_one_with_the_next(
+    office: Office,
+) -> None:
+    """As versions have written it that did not know of checkpoints."""
+    commit(office, batch=7)
+    assert commit(office, batch=7, checkpoint="c1") == BEFORE
+    assert commit(office, batch=8, checkpoint="c1") == NEW
+    assert office.error(api.CommitBatch(QUERY, 9, [], "c2")) == SEQUENCE
+
+
+def test_a_record_without_a_checkpoint_is_read() -> None:
+    old = msgspec.msgpack.encode({"batch": 7, "committed_time_s": 1, "owner": "o"})
+    assert records.decode_batch(old) == records.BatchRecord(7, 1, "o", "", -1)
+
+
+def test_a_checkpoint_that_has_written_nothing_leaves_the_name_to_another(office: Office) -> None:
+    begun = active(office, b"killed before the commit")
+    office.ok(api.Prepare(begun.transaction, QUERY, 0, "c1"))
+    assert office.ok(api.GetBatch(QUERY, 0, "c2")).batch == -1
+    begun = active(office, b"good")
+    office.ok(api.Prepare(begun.transaction, QUERY, 0, "c2"))
+    assert commit(office, begun.unit_of_work, checkpoint="c2") == NEW
+    assert (office.bodies(LEDGER), waiting(office)) == ([b"good"], [])
 
 
 def test_a_part_that_comes_too_late_is_refused(office: Office) -> None:
@@ -202,6 +286,17 @@ def test_a_batch_can_be_given_up(office: Office) -> None:
     assert office.bodies(LEDGER) == [b"again", b"kept"]
 
 
+def test_who_has_another_checkpoint_gives_up_nothing(office: Office) -> None:
+    commit(office, batch=0, checkpoint="c1")
+    begun = active(office, b"kept")
+    office.ok(api.Prepare(begun.transaction, QUERY, 1, "c1"))
+    for other in ("", "c2"):
+        office.ok(api.AbortBatch(QUERY, 1, other))
+        assert waiting(office) == [(QUERY, 1)]
+    office.ok(api.AbortBatch(QUERY, 1, "c1"))
+    assert waiting(office) == []
+
+
 # Restarts.
 
 
@@ -250,6 +345,8 @@ def test_a_query_has_a_name_that_people_can_read(office: Office, query: str, goo
         api.AbortBatch(query, 0),
     ]
     if query:
+        # Not to have a checkpoint is allowed.
+        requests += [api.GetBatch(QUERY, 0, query), api.CommitBatch(QUERY, 0, [], query)]
         # Without one a transaction is no part of a batch.
         requests.insert(0, api.Prepare(active(office, b"x").transaction, query, 0))
     for request in requests:
@@ -323,9 +420,58 @@ def test_the_query_that_has_been_idle_for_longest_makes_room(office: Office) -> 
     commit(office, query="first", batch=5)
 
 
+def test_names_of_single_data_frames_expire_by_use_and_streams_stay(office: Office) -> None:
+    """A name for each data frame: `foreachBatch` with `query=f"orders-{n}"`, for days."""
+    office = Office(queries_max=20)
+    commit(office, query="a stream", batch=7, checkpoint="c1")
+    commit(office, query="c2", checkpoint="c2")
+    commit(office, query="numbered", batch=1)
+    for number in range(200):
+        commit(office, part(office, b"x", query=f"orders-{number}"), query=f"orders-{number}")
+        office.pass_time(QUERY_SINGLE_IDLE_S // 17 + 1)
+    assert [last(office, query) for query in ("a stream", "c2", "numbered")] == [7, 0, 1]
+    assert remembered(office) == {
+        *("a stream", "c2", "numbered"),
+        *(f"orders-{number}" for number in range(183, 200)),
+    }
+    assert len(office.bodies(LEDGER)) == 200
+
+
+def test_a_name_that_was_just_used_is_not_forgotten_and_the_error_says_what_to_do() -> None:
+    office = Office(queries_max=2)
+    for query in ("first", "second"):
+        commit(office, query=query)
+    office.pass_time(QUERY_SINGLE_IDLE_S - 1)
+    reply = office.ask(api.CommitBatch("third", 0, []))
+    assert error_name(reply) == FULL
+    assert isinstance(reply, api.Failed)
+    for word in ("option batch", "`openmsmq query list`", "`openmsmq query forget`"):
+        assert word in reply.detail
+    office.pass_time(1)
+    assert commit(office, query="third") == NEW
+    assert remembered(office) == {"second", "third"}
+
+
+def test_queries_are_listed_in_parts_by_name(office: Office) -> None:
+    office.pass_time(5)
+    names = [f"q{number:04}" for number in range(QUERIES_LISTED_MAX_COUNT + 2)]
+    for name in reversed(names):
+        commit(office, query=name, batch=3, checkpoint="c1")
+
+    def listed(prefix: str = "", after: str = "") -> list[str]:
+        return [query.query for query in office.ok(api.ListQueries(prefix, after)).queries]
+
+    first = office.ok(api.ListQueries()).queries[0]
+    assert first == api.QueryStatus(names[0], 3, START_S + 5, str(LOCAL_SYSTEM), "c1")
+    assert listed() == names[:QUERIES_LISTED_MAX_COUNT]
+    assert listed(after=names[QUERIES_LISTED_MAX_COUNT - 1]) == names[QUERIES_LISTED_MAX_COUNT:]
+    assert listed(after=names[-1]) == []
+    assert listed("q000", "q0007") == ["q0008", "q0009"]
+
+
 def test_a_query_without_room_keeps_its_parts(office: Office) -> None:
     office = Office(queries_max=1)
-    commit(office, query="first")
+    commit(office, query="first", batch=1)
     unit = part(office, b"one")
     assert office.error(api.CommitBatch(QUERY, 0, [unit])) == FULL
     assert waiting(office) == [(QUERY, 0)]

@@ -23,7 +23,7 @@ from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import MessageId
 from openmsmq.spark.errors import BadOption, QueueProblem
 from openmsmq.spark.schema import NAMES
-from openmsmq.spark.sink.options import PROPERTIES
+from openmsmq.spark.sink.options import PROPERTIES, QUEUE
 
 _WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)
 _KINDS: Final[dict[str, tuple[type[DataType], ...]]] = {
@@ -42,6 +42,7 @@ _KINDS: Final[dict[str, tuple[type[DataType], ...]]] = {
     "journal_on_failure": (BooleanType,),
     "journal_on_success": (BooleanType,),
     "dead_letter_queue": (StringType,),
+    QUEUE: (StringType,),
 }
 _OPTION_OF: Final = {
     "time_to_reach_queue_s": "reach_queue_within_s",
@@ -61,20 +62,28 @@ def chosen_columns(schema: StructType, wishes: Mapping[str, str]) -> dict[str, s
     """Give for each property that rows have a value for the name of its column.
 
     Without an option it is the column of the same name. Columns that messages have and senders
-    cannot choose are passed over; any other column is a mistake.
+    cannot choose are passed over; any other column is a mistake. The queue of a row is chosen by
+    an option only: rows that were read from queues have a column of this name, and are rarely
+    meant to go back to where they were. So a column `queue` that no option speaks of is refused.
     """
     fields = {field.name: field.dataType for field in schema.fields}
+    if QUEUE in fields and QUEUE not in wishes:
+        raise QueueProblem(
+            "there is a column queue: if rows are to go to the queues that it names, set the "
+            "option queueColumn to queue; if all go to that of the option queue, drop the column"
+        )
     chosen: dict[str, str] = {}
-    for name in PROPERTIES:
+    for name in (*PROPERTIES, *({QUEUE} & wishes.keys())):
         column = wishes.get(name, name)
+        option = "queueColumn" if name == QUEUE else name
         if column not in fields:
             if name in wishes:
-                raise BadOption(name, f"there is no column {column}; there are {_list(fields)}")
+                raise BadOption(option, f"there is no column {column}; there are {_list(fields)}")
             continue
         if not isinstance(fields[column], _KINDS[name]):
             wanted = " or ".join(kind().simpleString() for kind in _KINDS[name])
             raise BadOption(
-                name, f"column {column} is {fields[column].simpleString()}; it takes {wanted}"
+                option, f"column {column} is {fields[column].simpleString()}; it takes {wanted}"
             )
         chosen[name] = column
     if "body" not in chosen:
@@ -94,7 +103,7 @@ def _list(names: Any) -> str:
 
 def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[OutgoingMessage]:
     """Give the messages of a record batch; what a row has nothing for is left to its default."""
-    names = list(chosen)
+    names = [name for name in chosen if name != QUEUE]
     columns = [batch.column(chosen[name]).to_pylist() for name in names]
     keys = [_OPTION_OF.get(name, name) for name in names]
     converters = [_CONVERT.get(name) for name in names]

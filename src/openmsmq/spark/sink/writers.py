@@ -2,11 +2,13 @@
 
 Parts are prepared transactions of the queue manager, named by query and batch. The driver commits
 the parts of the tasks that counted, all at once, and the queue manager notes the number of the
-batch with them. So nothing of a failed or doubled task appears, and a batch that Spark writes
-again after a restart is recognised.
+batch with them, and the checkpoint that it belongs to. So nothing of a failed or doubled task
+appears, and a batch that Spark writes again after a restart is recognised. A batch that is older
+than the last one, or of another checkpoint, is refused: neither would be a repetition.
 
-Batches follow each other; in a batch, messages have the order of its partitions and of the rows in
-them. A stream of one queue that is not shuffled on its way therefore keeps the order of arrival.
+Rows may go to many queues. In each, batches follow each other; in a batch, messages have the order
+of its partitions and of the rows in them. A stream of one queue that is not shuffled on its way
+therefore keeps the order of arrival.
 """
 
 from __future__ import annotations
@@ -26,23 +28,17 @@ from pyspark.sql.datasource import (
 
 from openmsmq.client.blocking import QueueManager
 from openmsmq.client.errors import ConnectionLost
-from openmsmq.client.outgoing import OutgoingMessage
 from openmsmq.model.errors import TransactionSequence
 from openmsmq.spark.connecting import connected, explained
 from openmsmq.spark.errors import BadOption, QueueProblem
-from openmsmq.spark.sink.messages_from_rows import messages_from
 from openmsmq.spark.sink.options import SinkOptions
-
-PART_MAX_COUNT: Final = 20_000
-"""Messages in one part of a batch."""
-
-PART_MAX_BYTES: Final = 16 << 20
-"""Bytes of bodies after which a part takes no more messages."""
+from openmsmq.spark.sink.parts import Part, Targets, in_parts, require_few
 
 ATTEMPTS_MAX_COUNT: Final = 5
 """How often a task prepares a part again after its connection was lost."""
 
-# Names that Spark gives to what its tasks know about the query they work for.
+# Names that Spark gives to what its tasks know about the query they work for. The id of a query is
+# in its checkpoint: it survives restarts, and a new checkpoint has a new one.
 _QUERY_PROPERTY: Final = "sql.streaming.queryId"
 _BATCH_PROPERTY: Final = "streaming.sql.batchId"
 
@@ -50,11 +46,21 @@ _BATCH_PROPERTY: Final = "streaming.sql.batchId"
 class Parts(WriterCommitMessage):
     """What one task has prepared."""
 
-    def __init__(self, query: str, batch: int, partition: int, units: list[bytes]) -> None:
+    def __init__(
+        self,
+        query: str,
+        batch: int,
+        partition: int,
+        units: list[bytes],
+        checkpoint: str = "",
+    ) -> None:
         self.query = query
         self.batch = batch
         self.partition = partition
         self.units = units
+        self.checkpoint = checkpoint
+        self.queues: tuple[str, ...] = ()
+        self.row_count = 0
 
 
 class _Staging:
@@ -68,27 +74,30 @@ class _Staging:
         """Prepare all rows; gives the names of the parts."""
         context = TaskContext.get()
         partition = 0 if context is None else context.partitionId()
-        parts = Parts(query, batch, partition, [])
+        parts = Parts(query, batch, partition, [], _property(_QUERY_PROPERTY))
         address = self.options.place.addresses[0]
         with connected(self.options.place, address, self.options.queue) as manager:
-            if manager.last_batch(query) >= batch:
-                # The batch took effect already: there is nothing to prepare.
+            if _is_committed(manager, parts):
+                # It took effect already, if it is the same: one with more rows is another.
+                parts.row_count = sum(each.num_rows for each in batches)
                 return parts
-            for messages in _in_parts(batches, self.columns):
+            targets = Targets(manager, address, self.options.queue)
+            for part in in_parts(batches, self.columns, targets):
                 with explained(address, self.options.queue):
-                    parts.units.append(self._prepare(manager, parts, messages))
+                    parts.units.append(self._prepare(manager, parts, targets, part))
+                parts.row_count += sum(map(len, part.values()))
+            parts.queues = targets.names
         return parts
 
-    def _prepare(
-        self, manager: QueueManager, parts: Parts, messages: list[OutgoingMessage]
-    ) -> bytes:
+    def _prepare(self, manager: QueueManager, parts: Parts, targets: Targets, part: Part) -> bytes:
         """Prepare one part, again if the connection is lost: what was sent is then forgotten."""
         for attempt in range(1, ATTEMPTS_MAX_COUNT + 1):
             transaction = manager.begin()
             try:
-                queue = manager.queue(self.options.queue)
-                queue.send_many(messages, transaction=transaction)
-                transaction.prepare(query=parts.query, batch=parts.batch)
+                targets.send(part, transaction)
+                transaction.prepare(
+                    query=parts.query, batch=parts.batch, checkpoint=parts.checkpoint
+                )
                 return bytes(transaction.unit_of_work)
             except (ConnectionLost, TransactionSequence):
                 # If it was prepared all the same, the commit of the batch aborts it.
@@ -101,10 +110,18 @@ class _Staging:
         parts = sorted(_parts(messages), key=lambda part: part.partition)
         if not parts:
             return
+        require_few({name for part in parts for name in part.queues})
+        first = parts[0]
         address = self.options.place.addresses[0]
         with connected(self.options.place, address, self.options.queue) as manager:
             units = [unit for part in parts for unit in part.units]
-            manager.commit_batch(parts[0].query, parts[0].batch, units)
+            manager.commit_batch(
+                first.query,
+                first.batch,
+                units,
+                checkpoint=first.checkpoint,
+                row_count=sum(part.row_count for part in parts),
+            )
 
     def end(self, query: str) -> None:
         """Give up what is prepared for a query that is over, and what tasks prepare for it later.
@@ -115,26 +132,26 @@ class _Staging:
         with connected(self.options.place, address, self.options.queue) as manager:
             manager.forget_query(query, is_over=True)
 
-    def abort(self, query: str, batch: int) -> None:
+    def abort(self, query: str, batch: int, checkpoint: str = "") -> None:
         """Give up what the tasks have prepared."""
         address = self.options.place.addresses[0]
         with connected(self.options.place, address, self.options.queue) as manager:
-            manager.abort_batch(query, batch)
+            manager.abort_batch(query, batch, checkpoint=checkpoint)
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
     """Writes the batches of a query."""
 
     def __init__(self, options: SinkOptions, columns: dict[str, str]) -> None:
+        if options.batch is not None:
+            raise BadOption("batch", "is for data frames: the batches of a stream have numbers")
         self._staging = _Staging(options, columns)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Parts:
         """Prepare the rows of one task."""
-        context = TaskContext.get()
-        assert context is not None
-        query = self._staging.options.query or context.getLocalProperty(_QUERY_PROPERTY)
-        batch = context.getLocalProperty(_BATCH_PROPERTY)
-        if not query or batch is None:
+        query = self._staging.options.query or _property(_QUERY_PROPERTY)
+        batch = _property(_BATCH_PROPERTY)
+        if not query or not batch:
             raise BadOption(
                 "query", "this Spark does not tell its tasks which query they work for: name it"
             )
@@ -153,9 +170,10 @@ class StreamWriter(DataSourceStreamArrowWriter):
         If no task has come to its end, nobody here knows the name of the query. What such tasks
         have prepared goes when the query commits its next batch.
         """
-        for query in {part.query for part in _parts(messages)} | {self._staging.options.query}:
+        found = {(part.query, part.checkpoint) for part in _parts(messages)}
+        for query, checkpoint in found or {(self._staging.options.query, "")}:
             if query:
-                self._staging.abort(query, batchId)
+                self._staging.abort(query, batchId, checkpoint)
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -164,10 +182,11 @@ class BatchWriter(DataSourceArrowWriter):
     def __init__(self, options: SinkOptions, columns: dict[str, str]) -> None:
         self._staging = _Staging(options, columns)
         self._query = options.query or f"write {secrets.token_hex(16)}"
+        self._batch = options.batch or 0
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Parts:
         """Prepare the rows of one task."""
-        return self._staging.write(self._query, 0, iterator)
+        return self._staging.write(self._query, self._batch, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make everything visible."""
@@ -178,38 +197,28 @@ class BatchWriter(DataSourceArrowWriter):
             with contextlib.suppress(QueueProblem):
                 self._staging.end(self._query)
 
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Give everything up, also what tasks have prepared that failed later.
 
         A query with a name of its own may be written again: what tasks that still run prepare for
         it goes when it is.
         """
         if self._staging.options.query:
-            self._staging.abort(self._query, 0)
+            checkpoint = next((part.checkpoint for part in _parts(messages)), "")
+            self._staging.abort(self._query, self._batch, checkpoint)
         else:
             self._staging.end(self._query)
 
 
 def _is_committed(manager: QueueManager, parts: Parts) -> bool:
-    return manager.last_batch(parts.query) >= parts.batch
+    return manager.has_batch(parts.query, parts.batch, checkpoint=parts.checkpoint)
+
+
+def _property(name: str) -> str:
+    """Give what Spark has told a task under a name; empty if it was told nothing."""
+    context = TaskContext.get()
+    return "" if context is None else context.getLocalProperty(name) or ""
 
 
 def _parts(messages: Sequence[WriterCommitMessage | None]) -> list[Parts]:
     return [message for message in messages if isinstance(message, Parts)]
-
-
-def _in_parts(
-    batches: Iterator[pa.RecordBatch], columns: dict[str, str]
-) -> Iterator[list[OutgoingMessage]]:
-    """Give the messages of a task in lists of bounded size."""
-    part: list[OutgoingMessage] = []
-    size = 0
-    for batch in batches:
-        for message in messages_from(batch, columns):
-            part.append(message)
-            size += len(message.body) if isinstance(message.body, bytes | str) else 0
-            if len(part) >= PART_MAX_COUNT or size >= PART_MAX_BYTES:
-                yield part
-                part, size = [], 0
-    if part:
-        yield part

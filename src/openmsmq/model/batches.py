@@ -1,0 +1,55 @@
+"""How the batches of a query follow each other: which one is new, and which one comes again.
+
+Whoever writes a batch stores its number, the identity of the checkpoint that numbered it, and how
+many rows it had, with the rows. Only the very last batch can come again: the one that was written
+when its query could not note it any more. Anything else means that a checkpoint was exchanged.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+
+class BatchMark(msgspec.Struct, frozen=True):
+    """What a batch is known by."""
+
+    batch: int
+    checkpoint: str = ""
+    """The identity of what numbers the batches; empty if there is none."""
+    row_count: int = -1
+    """How many rows it has; -1 if that is not known."""
+
+
+class Succession(Enum):
+    """How a batch stands to the last one that its query has written."""
+
+    NEXT = "next"
+    """It is new. Numbers may be left out: a batch without rows may never come here."""
+    AGAIN = "again"
+    """It is the last one, and was written."""
+    GROWN = "grown"
+    """It has the number of the last one, and rows that this one did not have."""
+    OLDER = "older"
+    """It is below the last one of the same checkpoint, of which an older copy is used."""
+    FOREIGN = "foreign"
+    """Another checkpoint numbered it, so that the last number says nothing about it."""
+
+
+def succession(last: BatchMark | None, batch: BatchMark) -> Succession:
+    """Say how a batch stands to the last one, if there was one.
+
+    A last batch without a checkpoint may be of any: versions before did not note it, and not
+    everybody who writes batches has one. A copy of a checkpoint that lacks just the last batch
+    plans one of the same number, from the same start to a later end: so it has more rows. Fewer
+    rows are no sign of that, because messages may have been lost before they were read again.
+    """
+    if last is None:
+        return Succession.NEXT
+    if last.checkpoint and batch.checkpoint != last.checkpoint:
+        return Succession.FOREIGN
+    if batch.batch != last.batch:
+        return Succession.NEXT if batch.batch > last.batch else Succession.OLDER
+    has_grown = 0 <= last.row_count < batch.row_count
+    return Succession.GROWN if has_grown else Succession.AGAIN
