@@ -21,6 +21,7 @@ from pathlib import Path
 
 import msgspec
 
+from openmsmq.model.errors import QueueExists
 from openmsmq.spark.errors import SparkSideError
 from tests.spark.exactly_once.drivers import (
     Checkpoint,
@@ -42,6 +43,9 @@ SETTLE_STEPS_MAX_COUNT = 400
 STOPS_MAX_COUNT = 8
 """How often advice is followed without getting on, before it counts as a dead end."""
 BATCH_MESSAGES = 12
+COPY_SHARE = 0.3
+"""How often a checkpoint is copied when a batch is done."""
+COPIES_MAX_COUNT = 4
 RESTARTS_MAX_COUNT = 3
 CATCH_UP_MAX_COUNT = 60
 KINDS = ("files", "foreach", "queue", "named queue")
@@ -211,9 +215,18 @@ class History:
             self._end(query, driver)
         if where in ("committed", "idle", "ended"):
             query.stops_in_a_row = 0
-            # What the operator has set for once is not needed any more.
-            query.extra.clear()
+            self._take_options_back(query)
+        if where == "committed" and self.rng.random() < COPY_SHARE:
+            query.copies = [*query.copies, query.checkpoint.copy()][-COPIES_MAX_COUNT:]
         return where
+
+    def _take_options_back(self, query: Query) -> None:
+        """Start the query anew without what the operator has set for once."""
+        if query.extra:
+            self._end_drivers(query)
+            query.extra.clear()
+            # So long it held for what was sent meanwhile, too.
+            self.ledger.excuse(self.stops[-1].sentence, self.stores, lost=True, twice=True)
 
     def _end(self, query: Query, driver: Driver) -> None:
         driver.die()
@@ -391,11 +404,32 @@ class History:
 
     def _do_go_on(self, query: Query, sentence: str, stores: list[Store]) -> None:
         query.extra["failOnDataLoss"] = "false"
-        self.ledger.excuse(sentence, stores, lost=True, twice=True)
+        self.ledger.excuse(sentence, self.stores, lost=True, twice=True)
+        del stores
 
     def _do_drop_unread(self, query: Query, sentence: str, stores: list[Store]) -> None:
         query.extra["unreadBatches"] = "drop"
-        self.ledger.excuse(sentence, stores, lost=True, twice=True)
+        self.ledger.excuse(sentence, self.stores, lost=True, twice=True)
+        del stores
+
+    def _do_again(self, query: Query, sentence: str, stores: list[Store]) -> None:
+        self._end_drivers(query)
+        del sentence, stores
+
+    def _do_create(self, query: Query, sentence: str, stores: list[Store]) -> None:
+        self._end_drivers(query)
+        for store in stores:
+            self._create_missing(query, store)
+        del sentence
+
+    def _create_missing(self, query: Query, store: Store) -> None:
+        """Create the queues that a back-up does not have."""
+        outputs = [each for each in query.outputs if isinstance(each, QueueOutput)]
+        names = [self.queue, *(each.queue for each in outputs if each.store is store)]
+        with store.connect() as manager:
+            for name in names:
+                with contextlib.suppress(QueueExists):
+                    manager.create_queue(name, transactional=True)
 
     def _do_begin_anew(self, query: Query, sentence: str, stores: list[Store]) -> None:
         self._end_drivers(query)
@@ -503,6 +537,8 @@ ADVICE = {
     "stop_other": r"stop it first",
     "other_name": r"another name",
     "forget": r"query forget",
+    "again": r"write it again",
+    "create": r"create it",
 }
 """What a sentence may advise, and how it says so."""
 
