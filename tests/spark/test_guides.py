@@ -101,6 +101,8 @@ def test_the_numbers_in_the_guides_are_those_of_the_code() -> None:
     for text in (options, sentences("guides/spark-streaming.md")):
         assert f"up to {QUEUES_MAX_COUNT:,} queues" in text
     assert f"{limits.QUERIES_MAX_COUNT:,} queries" in remembered
+    assert f"or {limits.READERS_MAX_COUNT} other readers" in remembered
+    assert f"the last {limits.EPOCHS_MAX_COUNT} starts" in remembered
     assert f"{limits.QUERY_IDLE_S // 86400} days" in remembered
     assert limits.QUERY_SINGLE_IDLE_S == 3600
     assert "at least one hour" in remembered

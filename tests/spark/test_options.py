@@ -81,6 +81,13 @@ GOOD: list[tuple[dict[str, str], str, object]] = [
     ({"maxBytesPerTrigger": "1048576"}, "max_bytes", 1 << 20),
     ({"failOnDataLoss": "false"}, "fail_on_data_loss", False),
     ({"unreadBatches": "drop"}, "unread_batches", UnreadBatches.DROP),
+    ({"startingOffsets": '{"a": 7, "b*": "latest", "c": -2}'}, "starting_offsets",
+     (("a", 7), ("b*", "latest"), ("c", "earliest"))),
+    ({"endingOffsets": '{"a": 7, "b": -1}'}, "ending_offsets", (("a", 7), ("b", "latest"))),
+    ({"minMessagesPerTrigger": "100"}, "min_messages", 100),
+    ({"maxTriggerDelay": "90"}, "max_trigger_delay_s", 90.0),
+    ({"maxTriggerDelay": "500ms"}, "max_trigger_delay_s", 0.5),
+    ({"maxTriggerDelay": "1.5 h"}, "max_trigger_delay_s", 5400.0),
 ]  # fmt: skip
 
 
@@ -124,6 +131,15 @@ BAD = [
     ("maxBytesPerTrigger", "1" * 5000),
     ("failOnDataLoss", "maybe"),
     ("unreadBatches", "read"),
+    ("startingOffsets", '{"a": 7.5}'),
+    ("startingOffsets", '{"a": true}'),
+    ("startingOffsets", '{"a": -3}'),
+    ("startingOffsets", "[7]"),
+    ("endingOffsets", "earliest"),
+    ("endingOffsets", '{"a": "earliest"}'),
+    ("minMessagesPerTrigger", "0"),
+    ("maxTriggerDelay", "soon"),
+    ("maxTriggerDelay", "-1"),
 ]
 
 

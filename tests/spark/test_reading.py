@@ -18,6 +18,7 @@ from openmsmq.spark.source.queue_range import (
     tasks_of,
 )
 from openmsmq.spark.source.reading import ahead
+from openmsmq.spark.source.reservations import shares
 
 WAIT_S = 10
 
@@ -143,3 +144,19 @@ def test_there_are_as_many_tasks_as_messages_and_bytes_are_worth(
         for step in range(10)
     ]
     assert len(tasks_of(parts, 8)) == expected
+
+
+# How much.
+
+
+@given(st.integers(1, 10_000), st.lists(st.integers(0, 10_000), min_size=1, max_size=20))
+def test_queues_share_a_limit_by_what_they_have(limit: int, wanted: list[int]) -> None:
+    found = shares(limit, wanted)
+    assert min(found) >= 1, "0 would be no limit"
+    total = sum(wanted)
+    assert sum(found) <= limit + len(wanted)
+    for share, each in zip(found, wanted, strict=True):
+        if total <= limit:
+            assert share >= each
+        else:
+            assert share == pytest.approx(max(1, limit * each / total), abs=1)

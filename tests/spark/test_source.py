@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,7 +14,12 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import EqualTo, GreaterThan, StringStartsWith
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+)
 
 import openmsmq as mq
 from openmsmq.model.errors import SharingViolation
@@ -23,6 +29,7 @@ from openmsmq.spark.source.batch_reader import BatchReader, FilteringBatchReader
 from openmsmq.spark.source.data_source import MsmqDataSource
 from openmsmq.spark.source.options import read_source_options
 from openmsmq.spark.source.queue_range import TASK_MIN_COUNT
+from openmsmq.spark.source.stream_reader import StreamReader
 from openmsmq.storage import records
 from openmsmq.storage.engine import open_store
 from openmsmq.storage.port import Batch
@@ -234,14 +241,95 @@ def test_several_queues_share_a_limit_and_a_new_one_is_read_from_its_beginning(
     qm: mq.QueueManager,
 ) -> None:
     first, second = qm.create_queue(r"private$\a"), qm.create_queue(r"private$\b")
-    send(first, *"123")
-    send(second, *"456")
+    send(first, *"1234")
+    send(second, *"56")
     stream = Stream(qm, "*", maxMessagesPerTrigger="3", startingOffsets="earliest")
-    assert stream.next() == ["1", "4"]
+    assert stream.next() == ["1", "2", "5"]
     send(qm.create_queue(r"private$\c"), "7")
-    assert stream.next() == ["2", "5", "7"]
-    assert stream.next() == ["3", "6"]
+    assert stream.next() == ["3", "6", "7"]
+    assert stream.next() == ["4"]
     assert stream.next() == []
+
+
+@pytest.mark.parametrize("mode", ["consume", "browse"])
+def test_a_limit_is_used_by_the_queues_that_have_something(qm: mq.QueueManager, mode: str) -> None:
+    busy, idle = qm.create_queue(r"private$\a"), qm.create_queue(r"private$\b")
+    send(busy, *map(str, range(100)))
+    send(idle, "one")
+    stream = Stream(qm, "*", maxMessagesPerTrigger="50", mode=mode)
+    assert [len(stream.next()) for _ in range(4)] == [50, 50, 1, 0]
+    for _ in range(10):
+        busy.send(bytes(10_000))
+    by_bytes = Stream(qm, "*", maxBytesPerTrigger="50000", mode=mode, reader="other")
+    by_bytes.offset = stream.offset if mode == "browse" else by_bytes.offset
+    assert [len(by_bytes.next()) for _ in range(3)] == [5, 5, 0]
+
+
+def test_a_batch_waits_for_so_many_messages_but_not_for_ever(qm: mq.QueueManager) -> None:
+    queue = qm.create_queue(r"private$\a")
+    now = 1000.0
+    stream = Stream(qm, r"private$\a", minMessagesPerTrigger="3", maxTriggerDelay="60")
+    assert stream.reader.getDefaultReadLimit() == ReadMinRows(3)
+    stream.reader = StreamReader(read_source_options(stream.options), lambda: now)
+    send(queue, "1")
+    assert stream.next() == ["1"], "the first batch waits for nothing"
+    send(queue, "2")
+    now += 59
+    assert stream.plan() == stream.offset
+    send(queue, "3", "4")
+    assert stream.next() == ["2", "3", "4"]
+    send(queue, "5")
+    now += 59
+    assert stream.plan() == stream.offset
+    now += 1
+    assert stream.next() == ["5"]
+    send(queue, "6")
+    stream.reader.prepareForTriggerAvailableNow()
+    assert stream.next() == ["6"], "a query that ends would wait for ever"
+
+
+def test_queues_are_named_by_patterns(qm: mq.QueueManager) -> None:
+    for name in ("orders", "ORDERLY", "invoices"):
+        send(qm.create_queue(rf"private$\{name}"), name)
+
+    def labels(queue: str) -> list[str]:
+        return sorted(Stream(qm, queue, mode="browse").next())
+
+    assert labels(r"private$\ord*") == ["ORDERLY", "orders"]
+    assert labels(r"*ers, private$\invoices") == ["invoices", "orders"]
+    assert labels(r"private$\x*") == []
+    qm.create_queue(r"private$\kept", journaling=True)
+    send(qm.queue(r"private$\kept"), "received")
+    qm.queue(r"private$\kept").receive(0)
+    assert labels(r"private$\k*;journal") == ["received"]
+    assert labels(r"private$\ord*;journal") == []
+
+
+def test_a_stream_begins_where_the_option_says_for_each_queue(qm: mq.QueueManager) -> None:
+    for name in "abc":
+        send(qm.create_queue(rf"private$\{name}"), f"{name}1", f"{name}2")
+    second = qm.queue(r"private$\a").properties().last_arrival_number - 4
+    wishes = {r"private$\A": second, r"private$\b*": "latest"}
+    stream = Stream(qm, "*", startingOffsets=json.dumps(wishes))
+    assert stream.next() == ["a2", "c1", "c2"]
+    assert qm.queue(r"private$\a").peek(0).label == "a1"
+    with pytest.raises(BadOption, match=r"option startingOffsets: private\$\\a has no arrival num"):
+        Stream(qm, "*", startingOffsets=json.dumps({r"private$\a": second + 1000}))
+
+
+def test_a_batch_begins_and_ends_where_the_options_say(qm: mq.QueueManager) -> None:
+    for name in "ab":
+        send(qm.create_queue(rf"private$\{name}"), *(f"{name}{number}" for number in range(4)))
+    first = qm.queue(r"private$\a").properties().last_arrival_number - 7
+    options = {
+        "qm": qm.settings.address,
+        "queue": "*",
+        "columns": "label",
+        "startingOffsets": json.dumps({r"private$\a": first + 1}),
+        "endingOffsets": json.dumps({r"private$\a": first + 3, r"private$\b": first + 5}),
+    }
+    rows = read_batch(BatchReader(read_source_options(options)))
+    assert [row["label"] for row in rows] == ["a1", "a2", "b0"]
 
 
 def test_several_queue_managers_are_read_as_one_stream(qm: mq.QueueManager, tmp_path: Path) -> None:
@@ -273,11 +361,27 @@ def test_journals_and_dead_letters_are_sources_too(qm: mq.QueueManager) -> None:
     assert queue.journal.count() == 0
 
 
-def test_the_lag_of_each_queue_is_told(qm: mq.QueueManager) -> None:
-    send(qm.create_queue(r"private$\a"), *"123")
-    (place,) = Stream(qm, r"private$\a").reader.reportLatestOffset().values()
-    assert place["waiting"] == 3
-    assert place["next"] == qm.queue(r"private$\a").properties().last_arrival_number + 1
+@pytest.mark.parametrize("mode", ["consume", "browse"])
+def test_the_lag_of_each_queue_is_told_in_messages(qm: mq.QueueManager, mode: str) -> None:
+    queue, other = qm.create_queue(r"private$\a"), qm.create_queue(r"private$\b")
+    send(queue, *"12345")
+    send(other, *"678")
+
+    def lag(reader: StreamReader) -> list[int]:
+        return [place["behind"] for place in reader.reportLatestOffset().values()]
+
+    stream = Stream(qm, r"private$\a", maxMessagesPerTrigger="2", mode=mode)
+    assert lag(stream.reader) == [5]
+    end = stream.plan()
+    assert lag(stream.reader) == [3]
+    # Right after a restart the batch is repeated.
+    stream.reader = stream.again()
+    assert lag(stream.reader) == [3 if mode == "consume" else 5]
+    stream.read(end)
+    assert lag(stream.reader) == [3]
+    (place,) = stream.reader.reportLatestOffset().values()
+    assert place["waiting"] == 5
+    assert place["next"] == queue.properties().last_arrival_number + 1
 
 
 # What is gone.

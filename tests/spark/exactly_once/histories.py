@@ -380,16 +380,20 @@ class History:
         self._note(f"STOP of {query.name}: {sentence} -> {advice}")
         if is_zombie:
             return
+        self._keep_one_reader(query)
         if not possible:
             raise Violation(f"a sentence that says nothing that can be done: {sentence}")
         if query.stops_in_a_row > STOPS_MAX_COUNT:
-            if query is not self.queries[0]:
-                query.given_up = True
-                self._end_drivers(query)
-                return
             raise Violation(f"a dead end: {sentence}")
         named = [s for s in self.stores if any(text in sentence for text in s.spellings())]
         getattr(self, f"_do_{advice}")(query, sentence, named or self.stores)
+
+    def _keep_one_reader(self, query: Query) -> None:
+        """Give one of two queries up that keep each other out: a queue has one reader."""
+        if query.stops_in_a_row > STOPS_MAX_COUNT // 2 and len(self.queries) > 1:
+            loser = self.queries[1]
+            loser.given_up = True
+            self._end_drivers(loser)
 
     def _is_possible(self, query: Query, advice: str) -> bool:
         if advice == "newer_checkpoint":

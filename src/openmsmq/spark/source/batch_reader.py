@@ -15,7 +15,7 @@ from openmsmq.spark.schema import arrow_schema
 from openmsmq.spark.source.filters import arrival_bounds, is_taken, keep_matching, may_match
 from openmsmq.spark.source.options import SourceOptions
 from openmsmq.spark.source.queue_range import Piece, QueueRange, Task, pieces_of, tasks_of
-from openmsmq.spark.source.queues import Managers, Source, queues_at
+from openmsmq.spark.source.queues import Managers, Source, place_in, queues_at, starting_number
 from openmsmq.spark.source.reading import read_ranges
 
 
@@ -44,7 +44,10 @@ class BatchReader(DataSourceReader):
 
     def _pieces(self, source: Source, status: QueueStatus) -> list[Piece]:
         low, high = arrival_bounds(self._conditions)
-        name, stop = status.path_name, min(high, status.last_arrival_number + 1)
+        name, end = status.path_name, status.last_arrival_number + 1
+        stop = min(high, end, place_in(self._options.ending_offsets, name, "latest", end))
+        if not isinstance(self._options.starting_offsets, str):
+            low = max(low, starting_number(self._options.starting_offsets, status))
         if not status.message_count or not may_match(self._conditions, "queue", name):
             return []
         whole = QueueRange(source.address, name, low, stop, source.identity)

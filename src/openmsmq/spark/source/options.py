@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -16,8 +18,16 @@ from openmsmq.spark.schema import NAMES
 PARTITIONS_DEFAULT_COUNT: Final = 8
 PARTITIONS_MAX_COUNT: Final = 10_000
 READER_DEFAULT: Final = "spark"
-EVERY_QUEUE: Final = "*"
-EVERY_JOURNAL: Final = "*;journal"
+ANYTHING: Final = "*"
+"""Stands for any characters in the name of a queue."""
+TRIGGER_DELAY_DEFAULT_S: Final = 900.0
+
+Places: TypeAlias = tuple[tuple[str, int | str], ...]
+"""Names or patterns of queues, and for each an arrival number, `earliest` or `latest`."""
+
+_DELAY: Final = re.compile(r"(?P<number>[0-9]{1,9}(\.[0-9]{1,9})?) ?(?P<unit>ms|s|m|h)?")
+_UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_KAFKA_WORDS: Final[dict[int, str]] = {-2: "earliest", -1: "latest"}
 
 
 class Mode(Enum):
@@ -51,7 +61,7 @@ class SourceOptions(msgspec.Struct, frozen=True):
     columns: tuple[str, ...]
     mode: Mode
     reader: str
-    starting_offsets: str
+    starting_offsets: str | Places
     starting_time_s: int | None
     max_messages: int
     max_bytes: int
@@ -61,22 +71,28 @@ class SourceOptions(msgspec.Struct, frozen=True):
     poison_queue: str
     fail_on_data_loss: bool
     unread_batches: UnreadBatches = UnreadBatches.STOP
+    min_messages: int = 0
+    max_trigger_delay_s: float = TRIGGER_DELAY_DEFAULT_S
+    ending_offsets: str | Places = "latest"
 
 
 SOURCE_OPTIONS: Final = {
     **CONNECTION_OPTIONS,
-    "queue": "Queues, separated by commas; * for all that were created, *;journal for theirs.",
+    "queue": "Queues, separated by commas; * stands for any characters, *;journal for journals.",
     "columns": "The columns to read, separated by commas; all by default. Fewer are faster.",
-    "numPartitions": "Tasks that share the reading of one queue; 8 by default.",
+    "numPartitions": "Tasks that share the reading of a batch, at most; 8 by default.",
     "onError": "What becomes of undecodable messages: row (default), fail, skip or queue.",
     "poisonQueue": "With onError=queue: the transactional queue that takes them.",
     "pushFilters": "Batches: true lets the tasks filter, where Spark's own setting allows it.",
     "mode": "Streams: consume (default) removes what was processed; browse only looks.",
     "reader": "Streams that consume: the name for which messages are reserved; spark by default.",
-    "startingOffsets": "Streams: earliest (default) or latest; counts only for a new query.",
+    "startingOffsets": "Where a new query begins: earliest (default), latest, or JSON by queue.",
+    "endingOffsets": "Batches: latest (default), or JSON with a number for each queue.",
     "startingTime": "Streams: an ISO time; messages that arrived before it are left out.",
     "maxMessagesPerTrigger": "Streams: at most so many messages in a batch; queues share them.",
     "maxBytesPerTrigger": "Streams: about so many bytes in a batch; queues share them.",
+    "minMessagesPerTrigger": "Streams: a batch waits for so many messages, but not for ever.",
+    "maxTriggerDelay": "Streams: how long it waits for them: seconds, or 90s, 15m (default), 1h.",
     "failOnDataLoss": "Streams: true (default) stops when messages are gone; false goes on.",
     "unreadBatches": "Streams: stop (default) if Spark commits a batch that nobody read, or drop.",
 }
@@ -93,9 +109,6 @@ def read_source_options(options: Mapping[str, str]) -> SourceOptions:
     poison_queue = given.text("poisonQueue")
     if (on_error is OnError.QUEUE) != bool(poison_queue):
         raise BadOption("poisonQueue", "belongs to onError=queue, which needs it")
-    starting = given.text("startingOffsets", "earliest").lower()
-    if starting not in ("earliest", "latest"):
-        raise BadOption("startingOffsets", f"{starting!r} is neither earliest nor latest")
     if given.text("startingTime") and given.text("startingOffsets"):
         raise BadOption("startingTime", "contradicts startingOffsets: give one of them")
     return SourceOptions(
@@ -104,7 +117,7 @@ def read_source_options(options: Mapping[str, str]) -> SourceOptions:
         _columns(given),
         given.choice("mode", Mode.CONSUME),
         given.text("reader", READER_DEFAULT) or READER_DEFAULT,
-        starting,
+        _places(given, "startingOffsets", "earliest", ("earliest", "latest")),
         _starting_time(given.text("startingTime")),
         given.count("maxMessagesPerTrigger", 0),
         given.count("maxBytesPerTrigger", 0),
@@ -114,7 +127,49 @@ def read_source_options(options: Mapping[str, str]) -> SourceOptions:
         poison_queue,
         given.yes("failOnDataLoss", True),
         given.choice("unreadBatches", UnreadBatches.STOP),
+        given.count("minMessagesPerTrigger", 0),
+        _delay(given.text("maxTriggerDelay")),
+        _places(given, "endingOffsets", "latest", ("latest",)),
     )
+
+
+def matches(pattern: str, queue: str) -> bool:
+    """Whether the name of a queue is what a name or pattern says; case does not matter."""
+    parts = map(re.escape, pattern.split(ANYTHING))
+    return re.fullmatch(".*".join(parts), queue, re.IGNORECASE | re.DOTALL) is not None
+
+
+def _places(given: OptionReader, name: str, default: str, words: tuple[str, ...]) -> str | Places:
+    """Read where to begin or end: a word, or JSON with a place for each queue."""
+    text = given.text(name, default) or default
+    if text.lower() in words:
+        return text.lower()
+    known = " or ".join(words)
+    try:
+        content = json.loads(text)
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise BadOption(
+            name, f'{text[:80]!r} is neither {known} nor JSON such as {{"private$\\\\orders": 17}}'
+        )
+    found: list[tuple[str, int | str]] = []
+    for queue, place in content.items():
+        place = _KAFKA_WORDS.get(place, place) if isinstance(place, int) else place
+        is_number = isinstance(place, int) and not isinstance(place, bool) and place >= 0
+        if not is_number and place not in words:
+            raise BadOption(name, f"{queue}: {place!r} is no arrival number, nor {known}")
+        found.append((queue, place))
+    return tuple(found)
+
+
+def _delay(text: str) -> float:
+    if not text:
+        return TRIGGER_DELAY_DEFAULT_S
+    match = _DELAY.fullmatch(text)
+    if match is None:
+        raise BadOption("maxTriggerDelay", f"{text[:40]!r} is no time such as 90s, 15m or 1h")
+    return float(match["number"]) * _UNITS_S[match["unit"] or "s"]
 
 
 def _columns(given: OptionReader) -> tuple[str, ...]:

@@ -15,10 +15,10 @@ import msgspec
 from openmsmq.api.messages import Epoch, QueueStatus
 from openmsmq.client.blocking import QueueManager
 from openmsmq.spark.connecting import connected, explained
-from openmsmq.spark.errors import QueueGone, QueueProblem
+from openmsmq.spark.errors import BadOption, QueueGone, QueueProblem
 from openmsmq.spark.options import Place
 from openmsmq.spark.source.offsets import Spot
-from openmsmq.spark.source.options import EVERY_JOURNAL, EVERY_QUEUE
+from openmsmq.spark.source.options import ANYTHING, Places, matches
 
 _SHARED: Final = "00" * 15
 """How the identities of system queues begin: all queue managers have the same."""
@@ -105,12 +105,14 @@ def queues_at(
 
 def _find(manager: QueueManager, name: str) -> list[QueueStatus]:
     """Give the queues that a name in the option means, as they are now."""
-    if name == EVERY_QUEUE:
-        return manager.queues()
-    if name == EVERY_JOURNAL:
-        journals = {f"{queue.path_name};journal" for queue in manager.queues()}
-        return [queue for queue in manager.queues(everything=True) if queue.path_name in journals]
-    return [manager.queue(name).properties()]
+    if ANYTHING not in name:
+        return [manager.queue(name).properties()]
+    pattern, _, suffix = name.partition(";")
+    found = [queue for queue in manager.queues() if matches(pattern, queue.path_name)]
+    if not suffix:
+        return found
+    beside = {f"{queue.path_name};{suffix}".lower() for queue in found}
+    return [queue for queue in manager.queues(everything=True) if queue.path_name.lower() in beside]
 
 
 def home_of(spot: Spot, sources: list[Source]) -> Source | None:
@@ -130,3 +132,30 @@ def _has(source: Source, spot: Spot) -> bool:
         if not manager.exists(spot.queue):
             return False
         return manager.queue(spot.queue).properties().identifier.hex() == spot.identity
+
+
+def starting_number(wish: str | Places, status: QueueStatus) -> int:
+    """Give the arrival number at which the option lets a new query begin in a queue."""
+    end = status.last_arrival_number + 1
+    number = place_in(wish, status.path_name, "earliest", end)
+    if number > end:
+        raise BadOption(
+            "startingOffsets",
+            f"{status.path_name} has no arrival number {number}: the last one was {end - 1}",
+        )
+    return number
+
+
+def place_in(wish: str | Places, queue: str, default: str, end: int) -> int:
+    """Give the place that an option names in a queue: a number, or a word for one."""
+    found: str | int = default
+    if isinstance(wish, str):
+        found = wish
+    else:
+        for pattern, place in wish:
+            if matches(pattern, queue):
+                found = place
+                break
+    if isinstance(found, int):
+        return found
+    return 0 if found == "earliest" else end

@@ -8,7 +8,7 @@ read in it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import monotonic, sleep  # noqa: TID251 -- Spark's processes are no part of the core
 from typing import Final
 
@@ -23,6 +23,19 @@ HOLDER_PATIENCE_S: Final = 5.0
 """How long a query waits for another one of its name to end: it may be the one before it."""
 
 _PAUSE_S: Final = 0.1
+
+
+def shares(limit: int, wanted: Sequence[int]) -> list[int]:
+    """Share a limit among queues by what waits in them, with one for each at least."""
+    total = sum(wanted)
+    if total <= limit:
+        # More may come meanwhile, and then has its place.
+        return [each + max(1, (limit - total) // len(wanted)) for each in wanted]
+    found = [max(1, limit * each // total) for each in wanted]
+    by_rest = sorted(range(len(wanted)), key=lambda place: -(limit * wanted[place] % total))
+    for place in by_rest[: max(0, limit - sum(found))]:
+        found[place] += 1
+    return found
 
 
 class Reservations:

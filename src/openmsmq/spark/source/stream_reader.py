@@ -9,7 +9,9 @@ word is lost, the next plan does it, because it begins where the committed batch
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from time import monotonic  # noqa: TID251 -- Spark's processes are no part of the core
 
 import msgspec
 import pyarrow as pa
@@ -19,6 +21,7 @@ from pyspark.sql.streaming.datasource import (
     ReadLimit,
     ReadMaxBytes,
     ReadMaxRows,
+    ReadMinRows,
     SupportsTriggerAvailableNow,
 )
 
@@ -26,6 +29,7 @@ from openmsmq.api.messages import QueueStatus
 from openmsmq.client.blocking import Queue, QueueManager
 from openmsmq.spark.connecting import explained
 from openmsmq.spark.errors import QueueGone
+from openmsmq.spark.source.filters import ARRIVALS_END
 from openmsmq.spark.source.offsets import (
     Offset,
     Reached,
@@ -37,16 +41,34 @@ from openmsmq.spark.source.offsets import (
 )
 from openmsmq.spark.source.options import Mode, SourceOptions
 from openmsmq.spark.source.queue_range import Piece, QueueRange, Task, pieces_of, tasks_of
-from openmsmq.spark.source.queues import Managers, Source, home_of, queues_at
+from openmsmq.spark.source.queues import Managers, Source, home_of, queues_at, starting_number
 from openmsmq.spark.source.reading import read_ranges
-from openmsmq.spark.source.reservations import Reservations
+from openmsmq.spark.source.reservations import Reservations, shares
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """A queue while a batch is planned."""
+
+    source: Source
+    queue: Queue
+    spot: Spot
+    is_new: bool
+    """Whether the query has not read it before."""
+    below: int
+    """The arrival number at which the query ends; 0 for none."""
+    is_ended: bool
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans batches in the driver; `read` runs in the tasks and needs nothing but its ranges."""
 
-    def __init__(self, options: SourceOptions) -> None:
+    def __init__(self, options: SourceOptions, clock: Callable[[], float] = monotonic) -> None:
         self._options = options
+        self._clock = clock
+        self._began: float | None = None
+        """When the last batch was planned that was not put off."""
+        self._reached: dict[str, int] = {}
+        """How far the last batch goes that this driver knows of, by queue."""
         self._consumes = options.mode is Mode.CONSUME
         self._managers = Managers(options.place)
         self._reservations = Reservations(options)
@@ -73,7 +95,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._options.starting_time_s is not None:
             begin = _first_since(manager, status.path_name, stop, self._options.starting_time_s)
         else:
-            begin = stop if self._options.starting_offsets == "latest" else 0
+            begin = starting_number(self._options.starting_offsets, status)
         return min(begin, status.reserved_start) if self._has_reserved(status) else begin
 
     def _has_reserved(self, status: QueueStatus) -> bool:
@@ -85,7 +107,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for source, status in self._all_queues(self._managers.now()):
             spot = source.spot(status, status.last_arrival_number + 1)
             offset |= to_offset([spot])
-            offset[spot.key]["waiting"] = status.message_count
+            begin = self._reached.get(spot.key, status.reserved_stop)
+            with (
+                explained(source.address, spot.queue),
+                source.manager.queue(spot.queue) as queue,
+            ):
+                behind = sum(part.count for part in queue.survey(begin, spot.next))
+            offset[spot.key] |= {"waiting": status.message_count, "behind": behind}
         return offset
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -94,6 +122,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return ReadMaxRows(self._options.max_messages)
         if self._options.max_bytes:
             return ReadMaxBytes(self._options.max_bytes)
+        if self._options.min_messages:
+            return ReadMinRows(self._options.min_messages)
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -110,16 +140,94 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Give where the next batch ends; what it reads is the reader's from now on."""
         sources = self._managers.now()
         reached = self._placed(from_offset(start), sources)
+        checkpoint = reached.query if self._consumes else ""
         # Those that are gone stay as they were, if the options say that this does not matter.
         found = dict(reached.spots)
-        count = max(1, len(found))
-        for source, status in self._all_queues(sources):
-            known = reached.spots.get(source.spot(status, 0).key)
-            spot = self._continued(known, source, status)
-            is_new = reached.is_new or known is None
-            planned = self._planned(source, spot, reached.query, is_new, self._limits(limit, count))
-            found[spot.key] = planned
-        return to_offset(found.values(), reached.query if self._consumes else "")
+        with ExitStack() as opened:
+            places = [
+                self._opened(reached, source, status, opened)
+                for source, status in self._all_queues(sources)
+            ]
+            for place in places:
+                self._complete(place, checkpoint)
+            backlogs = self._backlogs(places, limit)
+            if self._is_too_early(backlogs, limit):
+                return to_offset(found.values(), checkpoint)
+            limits = self._limits(limit, backlogs, len(places))
+            for place, its_limits in zip(places, limits, strict=True):
+                spot = self._planned(place, checkpoint, its_limits)
+                found[spot.key] = spot
+        self._reached = {key: spot.next for key, spot in found.items()}
+        return to_offset(found.values(), checkpoint)
+
+    def _opened(
+        self, reached: Reached, source: Source, status: QueueStatus, opened: ExitStack
+    ) -> _Place:
+        known = reached.spots.get(source.spot(status, 0).key)
+        spot = self._continued(known, source, status)
+        with explained(source.address, spot.queue):
+            queue = opened.enter_context(source.manager.queue(spot.queue))
+        below = 0 if self._targets is None else self._targets.get(spot.key, spot.next)
+        return _Place(
+            source,
+            queue,
+            spot,
+            is_new=reached.is_new or known is None,
+            below=below,
+            is_ended=self._targets is not None and below <= spot.next,
+        )
+
+    def _complete(self, place: _Place, checkpoint: str) -> None:
+        """Take out what was committed, though Spark may not have said so.
+
+        It says it only when it plans another batch, and not at all if it was killed.
+        """
+        if self._consumes and not place.is_new:
+            self._reservations.complete(place.queue, place.spot, checkpoint)
+
+    def _backlogs(self, places: list[_Place], limit: ReadLimit) -> list[tuple[int, int]] | None:
+        """Give messages and bytes that wait in each queue; None if nobody needs to know."""
+        limits = self._options.max_messages or self._options.max_bytes
+        is_shared = limits and len(places) > 1
+        if isinstance(limit, ReadAllAvailable) or not (is_shared or self._options.min_messages):
+            return None
+        return [self._backlog(place) for place in places]
+
+    def _backlog(self, place: _Place) -> tuple[int, int]:
+        if place.is_ended:
+            return 0, 0
+        with explained(place.source.address, place.spot.queue):
+            parts = place.queue.survey(place.spot.next, place.below or ARRIVALS_END)
+        return sum(part.count for part in parts), sum(part.size for part in parts)
+
+    def _is_too_early(self, backlogs: list[tuple[int, int]] | None, limit: ReadLimit) -> bool:
+        """Whether to wait for more messages, as the options say."""
+        options, now = self._options, self._clock()
+        if options.min_messages and backlogs is not None and self._targets is None:
+            waiting = sum(count for count, _ in backlogs)
+            waited = self._began is not None and now - self._began < options.max_trigger_delay_s
+            if waiting < options.min_messages and waited:
+                return True
+        if not isinstance(limit, ReadAllAvailable):
+            self._began = now
+        return False
+
+    def _limits(
+        self, limit: ReadLimit, backlogs: list[tuple[int, int]] | None, queues: int
+    ) -> list[dict[str, int]]:
+        """Give the limits of each queue; several share them by what they have."""
+        if isinstance(limit, ReadAllAvailable):
+            return [{}] * queues
+        found = []
+        for name, whole, place in (
+            ("count", self._options.max_messages, 0),
+            ("bytes_max", self._options.max_bytes, 1),
+        ):
+            parts = [whole] * queues
+            if whole and backlogs is not None:
+                parts = shares(whole, [backlog[place] for backlog in backlogs])
+            found.append([{name: part} for part in parts])
+        return [counts | sizes for counts, sizes in zip(*found, strict=True)]
 
     def _placed(self, reached: Reached, sources: list[Source]) -> Reached:
         """Give an offset with its queues where they are now, whatever their address was."""
@@ -155,36 +263,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._options.fail_on_data_loss:
             raise data_lost(problem) from None
 
-    def _limits(self, limit: ReadLimit, queues: int) -> dict[str, int]:
-        """Give the limits of one queue; several share them evenly."""
-        if isinstance(limit, ReadAllAvailable):
-            return {}
-        return {
-            "count": _share(self._options.max_messages, queues),
-            "bytes_max": _share(self._options.max_bytes, queues),
-        }
-
-    def _planned(
-        self, source: Source, spot: Spot, checkpoint: str, is_new: bool, limits: dict[str, int]
-    ) -> Spot:
+    def _planned(self, place: _Place, checkpoint: str, limits: dict[str, int]) -> Spot:
         """Give where a batch ends in one queue."""
-        below = 0 if self._targets is None else self._targets.get(spot.key, spot.next)
-        ended = self._targets is not None and below <= spot.next
-        with (
-            explained(source.address, spot.queue),
-            source.manager.queue(spot.queue) as queue,
-        ):
+        source, queue, spot = place.source, place.queue, place.spot
+        if place.is_ended:
+            return spot
+        limits = limits | {"below": place.below}
+        with explained(source.address, spot.queue):
             if not self._consumes:
-                stop = spot.next if ended else queue.measure(spot.next, below=below, **limits)
-                return _advanced(spot, source, stop)
-            if not is_new:
-                # What is below was committed, though Spark may not have said so: it says it only
-                # when it plans another batch, and not at all if it was killed.
-                self._reservations.complete(queue, spot, checkpoint)
-            if ended:
-                return spot
-            limits = limits | {"below": below}
-            reply = self._reservations.reserve(queue, spot, checkpoint, limits, is_new=is_new)
+                return _advanced(spot, source, queue.measure(spot.next, **limits))
+            reply = self._reservations.reserve(queue, spot, checkpoint, limits, is_new=place.is_new)
             if reply.completed > spot.next:
                 self._bear(
                     f"the checkpoint is an older copy: it has queue {spot.name} up to arrival "
@@ -199,6 +287,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         sources = self._managers.now()
         reached = self._placed(from_offset(end), sources)
         begun = self._placed(from_offset(start), sources).spots
+        self._reached = {key: spot.next for key, spot in reached.spots.items()}
         found: list[Piece] = []
         for key, spot in reached.spots.items():
             before = begun.get(key)
@@ -307,11 +396,6 @@ def _advanced(spot: Spot, source: Source, stop: int) -> Spot:
     return msgspec.structs.replace(
         spot, address=source.address, next=stop, begin=begin, epoch=epoch
     )
-
-
-def _share(limit: int, queues: int) -> int:
-    """Give a queue's part of a limit, at least one; 0 stays what it is, no limit."""
-    return max(1, limit // queues) if limit else 0
 
 
 def _first_since(manager: QueueManager, queue: str, stop: int, time_s: int) -> int:
