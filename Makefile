@@ -16,7 +16,7 @@ HOSTILE_SEEDS ?= 20000
 FIRST_SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: samba help demo tour spark-crash test check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash model mutants sim sim-hostile coverage setup java clean
+.PHONY: samba postgres help demo tour spark-crash test check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash model mutants sim sim-hostile coverage setup java clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,7 +27,7 @@ demo: setup ## An enterprise of queue managers, a fault, and what Spark makes of
 tour: .venv/.installed ## Show what one queue manager can do, and two, step by step
 	$(BIN)/python -m scripts.tour $(ARGS)
 
-test: setup samba ## Run all tests (ARGS="-k name" narrows them)
+test: setup samba postgres ## Run all tests (ARGS="-k name" narrows them)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-compiled: compiled ## Run the tests of the core and of servers with the compiled core
@@ -108,6 +108,9 @@ setup: .venv/.installed java ## Prepare the virtual environment and Java
 
 samba:
 	@scripts/ensure-samba
+
+postgres:
+	@scripts/ensure-postgres
 
 java:
 	@scripts/ensure-java

@@ -24,7 +24,7 @@ from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.replies import Replies
 from openmsmq.manager.transaction_requests import TransactionRequests, share_of
 from openmsmq.manager.transactions import Transaction
-from openmsmq.model.batches import BatchMark, Succession, succession
+from openmsmq.model.batches import BatchMark, Succession, refusal, succession
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     AccessDenied,
@@ -48,27 +48,6 @@ from openmsmq.storage.records import BatchRecord
 
 _ROWS: Final = 1000
 _BATCH_MAX: Final = (1 << 63) - 1
-_SENTENCES: Final = {
-    Succession.OLDER: (
-        "batch {new.batch} of {query!r} is older than the last one written, {last.batch}: an older "
-        "copy of the checkpoint was put back, or its last files were lost. It is not written, "
-        "because some of its rows may be. Put the newer checkpoint back, or begin with a new "
-        "checkpoint and another name"
-    ),
-    Succession.GROWN: (
-        "batch {new.batch} of {query!r} was written with {last.row_count} rows, and comes again "
-        "with {new.row_count}: an older copy of the checkpoint was put back, or the query computes "
-        "other rows each time. It is not written, because some of its rows are. Put the newer "
-        "checkpoint back, or begin with a new checkpoint and another name"
-    ),
-    Succession.FOREIGN: (
-        "batch {new.batch} of {query!r} comes from {told}, and the last one written, {last.batch}, "
-        "from checkpoint {last.checkpoint!r}: it is not written, because it may repeat rows of "
-        "that one. Go on with that checkpoint, give this one another name, or, if all that it has "
-        "may be written, forget the name with `openmsmq query forget {query!r}`"
-    ),
-}
-"""Why a batch is refused."""
 
 
 class StagedBatches:
@@ -201,15 +180,14 @@ class StagedBatches:
     def _is_again(self, query: str, mark: BatchMark) -> bool:
         """Say whether a batch is the last one; refuse one that neither is it nor can follow it."""
         _require_text("checkpoint", mark.checkpoint, 0)
-        last = self._last.get(query)
-        if last is None:
+        record = self._last.get(query)
+        if record is None:
             return False
-        follows = succession(BatchMark(last.batch, last.checkpoint, last.row_count), mark)
-        if follows in _SENTENCES:
-            told = f"checkpoint {mark.checkpoint!r}" if mark.checkpoint else "no checkpoint"
-            raise TransactionSequence(
-                _SENTENCES[follows].format(query=query, told=told, new=mark, last=last)
-            )
+        last = BatchMark(record.batch, record.checkpoint, record.row_count)
+        follows = succession(last, mark)
+        problem = refusal(query, last, mark, f"`openmsmq query forget {query!r}`")
+        if problem is not None:
+            raise TransactionSequence(problem)
         return follows is Succession.AGAIN
 
     def _named_parts(self, request: api.CommitBatch) -> list[Transaction]:

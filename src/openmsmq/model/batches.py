@@ -53,3 +53,34 @@ def succession(last: BatchMark | None, batch: BatchMark) -> Succession:
         return Succession.NEXT if batch.batch > last.batch else Succession.OLDER
     has_grown = 0 <= last.row_count < batch.row_count
     return Succession.GROWN if has_grown else Succession.AGAIN
+
+
+def refusal(query: str, last: BatchMark | None, batch: BatchMark, forgetting: str) -> str | None:
+    """Give the sentence that refuses a batch; None if it is the next one, or comes again.
+
+    `forgetting` is what somebody does who wants the name for another checkpoint.
+    """
+    follows = succession(last, batch)
+    if last is None or follows in (Succession.NEXT, Succession.AGAIN):
+        return None
+    back = "Put the newer checkpoint back, or begin with a new checkpoint and another name"
+    if follows is Succession.OLDER:
+        return (
+            f"batch {batch.batch} of {query!r} is older than the last one written, {last.batch}: "
+            "an older copy of the checkpoint was put back, or its last files were lost. It is not "
+            f"written, because some of its rows may be. {back}"
+        )
+    if follows is Succession.GROWN:
+        return (
+            f"batch {batch.batch} of {query!r} was written with {last.row_count} rows, and comes "
+            f"again with {batch.row_count}: an older copy of the checkpoint was put back, or the "
+            "query computes other rows each time. It is not written, because some of its rows "
+            f"are. {back}"
+        )
+    origin = f"checkpoint {batch.checkpoint!r}" if batch.checkpoint else "no checkpoint"
+    return (
+        f"batch {batch.batch} of {query!r} comes from {origin}, and the last one written, "
+        f"{last.batch}, from checkpoint {last.checkpoint!r}: it is not written, because it may "
+        "repeat rows of that one. Go on with that checkpoint, give this one another name, or, if "
+        f"all that it has may be written, forget the name with {forgetting}"
+    )

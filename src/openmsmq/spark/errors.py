@@ -34,6 +34,10 @@ class QueueGone(QueueProblem):
     """A queue is not there, or not there any more."""
 
 
+class DatabaseProblem(SparkSideError):
+    """A database does not take a batch."""
+
+
 class TableProblem(SparkSideError):
     """A table cannot be written, or is not what it was."""
 

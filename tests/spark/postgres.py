@@ -1,0 +1,65 @@
+"""A server of PostgreSQL for tests: on a socket in a directory of its own, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+
+
+def program(name: str) -> str | None:
+    """Find one of PostgreSQL's programs; Debian keeps them beside the path."""
+    return shutil.which(name, path=f"{PROGRAMS[-1]}" if PROGRAMS else None)
+
+
+class Postgres:
+    """The server; it refuses to be run by root, so root lends it to somebody else."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="openmsmq-postgres-"))
+        self._user: str | None = None
+        if os.geteuid() == 0:
+            names = {entry.pw_name for entry in pwd.getpwall()}
+            self._user = "postgres" if "postgres" in names else "nobody"
+            shutil.chown(self._folder, self._user)
+        self._data = self._folder / "data"
+        settings = ("-A", "trust", "-U", "tester", "-E", "UTF8", "--locale=C", "--no-sync")
+        self._run("initdb", *settings)
+        self.start()
+
+    @property
+    def database(self) -> str:
+        """The connection string of its database."""
+        return f"host={self._folder} user=tester dbname=postgres"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        options = f"-k {self._folder} -c listen_addresses='' -c fsync=off"
+        self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", options, "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """Stop it; at once means as if it had crashed."""
+        self._run("pg_ctl", "-w", "-m", mode, "stop")
+
+    def remove(self) -> None:
+        """Stop it for good."""
+        self.stop()
+        shutil.rmtree(self._folder)
+
+    def _run(self, name: str, *arguments: str) -> None:
+        found = program(name)
+        assert found is not None
+        subprocess.run(
+            [found, "-D", str(self._data), *arguments],
+            check=True,
+            user=self._user,
+            cwd=self._folder,
+            # Inherited by the server, which would keep the pipes of the test open.
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
