@@ -26,7 +26,9 @@ from openmsmq.model.errors import QueueNotFound
 from tests.spark.exactly_once.harness import STARTS_WITHIN_S
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["openmsmq.cli.app", "openmsmq.runtime.service"])
+_CONTEXT.set_forkserver_preload(
+    ["openmsmq.cli.app", "openmsmq.runtime.service", "pydantic.root_model", "lmdb"]
+)
 
 EVERYTHING = 1 << 50
 """Above all arrival numbers of a history."""
