@@ -7,6 +7,7 @@ can do something there, let another driver go on, or forget this one: then it is
 from __future__ import annotations
 
 import abc
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -138,17 +139,14 @@ class QueueOutput(Output):
         return self.store.numbers(self.queue)
 
 
-class _task:
-    """What Spark tells a task about its query, for as long as a block runs."""
-
-    def __init__(self, query: str, batch: int, partition: int) -> None:
-        self._properties = {"sql.streaming.queryId": query, "streaming.sql.batchId": str(batch)}
-        self._partition = partition
-
-    def __enter__(self) -> None:
-        TaskContext(partitionId=self._partition, localProperties=self._properties)
-
-    def __exit__(self, *_: object) -> None:
+@contextlib.contextmanager
+def _task(query: str, batch: int, partition: int) -> Iterator[None]:
+    """Tell a task about its query as Spark does, for as long as a block runs."""
+    properties = {"sql.streaming.queryId": query, "streaming.sql.batchId": str(batch)}
+    TaskContext(partitionId=partition, localProperties=properties)
+    try:
+        yield
+    finally:
         TaskContext._setTaskContext(None)  # noqa: SLF001
 
 
@@ -244,4 +242,3 @@ class Driver:
                 return list(self._reader.read(part))
 
         return read
-

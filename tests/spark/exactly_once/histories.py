@@ -43,12 +43,11 @@ SETTLE_STEPS_MAX_COUNT = 400
 STOPS_MAX_COUNT = 8
 """How often advice is followed without getting on, before it counts as a dead end."""
 BATCH_MESSAGES = 12
-COPY_SHARE = 0.5
-"""How often a checkpoint is copied when a batch is done."""
-COPIES_MAX_COUNT = 4
+COPIES_MAX_COUNT = 3
 RESTARTS_MAX_COUNT = 3
 CATCH_UP_MAX_COUNT = 60
 KINDS = ("files", "foreach", "queue", "named queue")
+THEME_SHARE = 0.8
 ALWAYS = ("driver dies", "driver dies", "manager killed")
 THEMES = (
     *("respelled", "spelled twice", "taken out", "restored", "checkpoint deleted"),
@@ -226,7 +225,8 @@ class History:
         if where in ("committed", "idle", "ended"):
             query.stops_in_a_row = 0
             self._take_options_back(query)
-        if where == "committed" and self.rng.random() < COPY_SHARE:
+        if where == "committed":
+            # Somebody copies it often.
             query.copies = [*query.copies, query.checkpoint.copy()][-COPIES_MAX_COUNT:]
         return where
 
@@ -258,7 +258,8 @@ class History:
 
     def _something_happens(self) -> None:
         query = self.rng.choice(self.queries)
-        name = self.rng.choice([*self.theme, *ALWAYS])
+        about = self.theme if self.theme and self.rng.random() < THEME_SHARE else ALWAYS
+        name = self.rng.choice(about)
         happen: Callable[[Query], bool] = getattr(self, f"_{name.replace(' ', '_')}")
         if happen(query):
             self._happened(name)
@@ -345,8 +346,7 @@ class History:
             return False
         self._end_drivers(query)
         query.latest = query.latest or query.checkpoint
-        newest = self.rng.random() < 0.6
-        query.checkpoint = (query.copies[-1] if newest else self.rng.choice(query.copies)).copy()
+        query.checkpoint = self.rng.choice(query.copies).copy()
         return True
 
     def _zombie(self, query: Query) -> bool:
@@ -547,9 +547,22 @@ class Report(msgspec.Struct):
 
     violations: dict[int, str] = {}
     events: dict[str, int] = {}
+    histories: int = 0
     messages: int = 0
     stops: int = 0
     excused: int = 0
+
+    @property
+    def certain(self) -> int:
+        """Messages of which nobody was told that they may be lost or come twice."""
+        return self.messages - self.excused
+
+    def figures(self) -> str:
+        """Say what was played."""
+        return (
+            f"{self.histories} histories, {self.messages} messages, {self.certain} of them without "
+            f"any excuse, {self.stops} stops with a sentence, {self.events}"
+        )
 
 
 def play(folder: Path, seeds: range) -> Report:
@@ -574,6 +587,7 @@ def play_on(stores: list[Store], seeds: range) -> Report:
             told = "\n    ".join(history.events)
             kinds = ", ".join(query.kind for query in history.queries)
             report.violations[seed] = f"{error}\n  to {kinds}\n    {told}"
+        report.histories += 1
         met.update(history.happened)
         sent = history.ledger.sent.values()
         report.messages += len(sent)
