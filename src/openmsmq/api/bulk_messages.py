@@ -30,7 +30,7 @@ class FetchPackets(Request, frozen=True, tag="fetch-packets"):
     """Peek messages by arrival number as `FetchRange` does, for readers of very many.
 
     With a `checkpoint` it is the task of a query that has reserved them, and they count as read
-    from now on. What is reserved for another one is not given out.
+    from now on. It gets nothing that is not reserved for this query.
     """
 
     handle: Number
@@ -99,6 +99,8 @@ class Reserve(Request, frozen=True, tag="reserve"):
     checkpoint: str = ""
     holder: str = ""
     is_new: bool = False
+    epoch: str = ""
+    """The life of the queue manager in which `start` was told, if the store is to know it."""
 
 
 class Reserved(Reply, frozen=True, tag="reserved"):
@@ -123,6 +125,8 @@ class Measure(Request, frozen=True, tag="measure"):
     bytes_max: Number = 0
     below: Number = 0
     """Only arrival numbers below this; 0 for all."""
+    epoch: str = ""
+    """The life of the queue manager in which `start` was told, if the store is to know it."""
 
 
 class Measured(Reply, frozen=True, tag="measured"):

@@ -238,6 +238,7 @@ def reserve_batch(
     count: int = 0,
     bytes_max: int = 0,
     below: int = 0,
+    epoch: str = "",
 ) -> Plan[api.Reserved]:
     """Keep messages for a query of a reader, which is known by its checkpoint.
 
@@ -246,7 +247,7 @@ def reserve_batch(
     """
     handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
     request = api.Reserve(
-        handle, reader, start, count, bytes_max, below, checkpoint, holder, is_new
+        handle, reader, start, count, bytes_max, below, checkpoint, holder, is_new, epoch
     )
     return (yield from ask(request, api.Reserved))
 
@@ -258,11 +259,17 @@ def survey(queue: QueueHandle, start: int, stop: int, parts: int = 32) -> Plan[l
 
 
 def measure(
-    queue: QueueHandle, start: int, *, count: int = 0, bytes_max: int = 0, below: int = 0
+    queue: QueueHandle,
+    start: int,
+    *,
+    count: int = 0,
+    bytes_max: int = 0,
+    below: int = 0,
+    epoch: str = "",
 ) -> Plan[int]:
     """Ask how far so many messages reach from an arrival number on; gives where they end."""
     handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
-    request = api.Measure(handle, start, count, bytes_max, below)
+    request = api.Measure(handle, start, count, bytes_max, below, epoch)
     return (yield from ask(request, api.Measured)).stop
 
 

@@ -12,14 +12,13 @@ for an older one, and written nothing.
 
 from __future__ import annotations
 
-import sys
-from array import array
 from typing import Final
 
 import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access_control import AccessControl
+from openmsmq.manager.bulk_looks import SLICE_ROWS, BulkLooks, arrival_of, end_of
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection, OpenQueue
 from openmsmq.manager.counters import Counters
@@ -29,22 +28,17 @@ from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import (
-    ARRIVALS_MAX_BYTES,
     BEING_REMOVED,
-    LOOKUP_START,
     LocalQueue,
     Row,
-    Stored,
-    arrival_in,
 )
-from openmsmq.manager.read_requests import ReadRequests, entries_of
+from openmsmq.manager.read_requests import ReadRequests
 from openmsmq.manager.readers import Readers
 from openmsmq.manager.replies import Replies
-from openmsmq.manager.surveys import surveyed
 from openmsmq.model.access import QueueAccess
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import AccessDenied, InvalidParameter, MsmqError, SharingViolation
-from openmsmq.model.limits import INFINITE_S, SURVEY_PARTS_MAX_COUNT
+from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.callers import Caller
@@ -52,15 +46,8 @@ from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader
 from openmsmq.storage.records import ReservationRecord
 
-SLICE_ROWS: Final = 10_000
-"""How many messages one request takes out, and one step of longer work looks at."""
-
 _NOTHING: Final = ReservationRecord("", 0, 0)
 _CHANGE: Final = int(QueueAccess.SET_PROPERTIES)
-_DEADLINE_START: Final = 4
-_NEVER: Final = INFINITE_S.to_bytes(4, "little")
-
-_U32_CODE: Final = next(code for code in "ILH" if array(code).itemsize == 4)
 
 
 class BulkReads:
@@ -92,10 +79,9 @@ class BulkReads:
         self._reader = reader
         self._access = access
         self._readers = Readers(ledger, access)
+        self.looks = BulkLooks(counters, reads, replies, ledger, self._readers)
         self._releasing: set[LocalQueue] = set()
         """Queues whose reservation is over as soon as the disk says so."""
-        self._marking: set[LocalQueue] = set()
-        """Queues whose reservation counts as read as soon as the disk says so."""
         for queue in table:
             value = reader.get(records.reservation_key(queue.id))
             if value is not None:
@@ -110,141 +96,6 @@ class BulkReads:
         """Note that whoever read through a connection may be gone."""
         self._readers.connection_lost(state)
 
-    # Looking.
-
-    def fetch_range(
-        self, state: Connection, call: int, request: api.FetchRange, _: Instant
-    ) -> None:
-        """Peek messages by their arrival numbers."""
-        found = self._found(state, request)[0]
-        rows = [(int.from_bytes(key[LOOKUP_START:], "big"), value) for key, value in found]
-        self._replies.answer(state.id, call, entries_of(rows))
-
-    def fetch_packets(
-        self, state: Connection, call: int, request: api.FetchPackets, _: Instant
-    ) -> None:
-        """Peek messages by their arrival numbers, for a reader of very many."""
-        queue = state.queue(request.handle).queue
-        if request.checkpoint:
-            self._require_reserved(queue, request)
-        found, next_start = self._found(state, request)
-        values = [value for _, value in found]
-        self._note(queue, request.start, next_start, values)
-        reply = api.Packets(
-            # Keys end with the same eight bytes that the reply has.
-            b"".join([key[LOOKUP_START:] for key, _ in found]),
-            _little_endian(array(_U32_CODE, [len(value) for value in values])),
-            b"".join(values),
-            next_start,
-        )
-        if request.checkpoint and found:
-            self._mark_read(queue, request.start)
-        if queue in self._marking:
-            self._replies.answer_when_done(state.id, call, reply)
-        else:
-            self._replies.answer(state.id, call, reply)
-
-    def _require_reserved(self, queue: LocalQueue, request: api.FetchPackets) -> None:
-        """Refuse the task of a query from which another one has taken its messages over."""
-        is_others = queue.reserved_for != request.reader or (
-            queue.reserved_checkpoint not in ("", request.checkpoint)
-        )
-        if is_others and max(request.start, queue.reserved_start) < min(
-            request.stop, queue.reserved_stop
-        ):
-            raise SharingViolation(
-                f"{queue.name} is being read by {queue.reserved_for!r} now, from another "
-                "checkpoint: give each query a name of its own with the option reader"
-            )
-
-    def _mark_read(self, queue: LocalQueue, start: int) -> None:
-        """Note that somebody has what is reserved; nobody gets it before that is durable."""
-        kept = queue.reservation
-        if kept.is_read or not kept.start <= start < kept.stop:
-            return
-        changed = msgspec.structs.replace(kept, is_read=True)
-        self._ledger.put(records.reservation_key(queue.id), records.encode_record(changed))
-        queue.reserved_is_read = True
-        self._marking.add(queue)
-
-        def undo(_: MsmqError) -> None:
-            self._marking.discard(queue)
-            queue.reserved_is_read = False
-
-        self._ledger.when_done(lambda: self._marking.discard(queue), undo)
-
-    def _note(self, queue: LocalQueue, start: int, stop: int, values: list[bytes]) -> None:
-        """Remember how much a part of what is reserved is, if its end causes nothing else."""
-        if not queue.reserved_start <= start < stop <= queue.reserved_stop:
-            return
-        # From when it expires to what its end has to cause. Few are different.
-        for facts in {value[_DEADLINE_START : records.FACTS_BYTES] for value in values}:
-            if facts[:4] != _NEVER or facts[-1]:
-                return
-        size = sum([len(value) for value in values]) - records.FACTS_BYTES * len(values)
-        queue.tally.note(start, stop, len(values), size)
-
-    def _found(
-        self, state: Connection, request: api.FetchRange | api.FetchPackets
-    ) -> tuple[list[Stored], int]:
-        """Give the messages of a range that are not on their way out, and where it goes on."""
-        opened = state.queue(request.handle)
-        self._reads.require_readable(state, opened, peek=True, transaction=0)
-        if request.count < 1:
-            raise InvalidParameter("count must be 1 or more")
-        queue, start, count = opened.queue, request.start, request.count
-        left = max(1, min(request.bytes_max, ARRIVALS_MAX_BYTES))
-        rows: list[Stored] = []
-        while len(rows) < count and left > 0:
-            found = queue.stored_by_arrival(start, request.stop, count - len(rows), left)
-            if not found:
-                return rows, request.stop
-            start = arrival_in(found[-1][0]) + 1
-            if queue.held or queue.leaving:
-                found = [row for row in found if not _is_leaving(queue, row)]
-            rows += found
-            for row in found:
-                left -= len(row[1])
-        return rows, start
-
-    def measure(self, state: Connection, call: int, request: api.Measure, _: Instant) -> None:
-        """Tell how far so many messages reach; what is told is durable."""
-        opened = state.queue(request.handle)
-        self._reads.require_readable(state, opened, peek=True, transaction=0)
-        self._require_limits(request)
-        stop = _end_of(opened.queue, request, self._below(request))
-        self._replies.answer_when_done(state.id, call, api.Measured(stop))
-
-    def survey(self, state: Connection, call: int, request: api.Survey, _: Instant) -> None:
-        """Tell how messages are spread over a range."""
-        opened = state.queue(request.handle)
-        self._reads.require_readable(state, opened, peek=True, transaction=0)
-        if not 1 <= request.parts <= SURVEY_PARTS_MAX_COUNT:
-            raise InvalidParameter(f"parts is a number from 1 to {SURVEY_PARTS_MAX_COUNT}")
-        stop = min(request.stop, self._counters.last_arrival + 1)
-        found = surveyed(opened.queue, request.start, stop, request.parts)
-        self._replies.answer(state.id, call, api.Surveyed(found))
-
-    def get_epochs(self, state: Connection, call: int, _: api.GetEpochs, __: Instant) -> None:
-        """Tell which lives of the queue manager the store remembers; what is told is durable."""
-        lives = [api.Epoch(life.identifier, life.first) for life in self._counters.epochs()]
-        self._replies.answer_when_done(state.id, call, api.Epochs(lives))
-
-    def _require_limits(self, request: api.Reserve | api.Measure) -> None:
-        if min(request.start, request.count, request.bytes_max, request.below) < 0:
-            raise InvalidParameter("start, count, bytes_max and below are 0 or more")
-        last = self._counters.last_arrival
-        if request.start > last + 1:
-            raise InvalidParameter(
-                f"arrival number {request.start} was never given, the last one was {last}: this "
-                "is not the store in which the reader has come so far; let it begin anew"
-            )
-
-    def _below(self, request: api.Reserve | api.Measure) -> int:
-        """Give the arrival number before which the messages of a range end."""
-        stop = self._counters.last_arrival + 1
-        return min(stop, request.below) if request.below else stop
-
     # Taking.
 
     def remove_range(
@@ -255,8 +106,8 @@ class BulkReads:
         rows = queue.by_arrival(request.start, request.stop, SLICE_ROWS)
         removed = self._take_out(queue, rows, now)
         next_start = 0
-        if rows and queue.by_arrival(_arrival(rows[-1]) + 1, request.stop, 1):
-            next_start = _arrival(rows[-1]) + 1
+        if rows and queue.by_arrival(arrival_of(rows[-1]) + 1, request.stop, 1):
+            next_start = arrival_of(rows[-1]) + 1
         self._replies.answer_when_done(state.id, call, api.Removed(removed, next_start))
 
     def _take_out(self, queue: LocalQueue, rows: list[Row], now: Instant) -> int:
@@ -280,12 +131,12 @@ class BulkReads:
         if opened.access is not AccessMode.RECEIVE:
             raise InvalidParameter(f"{queue.name} is an outgoing queue: nothing is reserved there")
         self._readers.require_names(request)
-        self._require_limits(request)
+        self.looks.require_limits(request)
         if queue in self._releasing:
             raise SharingViolation(
                 f"what is reserved in {queue.name} is just being released: ask again"
             )
-        held = self._readers.holder_of(queue, request) if request.checkpoint else ""
+        held = self._readers.holder_of(queue, request, now) if request.checkpoint else ""
         if held:
             self._replies.answer(state.id, call, api.Reserved(request.start, held=held))
             return
@@ -369,19 +220,20 @@ class BulkReads:
         Those are the ones that somebody holds, and the ones whose removal the disk refused. If it
         refuses a removal that is under way now, this reservation falls with it.
         """
-        stop = self._below(request)
+        stop = self.looks.below(request)
         held = [found for found, holder in queue.held.items() if holder != BEING_REMOVED]
         for lookup_id in held + self._housekeeping.put_off(queue):
             arrival = lookup_id & records.ARRIVAL_MASK
             if mine_below <= arrival < stop:
                 stop = arrival
-        return _end_of(queue, request, stop)
+        return end_of(queue, request, stop)
 
     def complete(self, state: Connection, call: int, request: api.Complete, now: Instant) -> None:
         """Take out what a reader is done with."""
         queue = self._receiving(state, request.handle).queue
         self._readers.require_names(request)
         self._readers.require_current(queue, request, state)
+        self._readers.heard(queue, request.reader, request.checkpoint, now)
         start, stop = queue.reserved_start, min(request.stop, queue.reserved_stop)
         if stop <= start or queue in self._releasing:
             self._replies.answer_when_done(state.id, call, api.Completed(0, False))
@@ -402,7 +254,7 @@ class BulkReads:
             self._replies.answer_when_done(state.id, call, api.Completed(count, False))
             return
         rows = queue.by_arrival(start, stop, SLICE_ROWS)
-        done_below = _arrival(rows[-1]) + 1 if rows else stop
+        done_below = arrival_of(rows[-1]) + 1 if rows else stop
         more = bool(queue.by_arrival(done_below, stop, 1))
         done_below = done_below if more else stop
         self._advance(queue, done_below, stop)
@@ -424,7 +276,7 @@ class BulkReads:
             if reached < stop:
                 # Nobody asks about numbers that no message has.
                 rows = queue.by_arrival(reached, stop, 1)
-                reached = _arrival(rows[0]) if rows else stop
+                reached = arrival_of(rows[0]) if rows else stop
                 if rows and reached == start:
                     return 0, 0
             start = reached
@@ -485,7 +337,7 @@ class BulkReads:
                 deadline_s = records.deadline_of(value)
                 if deadline_s != INFINITE_S:
                     self._deadlines.note(deadline_s, queue.id, lookup_id)
-            start = _arrival(rows[-1]) + 1
+            start = arrival_of(rows[-1]) + 1
 
     def _advance(self, queue: LocalQueue, start: int, batch_stop: int) -> None:
         """Let a reservation begin later; what is behind a batch, nobody has read."""
@@ -513,37 +365,3 @@ class BulkReads:
                 queue.tally.reach(kept.stop)
 
         self._ledger.when_done(durable, undo)
-
-
-def _end_of(queue: LocalQueue, request: api.Reserve | api.Measure, stop: int) -> int:
-    """Give where a range ends: behind its last message, so that no news is no change."""
-    start = request.start
-    if not request.count and not request.bytes_max:
-        last = queue.last_arrival(start, stop)
-        return start if last is None else last + 1
-    count = request.count or stop
-    size = request.bytes_max or 1 << 62
-    while rows := queue.by_arrival(
-        start, stop, min(count, SLICE_ROWS), min(size, ARRIVALS_MAX_BYTES)
-    ):
-        start = _arrival(rows[-1]) + 1
-        count -= len(rows)
-        size -= sum(len(value) for _, value in rows)
-        if count <= 0 or size <= 0:
-            break
-    return start
-
-
-def _is_leaving(queue: LocalQueue, row: Stored) -> bool:
-    """Whether the removal of an entry waits for the disk."""
-    return queue.is_leaving(int.from_bytes(row[0][LOOKUP_START:], "big"))
-
-
-def _arrival(row: Row) -> int:
-    return row[0] & records.ARRIVAL_MASK
-
-
-def _little_endian(numbers: array[int]) -> bytes:
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers.tobytes()

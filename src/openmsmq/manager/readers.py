@@ -5,8 +5,9 @@ known by its checkpoint, a random word that it keeps with its offsets. Of each r
 the checkpoint of the query that reads under its name, and how far that has completed. A new query
 may follow one that is gone; one that was followed does not come back unnoticed.
 
-Which query lives is known by its connection, and only in memory. Nothing is lost or read twice if
-that is wrong: what one query has reserved and read is never given to another one.
+Which query lives is known by its connection, and only in memory; one from which nothing is heard
+for long may be on a computer that is gone. Nothing is lost or read twice if that is wrong: what one
+query has reserved and read is never given to another one.
 """
 
 from __future__ import annotations
@@ -20,9 +21,20 @@ from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import AccessDenied, InvalidParameter, MsmqError, SharingViolation
-from openmsmq.model.limits import READER_NAME_MAX_BYTES, READERS_MAX_COUNT
+from openmsmq.model.limits import READER_NAME_MAX_BYTES, READER_QUIET_S, READERS_MAX_COUNT
 from openmsmq.storage import records
 from openmsmq.storage.records import ReaderRecord, ReadersRecord
+
+
+class _Holder:
+    """A query that reads: its connection, its process, and when something was heard of it."""
+
+    __slots__ = ("connection", "heard_ms", "process")
+
+    def __init__(self, connection: int, process: str, heard_ms: int) -> None:
+        self.connection = connection
+        self.process = process
+        self.heard_ms = heard_ms
 
 
 class Readers:
@@ -31,8 +43,8 @@ class Readers:
     def __init__(self, ledger: Ledger, access: AccessControl) -> None:
         self._ledger = ledger
         self._access = access
-        self._holders: dict[tuple[int, str], tuple[int, str]] = {}
-        """By queue and reader: the connection of the query that reads, and its process."""
+        self._holders: dict[tuple[int, str], _Holder] = {}
+        """Which query reads, by queue and reader."""
 
     # Who may.
 
@@ -45,21 +57,31 @@ class Readers:
                     f"has 1 to {READER_NAME_MAX_BYTES} bytes, and can be printed"
                 )
 
-    def holder_of(self, queue: LocalQueue, request: api.Reserve) -> str:
+    def holder_of(self, queue: LocalQueue, request: api.Reserve, now: Instant) -> str:
         """Say which other query lives and reads under this name; empty if none does."""
-        _, process = self._holders.get((queue.id, request.reader), (0, request.holder))
-        if process == request.holder:
+        holder = self._holders.get((queue.id, request.reader))
+        if holder is None or holder.process == request.holder:
+            return ""
+        if now.ticks_ms - holder.heard_ms > READER_QUIET_S * 1000:
             return ""
         known = queue.readers.get(request.reader)
         if known is not None and known.checkpoint == request.checkpoint:
             return (
                 f"{queue.name} is being read by {request.reader!r}, from the same checkpoint, by "
-                "a query that runs: stop it first, or give a copy of the checkpoint up"
+                "a query that runs: stop it first, or give a copy of the checkpoint up. If its "
+                f"computer is gone, try again in {READER_QUIET_S // 60} minutes, or release the "
+                "queue"
             )
         return (
             f"{queue.name} is being read by another query that runs and has the same name, "
             f"{request.reader!r}: give each query a name of its own with the option reader"
         )
+
+    def heard(self, queue: LocalQueue, reader: str, checkpoint: str, now: Instant) -> None:
+        """Note that a query lives, because its driver or a task has asked for something."""
+        known, holder = queue.readers.get(reader), self._holders.get((queue.id, reader))
+        if known is not None and known.checkpoint == checkpoint and holder is not None:
+            holder.heard_ms = now.ticks_ms
 
     def require_current(
         self, queue: LocalQueue, request: api.Reserve | api.Complete, state: Connection
@@ -110,7 +132,7 @@ class Readers:
         """Note which query reads under a name, and that it lives."""
         if not request.checkpoint:
             return
-        self._holders[queue.id, request.reader] = state.id, request.holder
+        self._holders[queue.id, request.reader] = _Holder(state.id, request.holder, now.ticks_ms)
         state.reads_as.add((queue.id, request.reader))
         known = queue.readers.get(request.reader)
         if known is None or known.checkpoint != request.checkpoint:
@@ -151,10 +173,9 @@ class Readers:
         if not queue.readers:
             return
         left = dict(queue.readers)
-        if queue.reserved_for:
-            left.pop(queue.reserved_for, None)
-        else:
-            left.clear()
+        for name in [queue.reserved_for] if queue.reserved_for else list(left):
+            left.pop(name, None)
+            self._holders.pop((queue.id, name), None)
         key = records.readers_key(queue.id)
         if left:
             self._ledger.put(key, records.encode_record(ReadersRecord(left)))
@@ -171,5 +192,6 @@ class Readers:
     def connection_lost(self, state: Connection) -> None:
         """Note that the queries of a connection do not live, or not there."""
         for key in state.reads_as:
-            if self._holders.get(key, (0, ""))[0] == state.id:
+            holder = self._holders.get(key)
+            if holder is not None and holder.connection == state.id:
                 del self._holders[key]

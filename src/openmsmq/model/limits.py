@@ -431,6 +431,9 @@ EPOCHS_MAX_COUNT: Final = 256
 READERS_MAX_COUNT: Final = 16
 """Readers by arrival number that a queue remembers; the one not used for longest goes. [ours]"""
 
+READER_QUIET_S: Final = 300
+"""After so long without a sign of its query, another may follow under a reader's name. [ours]"""
+
 RANGE_REMOVAL_FROM_COUNT: Final = 1000
 """Messages from which on those that a reader has completed are taken out as a range. [ours]"""
 

@@ -334,6 +334,21 @@ def test_a_reader_is_who_first_used_its_name_while_it_has_messages(house: House)
     house.ok(api.Reserve(taking, "r", 0), thief)
 
 
+def test_nobody_else_follows_a_query_under_the_name_of_its_reader(house: House) -> None:
+    house.send(b"one")
+    web = house.come(WEB)
+    handle = house.open(app=web)
+    stop = house.ok(api.Reserve(handle, "r", 0, checkpoint="T", holder="T"), web).stop
+    house.ok(api.Complete(handle, "r", stop, "T", unread_too=True), web)
+    house.restart()
+    thief = house.come(WORKER)
+    following = api.Reserve(house.open(app=thief), "r", 0, checkpoint="U", is_new=True)
+    assert house.error(following, thief) == REFUSED
+    assert house.error(api.Release(ORDERS), thief) == REFUSED
+    web = house.come(WEB)
+    house.ok(api.Reserve(house.open(app=web), "r", stop, checkpoint="T"), web)
+
+
 def test_who_may_change_a_queue_releases_what_others_have_reserved_there(house: House) -> None:
     house.send(b"one")
     web, alice = house.come(WEB), house.come(ALICE)

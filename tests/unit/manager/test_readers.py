@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from openmsmq.api import messages as api
-from openmsmq.model.limits import EPOCHS_MAX_COUNT, READER_NAME_MAX_BYTES, READERS_MAX_COUNT
+from openmsmq.model.limits import (
+    EPOCHS_MAX_COUNT,
+    READER_NAME_MAX_BYTES,
+    READER_QUIET_S,
+    READERS_MAX_COUNT,
+)
 from openmsmq.storage import records
 from tests.unit.manager.office import ORDERS, Office
 
@@ -36,6 +42,11 @@ def reserve(
 def fetch(office: Office, checkpoint: str, start: int = 0, stop: int = EVERYTHING) -> Any:
     request = api.FetchPackets(office.open(), start, stop, reader=READER, checkpoint=checkpoint)
     return office.ask(request)
+
+
+def stop_of(office: Office) -> int:
+    """Where what is reserved ends."""
+    return int(office.ok(api.GetQueue(ORDERS)).queues[0].reserved_stop)
 
 
 def complete(office: Office, checkpoint: str, stop: int = EVERYTHING, **wishes: Any) -> Any:
@@ -110,7 +121,7 @@ def test_what_is_behind_a_completed_batch_is_unread(office: Office) -> None:
     fetch(office, "T", 0, stop)
     assert complete(office, "T", stop) == api.Completed(1, False)
     assert complete(office, "T").unread
-    fetch(office, "T", stop)
+    fetch(office, "T", stop, stop_of(office))
     assert complete(office, "T") == api.Completed(2, False)
 
 
@@ -153,7 +164,7 @@ def test_a_new_query_takes_over_what_nobody_has_read(office: Office) -> None:
 
 def test_a_new_query_does_not_get_what_another_has_read(office: Office) -> None:
     fetch_stop = reserve(office, "T").stop
-    fetch(office, "T")
+    fetch(office, "T", 0, stop_of(office))
     office.restart()
     request = api.Reserve(office.open(), READER, 0, checkpoint="U", is_new=True)
     assert office.error(request) == SHARING
@@ -172,8 +183,16 @@ def test_tasks_do_not_get_what_is_reserved_for_others(office: Office) -> None:
     for reader, checkpoint in (("other", "T"), (READER, "U")):
         request = api.FetchPackets(office.open(), 0, stop, reader=reader, checkpoint=checkpoint)
         assert office.error(request) == SHARING
-        beside = api.FetchPackets(office.open(), stop, 99, reader=reader, checkpoint=checkpoint)
-        assert isinstance(office.ask(beside), api.Packets)
+
+
+def test_a_task_that_comes_late_gets_nothing(office: Office) -> None:
+    """The numbers may be those of other messages by now, in a store that was put back."""
+    stop = reserve(office, "T", count=1).stop
+    assert isinstance(fetch(office, "T", 0, stop), api.Packets)
+    for start, end in ((0, stop + 1), (stop, stop + 1)):
+        assert isinstance(fetch(office, "T", start, end), api.Failed)
+    complete(office, "T", stop)
+    assert isinstance(fetch(office, "T", 0, stop), api.Failed)
 
 
 def test_one_query_at_a_time_lives_under_a_name(office: Office) -> None:
@@ -193,6 +212,33 @@ def test_one_query_at_a_time_lives_under_a_name(office: Office) -> None:
     assert reserve(office, "U", is_new=True).held == ""
 
 
+@pytest.mark.parametrize("sign", ["none", "fetch", "complete", "reserve"])
+def test_a_query_of_which_nothing_is_heard_for_long_may_be_followed(
+    office: Office, sign: str
+) -> None:
+    """Its computer may have lost power: then nobody ends its connection."""
+    second = office.driver.connect()
+    reserve(office, "T", is_new=True)
+    office.pass_time(READER_QUIET_S)
+    assert reserve(office, "U", app=second, is_new=True).held
+    if sign == "fetch":
+        fetch(office, "T", 0, stop_of(office))
+    elif sign == "complete":
+        complete(office, "T")
+    elif sign == "reserve":
+        reserve(office, "T")
+    office.pass_time(1)
+    refused = reserve(office, "T", app=second, holder="on another computer").held
+    assert bool(refused) == (sign != "none")
+
+
+def test_releasing_a_queue_lets_another_query_follow_at_once(office: Office) -> None:
+    second = office.driver.connect()
+    reserve(office, "T", is_new=True)
+    office.ok(api.Release(ORDERS))
+    assert reserve(office, "U", app=second).held == ""
+
+
 def test_a_query_that_begins_below_what_it_has_completed_is_told_so(office: Office) -> None:
     stop = reserve(office, "T", count=2).stop
     fetch(office, "T", 0, stop)
@@ -205,7 +251,7 @@ def test_a_query_that_begins_below_what_it_has_completed_is_told_so(office: Offi
 
 def test_releasing_a_queue_forgets_its_reader(office: Office) -> None:
     reserve(office, "T")
-    fetch(office, "T")
+    fetch(office, "T", 0, stop_of(office))
     office.ok(api.Release(ORDERS))
     assert known(office) == {}
     assert reserve(office, "U", holder="T").stop > 0
@@ -261,6 +307,18 @@ def test_each_start_is_a_life_that_begins_where_the_numbers_go_on(office: Office
     assert lives(office)[1].identifier != first.identifier
     assert lives(office)[1].first > given
     assert lives(office) == lives(office)
+
+
+def test_a_place_of_a_life_that_the_store_does_not_know_is_refused(office: Office) -> None:
+    [life] = lives(office)
+    place = life.first + 1
+    for request in (api.Reserve(1, READER, place), api.Measure(1, place)):
+        for epoch, is_good in ((life.identifier, True), ("", True), ("lost", False)):
+            office.driver.crash(committed=True)
+            office.app = office.driver.connect()
+            assert office.open() == 1
+            reply = office.ask(msgspec.structs.replace(request, epoch=epoch))
+            assert isinstance(reply, api.Failed) != is_good, (request, epoch)
 
 
 def test_a_bounded_number_of_lives_is_remembered(office: Office) -> None:

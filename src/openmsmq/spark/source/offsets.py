@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from openmsmq.api.messages import Epoch, QueueStatus
+from openmsmq.model.lives import is_good_place
 from openmsmq.spark.errors import DataLost
 
 Offset: TypeAlias = dict[str, dict[str, Any]]
@@ -127,23 +128,13 @@ def problem_with(spot: Spot, status: QueueStatus, epochs: Sequence[Epoch]) -> st
             f"queue {spot.name} was read up to arrival number {spot.next}, but its queue manager "
             f"has given out only {status.last_arrival_number}: its store was replaced"
         )
-    if spot.epoch and not _is_remembered(spot, epochs):
+    lives = [(epoch.identifier, epoch.first) for epoch in epochs]
+    if not is_good_place(lives, spot.epoch, spot.next):
         return (
             f"queue {spot.name} was read up to arrival number {spot.next} in a life of its queue "
             "manager that the store does not know: its store was replaced by an older copy"
         )
     return None
-
-
-def _is_remembered(spot: Spot, epochs: Sequence[Epoch]) -> bool:
-    """Whether the store has lived through what a place was told in."""
-    if not epochs or spot.next <= epochs[0].first:
-        # What was before the first life that is remembered, nobody can tell apart.
-        return True
-    for place, epoch in enumerate(epochs):
-        if epoch.identifier == spot.epoch:
-            return place + 1 == len(epochs) or spot.next <= epochs[place + 1].first
-    return False
 
 
 def data_lost(problem: str) -> DataLost:

@@ -64,6 +64,7 @@ class Reservations:
                     checkpoint=checkpoint,
                     holder=self._process,
                     is_new=is_new,
+                    epoch=spot.epoch,
                     **limits,
                 )
                 if not reply.held:

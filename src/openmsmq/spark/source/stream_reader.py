@@ -271,7 +271,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         limits = limits | {"below": place.below}
         with explained(source.address, spot.queue):
             if not self._consumes:
-                return _advanced(spot, source, queue.measure(spot.next, **limits))
+                return _advanced(spot, source, queue.measure(spot.next, epoch=spot.epoch, **limits))
             reply = self._reservations.reserve(queue, spot, checkpoint, limits, is_new=place.is_new)
             if reply.completed > spot.next:
                 self._bear(
