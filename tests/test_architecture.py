@@ -45,6 +45,7 @@ VIOLATIONS: Final = {
     "pyspark": [("client/planted.py", "import pyspark"), ("cli/planted.py", "import pyarrow")],
     "scipy": [("model/planted.py", "import scipy")],
     "yaml": [("model/planted.py", "import yaml")],
+    "psycopg": [("spark/planted.py", "import psycopg")],
     "bonsai": [("runtime/planted.py", "import bonsai")],
     "cryptography": [("manager/planted.py", "import cryptography")],
     "lmdb": [("storage/planted.py", "import lmdb")],

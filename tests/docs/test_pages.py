@@ -55,12 +55,14 @@ PRINTED: dict[str, list[str]] = {
         "chosen: 2",
         '4 answers, such as {"ITEM": "TEA", "CUPS": 2}',
         "after two attempts: 8",
+        "after two numbers: 16",
     ],
     "docs/guides/spark-streaming.md": [
         "in the table: 3",
         "in the queue: 0",
         "and has 5 messages",
         "['done: order 9', 'done: order 10', 'done: order 11']",
+        "['a cup of tea', 'a cup of tea']",
     ],
     "docs/guides/migrate-from-windows.md": [
         "kept: 5",
@@ -178,6 +180,11 @@ LEFT_OUT = {
     ("docs/guides/read-a-capture.md", "needs tcpdump, and ends with Ctrl-C"): 1,
     ("docs/guides/replay-dead-letters.md", "the lookup identifier is that of a letter in doubt"): 1,
     ("docs/guides/spark-cluster.md", "needs the computers of a cluster"): 6,
+    ("docs/guides/spark-to-database.md", "fetches packages from the network"): 1,
+    (
+        "docs/guides/spark-to-database.md",
+        "needs a server of PostgreSQL; tests/spark/test_write_once.py has one",
+    ): 3,
     ("docs/guides/who-may-do-what.md", "needs an authority and a user of a directory"): 1,
 }
 """Every block that no test runs, and how many of a kind. Whoever adds one has to say so here."""
