@@ -48,7 +48,7 @@ RESTARTS_MAX_COUNT = 3
 CATCH_UP_MAX_COUNT = 60
 KINDS = ("files", "foreach", "queue", "named queue")
 THEME_SHARE = 0.8
-ALWAYS = ("driver dies", "driver dies", "manager killed")
+ALWAYS = ("driver dies", "driver dies", "driver dies", "manager killed")
 THEMES = (
     *("respelled", "spelled twice", "taken out", "restored", "checkpoint deleted"),
     *("older checkpoint", "older checkpoint", "zombie", "two queries"),
@@ -126,8 +126,6 @@ class History:
             with store.connect() as manager:
                 manager.create_queue(self.queue, transactional=True)
         self.theme = self.rng.sample(THEMES, self.rng.choice((1, 2, 2, 3)))
-        if "restored" in self.theme:
-            self.theme += ["backed up"]
         self.queries = [self._made_query("first")]
         if "two queries" in self.theme:
             self.theme.remove("two queries")
@@ -299,6 +297,8 @@ class History:
 
     def _restored(self, query: Query) -> bool:
         if not self.backups:
+            self._backed_up(query)
+            self._happened("backed up")
             return False
         store, copy = self.rng.choice(self.backups)
         if self.rng.random() < 0.7:
