@@ -53,6 +53,7 @@ PRINTED: dict[str, list[str]] = {
         "| tea|  15|",
         "received so far: 1",
         "chosen: 2",
+        "numbers 2 and 3: 2",
         '4 answers, such as {"ITEM": "TEA", "CUPS": 2}',
         "after two attempts: 8",
         "after two numbers: 16",
@@ -60,7 +61,7 @@ PRINTED: dict[str, list[str]] = {
     "docs/guides/spark-streaming.md": [
         "in the table: 3",
         "in the queue: 0",
-        "and has 5 messages",
+        r"private$\orders is 0 messages behind, and has 5",
         "['done: order 9', 'done: order 10', 'done: order 11']",
         "['a cup of tea', 'a cup of tea']",
     ],
