@@ -185,6 +185,15 @@ def test_the_sink_takes_columns_for_properties() -> None:
     assert sink(query="nightly").query == "nightly"
 
 
+@pytest.mark.parametrize("batch", ["-1", "1.5", "x", "9" * 19, "9" * 5000])
+def test_data_frames_of_a_series_are_numbered_from_zero(batch: str) -> None:
+    assert [sink(query="q", batch=good).batch for good in ("0", "7", "")] == [0, 7, None]
+    with pytest.raises(BadOption, match=r"option batch: .* is not a number from 0 to"):
+        sink(query="q", batch=batch)
+    with pytest.raises(BadOption, match="option batch: numbers what the option query names"):
+        sink(batch="0")
+
+
 def test_the_sink_sends_to_one_queue_through_one_queue_manager() -> None:
     with pytest.raises(BadOption, match="option queue: is missing"):
         read_sink_options({})

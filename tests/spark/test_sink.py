@@ -253,8 +253,10 @@ def test_an_older_batch_of_a_checkpoint_is_refused_and_not_dropped(
     for number in range(4):
         stream_batch(qm, "c1", number, f"row of batch {number}")
     stream_batch(qm, "c1", 3, "row of batch 3")
-    with pytest.raises(QueueProblem, match="batch 1 of 'orders' is older than the last one"):
+    with pytest.raises(QueueProblem, match="batch 1 of 'orders' is older than the last") as failed:
         stream_batch(qm, "c1", 1, "a row that was never written")
+    assert str(failed.value).startswith(f"{qm.settings.address}: batch 1 ")
+    assert str(failed.value).endswith("begin with a new checkpoint and another name")
     assert bodies(out) == [f"row of batch {number}" for number in range(4)]
     assert qm.in_doubt() == []
 

@@ -87,7 +87,8 @@ def _batch(text: str, query: str) -> int | None:
     """Read the number of a data frame in a series."""
     if not text:
         return None
-    if not (text.isascii() and text.isdecimal() and int(text) <= BATCH_MAX):
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(BATCH_MAX))
+    if not (is_number and int(text) <= BATCH_MAX):
         raise BadOption("batch", f"{text[:40]!r} is not a number from 0 to {BATCH_MAX}")
     if not query:
         raise BadOption("batch", "numbers what the option query names: set that, too")

@@ -29,7 +29,7 @@ from pyspark.sql.datasource import (
 from openmsmq.client.blocking import QueueManager
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.model.errors import TransactionSequence
-from openmsmq.spark.connecting import connected, explained
+from openmsmq.spark.connecting import connected
 from openmsmq.spark.errors import BadOption, QueueProblem
 from openmsmq.spark.sink.options import SinkOptions
 from openmsmq.spark.sink.parts import Part, Targets, in_parts, require_few
@@ -68,23 +68,32 @@ class _Staging:
 
     def __init__(self, options: SinkOptions, columns: dict[str, str]) -> None:
         self.options = options
+        self.address = options.place.addresses[0]
         self.columns = columns
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[QueueManager]:
+        """Connect for as long as a block runs; why a batch is refused is said as it is."""
+        with connected(self.options.place, self.address, self.options.queue) as manager:
+            try:
+                yield manager
+            except TransactionSequence as error:
+                # The general advice for this error is about transactions of one's own.
+                raise QueueProblem(f"{self.address}: {error.detail}") from None
 
     def write(self, query: str, batch: int, batches: Iterator[pa.RecordBatch]) -> Parts:
         """Prepare all rows; gives the names of the parts."""
         context = TaskContext.get()
         partition = 0 if context is None else context.partitionId()
         parts = Parts(query, batch, partition, [], _property(_QUERY_PROPERTY))
-        address = self.options.place.addresses[0]
-        with connected(self.options.place, address, self.options.queue) as manager:
+        with self._connected() as manager:
             if _is_committed(manager, parts):
                 # It took effect already, if it is the same: one with more rows is another.
                 parts.row_count = sum(each.num_rows for each in batches)
                 return parts
-            targets = Targets(manager, address, self.options.queue)
+            targets = Targets(manager, self.address, self.options.queue)
             for part in in_parts(batches, self.columns, targets):
-                with explained(address, self.options.queue):
-                    parts.units.append(self._prepare(manager, parts, targets, part))
+                parts.units.append(self._prepare(manager, parts, targets, part))
                 parts.row_count += sum(map(len, part.values()))
             parts.queues = targets.names
         return parts
@@ -112,8 +121,7 @@ class _Staging:
             return
         require_few({name for part in parts for name in part.queues})
         first = parts[0]
-        address = self.options.place.addresses[0]
-        with connected(self.options.place, address, self.options.queue) as manager:
+        with self._connected() as manager:
             units = [unit for part in parts for unit in part.units]
             manager.commit_batch(
                 first.query,
@@ -128,14 +136,12 @@ class _Staging:
 
         Spark does not wait for the tasks that it stops.
         """
-        address = self.options.place.addresses[0]
-        with connected(self.options.place, address, self.options.queue) as manager:
+        with self._connected() as manager:
             manager.forget_query(query, is_over=True)
 
     def abort(self, query: str, batch: int, checkpoint: str = "") -> None:
         """Give up what the tasks have prepared."""
-        address = self.options.place.addresses[0]
-        with connected(self.options.place, address, self.options.queue) as manager:
+        with self._connected() as manager:
             manager.abort_batch(query, batch, checkpoint=checkpoint)
 
 
