@@ -122,6 +122,8 @@ class History:
         self.stops: list[Stop] = []
         self.backups: list[tuple[Store, Path]] = []
         self.was_deleted = False
+        self.was_released = False
+        """Whether an operator has taken from a query what it had reserved."""
         for store in stores:
             with store.connect() as manager:
                 manager.create_queue(self.queue, transactional=True)
@@ -233,7 +235,7 @@ class History:
         if query.extra:
             self._end_drivers(query)
             # So long it held for what was sent meanwhile, too.
-            dropped = "unreadBatches" in query.extra
+            dropped = "unreadBatches" in query.extra or self.was_released
             self.ledger.excuse(self.stops[-1].sentence, self.stores, lost=dropped, twice=True)
             query.extra.clear()
 
@@ -403,7 +405,7 @@ class History:
 
     def _do_go_on(self, query: Query, sentence: str, stores: list[Store]) -> None:
         query.extra["failOnDataLoss"] = "false"
-        self.ledger.excuse(sentence, self.stores, lost=False, twice=True)
+        self.ledger.excuse(sentence, self.stores, lost=self.was_released, twice=True)
         del stores
 
     def _do_drop_unread(self, query: Query, sentence: str, stores: list[Store]) -> None:
@@ -443,6 +445,7 @@ class History:
         for store in stores:
             with store.connect() as manager:
                 manager.release(self.queue)
+        self.was_released = True
         self.ledger.excuse(sentence, stores, lost=False, twice=True)
         del query
 
