@@ -193,8 +193,8 @@ class BulkReads:
                 f"it complete, or release what it has reserved"
             )
         self._require_owner(queue, caller)
-        is_followed = queue.reserved_checkpoint not in ("", request.checkpoint)
-        if is_followed:
+        if queue.reserved_checkpoint not in ("", request.checkpoint):
+            # It is another query's, and where a new one begins does not depend on that.
             return
         if not queue.reserved_start <= request.start <= queue.reserved_stop:
             raise SharingViolation(
@@ -243,7 +243,8 @@ class BulkReads:
         self._require_owner(queue, state.caller)
         if queue.reserved_checkpoint not in ("", request.checkpoint):
             raise SharingViolation(f"{queue.name} is being read from another checkpoint")
-        if not queue.reserved_is_read and not request.unread_too and self._is_pending(queue):
+        is_unread = not queue.reserved_is_read and bool(queue.by_arrival(start, stop, 1))
+        if is_unread and not request.unread_too:
             self._replies.answer_when_done(state.id, call, api.Completed(0, False, unread=True))
             return
         count, size = self._tallied(queue, start, stop)

@@ -132,6 +132,18 @@ def test_a_range_without_messages_needs_no_reader(office: Office) -> None:
     assert complete(office, "T", stop) == api.Completed(0, False)
 
 
+def test_a_batch_whose_messages_were_lost_needs_no_reader() -> None:
+    """Express messages do not survive a restart, and those behind them belong to a later batch."""
+    office = Office()
+    office.send(b"express", recoverable=False)
+    office.send(b"recoverable")
+    stop = reserve(office, "T", count=1).stop
+    reserve(office, "T")
+    office.restart()
+    assert complete(office, "T", stop) == api.Completed(0, False)
+    assert complete(office, "T").unread
+
+
 def test_readers_without_a_checkpoint_complete_as_ever(office: Office) -> None:
     handle = office.open()
     stop = office.ok(api.Reserve(handle, READER, 0)).stop

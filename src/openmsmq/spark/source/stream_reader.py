@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from time import monotonic  # noqa: TID251 -- Spark's processes are no part of the core
 
 import msgspec
@@ -108,12 +108,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             spot = source.spot(status, status.last_arrival_number + 1)
             offset |= to_offset([spot])
             begin = self._reached.get(spot.key, status.reserved_stop)
+            # Of one that is deleted just now, the next plan says so.
             with (
+                suppress(QueueGone),
                 explained(source.address, spot.queue),
                 source.manager.queue(spot.queue) as queue,
             ):
                 behind = sum(part.count for part in queue.survey(begin, spot.next))
-            offset[spot.key] |= {"waiting": status.message_count, "behind": behind}
+                offset[spot.key] |= {"waiting": status.message_count, "behind": behind}
         return offset
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -205,8 +207,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         options, now = self._options, self._clock()
         if options.min_messages and backlogs is not None and self._targets is None:
             waiting = sum(count for count, _ in backlogs)
-            waited = self._began is not None and now - self._began < options.max_trigger_delay_s
-            if waiting < options.min_messages and waited:
+            is_recent = self._began is not None and now - self._began < options.max_trigger_delay_s
+            if waiting < options.min_messages and is_recent:
                 return True
         if not isinstance(limit, ReadAllAvailable):
             self._began = now
