@@ -10,6 +10,7 @@ POWER_CUTS ?= 50
 KILLS_TRANSFER ?= 100
 DRIVER_KILLS ?= 20
 MANAGER_KILLS ?= 5
+HISTORIES ?= 200
 EXAMPLES ?= 10000
 SEEDS ?= 2000
 HOSTILE_SEEDS ?= 20000
@@ -82,9 +83,10 @@ crash: .venv/.installed ## Kill a queue manager under load KILLS (200) times, cu
 		OPENMSMQ_TRANSFER_KILLS=$(KILLS_TRANSFER) \
 		$(BIN)/python -m pytest tests/crash tests/runtime/test_store_crash.py $(ARGS)
 
-spark-crash: setup ## Kill Spark's driver DRIVER_KILLS (20) times and the queue manager MANAGER_KILLS (5) times
+spark-crash: setup ## Kill Spark's driver DRIVER_KILLS (20) times and the queue manager MANAGER_KILLS (5) times; play HISTORIES (200)
 	OPENMSMQ_DRIVER_KILLS=$(DRIVER_KILLS) OPENMSMQ_MANAGER_KILLS=$(MANAGER_KILLS) \
-		$(BIN)/python -m pytest tests/spark/test_exactly_once.py -s -o timeout=0 $(ARGS)
+		OPENMSMQ_HISTORIES=$(HISTORIES) \
+		$(BIN)/python -m pytest tests/spark/test_exactly_once.py tests/spark/test_histories.py -s -o timeout=0 $(ARGS)
 
 model: .venv/.installed ## Compare the queue manager with a simple model, EXAMPLES (10000) times
 	OPENMSMQ_MODEL_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/property -n $(WORKERS) \
