@@ -108,6 +108,23 @@ def sql(
     spark.sql("DROP VIEW IF EXISTS answers")
 
 
+def test_the_headers_of_nservicebus_are_a_map(
+    spark: SparkSession, alpha: Computer, manager: QueueManager
+) -> None:
+    headers = {"NServiceBus.MessageId": "17", "colour": "<red>"}
+    queue = manager.create_queue(r"private$\nservicebus")
+    queue.send("with", headers=headers)
+    queue.send("without")
+    options = {"qm": alpha.qm, "queue": r"private$\nservicebus", "columns": "text,headers"}
+    messages = spark.read.format("msmq").options(**options).load()
+    assert {row.text: row.headers for row in messages.collect()} == {
+        "with": headers,
+        "without": None,
+    }
+    chosen = messages.where(messages.headers["colour"] == "<red>").select("text")
+    assert [row.text for row in chosen.collect()] == ["with"]
+
+
 def test_tables_and_views_of_sql_are_read_streamed_and_written(
     spark: SparkSession, sql: Callable[[str], list[tuple[object, ...]]]
 ) -> None:
