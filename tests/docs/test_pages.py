@@ -184,6 +184,7 @@ LEFT_OUT = {
     ("docs/guides/read-a-capture.md", "needs tcpdump, and ends with Ctrl-C"): 1,
     ("docs/guides/replay-dead-letters.md", "the lookup identifier is that of a letter in doubt"): 1,
     ("docs/guides/spark-cluster.md", "needs the computers of a cluster"): 6,
+    ("docs/guides/spark-yarn-kubernetes.md", "needs the computers of a cluster"): 4,
     ("docs/guides/who-may-do-what.md", "needs an authority and a user of a directory"): 1,
 }
 """Every block that no test runs, and how many of a kind. Whoever adds one has to say so here."""

@@ -175,7 +175,7 @@ def test_a_source_that_cannot_be_read_is_refused_before_a_run(sources, problem):
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(300)
-def test_each_run_adds_what_is_new_and_tells_what_became_of_it(tmp_path):
+def test_each_run_adds_what_is_new_and_spark_connect_reads_writes_and_streams(tmp_path):
     for module in ("grpc", "yaml"):
         pytest.importorskip(module, reason="pip install 'pyspark[pipelines]'")
     if shutil.which("java") is None:
@@ -209,5 +209,11 @@ def test_each_run_adds_what_is_new_and_tells_what_became_of_it(tmp_path):
             "messages": ["order 0", "order 1", "order 2"],
             "outcomes": ["waiting"] * 3,
             "by_queue": [3],
+        },
+        {
+            "read": ["a", "b"],
+            "written": ["a", "b"],
+            "streamed": ["a", "b"],
+            "each batch": ["c"],
         },
     ]
