@@ -1,4 +1,4 @@
-"""What the page about Kubernetes and YARN tells to type: taken by `spark-submit`, up to the cluster.
+"""What the page about Kubernetes and YARN has typed is taken by `spark-submit`, up to the cluster.
 
 A server stands in for the API of Kubernetes: it makes nothing, and keeps what it is asked to make.
 """
