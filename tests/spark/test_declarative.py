@@ -174,7 +174,7 @@ def test_a_source_that_cannot_be_read_is_refused_before_a_run(sources, problem):
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_each_run_adds_what_is_new_and_spark_connect_reads_writes_and_streams(tmp_path):
     for module in ("grpc", "yaml"):
         pytest.importorskip(module, reason="pip install 'pyspark[pipelines]'")
@@ -199,7 +199,7 @@ def test_each_run_adds_what_is_new_and_spark_connect_reads_writes_and_streams(tm
             capture_output=True,
             text=True,
             check=False,
-            timeout=280,
+            timeout=580,
         )
     assert done.returncode == 0, (done.stderr + done.stdout)[-6_000:]
     counts = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

@@ -13,11 +13,16 @@ from hypothesis import strategies as st
 
 from openmsmq.api.messages import Packets
 from openmsmq.client.formatters import DEFAULT_FORMATTER
-from openmsmq.client.formatters.nservicebus import write_headers
+from openmsmq.client.formatters.nservicebus import read_headers, write_headers
 from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.limits import PACKET_MAX_BYTES
-from openmsmq.spark.decode.headers import HEADERS_MAX_BYTES, HEADERS_MAX_COUNT, headers_of
+from openmsmq.spark.decode.headers import (
+    HEADERS_MAX_BYTES,
+    HEADERS_MAX_COUNT,
+    headers_of,
+    usual_headers,
+)
 from openmsmq.spark.decode.layouts import lay_out
 from openmsmq.spark.decode.packed import Packed
 from openmsmq.spark.decode.queue_texts import read_queue_texts
@@ -365,6 +370,26 @@ def test_the_headers_of_nservicebus_are_pairs_and_other_extensions_null():
     ]
     found = decode(pack(packets), **WHERE, columns=["headers"]).batch.column("headers")
     assert found.to_pylist() == [pairs, None, None, pairs]
+
+
+@given(
+    st.dictionaries(texts_of_xml, texts_of_xml, max_size=4).map(write_headers)
+    | st.just(SENT_BY_NSERVICEBUS),
+    st.integers(0, 1 << 32),
+)
+def test_headers_are_the_same_with_and_without_a_parser(document, seed):
+    # Changed at random places, most documents are none any more.
+    for changed_document in (document, mutate(document, document, Random(seed))):
+        read = usual_headers(changed_document)
+        assert read is None or read == read_headers(changed_document)
+
+
+def test_usual_headers_need_no_parser():
+    usual = {"NServiceBus.MessageId": "17", "empty": "", "$.time": "2026-01-31 08:00:00:000000 Z"}
+    assert usual_headers(write_headers(usual)) == usual
+    for strange in ("é", "a&b", "]]>", "line\nbreak"):
+        assert usual_headers(write_headers({"key": strange})) is None
+        assert headers_of(write_headers({"key": strange})) == [("key", strange)]
 
 
 def test_headers_are_bounded_in_bytes_and_number_and_have_no_entities():
