@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ from openmsmq.spark.pipelines.declarative_project import (
     SPEC,
     project_files,
 )
+from openmsmq.spark.session import worker_python
 from tests.runtime.computers import SOURCE, neighbours, running
 
 ROOT = Path(__file__).parents[2]
@@ -192,7 +194,7 @@ def test_each_run_adds_what_is_new_and_spark_connect_reads_writes_and_streams(tm
             cwd=tmp_path,
             env={
                 **os.environ,
-                "PYSPARK_PYTHON": sys.executable,
+                **worker_python(Path(pyspark.__file__).parent),
                 "PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}",
                 "SPARK_LOCAL_IP": "127.0.0.1",
             },
