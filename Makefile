@@ -15,9 +15,10 @@ EXAMPLES ?= 10000
 SEEDS ?= 2000
 HOSTILE_SEEDS ?= 20000
 FIRST_SEED ?= 0
+SPARK_VERSIONS ?= 4.2.0 4.2.1 4.3.0
 
 .DEFAULT_GOAL := help
-.PHONY: samba postgres help demo tour spark-crash test check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash model mutants sim sim-hostile coverage setup java clean
+.PHONY: samba postgres help demo tour spark-crash test test-spark-versions check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash model mutants sim sim-hostile coverage setup java clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +39,11 @@ test-compiled: compiled ## Run the tests of the core and of servers with the com
 		tests/runtime/test_transfer_hostile.py tests/runtime/test_store_crash.py \
 		tests/scenarios tests/transfer tests/unit/api tests/unit/manager tests/unit/protocol \
 		tests/unit/runtime tests/unit/storage $(ARGS)
+
+test-spark-versions: $(SPARK_VERSIONS:%=test-spark-%) ## Run the tests of reading, streaming and writing with each Spark we promise
+
+test-spark-%: setup
+	scripts/test-spark $* $(ARGS)
 
 check: lint types contracts test ## Run everything that must pass before a change goes in
 

@@ -14,6 +14,7 @@ from openmsmq.cli.connecting import EXIT_CODES
 from openmsmq.cli.reference import cli_reference
 from openmsmq.runtime.threaded import start_server
 from tests.cli.conftest import ServerProcess, command_line, environment
+from tests.contracts.certificates import write_certificate
 
 
 def test_status_says_who_answers(openmsmq, server):
@@ -63,16 +64,26 @@ def test_certificates_that_cannot_be_used_are_named(openmsmq, tmp_path):
 
 def test_tls_with_a_server_that_has_none_is_explained(openmsmq, server):
     sentence = openmsmq.refused("--tls", "status", code=4)
-    assert server.address in sentence
-    assert "leave out --tls and --ca" in sentence
+    assert sentence.startswith(f"Port 1802 of {server.address} does not speak TLS: leave out --tls")
     assert "MQ_ERROR_SERVICE_NOT_AVAILABLE" in sentence
+
+
+def test_a_server_that_wants_tls_is_explained(openmsmq, tmp_path):
+    certificate = write_certificate(tmp_path / "alpha.pem")
+    with start_server(str(tmp_path / "data"), tls_cert=certificate) as guarded:
+        address = f"{guarded.host}:{guarded.port}"
+        sentence = openmsmq.refused("--qm", address, "status", code=4)
+        assert sentence.startswith(f"Port {guarded.port} of {guarded.host} speaks only TLS: ")
+        assert "give --tls, or --ca FILE" in sentence
+        openmsmq("--qm", address, "--ca", certificate, "status")
 
 
 def test_a_server_that_hangs_up_may_want_tls(offline):
     with socket.create_server(("127.0.0.1", 0)) as rude:
 
         def hang_up() -> None:
-            rude.accept()[0].close()
+            for _ in range(2):
+                rude.accept()[0].close()
 
         answering = threading.Thread(target=hang_up)
         answering.start()

@@ -827,6 +827,57 @@ def test_tls_carries_everything_and_trusts_only_whom_it_is_told_to(
             connect(address, tls=True)
 
 
+def test_tls_with_a_port_that_has_none_is_told_at_once(connect: Connect, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("open sesame\n", encoding="utf-8")
+    (tmp_path / "token").chmod(0o600)
+    for options in ({}, {"token_file": str(tmp_path / "token")}):
+        with start_server(str(tmp_path), store=MemoryStore(), **options) as server:
+            found = f"^port {server.port} of {server.host} does not speak TLS: connect without tls"
+            with pytest.raises(mq.ConnectionLost, match=found):
+                connect(f"{server.host}:{server.port}", tls=True, token="open sesame")
+
+
+def test_a_port_that_speaks_only_tls_is_told_at_once(connect: Connect, tmp_path: Path) -> None:
+    certificate = write_certificate(tmp_path / "alpha.pem")
+    with start_server(str(tmp_path), store=MemoryStore(), tls_cert=certificate) as server:
+        found = f"^port {server.port} of {server.host} speaks only TLS: connect with tls=True, or"
+        with pytest.raises(mq.ConnectionLost, match=found):
+            connect(f"{server.host}:{server.port}")
+
+
+def test_a_queue_manager_that_comes_back_with_tls_is_not_waited_for(
+    connect: Connect, tmp_path: Path
+) -> None:
+    certificate = write_certificate(tmp_path / "alpha.pem")
+    with start_server(str(tmp_path), store=MemoryStore()) as server:
+        port = server.port
+        manager = connect(f"127.0.0.1:{port}", reconnect_within_s=10 * DEADLINE_S)
+    with (
+        start_server(str(tmp_path), store=MemoryStore(), tls_cert=certificate, api_port=port),
+        pytest.raises(mq.ConnectionLost, match="speaks only TLS"),
+    ):
+        manager.queues()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_whoever_hangs_up_on_every_greeting_is_not_said_to_speak_tls_or_not(
+    connect: Connect, tls: bool
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as rude:
+        answering = threading.Thread(target=_hang_up, args=(rude, 2))
+        answering.start()
+        with pytest.raises(mq.ConnectionLost) as lost:
+            connect(f"127.0.0.1:{rude.getsockname()[1]}", tls=tls)
+        answering.join(DEADLINE_S)
+        assert not answering.is_alive()
+    assert "TLS:" not in str(lost.value)
+
+
+def _hang_up(listener: socket.socket, times: int) -> None:
+    for _ in range(times):
+        listener.accept()[0].close()
+
+
 def test_settings_connect_another_process_alike(connect: Connect, manager: Any) -> None:
     settings = pickle.loads(pickle.dumps(manager.settings))
     assert connect(settings.address).name == manager.name

@@ -1,7 +1,8 @@
 """Does what a page asks for, as its reader would: in one shell, and one Python started from it.
 
 Runs in a network and a process namespace of its own, so that every page has all ports and loopback
-addresses for itself, and nothing that it starts survives. Use: `page_runner.py STEPS RESULTS`.
+addresses for itself, and nothing that it starts survives. Use: `page_runner.py STEPS RESULTS
+PYTHON`, where PYTHON is what the reader starts for the blocks of code.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ def be_python() -> None:
         temporary.rename(answer)
 
 
-def run(steps: list[dict[str, object]], place: Path, log: Path) -> list[dict[str, str]]:
+def run(
+    steps: list[dict[str, object]], place: Path, log: Path, interpreter: str
+) -> list[dict[str, str]]:
     """Do the steps until one fails; gives for each what was printed and what is wrong."""
     shell = Host(["bash", "--norc", "--noprofile", "-s"], log, dict(os.environ))
     python: Host | None = None
@@ -97,7 +100,7 @@ def run(steps: list[dict[str, object]], place: Path, log: Path) -> list[dict[str
                            Path(f"{exported}.done"), deadline)  # fmt: skip
                 pairs = exported.read_text(encoding="utf-8").split("\0")
                 environment = dict(pair.split("=", 1) for pair in pairs if pair)
-                python = Host(["python", "-u", __file__, "--python"], log, environment)
+                python = Host([interpreter, "-u", __file__, "--python"], log, environment)
             problem = python.feed(json.dumps([step["text"], str(answer)]), answer, deadline)
         while (
             not problem and len(_READY.findall(log.read_bytes())) < serving and now_s() < deadline
@@ -117,7 +120,8 @@ def main() -> None:
         return
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     asked, told = Path(sys.argv[1]), Path(sys.argv[2])
-    results = run(json.loads(asked.read_text(encoding="utf-8")), told.parent, told.parent / "log")
+    steps = json.loads(asked.read_text(encoding="utf-8"))
+    results = run(steps, told.parent, told.parent / "log", sys.argv[3])
     told.write_text(json.dumps(results), encoding="utf-8")
     # The namespace ends with this process, and everything in it.
     os._exit(0)

@@ -98,11 +98,13 @@ def namespaces() -> tuple[str, ...]:
     return command if probe.returncode == 0 else ()
 
 
-def environment(home: Path) -> dict[str, str]:
-    """Give the environment of a reader who has activated the virtual environment."""
+def environment(home: Path, *, activated: bool) -> dict[str, str]:
+    """Give the environment of a reader who has activated the virtual environment, or has not."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(KEPT_BACK)}
+    ours = str(Path(sys.executable).parent)
+    others = [folder for folder in os.environ["PATH"].split(":") if folder != ours]
     return kept | {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PATH": ":".join([ours, *others] if activated else others),
         "HOME": str(home),
         "TERM": "dumb",
         # There is no other network here, whatever the name of this computer means outside.
@@ -111,7 +113,7 @@ def environment(home: Path) -> dict[str, str]:
     }
 
 
-def run_page(page: str, place: Path) -> list[dict[str, str]]:
+def run_page(page: str, place: Path, *, activated: bool = True) -> list[dict[str, str]]:
     """Do what a page asks for; gives what came of each step, up to the first that failed."""
     work, told = place / "work", place / "told"
     work.mkdir()
@@ -128,10 +130,12 @@ def run_page(page: str, place: Path) -> list[dict[str, str]]:
         {**step._asdict(), "seconds": seconds} for step in steps(page) if step.kind != "prints"
     ]
     (told / "steps").write_text(json.dumps(wanted), encoding="utf-8")
+    python = "python" if activated else ".venv/bin/python"
+    files = [str(told / "steps"), str(told / "results")]
     ran = subprocess.run(
-        [*namespaces(), sys.executable, str(RUNNER), str(told / "steps"), str(told / "results")],
+        [*namespaces(), sys.executable, str(RUNNER), *files, python],
         cwd=work,
-        env=environment(place),
+        env=environment(place, activated=activated),
         capture_output=True,
         text=True,
         check=False,
@@ -142,19 +146,21 @@ def run_page(page: str, place: Path) -> list[dict[str, str]]:
     return results[1:] if page in PREPARED and not results[0]["problem"] else results
 
 
-def marked(page: str) -> Any:
+def marked(page: str, activated: bool) -> Any:
     marks = [pytest.mark.spark] if page in WITH_SPARK else []
-    return pytest.param(page, marks=marks)
+    return pytest.param(page, activated, marks=marks, id=page if activated else f"{page} as it is")
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("page", [marked(page) for page in RUN])
-def test_a_page_runs_as_it_is_pasted(page: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("page", "activated"), [*(marked(page, True) for page in RUN), marked("README.md", False)]
+)
+def test_a_page_runs_as_it_is_pasted(page: str, activated: bool, tmp_path: Path) -> None:
     if not namespaces():
         pytest.skip("pages run in namespaces of their own, which this user cannot make")
     if page in WITH_SPARK and shutil.which("java") is None:
         pytest.skip("Spark needs Java 17: scripts/ensure-java installs it on Debian")
-    found = run_page(page, tmp_path)
+    found = run_page(page, tmp_path, activated=activated)
     everything = "".join(result["printed"] for result in found)
     results = iter(found)
     printed = ""
@@ -186,6 +192,7 @@ LEFT_OUT = {
         "docs/guides/spark-to-database.md",
         "needs a server of PostgreSQL; tests/spark/test_write_once.py has one",
     ): 3,
+    ("docs/guides/spark-yarn-kubernetes.md", "needs the computers of a cluster"): 4,
     ("docs/guides/who-may-do-what.md", "needs an authority and a user of a directory"): 1,
 }
 """Every block that no test runs, and how many of a kind. Whoever adds one has to say so here."""

@@ -3,7 +3,8 @@
     python -m tests.spark.declarative_runs PROJECT QUEUE_MANAGER
 
 As `spark-pipelines` does it, but in one process, which starts Spark once. Before each run messages
-are sent.
+are sent. This is the only Spark Connect among the tests, so what else works over it is tried here,
+too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pyspark.pipelines.spark_connect_pipeline import (
     handle_pipeline_events,
     start_run,
 )
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import openmsmq
 from openmsmq.spark.pipelines.declarative_project import CATALOG, SPEC
@@ -44,6 +45,51 @@ def run(spark: SparkSession, file: Path) -> None:
     handle_pipeline_events(events)
 
 
+def over_connect(
+    spark: SparkSession, manager: openmsmq.QueueManager, folder: Path
+) -> dict[str, list[str]]:
+    """Read, write and stream; gives the bodies that were seen after each."""
+    here, there = r"private$\here", r"private$\there"
+    orders = manager.create_queue(here, transactional=True)
+    results = manager.create_queue(there, transactional=True)
+    orders.send_many(["a", "b"], transaction=openmsmq.SINGLE_MESSAGE)
+    qm = manager.settings.address
+    source = {"qm": qm, "queue": here, "columns": "text,label"}
+
+    def arrived() -> list[str]:
+        return [str(message.body) for message in results.messages(timeout=0)]
+
+    def write(rows: DataFrame, batch: int) -> None:
+        sink = {"qm": qm, "queue": there, "query": f"each {batch}"}
+        rows.write.format("msmq").mode("append").options(**sink).save()
+
+    read = spark.read.format("msmq").options(**source).load()
+    found = {"read": [row.text for row in read.collect()]}
+    write(read.selectExpr("text AS body"), 0)
+    found["written"] = arrived()
+    streamed = spark.readStream.format("msmq").options(**source).load().selectExpr("text AS body")
+    (
+        streamed.writeStream.format("msmq")
+        .options(qm=qm, queue=there, checkpointLocation=str(folder / "streamed"))
+        .trigger(availableNow=True)
+        .start()
+        .awaitTermination()
+    )
+    found["streamed"] = arrived()
+    orders.send_many(["c"], transaction=openmsmq.SINGLE_MESSAGE)
+    again = spark.readStream.format("msmq").options(**source, reader="again").load()
+    (
+        again.selectExpr("text AS body")
+        .writeStream.foreachBatch(lambda rows, batch: write(rows, batch + 1))
+        .option("checkpointLocation", str(folder / "again"))
+        .trigger(availableNow=True)
+        .start()
+        .awaitTermination()
+    )
+    found["each batch"] = arrived()
+    return found
+
+
 def main() -> None:
     project, address = Path(sys.argv[1]), sys.argv[2]
     spark = start_spark(project)
@@ -59,6 +105,8 @@ def main() -> None:
                 "by_queue": [row.message_count for row in spark.table("by_queue").collect()],
             }
             print(f"\n{json.dumps(found)}", flush=True)
+        found = over_connect(spark, manager, project.parent)
+        print(f"\n{json.dumps(found)}", flush=True)
     spark.stop()
 
 

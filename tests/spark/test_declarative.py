@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ from openmsmq.spark.pipelines.declarative_project import (
     SPEC,
     project_files,
 )
+from openmsmq.spark.session import worker_python
 from tests.runtime.computers import SOURCE, neighbours, running
 
 ROOT = Path(__file__).parents[2]
@@ -174,8 +176,8 @@ def test_a_source_that_cannot_be_read_is_refused_before_a_run(sources, problem):
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.timeout(300)
-def test_each_run_adds_what_is_new_and_tells_what_became_of_it(tmp_path):
+@pytest.mark.timeout(600)
+def test_each_run_adds_what_is_new_and_spark_connect_reads_writes_and_streams(tmp_path):
     for module in ("grpc", "yaml"):
         pytest.importorskip(module, reason="pip install 'pyspark[pipelines]'")
     if shutil.which("java") is None:
@@ -192,14 +194,14 @@ def test_each_run_adds_what_is_new_and_tells_what_became_of_it(tmp_path):
             cwd=tmp_path,
             env={
                 **os.environ,
-                "PYSPARK_PYTHON": sys.executable,
+                **worker_python(Path(pyspark.__file__).parent),
                 "PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}",
                 "SPARK_LOCAL_IP": "127.0.0.1",
             },
             capture_output=True,
             text=True,
             check=False,
-            timeout=280,
+            timeout=580,
         )
     assert done.returncode == 0, (done.stderr + done.stdout)[-6_000:]
     counts = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -209,5 +211,11 @@ def test_each_run_adds_what_is_new_and_tells_what_became_of_it(tmp_path):
             "messages": ["order 0", "order 1", "order 2"],
             "outcomes": ["waiting"] * 3,
             "by_queue": [3],
+        },
+        {
+            "read": ["a", "b"],
+            "written": ["a", "b"],
+            "streamed": ["a", "b"],
+            "each batch": ["c"],
         },
     ]

@@ -13,16 +13,23 @@ from hypothesis import strategies as st
 
 from openmsmq.api.messages import Packets
 from openmsmq.client.formatters import DEFAULT_FORMATTER
+from openmsmq.client.formatters.nservicebus import read_headers, write_headers
 from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.limits import PACKET_MAX_BYTES
+from openmsmq.spark.decode.headers import (
+    HEADERS_MAX_BYTES,
+    HEADERS_MAX_COUNT,
+    headers_of,
+    usual_headers,
+)
 from openmsmq.spark.decode.layouts import lay_out
 from openmsmq.spark.decode.packed import Packed
 from openmsmq.spark.decode.queue_texts import read_queue_texts
 from openmsmq.spark.decode.record_batches import decode
 from openmsmq.spark.decode.rows import entries_in, row_of
 from openmsmq.spark.errors import QueueProblem
-from openmsmq.spark.schema import NAMES, arrow_schema
+from openmsmq.spark.schema import ALL_NAMES, arrow_schema
 from openmsmq.wire.extensions import dead_letter_extension
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.base import SIZE as BASE_BYTES
@@ -76,6 +83,7 @@ WHERE = {"queue_manager": "alpha", "queue": r"alpha\private$\orders"}
 guids = st.sampled_from([Guid(bytes([number]) * 16) for number in range(3)])
 numbers = st.sampled_from([0, 1, 0xFFFFFFFF]) | st.integers(0, 0xFFFFFFFF)
 texts = st.text(st.sampled_from("ab 1\t\r\n\0\x0b\x7f\x80é€\u200b\ud7ff\ue000\uffff😀"), max_size=8)
+texts_of_xml = st.text(st.sampled_from('ab<&>"é€😀 \n'), max_size=5)
 bodies = st.one_of(
     texts.map(str.encode),
     texts.map(lambda text: text.encode("utf-16-le")),
@@ -109,6 +117,21 @@ tails = st.sampled_from(
 )
 
 
+ENTITIES = (
+    b'<!DOCTYPE a [<!ENTITY e "ha">]>'
+    b"<ArrayOfHeaderInfo><HeaderInfo><Key>&e;</Key></HeaderInfo></ArrayOfHeaderInfo>"
+)
+extensions = st.one_of(
+    st.binary(max_size=3),
+    st.dictionaries(texts_of_xml, texts_of_xml, max_size=3).map(write_headers),
+    st.dictionaries(texts_of_xml, texts_of_xml, max_size=3)
+    .map(write_headers)
+    .map(lambda document: document + bytes(7)),
+    st.sampled_from([bytes(4), b"<a/>", ENTITIES, b"<ArrayOfHeaderInfo/>"]),
+)
+"""What senders put beside the body: often nothing, sometimes headers, and what only looks so."""
+
+
 @st.composite
 def usual_messages(draw: st.DrawFn) -> bytes:
     """Draw a message with the headers that are decoded all together."""
@@ -138,7 +161,7 @@ def usual_messages(draw: st.DrawFn) -> bytes:
         draw(numbers),
         len(body),
         draw(st.sampled_from([0, len(body)])),
-        extension=draw(st.binary(max_size=3)),
+        extension=draw(extensions),
         acknowledge=draw(st.integers(0, 255)),
     )
     return encode(
@@ -189,9 +212,9 @@ def answers(draw: st.DrawFn, packets: st.SearchStrategy[bytes]) -> Packets:
 
 def agree(raw: Packets) -> None:
     rows = [row_of(entry, **WHERE) for entry in entries_in(raw)]
-    decoded = decode(raw, **WHERE)
+    decoded = decode(raw, **WHERE, columns=ALL_NAMES)
     decoded.batch.validate(full=True)
-    assert decoded.batch.schema == arrow_schema()
+    assert decoded.batch.schema == arrow_schema(ALL_NAMES)
     assert decoded.batch.to_pylist() == rows
     failed = [number for number, row in enumerate(rows) if row["error"] is not None]
     assert [failure.row for failure in decoded.failures] == failed
@@ -262,9 +285,9 @@ def test_the_longest_certificate_and_a_longer_one_are_rows_as_the_scalar_codec_h
 
 
 @settings(max_examples=30)
-@given(answers(any_packets), st.lists(st.sampled_from(NAMES), unique=True, min_size=1))
+@given(answers(any_packets), st.lists(st.sampled_from(ALL_NAMES), unique=True, min_size=1))
 def test_only_the_columns_asked_for_are_given_in_their_order(raw, columns):
-    whole = decode(raw, **WHERE)
+    whole = decode(raw, **WHERE, columns=ALL_NAMES)
     part = decode(raw, **WHERE, columns=columns)
     assert part.batch.to_pylist() == whole.batch.select(columns).to_pylist()
     assert part.batch.schema == arrow_schema(columns)
@@ -321,6 +344,74 @@ def test_a_message_is_readable_in_every_column():
         "error": None,
     }
     assert {name: row[name] for name in expected} == expected
+
+
+SENT_BY_NSERVICEBUS = b"""<?xml version="1.0"?>
+<ArrayOfHeaderInfo xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
+  <HeaderInfo>
+    <Key>NServiceBus.EnclosedMessageTypes</Key>
+    <Value>Shop.Orders.PlaceOrder, Shop</Value>
+  </HeaderInfo>
+  <HeaderInfo><Key>NServiceBus.RelatedTo</Key><Value /></HeaderInfo>
+</ArrayOfHeaderInfo>"""
+
+
+def test_the_headers_of_nservicebus_are_pairs_and_other_extensions_null():
+    builder = PacketBuilder(r"OS:alpha\private$\orders", "alpha")
+    packets = [
+        builder.build(
+            OutgoingMessage(body="x", extension=sent), DEFAULT_FORMATTER, transactional=False
+        )
+        for sent in (SENT_BY_NSERVICEBUS, b"", b"something else", SENT_BY_NSERVICEBUS)
+    ]
+    pairs = [
+        ("NServiceBus.EnclosedMessageTypes", "Shop.Orders.PlaceOrder, Shop"),
+        ("NServiceBus.RelatedTo", ""),
+    ]
+    found = decode(pack(packets), **WHERE, columns=["headers"]).batch.column("headers")
+    assert found.to_pylist() == [pairs, None, None, pairs]
+
+
+@given(
+    st.dictionaries(texts_of_xml, texts_of_xml, max_size=4).map(write_headers)
+    | st.just(SENT_BY_NSERVICEBUS),
+    st.integers(0, 1 << 32),
+)
+def test_headers_are_the_same_with_and_without_a_parser(document, seed):
+    # Changed at random places, most documents are none any more.
+    for changed_document in (document, mutate(document, document, Random(seed))):
+        read = usual_headers(changed_document)
+        assert read is None or read == read_headers(changed_document)
+
+
+def test_usual_headers_need_no_parser():
+    usual = {"NServiceBus.MessageId": "17", "empty": "", "$.time": "2026-01-31 08:00:00:000000 Z"}
+    assert usual_headers(write_headers(usual)) == usual
+    for strange in ("é", "a&b", "]]>", "line\nbreak"):
+        assert usual_headers(write_headers({"key": strange})) is None
+        assert headers_of(write_headers({"key": strange})) == [("key", strange)]
+
+
+def test_headers_are_bounded_in_bytes_and_number_and_have_no_entities():
+    most = {f"key {number}": "" for number in range(HEADERS_MAX_COUNT)}
+    assert headers_of(write_headers(most)) == list(most.items())
+    assert headers_of(write_headers(most | {"one more": ""})) is None
+    document = write_headers({"key": "value"})
+    padding = bytes(HEADERS_MAX_BYTES - len(document))
+    assert headers_of(document + padding) == [("key", "value")]
+    assert headers_of(document + padding + b"\0") is None
+    assert headers_of(ENTITIES) is None
+
+
+def test_nobody_pays_for_headers_that_were_not_asked_for():
+    packet = PacketBuilder(r"OS:alpha\private$\orders", "alpha").build(
+        OutgoingMessage(body="x", extension=SENT_BY_NSERVICEBUS),
+        DEFAULT_FORMATTER,
+        transactional=False,
+    )
+    [entry] = entries_in(pack([packet]))
+    assert row_of(entry, **WHERE, columns=["label"])["headers"] is None
+    assert "headers" not in decode(pack([packet]), **WHERE).batch.schema.names
 
 
 def test_a_message_that_cannot_be_decoded_has_its_place_its_packet_and_the_reason():

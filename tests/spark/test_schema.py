@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from pyspark.sql.types import MapType, StringType
+
 from openmsmq.spark import schema
 
 MESSAGE_PAGE = Path(__file__).parents[2] / "docs/reference/message.md"
@@ -28,7 +30,11 @@ def test_every_property_of_a_message_has_a_column_or_a_reason():
 
 
 def test_names_are_different():
-    assert len(set(schema.NAMES)) == len(schema.NAMES)
+    assert len(set(schema.ALL_NAMES)) == len(schema.ALL_NAMES)
+
+
+def test_only_the_headers_have_to_be_asked_for():
+    assert set(schema.ALL_NAMES) - set(schema.NAMES) == {"headers"}
 
 
 def test_the_page_has_the_tables_of_the_code():
@@ -39,6 +45,9 @@ def test_spark_knows_the_types():
     types = {field.name: field.dataType.simpleString() for field in schema.spark_schema()}
     assert list(types) == list(schema.NAMES)
     assert set(types.values()) == {"string", "bigint", "int", "timestamp", "binary", "boolean"}
+    assert schema.spark_schema(["headers"])["headers"].dataType == MapType(
+        StringType(), StringType()
+    )
     assert types["lookup_id"] == "bigint"
     assert types["arrived_time"] == "timestamp"
 

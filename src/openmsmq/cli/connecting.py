@@ -13,7 +13,7 @@ import msgspec
 import typer
 
 from openmsmq.cli.console import fail, say_error
-from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
+from openmsmq.client.errors import ConnectionLost, OutcomeUnknown, TlsMismatch
 from openmsmq.client.settings import API_PORT, Settings
 from openmsmq.model.errors import (
     MessageNotFound,
@@ -129,6 +129,13 @@ def _with_notes(sentence: str, error: BaseException) -> str:
 
 
 def _without_answer(settings: Settings, error: ConnectionLost) -> str:
+    if isinstance(error, TlsMismatch):
+        advice = (
+            "give --tls, or --ca FILE with the certificates to trust"
+            if error.speaks_tls
+            else "leave out --tls and --ca, or start it with openmsmq serve --tls-cert FILE"
+        )
+        return f"{error.finding[:1].upper()}{error.finding[1:]}: {advice}."
     cause = error.__cause__
     if not isinstance(cause, OSError) or _is_tls(cause):
         return f"The queue manager at {settings.address} cannot be used: {str(error).rstrip('.')}."

@@ -34,7 +34,7 @@ from openmsmq.client.aio_link import AsyncLink, open_async_link
 from openmsmq.client.engine import Keeper
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.client.formatters import Formatter, find_formatter
-from openmsmq.client.link import may_be_starting
+from openmsmq.client.link import may_be_starting, may_come_back
 from openmsmq.client.manager_verbs import ManagerHandle, QueueOptions
 from openmsmq.client.options import name_of, options_of, unknown_option
 from openmsmq.client.plans import Plan, PlanRun
@@ -102,7 +102,7 @@ class Connection:
                 raise ConnectionLost("the connection was closed")
             if self._link is not None and not self._link.is_lost:
                 return self._link
-            return await self._open(self.settings.reconnect_within_s, lambda _: True)
+            return await self._open(self.settings.reconnect_within_s, may_come_back)
 
     async def _open(self, within_s: float, may_pass: Callable[[ConnectionLost], bool]) -> AsyncLink:
         """Connect, again and again for a while if what is in the way may pass."""

@@ -14,8 +14,10 @@ from typing import Any, Final, cast
 from openmsmq.api.messages import AnyReply, AnyRequest, Welcome
 from openmsmq.client.engine import ClientEngine, EngineState, Keeper
 from openmsmq.client.errors import ConnectionLost, NotSent
+from openmsmq.client.link import why_not_open
 from openmsmq.client.plans import Ahead, Collect, Outcome, Step, Until, patience_s
 from openmsmq.client.settings import Settings
+from openmsmq.client.tls_mismatch import find_mismatch, may_be_mismatch
 from openmsmq.model.errors import MsmqError, ServiceNotAvailable
 
 _TURNS_COUNT: Final = 3
@@ -235,15 +237,16 @@ async def open_async_link(
             welcome = await link.welcome
         is_open = True
         return link, welcome
-    except ConnectionLost:
-        raise
-    except ServiceNotAvailable as error:
-        raise ConnectionLost(str(error)) from error
-    except OSError as error:
-        reason = str(error) or "no answer in time"
-        raise ConnectionLost(
-            f"no queue manager answers at {settings.address}: {reason}. Is it running?"
-        ) from error
+    except (ServiceNotAvailable, OSError) as error:
+        if may_be_mismatch(error) and (
+            mismatch := await asyncio.to_thread(
+                find_mismatch, settings, with_tls=context is not None
+            )
+        ):
+            raise mismatch from error
+        if isinstance(error, ConnectionLost):
+            raise
+        raise why_not_open(settings, error) from error
     finally:
         # Who breaks the wait off cancels what it waits for, so that says nothing.
         if link is not None and not is_open:

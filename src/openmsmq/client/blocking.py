@@ -32,7 +32,7 @@ from openmsmq.client import (
 from openmsmq.client.engine import Keeper
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.client.formatters import Formatter, find_formatter
-from openmsmq.client.link import Link, may_be_starting, open_link
+from openmsmq.client.link import Link, may_be_starting, may_come_back, open_link
 from openmsmq.client.manager_verbs import ManagerHandle, QueueOptions
 from openmsmq.client.options import name_of, options_of, unknown_option
 from openmsmq.client.plans import Plan, PlanRun
@@ -91,7 +91,7 @@ class Connection:
             if self._closed:
                 raise ConnectionLost("the connection was closed")
             if self._link.is_lost:
-                self._link = self._open(self.settings.reconnect_within_s, lambda _: True)
+                self._link = self._open(self.settings.reconnect_within_s, may_come_back)
                 self._manager.context.connected(self._link.welcome)
             return self._link
 

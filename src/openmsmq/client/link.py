@@ -19,10 +19,11 @@ from typing import Final
 
 from openmsmq.api.messages import AnyReply, AnyRequest, Welcome
 from openmsmq.client.engine import ClientEngine, EngineState, Keeper
-from openmsmq.client.errors import ConnectionLost, NotSent
+from openmsmq.client.errors import ConnectionLost, NotSent, TlsMismatch
 from openmsmq.client.plans import Ahead, Collect, Outcome, Step, Until, patience_s
 from openmsmq.client.settings import Settings
 from openmsmq.client.tls import TlsChannel
+from openmsmq.client.tls_mismatch import find_mismatch, may_be_mismatch
 from openmsmq.model.errors import ServiceNotAvailable
 
 _READ_BYTES: Final = 1 << 18
@@ -266,16 +267,31 @@ def open_link(settings: Settings, context: ssl.SSLContext | None) -> Link:
     """Connect; `ConnectionLost` says why that failed, `MsmqError` that it was refused."""
     try:
         return Link(settings, context)
-    except ServiceNotAvailable as error:
-        raise ConnectionLost(str(error)) from error
-    except ssl.SSLError as error:
-        raise ConnectionLost(f"TLS with {settings.address} failed: {error}") from error
-    except ConnectionLost:
-        raise
-    except OSError as error:
-        raise ConnectionLost(
-            f"no queue manager answers at {settings.address}: {error}. Is it running?"
-        ) from error
+    except (ServiceNotAvailable, OSError) as error:
+        if may_be_mismatch(error) and (
+            mismatch := find_mismatch(settings, with_tls=context is not None)
+        ):
+            raise mismatch from error
+        if isinstance(error, ConnectionLost):
+            raise
+        raise why_not_open(settings, error) from error
+
+
+def why_not_open(settings: Settings, error: Exception) -> ConnectionLost:
+    """Say why no link came about."""
+    if isinstance(error, ServiceNotAvailable):
+        return ConnectionLost(str(error))
+    if isinstance(error, ssl.SSLError):
+        return ConnectionLost(f"TLS with {settings.address} failed: {error}")
+    reason = str(error) or "no answer in time"
+    return ConnectionLost(
+        f"no queue manager answers at {settings.address}: {reason}. Is it running?"
+    )
+
+
+def may_come_back(lost: ConnectionLost) -> bool:
+    """Whether it may help to try again later."""
+    return not isinstance(lost, TlsMismatch)
 
 
 def may_be_starting(lost: ConnectionLost) -> bool:

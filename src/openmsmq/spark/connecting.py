@@ -8,7 +8,7 @@ from time import monotonic, sleep  # noqa: TID251 -- Spark's processes are no pa
 from typing import Final
 
 from openmsmq.client.blocking import QueueManager, connect
-from openmsmq.client.errors import ConnectionLost
+from openmsmq.client.errors import ConnectionLost, TlsMismatch
 from openmsmq.model.errors import (
     AccessDenied,
     MsmqError,
@@ -45,17 +45,28 @@ def _connection(place: Place, address: str, within_s: float) -> QueueManager:
     try:
         context = settings.tls_context()
     except OSError as error:
-        raise BadOption("ca", f"{place.ca} cannot be used on this computer: {error}") from None
+        raise _unusable(place, error) from None
     give_up = monotonic() + within_s
     pause_s = _FIRST_PAUSE_S
     while True:
         try:
             return connect(settings, context=context)
+        except TlsMismatch:
+            raise
         except ConnectionLost:
             if monotonic() + pause_s > give_up:
                 raise
         sleep(pause_s)
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+def _unusable(place: Place, error: OSError) -> BadOption:
+    """Name the files that TLS was given: `ssl` does not say which of them it cannot use."""
+    files = {"ca": place.ca, "certificate": place.certificate, "key": place.key}
+    given = {name: file for name, file in files.items() if file}
+    return BadOption(
+        ", ".join(given), f"{', '.join(given.values())} cannot be used on this computer: {error}"
+    )
 
 
 @contextlib.contextmanager
@@ -75,9 +86,16 @@ def explained(address: str, queue: str = "") -> Iterator[None]:
         ) from None
     except AccessDenied as error:
         raise QueueProblem(
-            f"{what} refuses access ({error}): check the options token and tokenFile"
+            f"{what} refuses access ({error}): check the options token, tokenFile and certificate"
         ) from None
     except MsmqError as error:
         raise QueueProblem(f"{what}: {error}") from None
+    except TlsMismatch as error:
+        advice = (
+            "set tls to true, or ca to a file of the certificates to trust"
+            if error.speaks_tls
+            else "leave out tls, ca and certificate, or give the queue manager a certificate"
+        )
+        raise BadOption("tls", f"{error.finding}: {advice}") from None
     except ConnectionError as error:
         raise QueueProblem(f"option qm, {address}: {error}") from None

@@ -28,6 +28,8 @@ class Place(msgspec.Struct, frozen=True):
     tls: bool
     ca: str
     reconnect_within_s: float
+    certificate: str = ""
+    key: str = ""
 
     def settings(self, address: str) -> Settings:
         """Make the settings of the client for one of the queue managers, where this runs."""
@@ -43,6 +45,8 @@ class Place(msgspec.Struct, frozen=True):
             address=address,
             token=token,
             tls=self.ca or self.tls,
+            certificate=self.certificate,
+            key=self.key,
             reconnect_within_s=self.reconnect_within_s,
         )
 
@@ -53,6 +57,8 @@ CONNECTION_OPTIONS: Final = {
     "tokenFile": "A file with the token, on every computer of the cluster.",
     "tls": "true to connect with TLS, trusting the authorities of each computer.",
     "ca": "A file of certificates to trust, on every computer of the cluster; implies TLS.",
+    "certificate": "A file with a certificate to show instead of a token, on every computer.",
+    "key": "A file with its private key, if that is in a file of its own.",
     "reconnectWithin": "Seconds for which a lost queue manager is tried again; 60 by default.",
 }
 """The options by which a queue manager is reached, for the guides."""
@@ -129,7 +135,13 @@ class OptionReader:
             self.yes("tls", False),
             self.text("ca"),
             within_s,
+            self.text("certificate"),
+            self.text("key"),
         )
+        if place.certificate and not (place.tls or place.ca):
+            raise BadOption("certificate", "is shown over TLS: set tls or ca, too")
+        if place.key and not place.certificate:
+            raise BadOption("key", "belongs to a certificate: set certificate, too")
         for address in addresses:
             settings = Settings(address=address)
             if settings.unix_path is None:

@@ -19,6 +19,7 @@ _TIME: Final = pa.timestamp("us", "UTC")
 _NUMBER: Final = pa.int64()
 _SMALL: Final = pa.int32()
 _YES_NO: Final = pa.bool_()
+_PAIRS: Final = pa.map_(pa.string(), pa.string())
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -31,6 +32,8 @@ class Column(msgspec.Struct, frozen=True):
     """When it is null although the message can be decoded; empty for never."""
     shows: tuple[str, ...] = ()
     """The properties of a message that it shows, by their names in MS-MQDMPR 3.1.1.12."""
+    on_request: bool = False
+    """Whether it is there only if the option `columns` names it."""
 
 
 GROUPS: Final[dict[str, tuple[Column, ...]]] = {
@@ -103,6 +106,15 @@ GROUPS: Final[dict[str, tuple[Column, ...]]] = {
             _BYTES,
             "What the sender put beside the body; often empty.",
             shows=("Extension",),
+        ),
+        Column(
+            "headers",
+            _PAIRS,
+            "The headers of NServiceBus in the extension, up to 1,000 in 1 MiB; only if the "
+            "option `columns` names it, as in `*,headers`.",
+            null="the extension is something else",
+            shows=("Extension",),
+            on_request=True,
         ),
         Column(
             "application_tag", _NUMBER, "A number that the sender chose.", shows=("ApplicationTag",)
@@ -273,7 +285,9 @@ LEFT_OUT: Final = {
 """The properties of a message that no column shows, and why."""
 
 COLUMNS: Final = tuple(column for columns in GROUPS.values() for column in columns)
-NAMES: Final = tuple(column.name for column in COLUMNS)
+ALL_NAMES: Final = tuple(column.name for column in COLUMNS)
+NAMES: Final = tuple(column.name for column in COLUMNS if not column.on_request)
+"""The columns that a message has if nobody chooses."""
 _BY_NAME: Final = {column.name: column for column in COLUMNS}
 
 
@@ -294,7 +308,7 @@ def spark_schema(names: Iterable[str] = NAMES) -> StructType:
 
 def schema_tables() -> str:
     """Give what stands in `docs/reference/spark-schema.md`: columns, and properties without one."""
-    types = {field.name: field.dataType.simpleString() for field in spark_schema()}
+    types = {field.name: field.dataType.simpleString() for field in spark_schema(ALL_NAMES)}
     parts: list[str] = []
     for title, columns in GROUPS.items():
         parts += [f"## {title}", "", "| Column | Type | Meaning | Null when | Property |"]

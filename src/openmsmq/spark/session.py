@@ -1,4 +1,4 @@
-"""The Spark session that `openmsmq pipeline` works in."""
+"""The Spark session of `openmsmq pipeline`, and the Python that Spark's processes run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Final
 
 import pyspark
 from py4j.protocol import Py4JJavaError
+from pyspark.core.context import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+
+from openmsmq.spark.errors import SparkSideError
 
 _LOGGING: Final = Path(__file__).with_name("log4j2.properties")
 
@@ -42,14 +45,30 @@ def make_session(
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
     }
     if master.startswith("local"):
-        if "PYSPARK_PYTHON" not in os.environ:
-            os.environ.update(worker_python(Path(pyspark.__file__).parent))
+        if SparkContext._active_spark_context is None:  # noqa: SLF001 -- Spark has no other word
+            use_this_python()
         # Nobody else has to reach it.
         defaults |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         defaults["spark.sql.shuffle.partitions"] = "8"
     for key, value in (defaults | (settings or {})).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def use_this_python() -> None:
+    """Let the Spark that is started next run its processes with this Python, and start them fast.
+
+    Otherwise they run the `python3` of the `PATH`, which may have neither OpenMSMQ nor Spark; then
+    Spark does not find the format `msmq`. Whoever has set `PYSPARK_PYTHON` has chosen already.
+    """
+    if "PYSPARK_PYTHON" in os.environ:
+        return
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 -- as above
+        raise SparkSideError(
+            "Spark runs already, with the Python that it has: call use_this_python before the "
+            "session is made"
+        )
+    os.environ.update(worker_python(Path(pyspark.__file__).parent))
 
 
 def worker_python(package: Path) -> dict[str, str]:

@@ -192,6 +192,8 @@ def connection_options(context: typer.Context, addresses: Sequence[str] | None) 
         "tokenFile": target.token_file,
         "ca": target.ca,
         "tls": "true" if target.tls else "",
+        "certificate": target.cert,
+        "key": target.key,
         "token": "" if target.token_file else os.environ.get(TOKEN_VARIABLE, ""),
     }
     return {name: value for name, value in given.items() if value}

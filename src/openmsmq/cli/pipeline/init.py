@@ -73,4 +73,8 @@ def _options(target: Target) -> dict[str, str]:
         options["ca"] = str(Path(target.ca).absolute())
     elif target.tls:
         options["tls"] = "true"
+    if target.cert:
+        options["certificate"] = str(Path(target.cert).absolute())
+    if target.key:
+        options["key"] = str(Path(target.key).absolute())
     return options

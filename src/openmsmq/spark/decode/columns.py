@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import AuthenticationLevel, BodyType, message_class_name
+from openmsmq.spark.decode.headers import header_column
 from openmsmq.spark.decode.layouts import GUID, Layout, Part
 from openmsmq.spark.decode.packed import Flags, Numbers, Packed
 from openmsmq.spark.decode.queue_texts import QueueTexts
@@ -72,6 +73,11 @@ class Messages:
     def bodies(self) -> pa.Array:
         """What is asked for as it is, and as text."""
         return self.packed.gather(*self.layout.body, pa.binary())
+
+    @cached_property
+    def extensions(self) -> pa.Array:
+        """What is asked for as it is, and as headers."""
+        return self.packed.gather(*self.layout.extension, pa.binary())
 
     @cached_property
     def transactional(self) -> Flags:
@@ -212,7 +218,8 @@ _COLUMNS: Final[dict[str, Callable[[Messages], pa.Array]]] = {
     "body": lambda m: m.bodies,
     "body_type": lambda m: _numbers("body_type", m.properties["body_type"]),
     "text": _text,
-    "extension": lambda m: m.packed.gather(*m.layout.extension, pa.binary()),
+    "extension": lambda m: m.extensions,
+    "headers": lambda m: header_column(m.extensions),
     "application_tag": lambda m: _numbers("application_tag", m.properties["application_tag"]),
     "correlation_id": _correlation_id,
     "message_class": lambda m: _numbers("message_class", m.properties["message_class"]),

@@ -67,7 +67,7 @@ def decode(
         return Decoded(_batch(arrays, schema, packed.count), ())
     others = np.setdiff1d(np.arange(packed.count), rows, assume_unique=True)
     read = [
-        row_of(entry_at(packed, row), queue_manager=queue_manager, queue=queue)
+        row_of(entry_at(packed, row), queue_manager=queue_manager, queue=queue, columns=columns)
         for row in others.tolist()
     ]
     arrays = _interleave(arrays, read, np.argsort(np.concatenate((rows, others))), schema)

@@ -7,7 +7,7 @@ those that cannot be decoded at all.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any, Final, TypeAlias
 
 from openmsmq.api.messages import PLACE_FORMAT, Entry, Packets
@@ -16,8 +16,9 @@ from openmsmq.client.received import ReceivedMessage
 from openmsmq.model.identity import MessageId
 from openmsmq.model.message import NO_CORRELATION, message_class_name
 from openmsmq.model.names import FormatName, IllegalName
+from openmsmq.spark.decode.headers import headers_of
 from openmsmq.spark.decode.packed import PLACE_BYTES, Packed
-from openmsmq.spark.schema import NAMES
+from openmsmq.spark.schema import ALL_NAMES
 from openmsmq.wire.bodies import body_text
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers import queue_names
@@ -26,7 +27,7 @@ from openmsmq.wire.headers.queue_names import QueueName, SameAsAdmin
 _PLACE: Final = struct.Struct(PLACE_FORMAT)
 
 Row: TypeAlias = dict[str, Any]
-"""A value for each column: text, bytes, a number, a time, or None."""
+"""A value for each column: text, bytes, a number, a time, pairs of texts, or None."""
 
 
 def entries_in(raw: Packets) -> Iterator[Entry]:
@@ -50,13 +51,20 @@ def entry_at(packed: Packed, row: int) -> Entry:
     )
 
 
-def row_of(entry: Entry, *, queue_manager: str, queue: str) -> Row:
-    """Give a message as a value for each column; one that cannot be decoded says so in `error`."""
+def row_of(
+    entry: Entry, *, queue_manager: str, queue: str, columns: Container[str] = ALL_NAMES
+) -> Row:
+    """Give a message as a value for each column; one that cannot be decoded says so in `error`.
+
+    The headers are read only if they are among the `columns`: they are the only ones that cost.
+    """
     message = ReceivedMessage(entry, DEFAULT_FORMATTER)
-    row = dict.fromkeys(NAMES)
+    row = dict.fromkeys(ALL_NAMES)
     row |= _place(message, entry, queue_manager, queue)
     try:
         row |= _content(message)
+        if "headers" in columns:
+            row["headers"] = headers_of(message.extension)
     except DecodeError as error:
         row |= {"body": entry.packet, "error": str(error)}
     return row

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
+from openmsmq.spark.catalog import reading_options, table_options, with_note, writing_options
 from openmsmq.spark.connecting import connected
 from openmsmq.spark.errors import BadOption, QueueProblem
 from openmsmq.spark.schema import spark_schema
@@ -37,13 +38,16 @@ class MsmqDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Give the columns of the messages: all, or those of the option `columns`."""
+        table = table_options(self.options)
+        if table is not None:
+            return with_note(spark_schema(read_source_options(table).columns), table)
         return spark_schema(read_source_options(self.options).columns)
 
     def reader(self, schema: StructType) -> BatchReader:
         """Make a reader for a batch."""
         from openmsmq.spark.source.batch_reader import BatchReader, FilteringBatchReader
 
-        options = read_source_options(self.options)
+        options = read_source_options(reading_options(self.options, schema))
         _require_own_schema(schema, options.columns)
         return FilteringBatchReader(options) if options.push_filters else BatchReader(options)
 
@@ -51,7 +55,7 @@ class MsmqDataSource(DataSource):
         """Make a reader for a stream."""
         from openmsmq.spark.source.stream_reader import StreamReader
 
-        options = read_source_options(self.options)
+        options = read_source_options(reading_options(self.options, schema))
         _require_own_schema(schema, options.columns)
         return StreamReader(options)
 
@@ -77,7 +81,7 @@ class MsmqDataSource(DataSource):
     def _sink_options(self, overwrite: bool) -> SinkOptions:
         if overwrite:
             raise QueueProblem("messages are added to a queue: write with mode append")
-        return read_sink_options(self.options)
+        return read_sink_options(writing_options(self.options))
 
 
 def _require_own_schema(schema: StructType, columns: tuple[str, ...]) -> None:

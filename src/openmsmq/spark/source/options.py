@@ -13,7 +13,7 @@ import msgspec
 
 from openmsmq.spark.errors import BadOption
 from openmsmq.spark.options import CONNECTION_OPTIONS, OptionReader, Place
-from openmsmq.spark.schema import NAMES
+from openmsmq.spark.schema import ALL_NAMES, NAMES
 
 PARTITIONS_DEFAULT_COUNT: Final = 8
 PARTITIONS_MAX_COUNT: Final = 10_000
@@ -173,10 +173,11 @@ def _delay(text: str) -> float:
 
 
 def _columns(given: OptionReader) -> tuple[str, ...]:
-    names = given.texts("columns")
-    for name in names:
-        if name not in NAMES:
-            raise BadOption("columns", f"{name!r} is no column; there are {', '.join(NAMES)}")
+    names: tuple[str, ...] = ()
+    for name in given.texts("columns"):
+        if name not in (*ALL_NAMES, "*"):
+            raise BadOption("columns", f"{name!r} is no column; there are {', '.join(ALL_NAMES)}")
+        names += NAMES if name == "*" else (name,)
     if len(set(names)) != len(names):
         raise BadOption("columns", "names a column twice")
     return names or NAMES
