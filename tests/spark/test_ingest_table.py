@@ -30,7 +30,7 @@ from openmsmq.spark.pipelines.ingest import copying as ingest_copying
 from openmsmq.spark.pipelines.ingest import iceberg_table
 from openmsmq.spark.pipelines.ingest.beginning import Beginning, make_ready
 from openmsmq.spark.pipelines.ingest.checkpoint import Checkpoint, Mark
-from openmsmq.spark.pipelines.ingest.copying import Copying, copy_range, path_of
+from openmsmq.spark.pipelines.ingest.copying import Copying, copy, path_of
 from openmsmq.spark.pipelines.ingest.files import FILES_MAX_COUNT, Staged, StagedFiles, divided
 from openmsmq.spark.pipelines.ingest.formats import FORMATS, Output
 from openmsmq.spark.pipelines.ingest.table import Table
@@ -337,7 +337,7 @@ def test_an_attempt_that_fails_leaves_no_file(alpha, manager, tmp_path, monkeypa
     options = read_source_options({"qm": alpha.qm, "queue": queue.name, "columns": "label"})
     job = Copying(options, str(tmp_path), (), pa.schema([("label", pa.string())]))
     part = QueueRange(alpha.qm, queue.name, 0, queue.properties().last_arrival_number + 1)
-    (file,) = copy_range(job, part)
+    (file,) = copy(job, [part])
     assert file.rows == 3
     (tmp_path / file.name).unlink()
 
@@ -347,10 +347,10 @@ def test_an_attempt_that_fails_leaves_no_file(alpha, manager, tmp_path, monkeypa
 
     monkeypatch.setattr(ingest_copying, "read_range", cut_off)
     with pytest.raises(QueueProblem, match="is gone"):
-        copy_range(job, part)
+        copy(job, [part])
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(TableProblem, match="gone cannot be written"):
-        copy_range(Copying(options, str(tmp_path / "gone"), (), job.schema), part)
+        copy(Copying(options, str(tmp_path / "gone"), (), job.schema), [part])
 
 
 def test_a_checkpoint_that_cannot_be_read_is_a_sentence(tmp_path):
@@ -409,7 +409,7 @@ def test_a_new_checkpoint_goes_on_behind_what_the_table_has(alpha, manager, tmp_
     parts = reader.partitions(reader.initialOffset(), end)
     table = place.open()
     copying = Copying(options, str(table.staging), ("queue",), columns)
-    files = [file for part in parts for file in copy_range(copying, part)]
+    files = copy(copying, parts)
     table.publish(Mark("one", 0, json.dumps(end), "ingest"), files)
     # Spark was killed before it could say that the batch is done, and its checkpoint is gone.
     queue.send("order 2", recoverable=True)

@@ -8,7 +8,7 @@ others; `table` makes them part of the table.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,28 +53,30 @@ def staged_schema() -> StructType:
 
 
 def copy_ranges(job: Copying, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Copy the messages of each range; gives rows about the files."""
-    for each in rows:
-        for part in ranges_in(each):
-            yield _told(copy_range(job, part))
+    """Copy the messages of ranges; gives rows about the files."""
+    yield _told(copy(job, (part for each in rows for part in ranges_in(each))))
 
 
-def copy_range(job: Copying, part: QueueRange) -> list[Staged]:
-    """Copy the messages of one range into files."""
+def copy(job: Copying, parts: Iterable[QueueRange]) -> list[Staged]:
+    """Copy the messages of ranges into files, which small ranges share."""
 
-    return _write(job, lambda: read_range(job.options, part))
+    def messages() -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            yield from read_range(job.options, part)
+
+    return _write(job, messages())
 
 
 def write_rows(job: Copying, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Write rows that Spark has made; gives rows about the files."""
-    yield _told(_write(job, lambda: rows))
+    yield _told(_write(job, rows))
 
 
-def _write(job: Copying, rows: Callable[[], Iterator[pa.RecordBatch]]) -> list[Staged]:
+def _write(job: Copying, rows: Iterator[pa.RecordBatch]) -> list[Staged]:
     files = StagedFiles(Path(job.staging), job.partition_by, job.schema)
     try:
         with writing(files.staging):
-            for batch in rows():
+            for batch in rows:
                 if batch.num_rows:
                     files.add(_with_date(batch) if DATE in job.partition_by else batch)
             return files.close()
