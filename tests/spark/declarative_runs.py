@@ -3,7 +3,7 @@
     python -m tests.spark.declarative_runs PROJECT QUEUE_MANAGER
 
 As `spark-pipelines` does it, but in one process, which starts Spark once. Before each run messages
-are sent.
+are sent. This is Spark Connect, and to start it takes long: so `ingest` runs on it at the end, too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import sys
 from pathlib import Path
 
+from deltalake import DeltaTable
 from pyspark.pipelines.cli import load_pipeline_spec, register_definitions
 from pyspark.pipelines.spark_connect_graph_element_registry import (
     SparkConnectGraphElementRegistry,
@@ -24,7 +25,9 @@ from pyspark.pipelines.spark_connect_pipeline import (
 from pyspark.sql import SparkSession
 
 import openmsmq
+from openmsmq.spark.errors import TableProblem
 from openmsmq.spark.pipelines.declarative_project import CATALOG, SPEC
+from openmsmq.spark.pipelines.ingest import batch_reports, ingest
 
 
 def start_spark(project: Path) -> SparkSession:
@@ -44,6 +47,30 @@ def run(spark: SparkSession, file: Path) -> None:
     handle_pipeline_events(events)
 
 
+def ingested(
+    spark: SparkSession, manager: openmsmq.QueueManager, address: str
+) -> dict[str, object]:
+    """Write a queue into a table, and try to write another table there."""
+    queue = manager.create_queue(r"private$\ingested")
+    queue.send_many(["one", "two"], recoverable=True)
+    options = {"qm": address, "queue": queue.name, "columns": "queue,arrived_time,text"}
+    query = ingest(spark, options, "ingested", format="delta")
+    assert query.awaitTermination(100), query.exception()
+    reports = batch_reports(query, options, -1)
+    try:
+        ingest(spark, options, "ingested", format="delta", partition_by=())
+        refused = ""
+    except TableProblem as problem:
+        refused = str(problem)
+    table = DeltaTable("ingested").to_pyarrow_dataset().to_table()
+    return {
+        "texts": sorted(table["text"].to_pylist()),
+        "reported": [report.message_count for report in reports],
+        "waiting": queue.count(),
+        "refused": refused,
+    }
+
+
 def main() -> None:
     project, address = Path(sys.argv[1]), sys.argv[2]
     spark = start_spark(project)
@@ -59,6 +86,7 @@ def main() -> None:
                 "by_queue": [row.message_count for row in spark.table("by_queue").collect()],
             }
             print(f"\n{json.dumps(found)}", flush=True)
+        print(f"\n{json.dumps(ingested(spark, manager, address))}", flush=True)
     spark.stop()
 
 

@@ -175,7 +175,7 @@ def test_a_source_that_cannot_be_read_is_refused_before_a_run(sources, problem):
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(300)
-def test_each_run_adds_what_is_new_and_tells_what_became_of_it(tmp_path):
+def test_on_spark_connect_each_run_adds_what_is_new_and_tells_what_became_of_it(tmp_path):
     for module in ("grpc", "yaml"):
         pytest.importorskip(module, reason="pip install 'pyspark[pipelines]'")
     if shutil.which("java") is None:
@@ -202,7 +202,7 @@ def test_each_run_adds_what_is_new_and_tells_what_became_of_it(tmp_path):
             timeout=280,
         )
     assert done.returncode == 0, (done.stderr + done.stdout)[-6_000:]
-    counts = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    *counts, table = [json.loads(line) for line in done.stdout.splitlines() if line[:1] == "{"]
     assert counts == [
         {"messages": ["order 0", "order 1"], "outcomes": ["waiting"] * 2, "by_queue": [2]},
         {
@@ -211,3 +211,8 @@ def test_each_run_adds_what_is_new_and_tells_what_became_of_it(tmp_path):
             "by_queue": [3],
         },
     ]
+    # What `ingest` does on Spark Connect.
+    assert table["texts"] == ["one", "two"]
+    assert table["reported"] == [2]
+    assert table["waiting"] == 0
+    assert table["refused"].endswith("is partitioned by queue, date: partition by that")

@@ -56,8 +56,13 @@ def batch_reports(
     found: list[BatchReport] = []
     for progress in query.recentProgress:
         copied = progress.observedMetrics.get(_COPIED)
-        # Where tasks write the files, the rows of Spark are ranges, or files.
-        count = progress.numInputRows if copied is None else copied["messages"]
+        if copied is None:
+            count, files = progress.numInputRows, None
+        else:
+            # What Spark counts as rows here are ranges. Spark Connect tells of a row in two parts.
+            told = copied.asDict()
+            count, *added = told.get("values") or told.values()
+            files = FilesAdded(*added)
         if progress.batchId <= after or not count:
             continue
         source = progress.sources[0]
@@ -68,7 +73,6 @@ def batch_reports(
             count if mode is Mode.CONSUME else 0,
         )
         duration_ms = progress.durationMs.get("triggerExecution", 0)
-        files = None if copied is None else FilesAdded(copied["files"], copied["bytes"])
         found.append(BatchReport(progress.batchId, count, behind, duration_ms, files))
     return found
 
