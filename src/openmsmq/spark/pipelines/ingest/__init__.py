@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -98,7 +99,7 @@ def ingest(
     checkpoint = checkpoint or default_checkpoint(output)
     bodies = (json_schema, xml_schema)
     path, noted = (_path_here(spark, each) for each in (output, checkpoint))
-    if format == PARQUET and (path is None or by_spark.has_begun(spark, output)):
+    if format == PARQUET and (path is None or _was_begun_by_spark(spark, path)):
         by_spark.require_own_table(spark, output, checkpoint)
         rows = with_partitions(_messages(spark, options, bodies), partition_by).writeStream
         writer = rows.format(PARQUET).outputMode("append").partitionBy(*partition_by)
@@ -124,6 +125,12 @@ def _path_here(spark: SparkSession, output: str) -> str | None:
         hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 -- who else knows it
         default = hadoop.get("fs.defaultFS")
     return path_of(output, default or "file:///")
+
+
+def _was_begun_by_spark(spark: SparkSession, path: str) -> bool:
+    if is_remote(spark):
+        return by_spark.has_log(spark, path)
+    return Path(path, by_spark.LOG).is_dir()
 
 
 def _messages(spark: SparkSession, options: Mapping[str, str], bodies: Bodies) -> DataFrame:

@@ -16,8 +16,8 @@ from openmsmq.spark.errors import BadOption
 LOG: Final = "_spark_metadata"
 
 
-def has_begun(spark: SparkSession, output: str) -> bool:
-    """Whether a table has the log of Spark's file sink, as those of earlier versions have."""
+def has_log(spark: SparkSession, output: str) -> bool:
+    """Whether a table has the log, as those of earlier versions have."""
     return _files(spark, f"{output}/{LOG}/[0-9]*") is not None
 
 

@@ -33,7 +33,7 @@ NAME: Final = ("msmq", "messages")
 """What a table is called in the catalog of its own directory."""
 
 CATALOG: Final = "catalog.db"
-SNAPSHOTS_MAX_COUNT: Final = 1000
+SNAPSHOTS_MAX_COUNT: Final = 200
 """Snapshots that a table keeps: each commit writes the list of them once more."""
 
 _PREFIX: Final = "openmsmq.batch."
@@ -63,6 +63,7 @@ class IcebergTable(LogTable):
         self._catalog_name = catalog
         self._name = tuple(name.split(".")) if catalog else NAME
         self._loaded: Catalog | None = None
+        self._seen: StoredTable | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
         # Spark Connect carries it to where it is used; the catalog is opened there.
@@ -80,7 +81,8 @@ class IcebergTable(LogTable):
 
     def _table(self) -> StoredTable:
         """Give the table as it is now."""
-        return self._catalog().load_table(self._name)
+        self._seen = self._catalog().load_table(self._name)
+        return self._seen
 
     def open(self, schema: pa.Schema) -> pa.Schema:
         """Make the table, or add the columns that it does not have."""
@@ -134,7 +136,9 @@ class IcebergTable(LogTable):
 
     def commit(self, mark: Mark, files: Sequence[tuple[Path, Staged]]) -> None:
         """Make a snapshot."""
-        table = self._table()
+        # Nobody else has written since it was asked for its last batch; whoever has not asked for
+        # the lock, such as a program that compacts, makes PyIceberg try again.
+        table = self._seen or self._table()
         with table.transaction() as transaction:
             text = msgspec.json.encode(mark).decode()
             transaction.set_properties({f"{_PREFIX}{mark.query}": text})
