@@ -22,6 +22,9 @@ import pytest
 from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.expressions import EqualTo
+from pyiceberg.utils.config import Config
 from pyspark.errors import StreamingQueryException
 
 from openmsmq.spark.errors import BadOption, QueueProblem, TableProblem, sentence_in
@@ -39,7 +42,7 @@ from openmsmq.spark.source.options import read_source_options
 from openmsmq.spark.source.queue_range import QueueRange
 from openmsmq.spark.source.ranges import RangeReader
 from openmsmq.spark.source.reading import read_range
-from tests.spark.foreign_readers import read_table
+from tests.spark.foreign_readers import iceberg, read_table
 
 ADDRESS = "127.0.88.2"
 QUEUE = r"private$\a"
@@ -248,6 +251,41 @@ def test_delta_compacts_and_travels_in_time_without_forgetting_batches(tmp_path)
     assert numbers(table.path, "delta") == [0, 0, 1, 1, 2, 2]
     earlier = DeltaTable(str(table.path), version=first - 1)
     assert earlier.count() == 4
+
+
+def test_iceberg_is_compacted_and_goes_on(tmp_path):
+    table = made(tmp_path / "table", "iceberg")
+    for batch in range(2):
+        table.publish(mark(batch), staged(table, batch))
+    with iceberg(table.path) as stored:
+        day = EqualTo("date", DAY.isoformat())
+        stored.overwrite(stored.scan(day).to_arrow(), overwrite_filter=day)
+        assert len(list(stored.scan(day).plan_files())) == 1
+    assert table.has(mark(1))
+    table.publish(mark(2), staged(table, 2))
+    assert numbers(table.path, "iceberg") == [0, 0, 1, 1, 2, 2]
+
+
+def test_iceberg_writes_into_a_catalog_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYICEBERG_CATALOG__MINE__TYPE", "sql")
+    monkeypatch.setenv("PYICEBERG_CATALOG__MINE__URI", f"sqlite:///{tmp_path}/mine.db")
+    # PyIceberg reads its settings when it is imported.
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+    place = Output("iceberg", str(tmp_path / "table"), ("queue", "date"), "mine", "sales.orders")
+    table = place.open()
+    table.prepare(SCHEMA)
+    table.publish(mark(0), staged(table, 0))
+    assert not (tmp_path / "table" / "catalog.db").exists()
+    catalog = SqlCatalog("mine", uri=f"sqlite:///{tmp_path}/mine.db")
+    assert catalog.load_table("sales.orders").scan().count() == 2
+    catalog.close()
+    assert place.open().has(mark(0))
+    elsewhere = Output("iceberg", str(tmp_path / "other"), (), "mine", "sales.orders").open()
+    with pytest.raises(BadOption, match=r"the table sales\.orders is at .*table: give that"):
+        elsewhere.prepare(SCHEMA)
+    unknown = Output("iceberg", str(tmp_path / "other"), (), "nobodys", "sales.orders").open()
+    with pytest.raises(BadOption, match=r"option catalog: .*NOBODYS"):
+        unknown.prepare(SCHEMA)
 
 
 @formats

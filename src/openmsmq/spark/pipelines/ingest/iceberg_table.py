@@ -72,12 +72,17 @@ class IcebergTable(LogTable):
 
     def _catalog(self) -> Catalog:
         if self._loaded is None:
-            if self._catalog_name:
-                self._loaded = load_catalog(self._catalog_name)
-            else:
-                uri = URL.create("sqlite", database=str(self.path / CATALOG))
-                self._loaded = load_catalog("openmsmq", uri=str(uri), **_OWN)
+            self._loaded = self._load_catalog()
         return self._loaded
+
+    def _load_catalog(self) -> Catalog:
+        if not self._catalog_name:
+            uri = URL.create("sqlite", database=str(self.path / CATALOG))
+            return load_catalog("openmsmq", uri=str(uri), **_OWN)
+        try:
+            return load_catalog(self._catalog_name)
+        except ValueError as error:
+            raise BadOption("catalog", f"PyIceberg says: {error}") from None
 
     def _table(self) -> StoredTable:
         """Give the table as it is now."""
