@@ -77,9 +77,13 @@ def _go_on_behind_others(job: Beginning, table: Table) -> None:
     """
     marks = table.marks()
     if job.options.mode is Mode.CONSUME:
-        for mark in marks:
-            if mark.reader == job.options.reader:
-                RangeReader(job.options).commit(msgspec.json.decode(mark.offset))
+        reader = RangeReader(job.options)
+        try:
+            for mark in marks:
+                if mark.reader == job.options.reader:
+                    reader.commit(msgspec.json.decode(mark.offset))
+        finally:
+            reader.stop()
     elif marks and job.options.starting_offsets == "earliest" and not job.options.starting_time_s:
         raise BadOption(
             "checkpoint",

@@ -154,11 +154,17 @@ class IcebergTable(LogTable):
                     # Names are never used twice, and to look would take longer with each batch.
                     check_duplicate_files=False,
                 )
-        snapshots = table.metadata.snapshots
-        if len(snapshots) > SNAPSHOTS_MAX_COUNT:
-            oldest = sorted(snapshots, key=lambda each: each.timestamp_ms)
-            half = [each.snapshot_id for each in oldest[: len(oldest) // 2]]
-            table.maintenance.expire_snapshots().by_ids(half).commit()
+        if len(table.snapshots()) > SNAPSHOTS_MAX_COUNT:
+            _expire_half(table)
+
+
+def _expire_half(table: StoredTable) -> None:
+    """Let the older half of the snapshots expire; those that have a name stay."""
+    named = {ref.snapshot_id for ref in table.refs().values()}
+    oldest = sorted(table.snapshots(), key=lambda each: each.timestamp_ms)
+    half = [each.snapshot_id for each in oldest[: len(oldest) // 2]]
+    free = [identifier for identifier in half if identifier not in named]
+    table.maintenance.expire_snapshots().by_ids(free).commit()
 
 
 class DurableIO(PyArrowFileIO):
