@@ -33,7 +33,7 @@ from openmsmq.spark.pipelines.ingest import copying as ingest_copying
 from openmsmq.spark.pipelines.ingest import iceberg_table
 from openmsmq.spark.pipelines.ingest.beginning import Beginning, make_ready
 from openmsmq.spark.pipelines.ingest.checkpoint import Checkpoint, Mark
-from openmsmq.spark.pipelines.ingest.copying import Copying, copy, path_of
+from openmsmq.spark.pipelines.ingest.copying import Copying, copy, copy_ranges, path_of
 from openmsmq.spark.pipelines.ingest.files import FILES_MAX_COUNT, Staged, StagedFiles, divided
 from openmsmq.spark.pipelines.ingest.formats import FORMATS, Output
 from openmsmq.spark.pipelines.ingest.table import Table
@@ -452,8 +452,10 @@ def test_a_new_checkpoint_goes_on_behind_what_the_table_has(alpha, manager, tmp_
     parts = reader.partitions(reader.initialOffset(), end)
     table = place.open()
     copying = Copying(options, str(table.staging), ("queue",), columns)
-    files = copy(copying, parts)
+    told = [rows for part in parts for rows in copy_ranges(copying, reader.read(part))]
+    files = [Staged(**row) for rows in told for row in rows.to_pylist()]
     table.publish(Mark("one", 0, json.dumps(end), "ingest"), files)
+    reader.stop()
     # Spark was killed before it could say that the batch is done, and its checkpoint is gone.
     queue.send("order 2", recoverable=True)
     assert queue.count() == 3
