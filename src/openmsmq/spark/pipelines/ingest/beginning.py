@@ -6,7 +6,7 @@ and the queue managers are those of the server. So a task does it there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,8 +15,8 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from openmsmq.spark.errors import BadOption, TableProblem, sentence_in
-from openmsmq.spark.pipelines.ingest.checkpoint import Checkpoint
+from openmsmq.spark.errors import BadOption, QueueProblem, TableProblem, sentence_in
+from openmsmq.spark.pipelines.ingest.checkpoint import Checkpoint, Mark
 from openmsmq.spark.pipelines.ingest.formats import Output
 from openmsmq.spark.pipelines.ingest.table import Table
 from openmsmq.spark.source.options import Mode, SourceOptions
@@ -77,13 +77,7 @@ def _go_on_behind_others(job: Beginning, table: Table) -> None:
     """
     marks = table.marks()
     if job.options.mode is Mode.CONSUME:
-        reader = RangeReader(job.options)
-        try:
-            for mark in marks:
-                if mark.reader == job.options.reader:
-                    reader.commit(msgspec.json.decode(mark.offset))
-        finally:
-            reader.stop()
+        _complete(job, [mark for mark in marks if mark.reader == job.options.reader])
     elif marks and job.options.starting_offsets == "earliest" and not job.options.starting_time_s:
         raise BadOption(
             "checkpoint",
@@ -91,3 +85,23 @@ def _go_on_behind_others(job: Beginning, table: Table) -> None:
             "would be there twice: give that checkpoint, or begin with the latest message or with "
             "a time",
         )
+
+
+def _complete(job: Beginning, marks: Sequence[Mark]) -> None:
+    """Take out of the queues what the table has.
+
+    Of several checkpoints only the last can have something there: one that was followed by another
+    has nothing more to say to the queue manager.
+    """
+    problems: list[QueueProblem] = []
+    reader = RangeReader(job.options)
+    try:
+        for mark in marks:
+            try:
+                reader.commit(msgspec.json.decode(mark.offset))
+            except QueueProblem as problem:
+                problems.append(problem)
+    finally:
+        reader.stop()
+    if problems and len(problems) == len(marks):
+        raise problems[-1]
