@@ -11,6 +11,7 @@ KILLS_TRANSFER ?= 100
 DRIVER_KILLS ?= 20
 MANAGER_KILLS ?= 5
 HISTORIES ?= 200
+FORMATS ?= parquet,delta,iceberg
 EXAMPLES ?= 10000
 SEEDS ?= 2000
 HOSTILE_SEEDS ?= 20000
@@ -91,7 +92,7 @@ crash: .venv/.installed ## Kill a queue manager under load KILLS (200) times, cu
 
 spark-crash: setup ## Kill Spark's driver DRIVER_KILLS (20) times and the queue manager MANAGER_KILLS (5) times; play HISTORIES (200)
 	OPENMSMQ_DRIVER_KILLS=$(DRIVER_KILLS) OPENMSMQ_MANAGER_KILLS=$(MANAGER_KILLS) \
-		OPENMSMQ_HISTORIES=$(HISTORIES) \
+		OPENMSMQ_HISTORIES=$(HISTORIES) OPENMSMQ_FORMATS=$(FORMATS) \
 		$(BIN)/python -m pytest tests/spark/test_exactly_once.py tests/spark/test_histories.py -s -o timeout=0 $(ARGS)
 
 model: .venv/.installed ## Compare the queue manager with a simple model, EXAMPLES (10000) times

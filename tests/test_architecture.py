@@ -43,6 +43,7 @@ VIOLATIONS: Final = {
     "typer": [("wire/planted.py", "import typer"), ("model/planted.py", "from typer import echo")],
     "rich": [("wire/planted.py", "from rich.table import Table")],
     "pyspark": [("client/planted.py", "import pyspark"), ("cli/planted.py", "import pyarrow")],
+    "tables": [("spark/planted.py", "import deltalake"), ("cli/planted.py", "import pyiceberg")],
     "scipy": [("model/planted.py", "import scipy")],
     "yaml": [("model/planted.py", "import yaml")],
     "psycopg": [("spark/planted.py", "import psycopg")],

@@ -177,8 +177,6 @@ def test_a_page_runs_as_it_is_pasted(page: str, activated: bool, tmp_path: Path)
 LEFT_OUT = {
     ("README.md", "takes minutes, and is what the tests are part of"): 1,
     ("docs/start.md", "installs the virtual environment in which the tests run"): 1,
-    ("docs/guides/ingest-to-parquet.md", "fetches Delta Lake from the network"): 1,
-    ("docs/guides/ingest-to-parquet.md", "needs pandas"): 1,
     (
         "docs/guides/migrate-from-windows.md",
         "needs an address that Windows reaches",

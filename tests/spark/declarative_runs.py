@@ -3,8 +3,8 @@
     python -m tests.spark.declarative_runs PROJECT QUEUE_MANAGER
 
 As `spark-pipelines` does it, but in one process, which starts Spark once. Before each run messages
-are sent. This is the only Spark Connect among the tests, so what else works over it is tried here,
-too.
+are sent. This is the only Spark Connect among the tests, and to start it takes long: so what else
+works over it is tried at the end, `ingest` too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import sys
 from pathlib import Path
 
+from deltalake import DeltaTable
 from pyspark.pipelines.cli import load_pipeline_spec, register_definitions
 from pyspark.pipelines.spark_connect_graph_element_registry import (
     SparkConnectGraphElementRegistry,
@@ -25,7 +26,9 @@ from pyspark.pipelines.spark_connect_pipeline import (
 from pyspark.sql import DataFrame, SparkSession
 
 import openmsmq
+from openmsmq.spark.errors import TableProblem
 from openmsmq.spark.pipelines.declarative_project import CATALOG, SPEC
+from openmsmq.spark.pipelines.ingest import batch_reports, ingest
 
 
 def start_spark(project: Path) -> SparkSession:
@@ -90,6 +93,30 @@ def over_connect(
     return found
 
 
+def ingested(
+    spark: SparkSession, manager: openmsmq.QueueManager, address: str
+) -> dict[str, object]:
+    """Write a queue into a table, and try to write another table there."""
+    queue = manager.create_queue(r"private$\ingested")
+    queue.send_many(["one", "two"], recoverable=True)
+    options = {"qm": address, "queue": queue.name, "columns": "queue,arrived_time,text"}
+    query = ingest(spark, options, "ingested", format="delta")
+    assert query.awaitTermination(100), query.exception()
+    reports = batch_reports(query, options, -1)
+    try:
+        ingest(spark, options, "ingested", format="delta", partition_by=())
+        refused = ""
+    except TableProblem as problem:
+        refused = str(problem)
+    table = DeltaTable("ingested").to_pyarrow_dataset().to_table()
+    return {
+        "texts": sorted(table["text"].to_pylist()),
+        "reported": [report.message_count for report in reports],
+        "waiting": queue.count(),
+        "refused": refused,
+    }
+
+
 def main() -> None:
     project, address = Path(sys.argv[1]), sys.argv[2]
     spark = start_spark(project)
@@ -107,6 +134,7 @@ def main() -> None:
             print(f"\n{json.dumps(found)}", flush=True)
         found = over_connect(spark, manager, project.parent)
         print(f"\n{json.dumps(found)}", flush=True)
+        print(f"\n{json.dumps(ingested(spark, manager, address))}", flush=True)
     spark.stop()
 
 

@@ -204,7 +204,7 @@ def test_each_run_adds_what_is_new_and_spark_connect_reads_writes_and_streams(tm
             timeout=580,
         )
     assert done.returncode == 0, (done.stderr + done.stdout)[-6_000:]
-    counts = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    *counts, table = [json.loads(line) for line in done.stdout.splitlines() if line[:1] == "{"]
     assert counts == [
         {"messages": ["order 0", "order 1"], "outcomes": ["waiting"] * 2, "by_queue": [2]},
         {
@@ -219,3 +219,8 @@ def test_each_run_adds_what_is_new_and_spark_connect_reads_writes_and_streams(tm
             "each batch": ["c"],
         },
     ]
+    # What `ingest` does on Spark Connect.
+    assert table["texts"] == ["one", "two"]
+    assert table["reported"] == [2]
+    assert table["waiting"] == 0
+    assert table["refused"].endswith("is partitioned by queue, date: partition by that")

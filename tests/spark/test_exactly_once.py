@@ -15,16 +15,19 @@ from tests.spark.exactly_once.rehearsal import Rehearsal
 DRIVER_KILLS = int(os.environ.get("OPENMSMQ_DRIVER_KILLS", "2"))
 MANAGER_KILLS = int(os.environ.get("OPENMSMQ_MANAGER_KILLS", "1"))
 LIVES = int(os.environ.get("OPENMSMQ_LIVES", "60"))
+FORMATS = os.environ.get("OPENMSMQ_FORMATS", "parquet").split(",")
+"""Of the table of the job that is killed."""
 SEED = int(os.environ.get("OPENMSMQ_SEED", "1"))
 
 
 @pytest.mark.timeout(7200)
+@pytest.mark.parametrize("format", ["parquet", "delta", "iceberg"])
 def test_streams_are_exactly_once_wherever_a_driver_dies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
     # Few messages for a task, so that batches have several partitions.
     monkeypatch.setattr("openmsmq.spark.source.queue_range.TASK_MIN_COUNT", 40)
-    figures = Rehearsal(tmp_path, SEED).run(LIVES, MANAGER_KILLS)
+    figures = Rehearsal(tmp_path, SEED, format).run(LIVES // 3, MANAGER_KILLS)
     print(json.dumps(figures, indent=2))
     assert figures["drivers killed"]
 
@@ -34,14 +37,16 @@ def test_streams_are_exactly_once_wherever_a_driver_dies(
 @pytest.mark.timeout(7200)
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17")
 @pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("format", FORMATS)
 def test_streams_are_exactly_once_while_the_driver_and_the_queue_manager_are_killed(
-    tmp_path: Path,
+    tmp_path: Path, format: str
 ) -> None:
     figures = kill_often(
         tmp_path,
         driver_kills=DRIVER_KILLS,
         manager_kills=MANAGER_KILLS,
         seed=SEED,
+        format=format,
     )
     print(json.dumps(figures, indent=2))
     assert figures["priorities"] == list(range(8))

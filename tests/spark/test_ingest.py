@@ -22,6 +22,8 @@ from openmsmq.client.blocking import QueueManager
 from openmsmq.spark.errors import BadOption
 from openmsmq.spark.pipelines import ingest as pipeline
 from openmsmq.spark.pipelines.bodies import document_text, with_body_columns
+from openmsmq.spark.pipelines.ingest.by_spark import numbers_above
+from openmsmq.spark.pipelines.ingest.progress import behind_count
 from openmsmq.spark.pipelines.ingest.schemas import from_json_schema, read_schema
 from tests.runtime.computers import PROGRAM, Computer, environment
 
@@ -174,35 +176,35 @@ def test_a_schema_is_read_from_ddl_or_from_a_file(tmp_path):
 # Formats and progress.
 
 
-def test_delta_is_refused_with_what_to_install():
-    if importlib.util.find_spec("delta") is not None:
-        pytest.skip("Delta Lake is installed here")
-    with pytest.raises(BadOption, match="pip install delta-spark"):
-        pipeline.format_settings("delta")
-    with pytest.raises(BadOption, match="not one of parquet, delta"):
-        pipeline.format_settings("csv")
-
-
-def test_a_session_for_delta_gets_its_classes_for_the_version_of_spark():
-    assert pipeline.delta_settings("4.4.1", "4.2.0")["spark.jars.packages"] == (
-        "io.delta:delta-spark_4.2_2.13:4.4.1"
+def test_a_format_that_is_not_installed_is_refused_with_what_to_install(monkeypatch):
+    missing = {"deltalake", "pyiceberg"}
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in missing else find(name)
     )
-    assert pipeline.format_settings("parquet") == {}
+    for format, problem in (
+        ("delta", r"delta needs the package deltalake: pip install 'openmsmq\[delta\]'"),
+        ("iceberg", r"iceberg needs the package pyiceberg: pip install 'openmsmq\[iceberg\]'"),
+        ("csv", "'csv' is not one of parquet, delta, iceberg"),
+    ):
+        with pytest.raises(BadOption, match=problem):
+            pipeline.require_format(format)
+    pipeline.require_format("parquet")
 
 
 def test_the_lag_is_the_lower_of_what_waits_and_of_the_numbers_not_read():
     end = {"a": {"next": 10}, "b": {"next": 5}}
     latest = {"a": {"next": 30, "waiting": 12}, "b": {"next": 5, "waiting": 1}}
-    assert pipeline.behind_count(end, latest, 0) == 13
-    assert pipeline.behind_count(end, latest, 10) == 3
-    assert pipeline.behind_count(latest, latest, 0) == 0
-    assert pipeline.behind_count(end, latest, 20) == 0
-    assert pipeline.behind_count(end, {}, 5) == 0
+    assert behind_count(end, latest, 0) == 13
+    assert behind_count(end, latest, 10) == 3
+    assert behind_count(latest, latest, 0) == 0
+    assert behind_count(end, latest, 20) == 0
+    assert behind_count(end, {}, 5) == 0
 
 
 @given(st.integers(-1, 2000), st.integers(0, 20_000), st.sampled_from(["", ".compact"]))
 def test_a_pattern_finds_the_batches_behind_a_number(number, batch, suffix):
-    patterns = pipeline.numbers_above(number)
+    patterns = numbers_above(number)
     assert any(fnmatch(f"{batch}{suffix}", each) for each in patterns) == (batch > number)
 
 
@@ -237,7 +239,8 @@ def test_each_run_adds_what_came_since_and_the_queues_are_empty_after(
     assert reports[-1].behind_count == 0
     assert (one.count(), two.count()) == (0, 0)
     one.send('{"id": 7}', recoverable=True)
-    assert [report.message_count for report in pipeline.batch_reports(run(), options, 1)] == [1]
+    later = pipeline.batch_reports(run(), options, 1)
+    assert [report.message_count for report in later] == [1]
     table = spark.read.parquet(output)
     found = {(row["queue"], row["id"]) for row in table.select("queue", "data.id").collect()}
     assert table.count() == 10
@@ -247,19 +250,18 @@ def test_each_run_adds_what_came_since_and_the_queues_are_empty_after(
         (two.name, None),
     }
     assert table.where("data_error is not null").count() == 1
-    (partition,) = Path(output).glob("queue=*one")
+    (partition, *_) = Path(output).glob("batch=*/queue=*one")
     assert [path.name[:7] for path in partition.glob("date=*")] == ["date=20"]
-    files = pipeline.files_added(spark, output, "parquet", datetime.fromtimestamp(0, UTC))
-    assert files.count == len(list(Path(output).rglob("*.parquet")))
-    assert files.bytes == sum(path.stat().st_size for path in Path(output).rglob("*.parquet"))
-    later = datetime(2200, 1, 1, tzinfo=UTC)
-    assert pipeline.files_added(spark, output, "parquet", later) == pipeline.FilesAdded(0, 0)
+    files = list(Path(output).rglob("*.parquet"))
+    added = [report.files for report in (*reports, *later)]
+    assert sum(each.count for each in added) == len(files)
+    assert sum(each.bytes for each in added) == sum(path.stat().st_size for path in files)
+    counted = pipeline.files_added(spark, output, datetime.fromtimestamp(0, UTC))
+    assert counted.count == len(files)
+    assert pipeline.files_added(spark, output, datetime(2200, 1, 1, tzinfo=UTC)).count == 0
     assert not list(Path(output).glob("*checkpoint*"))
     with pytest.raises(BadOption, match="colour is no column"):
         pipeline.ingest(spark, options, output, partition_by=("colour",))
-    # Spark itself would take its first batches for those that the table has.
-    with pytest.raises(BadOption, match=r"has batches that .* does not know"):
-        pipeline.ingest(spark, options, output, checkpoint=str(tmp_path / "another"))
 
 
 # The command.
@@ -337,7 +339,9 @@ def test_options_that_make_no_sense_are_refused_before_spark_starts():
         (["--every", "5"], "--every needs --follow"),
         (["--mode", "eat"], "option mode: 'eat' is not one of consume, browse"),
         (["--start", "soon"], "option startingTime: 'soon' is no time"),
-        (["--format", "csv"], "option format: 'csv' is not one of parquet, delta"),
+        (["--table", "a.b"], "option catalog: belongs to the format iceberg"),
+        (["--format", "iceberg", "--table", "a.b"], "give both"),
+        (["--format", "csv"], "option format: 'csv' is not one of parquet, delta, iceberg"),
     ):
         command = ["pipeline", "ingest", "--queue", "q", "--output", "t", *options]
         result = CliRunner().invoke(app, command)

@@ -1,164 +1,300 @@
-"""The table of `ingest` where tasks copy ranges: what counts, whenever its driver dies."""
+"""The tables of `ingest`: what counts, for every reader, whenever the driver dies."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import pickle
 import shutil
 import stat
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
+import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.expressions import EqualTo
+from pyiceberg.utils.config import Config
 from pyspark.errors import StreamingQueryException
 
 from openmsmq.spark.errors import BadOption, QueueProblem, TableProblem, sentence_in
 from openmsmq.spark.pipelines import ingest as pipeline
 from openmsmq.spark.pipelines.ingest import copying as ingest_copying
-from openmsmq.spark.pipelines.ingest.copying import (
-    FILES_MAX_COUNT,
-    Copying,
-    Staged,
-    StagedFiles,
-    can_copy,
-    copied_here,
-    copy_range,
-)
-from openmsmq.spark.pipelines.ingest.table import Table, compact_interval
+from openmsmq.spark.pipelines.ingest import iceberg_table
+from openmsmq.spark.pipelines.ingest.beginning import Beginning, make_ready
+from openmsmq.spark.pipelines.ingest.checkpoint import Checkpoint, Mark
+from openmsmq.spark.pipelines.ingest.copying import Copying, copy, copy_ranges, path_of
+from openmsmq.spark.pipelines.ingest.files import FILES_MAX_COUNT, Staged, StagedFiles, divided
+from openmsmq.spark.pipelines.ingest.formats import FORMATS, Output
+from openmsmq.spark.pipelines.ingest.table import Table
+from openmsmq.spark.schema import arrow_schema
 from openmsmq.spark.source.options import read_source_options
 from openmsmq.spark.source.queue_range import QueueRange
+from openmsmq.spark.source.ranges import RangeReader
 from openmsmq.spark.source.reading import read_range
-from tests.spark.exactly_once.harness import committed_files, visible_files
+from tests.spark.foreign_readers import iceberg, read_table
 
 ADDRESS = "127.0.88.2"
-DIRECTORY = "queue=private$%5Ca/date=2026-01-31"
+QUEUE = r"private$\a"
+DAY = date(2026, 1, 31)
+SCHEMA = pa.schema(
+    [("queue", pa.string()), ("number", pa.int64()), ("note", pa.string()), ("date", pa.date32())]
+)
+
+formats = pytest.mark.parametrize("format", FORMATS)
 
 
-def staged(table: Table, name: str, number: int) -> Staged:
-    """Write a file with one row into the staging directory."""
-    path = table.staging / name
-    pq.write_table(pa.table({"number": [number]}), path)
-    return Staged(name, DIRECTORY, 1, path.stat().st_size, 0)
+def made(path: Path, format: str) -> Table:
+    """Make a table, or open one."""
+    table = Output(format, str(path), ("queue", "date")).open()
+    table.prepare(SCHEMA)
+    return table
 
 
-def numbers(table: Table) -> list[int]:
-    """Give the rows that count."""
-    files = committed_files(table.path)
-    return [row for path in files for row in pq.ParquetFile(path).read()["number"].to_pylist()]
+def staged(table: Table, number: int) -> list[Staged]:
+    """Write rows into files as a task does: two days, so two files."""
+    columns = table.open(SCHEMA)
+    files = StagedFiles(table.staging, table.partition_by, columns)
+    rows = [{"queue": QUEUE, "number": number, "note": "", "date": day} for day in (DAY, None)]
+    files.add(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
+    return files.close()
+
+
+def mark(batch: int, query: str = "one", end: str = "") -> Mark:
+    return Mark(query, batch, end or f'{{"next": {batch}}}', "reader")
+
+
+def numbers(path: Path, format: str) -> list[int]:
+    """Give the rows that another program finds."""
+    found = read_table(path, format)
+    return sorted(found["number"].to_pylist()) if found.num_rows else []
+
+
+def files_in(table: Table) -> list[Path]:
+    """Give the files with rows, whether they count or not."""
+    return [path for path in table.path.rglob("*.parquet") if "_delta_log" not in path.parts]
 
 
 # Publishing.
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(0, 5), max_size=12), st.integers(1, 4))
-def test_each_batch_counts_once_whatever_step_its_driver_dies_after(deaths, interval):
+@formats
+@settings(max_examples=12, deadline=None)
+@given(deaths=st.lists(st.integers(0, 5), max_size=6))
+def test_each_batch_counts_once_and_whole_whatever_step_its_driver_dies_after(format, deaths):
     with TemporaryDirectory() as folder:
-        table, batch = Table(folder, interval), 0
-        for attempt, steps in enumerate(deaths):
-            table.prepare()
-            assert visible_files(table.path) == sorted(committed_files(table.path))
+        path, batch = Path(folder, "table"), 0
+        for steps in deaths:
+            table = made(path, format)
             assert list(table.staging.iterdir()) == []
-            files = [staged(table, f"{attempt}-{place}", batch) for place in range(2)]
-            (table.staging / f"{attempt}-late").write_bytes(b"PAR1")
-            with contextlib.closing(table.publishing(batch, files)) as publishing:
+            assert len(files_in(table)) == 2 * batch
+            files = staged(table, batch)
+            (table.staging / "late").write_bytes(b"PAR1")
+            with contextlib.closing(table.publishing(mark(batch), files)) as publishing:
                 for _ in range(steps):
-                    next(publishing, None)
+                    done = next(publishing, None)
+                    # Whoever looks meanwhile sees whole batches.
+                    count = batch + (done in ("published", None))
+                    assert numbers(path, format) == [n for n in range(count) for _ in range(2)]
             # Nobody but the table knows how far it has come.
-            batch += table.has(batch)
-        assert numbers(table) if batch else True
-        table.prepare()
-        assert numbers(table) == [number for number in range(batch) for _ in range(2)]
+            batch += table.has(mark(batch))
+        made(path, format)
+        assert numbers(path, format) == [n for n in range(batch) for _ in range(2)]
 
 
-def test_a_batch_that_counts_is_not_replaced_by_a_driver_that_seemed_dead(tmp_path):
-    table, old = Table(str(tmp_path)), Table(str(tmp_path))
-    old.prepare()
-    late = staged(old, "late", 1)
-    table.publish(0, [staged(table, "first", 0)])
-    old.publish(0, [late])
-    assert numbers(table) == [0]
+@formats
+def test_a_batch_that_counts_is_not_written_by_a_driver_that_seemed_dead(tmp_path, format):
+    table, old = (made(tmp_path / "table", format) for _ in range(2))
+    late = staged(old, 1)
+    table.publish(mark(0), staged(table, 0))
+    old.publish(mark(0), late)
+    assert numbers(table.path, format) == [0, 0]
     assert list(table.staging.iterdir()) == []
 
 
-def test_a_second_command_on_the_same_table_fails_and_loses_nothing(tmp_path):
-    first, second = Table(str(tmp_path)), Table(str(tmp_path))
-    first.prepare()
-    file = staged(first, "file", 0)
-    second.prepare()
+@formats
+def test_only_the_last_batch_can_come_again_and_only_with_the_same_end(tmp_path, format):
+    table = made(tmp_path / "table", format)
+    for batch in range(3):
+        table.publish(mark(batch), staged(table, batch))
+    assert table.has(mark(2))
+    assert not table.has(mark(3))
+    # A copy of the checkpoint was made before batch 2, and went on with other messages.
+    with pytest.raises(TableProblem, match=r"up to 2, and another batch 2 comes: .* older copy"):
+        table.publish(mark(2, end="{}"), staged(table, 100))
+    with pytest.raises(TableProblem, match=r"up to 2, and another batch 1 comes: .* older copy"):
+        table.publish(mark(1), staged(table, 100))
+    with pytest.raises(TableProblem, match="has no batch 3 of this checkpoint, which goes on with"):
+        table.publish(mark(4), staged(table, 100))
+    assert numbers(table.path, format) == [0, 0, 1, 1, 2, 2]
+
+
+@formats
+def test_a_table_takes_batches_of_several_checkpoints(tmp_path, format):
+    table = made(tmp_path / "table", format)
+    for batch, query in ((0, "one"), (0, "two"), (1, "one"), (1, "two")):
+        table.publish(mark(batch, query), staged(table, batch))
+    with pytest.raises(TableProblem, match="has no batch 4 of this checkpoint"):
+        table.has(mark(5, "three"))
+    again = pickle.loads(pickle.dumps(table))
+    assert again.has(mark(1, "one"))
+    assert {each.query: each.batch for each in again.marks()} == {"one": 1, "two": 1}
+    assert numbers(table.path, format) == [0] * 4 + [1] * 4
+
+
+@formats
+def test_a_batch_without_rows_is_known_too(tmp_path, format):
+    table = made(tmp_path / "table", format)
+    table.publish(mark(0), [])
+    assert table.has(mark(0))
+    assert numbers(table.path, format) == []
+
+
+@formats
+def test_a_second_command_on_the_same_table_fails_and_loses_nothing(tmp_path, format):
+    first = made(tmp_path / "table", format)
+    files = staged(first, 0)
+    second = made(tmp_path / "table", format)
     with pytest.raises(TableProblem, match="one command at a time"):
-        first.publish(0, [file])
-    second.prepare()
-    assert not second.has(0)
-    assert visible_files(tmp_path) == []
+        first.publish(mark(0), files)
+    assert not second.has(mark(0))
+    assert numbers(first.path, format) == []
 
 
-def test_a_table_that_is_gone_while_its_checkpoint_is_there_is_noticed(tmp_path):
-    table = Table(str(tmp_path))
-    table.prepare()
-    with pytest.raises(TableProblem, match="has no batch 4, but its checkpoint goes on with 5"):
-        table.publish(5, [])
-
-
-def test_a_table_that_cannot_be_written_is_a_sentence(tmp_path):
+@formats
+def test_a_table_that_cannot_be_written_is_a_sentence(tmp_path, format):
     (tmp_path / "file").touch()
     with pytest.raises(TableProblem, match="cannot be written"):
-        Table(str(tmp_path / "file")).prepare()
+        made(tmp_path / "file" / "table", format)
 
 
-@pytest.mark.parametrize(
-    ("compact", "default", "expected"),
-    # As CompactibleFileStreamLog concludes it.
-    [([], 10, 10), ([9], 10, 10), ([4], 10, 5), ([19], 10, 20), ([29], 10, 10), ([4, 9], 10, 5)],
-)
-def test_the_log_repeats_itself_when_spark_expects_it(compact, default, expected):
-    assert compact_interval(compact, default) == expected
+@formats
+def test_odd_paths_and_queues_are_read_by_others(tmp_path, format):
+    path = tmp_path / "a table: 100% #1"
+    table = Output(format, str(path), ("queue", "date")).open()
+    columns = table.prepare(SCHEMA)
+    files = StagedFiles(table.staging, ("queue", "date"), columns)
+    name = "private$\\odd%25#'1'/ä=b"
+    files.add(pa.RecordBatch.from_pylist([{"queue": name, "date": DAY}], schema=SCHEMA))
+    table.publish(mark(0), files.close())
+    (row,) = read_table(path, format).to_pylist()
+    assert (row["queue"], row["date"]) == (name, DAY)
 
 
-@pytest.mark.timeout(120)
-def test_spark_reads_a_log_that_repeats_itself(spark, tmp_path):
-    table = Table(str(tmp_path / "a table: 100%"))
-    table.prepare()
-    for batch in range(12):
-        table.publish(batch, [] if batch == 7 else [staged(table, f"file-{batch}", batch)])
-    assert (table.log.path / "9.compact").exists()
-    found = spark.read.parquet(str(table.path)).collect()
-    assert sorted(row["number"] for row in found) == [n for n in range(12) if n != 7]
-    assert {(row["queue"], str(row["date"])) for row in found} == {("private$\\a", "2026-01-31")}
-
-
-# Copying.
-
-
-def test_messages_of_several_days_go_into_their_directories(tmp_path):
-    columns = "queue,arrived_time,label"
-    options = read_source_options({"queue": "q", "columns": columns})
-    job = Copying(options, str(tmp_path), ("date", "queue"))
-    Table(str(tmp_path)).prepare()
-    days = list(range(1, FILES_MAX_COUNT + 3))
-    times = [datetime(2026, 1, day, hour, tzinfo=UTC) for hour in (0, 23) for day in days]
-    labels = [f"{time:%d}" for time in times]
-    files = StagedFiles(job, "a:b")
+@formats
+def test_a_table_of_an_earlier_version_gets_the_columns_it_lacks(tmp_path, format):
+    table = made(tmp_path / "table", format)
+    table.publish(mark(0), staged(table, 0))
+    wider = SCHEMA.append(pa.field("headers", pa.map_(pa.string(), pa.string())))
     for _ in range(2):
-        rows = {"queue": ["a:b"] * len(times), "arrived_time": times, "label": labels}
-        files.add(pa.RecordBatch.from_pydict(rows))
-    found: dict[str, list[str]] = {}
-    for file in files.close():
-        table = pq.read_table(files.staging / file.name)
-        assert table.column_names == ["arrived_time", "label"]
-        assert table.num_rows == file.rows
-        found.setdefault(file.directory, []).extend(table["label"].to_pylist())
-    assert found == {f"date=2026-01-{day:02d}/queue=a%3Ab": [f"{day:02d}"] * 4 for day in days}
+        later = Output(format, str(table.path), ("queue", "date")).open()
+        columns = later.prepare(wider)
+    files = StagedFiles(later.staging, ("queue", "date"), columns)
+    row = {"queue": QUEUE, "number": 1, "date": DAY, "headers": {"a": "b"}}
+    files.add(pa.RecordBatch.from_pylist([row], schema=wider))
+    later.publish(mark(1), files.close())
+    # A query that reads fewer columns leaves the others empty.
+    later.publish(mark(2), staged(later, 2))
+    found = read_table(table.path, format).to_pylist()
+    assert sorted((row["number"], str(row["headers"])) for row in found) == [
+        *[(0, "None")] * 2,
+        (1, "{'a': 'b'}" if isinstance(found[0]["headers"], dict) else "[('a', 'b')]"),
+        *[(2, "None")] * 2,
+    ]
 
 
-def test_a_batch_that_counts_is_on_the_disk_with_all_its_files(tmp_path, monkeypatch):
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_table_with_other_types_or_partitions_is_refused(tmp_path, format):
+    path = str(made(tmp_path / "table", format).path)
+    with pytest.raises(TableProblem, match="partitioned by queue, date: partition by that"):
+        Output(format, path, ("queue",)).open().prepare(SCHEMA)
+    other = SCHEMA.set(1, pa.field("number", pa.string()))
+    with pytest.raises(TableProblem, match="has the column number as int64"):
+        Output(format, path, ("queue", "date")).open().prepare(other)
+
+
+def test_a_directory_with_other_things_is_no_parquet_table(tmp_path):
+    (tmp_path / "table" / "photos").mkdir(parents=True)
+    with pytest.raises(TableProblem, match="has photos, which is no batch of a table"):
+        made(tmp_path / "table", "parquet")
+
+
+def test_snapshots_of_iceberg_are_bounded_and_the_last_batch_stays_known(tmp_path, monkeypatch):
+    monkeypatch.setattr(iceberg_table, "SNAPSHOTS_MAX_COUNT", 4)
+    table = made(tmp_path / "table", "iceberg")
+    for batch in range(7):
+        table.publish(mark(batch), staged(table, batch))
+        if batch == 0:
+            with iceberg(table.path) as stored:
+                first = stored.snapshots()[0].snapshot_id
+                stored.manage_snapshots().create_tag(first, "kept").commit()
+    with iceberg(table.path) as stored:
+        assert len(stored.snapshots()) <= 4
+        assert stored.scan(snapshot_id=first).count() == 2
+    assert table.has(mark(6))
+    assert numbers(table.path, "iceberg") == [n for n in range(7) for _ in range(2)]
+
+
+def test_delta_compacts_and_travels_in_time_without_forgetting_batches(tmp_path):
+    table = made(tmp_path / "table", "delta")
+    for batch in range(3):
+        table.publish(mark(batch), staged(table, batch))
+    before = DeltaTable(str(table.path))
+    first = before.version()
+    assert before.optimize.compact()["numFilesRemoved"] == 6
+    assert table.has(mark(2))
+    assert numbers(table.path, "delta") == [0, 0, 1, 1, 2, 2]
+    earlier = DeltaTable(str(table.path), version=first - 1)
+    assert earlier.count() == 4
+
+
+def test_iceberg_is_compacted_and_goes_on(tmp_path):
+    table = made(tmp_path / "table", "iceberg")
+    for batch in range(2):
+        table.publish(mark(batch), staged(table, batch))
+    with iceberg(table.path) as stored:
+        day = EqualTo("date", DAY.isoformat())
+        stored.overwrite(stored.scan(day).to_arrow(), overwrite_filter=day)
+        assert len(list(stored.scan(day).plan_files())) == 1
+    assert table.has(mark(1))
+    table.publish(mark(2), staged(table, 2))
+    assert numbers(table.path, "iceberg") == [0, 0, 1, 1, 2, 2]
+
+
+def test_iceberg_writes_into_a_catalog_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYICEBERG_CATALOG__MINE__TYPE", "sql")
+    monkeypatch.setenv("PYICEBERG_CATALOG__MINE__URI", f"sqlite:///{tmp_path}/mine.db")
+    # PyIceberg reads its settings when it is imported.
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+    place = Output("iceberg", str(tmp_path / "table"), ("queue", "date"), "mine", "sales.orders")
+    table = place.open()
+    table.prepare(SCHEMA)
+    table.publish(mark(0), staged(table, 0))
+    assert not (tmp_path / "table" / "catalog.db").exists()
+    catalog = SqlCatalog("mine", uri=f"sqlite:///{tmp_path}/mine.db")
+    assert catalog.load_table("sales.orders").scan().count() == 2
+    catalog.close()
+    assert place.open().has(mark(0))
+    elsewhere = Output("iceberg", str(tmp_path / "other"), (), "mine", "sales.orders").open()
+    with pytest.raises(BadOption, match=r"the table sales\.orders is at .*table: give that"):
+        elsewhere.prepare(SCHEMA)
+    unknown = Output("iceberg", str(tmp_path / "other"), (), "nobodys", "sales.orders").open()
+    with pytest.raises(BadOption, match=r"option catalog: .*NOBODYS"):
+        unknown.prepare(SCHEMA)
+
+
+@formats
+def test_a_batch_that_counts_is_on_the_disk_with_all_its_files(tmp_path, monkeypatch, format):
     """Messages leave their queue when their batch counts; the power may fail right then."""
     contents: dict[int, bytes] = {}
     names: dict[int, list[str]] = {}
@@ -172,34 +308,81 @@ def test_a_batch_that_counts_is_on_the_disk_with_all_its_files(tmp_path, monkeyp
         else:
             contents[status.st_ino] = Path(f"/proc/self/fd/{file}").read_bytes()
 
+    table = made(tmp_path / "table", format)
+    before = set(table.path.rglob("*"))
     monkeypatch.setattr(os, "fsync", watched_sync)
-    table = Table(str(tmp_path / "table"))
-    table.prepare()
-    options = read_source_options({"queue": "q", "columns": "queue,arrived_time,label"})
-    files = StagedFiles(Copying(options, str(table.path), ("date", "queue")), "q")
-    times = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2)]
-    rows = {"queue": ["q"] * 2, "arrived_time": times, "label": ["one", "two"]}
-    files.add(pa.RecordBatch.from_pydict(rows))
-    table.publish(0, files.close())
-    found = committed_files(table.path)
-    assert len(found) == 2
-    for path in [*found, table.log.path / "0"]:
-        assert contents[path.stat().st_ino] == path.read_bytes()
+    table.publish(mark(0), staged(table, 0))
+    # SQLite sees to its own file.
+    new = [path for path in table.path.rglob("*") if path not in before and path.is_file()]
+    assert len(files_in(table)) == 2
+    assert len(new) > 2
+    for path in new:
+        assert contents[path.stat().st_ino] == path.read_bytes(), path
         while path != table.path:
             assert path.name in names[path.parent.stat().st_ino], path
             path = path.parent
 
 
+# Files.
+
+
+def test_messages_of_several_days_go_into_their_files(tmp_path):
+    days = list(range(1, FILES_MAX_COUNT + 3))
+    schema = pa.schema([("label", pa.string())])
+    files = StagedFiles(tmp_path, ("date", "queue"), schema)
+    rows = [
+        {"queue": "a:b", "date": date(2026, 1, day), "label": f"{day}"}
+        for _ in range(2)
+        for day in days
+    ]
+    for _ in range(2):
+        files.add(pa.RecordBatch.from_pylist(rows))
+    found: dict[tuple[str | None, ...], list[str]] = {}
+    for file in files.close():
+        table = pq.read_table(tmp_path / file.name)
+        assert table.column_names == ["label"]
+        assert table.num_rows == file.rows
+        found.setdefault(tuple(file.values), []).extend(table["label"].to_pylist())
+    assert found == {(f"2026-01-{day:02d}", "a:b"): [f"{day}"] * 4 for day in days}
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["a", "", None]), st.booleans() | st.none(), st.integers(0, 3)),
+        min_size=1,
+    )
+)
+def test_rows_are_divided_by_any_columns_and_none_is_lost(rows):
+    batch = pa.RecordBatch.from_arrays(
+        [
+            pa.array([row[0] for row in rows], pa.string()),
+            pa.array([row[1] for row in rows], pa.bool_()),
+            pa.array([row[2] for row in rows], pa.int64()),
+        ],
+        ["text", "yes", "number"],
+    )
+    expected: dict[Any, list[Any]] = {}
+    for row in rows:
+        yes = None if row[1] is None else str(row[1]).lower()
+        expected.setdefault((row[0] or None, yes), []).append(row)
+    found: dict[Any, list[Any]] = {}
+    for values, part in divided(batch, ("text", "yes")):
+        assert part.num_rows
+        found.setdefault(values, []).extend(tuple(row.values()) for row in part.to_pylist())
+    assert {key: sorted(map(str, rows)) for key, rows in found.items()} == {
+        key: sorted(map(str, rows)) for key, rows in expected.items()
+    }
+
+
 def test_an_attempt_that_fails_leaves_no_file(alpha, manager, tmp_path, monkeypatch):
     queue = manager.create_queue(r"private$\broken")
     queue.send_many([f"order {number}" for number in range(3)])
-    options = read_source_options({"qm": alpha.qm, "queue": queue.name})
-    job = Copying(options, str(tmp_path), ())
-    table = Table(str(tmp_path))
-    table.prepare()
+    options = read_source_options({"qm": alpha.qm, "queue": queue.name, "columns": "label"})
+    job = Copying(options, str(tmp_path), (), pa.schema([("label", pa.string())]))
     part = QueueRange(alpha.qm, queue.name, 0, queue.properties().last_arrival_number + 1)
-    assert [file.rows for file in copy_range(job, part)] == [3]
-    table.prepare()
+    (file,) = copy(job, [part])
+    assert file.rows == 3
+    (tmp_path / file.name).unlink()
 
     def cut_off(*_: object) -> Iterator[pa.RecordBatch]:
         yield from read_range(options, part)
@@ -207,11 +390,17 @@ def test_an_attempt_that_fails_leaves_no_file(alpha, manager, tmp_path, monkeypa
 
     monkeypatch.setattr(ingest_copying, "read_range", cut_off)
     with pytest.raises(QueueProblem, match="is gone"):
-        copy_range(job, part)
-    assert list(table.staging.iterdir()) == []
-    table.staging.rmdir()
-    with pytest.raises(TableProblem, match="_staging cannot be written"):
-        copy_range(job, part)
+        copy(job, [part])
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(TableProblem, match="gone cannot be written"):
+        copy(Copying(options, str(tmp_path / "gone"), (), job.schema), [part])
+
+
+def test_a_checkpoint_that_cannot_be_read_is_a_sentence(tmp_path):
+    checkpoint = Checkpoint(str(tmp_path / "checkpoint"))
+    assert checkpoint.is_new()
+    with pytest.raises(TableProblem, match="does not say which batch 3 is"):
+        checkpoint.mark(3, "reader")
 
 
 @pytest.mark.parametrize(
@@ -226,54 +415,119 @@ def test_an_attempt_that_fails_leaves_no_file(alpha, manager, tmp_path, monkeypa
         ("file://host/orders", "file:///", None),
     ],
 )
-def test_only_paths_are_copied_to(output, default, expected):
-    assert copied_here(output, default) == expected
+def test_only_paths_are_written_by_tasks(output, default, expected):
+    assert path_of(output, default) == expected
 
 
-def test_directories_by_other_columns_are_left_to_spark():
-    assert can_copy(("queue", "label"), ("queue",))
-    assert can_copy(("label",), ())
-    assert not can_copy(("queue", "label"), ("label",))
-    assert not can_copy(("queue",), ("queue",))
+@pytest.mark.parametrize(
+    ("columns", "partition_by", "problem"),
+    [
+        (("label",), ("queue",), "queue is no column of messages"),
+        (("label",), ("date",), "leaves out arrived_time"),
+        (("label", "body"), ("body",), "body has bytes or times"),
+        (("label", "queue"), ("queue", "queue"), "names a column twice"),
+        (("queue",), ("queue",), "leaves no column"),
+    ],
+)
+def test_columns_by_which_a_table_cannot_be_partitioned_are_refused(columns, partition_by, problem):
+    with pytest.raises(BadOption, match=problem):
+        pipeline.require_partitions(columns, partition_by)
+
+
+# Beginning.
+
+
+@formats
+def test_a_new_checkpoint_goes_on_behind_what_the_table_has(alpha, manager, tmp_path, format):
+    queue = manager.create_queue(f"private$\\behind-{format}")
+    queue.send_many(["order 0", "order 1"], recoverable=True)
+    given = {"qm": alpha.qm, "queue": queue.name, "columns": "queue,arrived_time,text"}
+    options = read_source_options(given | {"reader": "ingest"})
+    place = Output(format, str(tmp_path / "table"), ("queue",))
+    schema = arrow_schema(options.columns)
+    job = Beginning(options, place, str(tmp_path / "checkpoint"), schema)
+    columns = make_ready(job)
+    reader = RangeReader(options)
+    end = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
+    parts = reader.partitions(reader.initialOffset(), end)
+    table = place.open()
+    copying = Copying(options, str(table.staging), ("queue",), columns)
+    told = [rows for part in parts for rows in copy_ranges(copying, reader.read(part))]
+    files = [Staged(**row) for rows in told for row in rows.to_pylist()]
+    table.publish(Mark("one", 0, json.dumps(end), "ingest"), files)
+    reader.stop()
+    # Spark was killed before it could say that the batch is done, and its checkpoint is gone.
+    queue.send("order 2", recoverable=True)
+    assert queue.count() == 3
+    make_ready(msgspec.structs.replace(job, options=read_source_options(given)))
+    assert queue.count() == 3, "another reader has reserved nothing here"
+    make_ready(job)
+    assert queue.count() == 1
+    browsing = read_source_options(given | {"mode": "browse"})
+    with pytest.raises(BadOption, match="was written with another one"):
+        make_ready(msgspec.structs.replace(job, options=browsing))
 
 
 # The whole.
 
 
-def run(spark: Any, options: dict[str, str], output: Path) -> Any:
-    query = pipeline.ingest(spark, options, str(output))
+def run(spark: Any, options: dict[str, str], output: Path, **more: Any) -> Any:
+    query = pipeline.ingest(spark, options, str(output), **more)
     assert query.awaitTermination(100)
     return query
 
 
 @pytest.mark.timeout(300)
-def test_a_table_that_spark_has_written_goes_on_with_the_same_columns_and_directories(
+@formats
+def test_other_programs_read_what_was_sent(spark, alpha, manager, tmp_path, format):
+    queue = manager.create_queue(f"private$\\foreign-{format}")
+    texts = [f"order {number}" for number in range(5)]
+    queue.send_many(texts[:3], recoverable=True)
+    options = {"qm": alpha.qm, "queue": queue.name}
+    output = tmp_path / "table"
+    run(spark, options, output, format=format)
+    # With a new checkpoint a table goes on where it ended.
+    shutil.rmtree(f"{output}.checkpoint")
+    queue.send_many(texts[3:], recoverable=True)
+    run(spark, options, output, format=format)
+    found = read_table(output, format)
+    assert sorted(found["text"].to_pylist()) == texts
+    assert set(found["queue"].to_pylist()) == {queue.name}
+    assert set(found["date"].to_pylist()) == {datetime.now(UTC).date()}  # noqa: TID251
+    frame = found.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame.groupby("queue").size().to_dict() == {queue.name: 5}
+    if format == "parquet":
+        assert sorted(pandas.read_parquet(output)["text"]) == texts
+        assert spark.read.parquet(str(output)).where("date is not null").count() == 5
+    browsing = {**options, "mode": "browse"}
+    with pytest.raises(BadOption, match="was written with another one"):
+        run(spark, browsing, output, format=format, checkpoint=str(tmp_path / "another"))
+    shutil.rmtree(output)
+    queue.send("lost?", recoverable=True)
+    with pytest.raises(StreamingQueryException) as failed:
+        run(spark, options, output, format=format)
+    assert f"{output} has no batch 0" in (sentence_in(str(failed.value)) or "")
+    assert queue.count() == 1
+
+
+@pytest.mark.timeout(300)
+def test_a_table_that_spark_has_begun_is_continued_by_spark(
     spark, alpha, manager, tmp_path, monkeypatch
 ):
-    queue = manager.create_queue("private$\\odd%25#'1'")
-    queue.send_many([f"order {number}" for number in range(3)], recoverable=True)
+    queue = manager.create_queue("private$\\begun")
+    queue.send("order 0", recoverable=True)
     options = {"qm": alpha.qm, "queue": queue.name, "mode": "browse"}
-    by_spark, copied = tmp_path / "by spark", tmp_path / "copied"
-    monkeypatch.setattr(pipeline, "can_copy", lambda *_: False)
-    run(spark, options, by_spark)
-    monkeypatch.undo()
-    reports = pipeline.batch_reports(run(spark, options, copied), options, -1)
-    assert [report.message_count for report in reports] == [3]
-    one, other = (spark.read.parquet(str(path)) for path in (by_spark, copied))
-    assert one.schema == other.schema
-    assert sorted(one.collect()) == sorted(other.collect())
-    assert directories(by_spark) == directories(copied)
-    queue.send("order 3", recoverable=True)
-    run(spark, options, by_spark)
-    texts = [row["text"] for row in spark.read.parquet(str(by_spark)).collect()]
-    assert sorted(texts) == [f"order {number}" for number in range(4)]
+    output = tmp_path / "begun"
+    with monkeypatch.context() as patched:
+        # As with a table at an URL.
+        patched.setattr(pipeline, "path_of", lambda *_: None)
+        run(spark, options, output)
+    assert (output / "_spark_metadata").is_dir()
+    queue.send("order 1", recoverable=True)
+    query = run(spark, options, output)
+    assert [r.message_count for r in pipeline.batch_reports(query, options, 0)] == [1]
+    texts = [row["text"] for row in spark.read.parquet(str(output)).collect()]
+    assert sorted(texts) == ["order 0", "order 1"]
     with pytest.raises(BadOption, match=r"has batches that .* does not know"):
-        pipeline.ingest(spark, options, str(copied), checkpoint=str(tmp_path / "another"))
-    shutil.rmtree(copied)
-    with pytest.raises(StreamingQueryException) as failed:
-        run(spark, options, copied)
-    assert (sentence_in(str(failed.value)) or "").startswith(f"{copied} has no batch 0")
-
-
-def directories(table: Path) -> set[Path]:
-    return {path.parent.relative_to(table) for path in visible_files(table)}
+        pipeline.ingest(spark, options, str(output), checkpoint=str(tmp_path / "another"))

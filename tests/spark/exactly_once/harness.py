@@ -17,14 +17,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TypeVar
-from urllib.parse import unquote, urlsplit
 
 import msgspec
-import pyarrow.parquet as pq
 
 import openmsmq as mq
 from openmsmq.client.settings import API_PORT
 from openmsmq.model.errors import ReceiveTimeout
+from openmsmq.spark.pipelines.ingest.parquet_table import MARK
 from tests.spark.exactly_once import driver
 from tests.spark.exactly_once.checker import Arrived, Outcome
 from tests.spark.exactly_once.driver import (
@@ -37,6 +36,7 @@ from tests.spark.exactly_once.driver import (
     target,
 )
 from tests.spark.exactly_once.senders import Senders
+from tests.spark.foreign_readers import files_of, read_table
 
 Value = TypeVar("Value")
 
@@ -46,9 +46,6 @@ DRAINS_WITHIN_S = 900.0
 POLL_S = 0.002
 POLLS_MAX_COUNT = 60_000
 """How often a kill looks whether its moment has come; then any moment is right."""
-
-BUSY_MAX_COUNT = 20
-"""How often a run puts up with a computer that is too busy for Spark."""
 
 BUSY_MAX_COUNT = 20
 """How often a run puts up with a computer that is too busy for Spark."""
@@ -162,13 +159,12 @@ class Driver:
         if select.select([self.process.stdout], [], [], 0)[0]:
             self.expect("nothing", 0)
 
-    def drain(self) -> int:
-        """Let it process all that is there and end; gives the rows that Spark sees in the table."""
+    def drain(self) -> None:
+        """Let it process all that is there and end."""
         assert self.process.stdin is not None
         self.process.stdin.write(b"drain\n")
-        rows = int(self.expect("drained", DRAINS_WITHIN_S))
+        self.expect("drained", DRAINS_WITHIN_S)
         assert self.process.wait(STARTS_WITHIN_S) == 0
-        return rows
 
     def kill(self) -> None:
         """End Spark and Python at once; what tasks have left behind ends by itself."""
@@ -224,13 +220,13 @@ class Checkpoint:
 class Scene:
     """A run: a queue manager, a job, senders, and what happened to them."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, format: str) -> None:
         self.rng = random.Random(seed)
         self.folder = folder
         self.manager = Manager(folder)
         address = self.manager.address
         self.senders = Senders(address, seed)
-        self.job = Job(address, str(folder / "job"))
+        self.job = Job(address, str(folder / "job"), format=format)
         Path(self.job.folder).mkdir()
         self.to_table = Checkpoint(self.job.at(TABLE_CHECKPOINT))
         self.to_queue = Checkpoint(self.job.at(QUEUE_CHECKPOINT))
@@ -303,12 +299,12 @@ class Scene:
             job.kill()
         self.look()
 
-    def last_life(self) -> int:
-        """Run the job to the end of what was sent; gives the rows that Spark sees in the table."""
+    def last_life(self) -> None:
+        """Run the job to the end of what was sent."""
         with self.start_driver() as job:
             self.wait_for(ANY_MOMENT)
             self.senders.stop()
-            return job.drain()
+            job.drain()
 
     def when_not_busy(self, live: Callable[[], Value]) -> Value:
         """Do something again if the computer was too busy for Spark."""
@@ -325,14 +321,11 @@ class Scene:
         path = Path(self.job.at(file))
         return path.read_text().splitlines() if path.exists() else []
 
-    def check(self, spark_rows: int) -> dict[str, object]:
+    def check(self) -> dict[str, object]:
         """Compare everything; gives the figures."""
         path = Path(self.job.at(TABLE))
-        table = list(table_rows(path))
-        assert len(table) == spark_rows, "Spark and the log of its sink do not agree"
-        assert visible_files(path) == sorted(committed_files(path)), (
-            "there are files that do not count"
-        )
+        table = list(table_rows(path, self.job.format))
+        require_no_strays(path, self.job.format)
         queues = [list(queue_rows(self.manager.address, name)) for name in self._targets()]
         self.senders.plain.check_table(table)
         self.senders.transacted.check_queues(queues, one_source=len(self.job.sources) == 1)
@@ -346,6 +339,7 @@ class Scene:
         plain, transacted = self.senders.plain, self.senders.transacted
         late = [each for each in transacted.bundles if each.late and each.outcome is Outcome.SENT]
         return {
+            "format": self.job.format,
             "rows in the table": len(table),
             "messages in queues": sum(map(len, queues)),
             "queues with messages": sum(map(bool, queues)),
@@ -386,61 +380,44 @@ def require_empty(address: str, queues: Sequence[str]) -> None:
             assert status.reserved_for == "", f"{name} is still reserved"
 
 
-def table_rows(table: Path) -> Iterator[Arrived]:
-    """Read a table by the log of Spark's file sink, without Spark."""
-    for path in committed_files(table):
-        for row in pq.ParquetFile(path).read().to_pylist():
-            yield Arrived(
-                row["application_tag"],
-                row["label"],
-                row["body"].decode(),
-                row["priority"],
-                row["arrival_number"],
-            )
+def table_rows(table: Path, format: str) -> Iterator[Arrived]:
+    """Read a table as a program does that knows neither Spark nor us."""
+    for row in read_table(table, format).to_pylist():
+        yield Arrived(
+            row["application_tag"],
+            row["label"],
+            row["body"].decode(),
+            row["priority"],
+            row["arrival_number"],
+        )
 
 
-def visible_files(table: Path) -> list[Path]:
-    """Give the files that somebody finds who knows nothing of a log."""
-    return sorted(
-        path
-        for path in table.rglob("*")
-        if path.is_file() and not any(p[0] in "._" for p in path.relative_to(table).parts)
-    )
-
-
-def committed_files(table: Path) -> list[Path]:
-    """Give the files that Spark's file sink has committed: its log, from the last summary on."""
-    log = table / "_spark_metadata"
-    numbers = {
-        int(path.name.removesuffix(".compact")): path
-        for path in log.iterdir()
-        if path.name.removesuffix(".compact").isdecimal()
-    }
-    summaries = [number for number, path in numbers.items() if path.suffix == ".compact"]
-    first = max(summaries, default=0)
-    found: list[Path] = []
-    for number in sorted(numbers):
-        if number >= first:
-            for line in numbers[number].read_text().splitlines()[1:]:
-                entry = json.loads(line)
-                assert entry["action"] == "add", entry
-                found.append(Path(unquote(urlsplit(entry["path"]).path)))
-    return found
+def require_no_strays(table: Path, format: str) -> None:
+    """There are no files with rows but those that count."""
+    there = {path for path in table.rglob("*.parquet") if "_delta_log" not in path.parts}
+    if format == "parquet":
+        # Every file counts: so each must be part of a batch that is whole.
+        stray = {
+            path for path in there if not (table / path.relative_to(table).parts[0] / MARK).exists()
+        }
+    else:
+        stray = there ^ set(files_of(table, format))
+    assert not stray, f"files do not count, or are not there: {sorted(stray)[:3]}"
 
 
 def kill_often(
-    folder: Path, *, driver_kills: int, manager_kills: int, seed: int
+    folder: Path, *, driver_kills: int, manager_kills: int, seed: int, format: str
 ) -> dict[str, object]:
     """Kill the job and its queue manager again and again; gives the figures of what was checked."""
-    scene = Scene(folder, seed)
+    scene = Scene(folder, seed, format)
     try:
         scene.senders.start(PLAIN, scene.job.sources)
         moments = _shuffled(MOMENTS, driver_kills, scene.rng)
         rounds = _shuffled(range(max(1, driver_kills)), manager_kills, scene.rng)
         for number, moment in enumerate(moments):
             scene.when_not_busy(functools.partial(scene.life, rounds.count(number), moment))
-        rows = scene.when_not_busy(scene.last_life)
-        figures = scene.check(rows)
+        scene.when_not_busy(scene.last_life)
+        figures = scene.check()
     finally:
         with contextlib.suppress(BaseException):
             scene.senders.stop()

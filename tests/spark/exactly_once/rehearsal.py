@@ -13,6 +13,7 @@ import contextlib
 import functools
 import json
 import random
+import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -24,9 +25,13 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
 import openmsmq as mq
-from openmsmq.spark.errors import QueueProblem
-from openmsmq.spark.pipelines.ingest.copying import Copying, Staged, copy_ranges
-from openmsmq.spark.pipelines.ingest.table import Table
+from openmsmq.spark.errors import DataLost, QueueProblem, TableProblem
+from openmsmq.spark.pipelines.ingest.beginning import Beginning, make_ready
+from openmsmq.spark.pipelines.ingest.checkpoint import Checkpoint
+from openmsmq.spark.pipelines.ingest.copying import Copying, copy_ranges
+from openmsmq.spark.pipelines.ingest.files import Staged
+from openmsmq.spark.pipelines.ingest.formats import Output
+from openmsmq.spark.schema import arrow_schema
 from openmsmq.spark.sink.options import read_sink_options
 from openmsmq.spark.sink.writers import Parts, StreamWriter
 from openmsmq.spark.source.options import read_source_options
@@ -35,11 +40,10 @@ from openmsmq.spark.source.stream_reader import StreamReader
 from tests.spark.exactly_once.driver import OUT, PLAIN, TRANSACTED
 from tests.spark.exactly_once.harness import (
     Manager,
-    committed_files,
     queue_rows,
     require_empty,
+    require_no_strays,
     table_rows,
-    visible_files,
 )
 from tests.spark.exactly_once.senders import Senders
 
@@ -52,6 +56,8 @@ DANGEROUS = {"written": 0.15, "noted": 0.1} | {
 FAILURE_SHARE = 0.15
 BATCH_MESSAGES = 120
 HAUNT_SHARE = 0.1
+MEDDLE_SHARE = 0.1
+"""How often somebody meddles with the checkpoint of a table between two drivers."""
 BATCHES_MAX_COUNT = 8
 """In one life of a driver."""
 
@@ -123,6 +129,7 @@ class Query(abc.ABC):
         if number and end == start:
             return False
         self.offsets[number] = json.dumps(end)
+        self.noted(number)
         self.step("noted")
         if number:
             reader.commit(start)
@@ -130,6 +137,10 @@ class Query(abc.ABC):
 
     def _offset(self, number: int) -> Any:
         return json.loads(self.offsets[number]) if number in self.offsets else None
+
+    def noted(self, number: int) -> None:
+        """Write down the end of a batch where others look for it, too."""
+        assert number in self.offsets
 
     @abc.abstractmethod
     def begin(self) -> None:
@@ -149,31 +160,75 @@ class ToTable(Query):
 
     reader_type = RangeReader
 
-    def __init__(self, rng: random.Random, options: dict[str, str], path: Path) -> None:
+    def __init__(
+        self, rng: random.Random, options: dict[str, str], path: Path, format: str
+    ) -> None:
         columns = "queue,arrived_time,arrival_number,label,body,priority,application_tag"
         super().__init__("table", rng, options | {"columns": columns})
+        self.place = Output(format, str(path), ("queue", "date"))
         self.path = path
-        self._copying = Copying(read_source_options(self.options), str(path), ("queue", "date"))
-        self._table = Table(str(path), 3)
+        self._checkpoint = path.with_name("checkpoint")
+        self._copy = path.with_name("copy")
+        self._read = read_source_options(self.options)
+        self.stopped: Counter[str] = Counter()
+        """How often a wrong checkpoint was noticed."""
         self._ghosts: list[Callable[[], list[Staged]]] = []
         """Attempts of tasks that have not begun when their driver dies."""
 
+    # The checkpoint is on the disk, as Spark writes it: the table looks into it.
+
+    def noted(self, number: int) -> None:
+        (self._checkpoint / "offsets").mkdir(parents=True, exist_ok=True)
+        metadata = self._checkpoint / "metadata"
+        if not metadata.exists():
+            metadata.write_text(json.dumps({"id": f"{self.rng.randbytes(8).hex()}"}))
+        text = f"v1\n{{}}\n{self.offsets[number]}"
+        (self._checkpoint / "offsets" / str(number)).write_text(text)
+
+    def forget(self) -> None:
+        """Delete the checkpoint."""
+        shutil.rmtree(self._checkpoint, ignore_errors=True)
+        self.offsets, self.commits = {}, set()
+
+    def with_an_old_copy(self) -> None:
+        """Go on for a batch as with a copy of the checkpoint that was made earlier."""
+        now = (self.offsets, self.commits)
+        shutil.rmtree(self._copy, ignore_errors=True)
+        shutil.copytree(self._checkpoint, self._copy)
+        kept = self.rng.randrange(max(self.offsets))
+        self.offsets = {number: text for number, text in self.offsets.items() if number <= kept}
+        self.commits = set(self.offsets)
+        for number in now[0]:
+            if number > kept:
+                (self._checkpoint / "offsets" / str(number)).unlink()
+        try:
+            self.live(1)
+        except (TableProblem, DataLost) as problem:
+            self.stopped[type(problem).__name__] += 1
+        self.offsets, self.commits = now
+        shutil.rmtree(self._checkpoint)
+        self._copy.rename(self._checkpoint)
+
     def begin(self) -> None:
-        self._table.prepare()
-        # Nothing of a batch that was cut off is left for those who do not know the log.
-        assert visible_files(self.path) == sorted(committed_files(self.path)), (
-            "the directories have files that the log does not have, or the other way round"
+        schema = arrow_schema(self._read.columns).append(pa.field("date", pa.date32()))
+        columns = make_ready(Beginning(self._read, self.place, str(self._checkpoint), schema))
+        self._table = self.place.open()
+        self._copying = Copying(
+            self._read, str(self._table.staging), self.place.partition_by, columns
         )
+        # Nothing of a batch that was cut off is left.
+        require_no_strays(self.path, self.place.format)
 
     def write(self, batch: int, tasks: list[Callable[[], Iterator[pa.RecordBatch]]]) -> None:
-        if self._table.has(batch):
+        mark = Checkpoint(str(self._checkpoint)).mark(batch, self._read.reader)
+        if self._table.has(mark):
             return
         files: list[Staged] = []
         for task in tasks:
             self.step("task")
             files += self._run(functools.partial(self._attempt, task))
         self.rng.shuffle(files)
-        with contextlib.closing(self._table.publishing(batch, files)) as steps:
+        with contextlib.closing(self._table.publishing(mark, files)) as steps:
             for done in steps:
                 self.step(f"table {done}")
 
@@ -263,7 +318,7 @@ class ToQueue(Query):
 class Rehearsal:
     """A run: a queue manager, senders, and two streams whose drivers die all the time."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, format: str = "parquet") -> None:
         self.rng = random.Random(seed)
         self.manager = Manager(folder)
         address = self.manager.address
@@ -272,9 +327,10 @@ class Rehearsal:
             manager.create_queue(PLAIN)
             for name in (TRANSACTED, OUT):
                 manager.create_queue(name, transactional=True)
-        self.table = ToTable(self.rng, {"qm": address, "queue": PLAIN}, folder / "table")
+        self.table = ToTable(self.rng, {"qm": address, "queue": PLAIN}, folder / "table", format)
         self.queue = ToQueue(self.rng, {"qm": address, "queue": TRANSACTED}, OUT)
         self.haunted = 0
+        self.forgotten = 0
         self.manager_kills: Counter[str] = Counter()
 
     def run(self, lives: int, manager_kills: int) -> dict[str, object]:
@@ -304,12 +360,27 @@ class Rehearsal:
         died = ""
         try:
             query = self.rng.choice((self.table, self.queue))
+            if query is self.table:
+                self._meddle()
             query.live(self.rng.randint(1, BATCHES_MAX_COUNT))
         except Crashed as death:
             died = f"{death}"
         if self.rng.random() < HAUNT_SHARE:
             self.haunted += query.haunt()
         return died
+
+    def _meddle(self) -> None:
+        """Perhaps delete the checkpoint of the table, or go on with an older copy of it."""
+        if self.rng.random() < MEDDLE_SHARE:
+            self.forgotten += 1
+            self.table.forget()
+            # The command takes out what the table has. What it is told to do then gives back what
+            # was reserved for batches that the table does not have.
+            self.table.begin()
+            with mq.connect(self.manager.address) as manager:
+                manager.release(PLAIN)
+        elif max(self.table.offsets, default=0) > 0 and self.rng.random() < MEDDLE_SHARE:
+            self.table.with_an_old_copy()
 
     @contextlib.contextmanager
     def _manager_killed(self) -> Iterator[None]:
@@ -333,7 +404,7 @@ class Rehearsal:
             self.haunted += query.haunt()
 
     def _check(self) -> dict[str, object]:
-        rows = list(table_rows(self.table.path))
+        rows = list(table_rows(self.table.path, self.table.place.format))
         self.senders.plain.check_table(rows)
         found = list(queue_rows(self.manager.address, OUT))
         self.senders.transacted.check_queues([found])
@@ -345,6 +416,8 @@ class Rehearsal:
             "drivers killed": self.table.crashes.total() + self.queue.crashes.total(),
             "queue manager kills": dict(self.manager_kills),
             "parts of dead drivers": self.haunted,
+            "checkpoints deleted": self.forgotten,
+            "old checkpoints noticed": dict(self.table.stopped),
             "where drivers died": dict(sorted((self.table.crashes + self.queue.crashes).items())),
         }
 

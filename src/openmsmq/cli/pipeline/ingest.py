@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from openmsmq.spark.pipelines.ingest import BatchReport, FilesAdded
+    from openmsmq.spark.pipelines.ingest import BatchReport
 
 EVERY_DEFAULT_S: Final = 5.0
 _POLL_S: Final = 1
@@ -52,6 +52,8 @@ class Job(msgspec.Struct, frozen=True):
     partition_by: tuple[str, ...]
     json_schema: str
     xml_schema: str
+    catalog: str
+    table: str
 
 
 class Totals(msgspec.Struct):
@@ -60,6 +62,8 @@ class Totals(msgspec.Struct):
     batches: int = 0
     messages: int = 0
     behind: int = 0
+    files: int = 0
+    bytes: int = 0
 
 
 def ingest(
@@ -74,8 +78,26 @@ def ingest(
     from_: FromOption = None,
     format: Annotated[
         str,
-        typer.Option("--format", metavar="FORMAT", help="parquet, or delta if it is installed."),
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="parquet, delta or iceberg; the last two need the extra of that name.",
+        ),
     ] = "parquet",
+    catalog: Annotated[
+        str,
+        typer.Option(
+            "--catalog",
+            metavar="NAME",
+            help="Iceberg: a catalog of PyIceberg's settings; by default one in the directory.",
+        ),
+    ] = "",
+    table: Annotated[
+        str,
+        typer.Option(
+            "--table", metavar="NAMESPACE.NAME", help="Iceberg: the table's name in --catalog."
+        ),
+    ] = "",
     checkpoint: Annotated[
         str,
         typer.Option(
@@ -176,11 +198,13 @@ def ingest(
         _partitions(partition_by),
         json_schema,
         xml_schema,
+        catalog,
+        table,
     )
-    settings = _checked(job)
-    with spark_session("ingest", master, [*settings, *(conf or ())]) as spark:
-        totals, files = run(spark, job)
-    _print(job, totals, files, json=json)
+    _check(job)
+    with spark_session("ingest", master, conf) as spark:
+        totals = run(spark, job)
+    _print(job, totals, json=json)
 
 
 def connection_options(context: typer.Context, addresses: Sequence[str] | None) -> dict[str, str]:
@@ -211,23 +235,23 @@ def _partitions(names: list[str] | None) -> tuple[str, ...]:
     return () if names == ["none"] else tuple(names)
 
 
-def _checked(job: Job) -> list[str]:
-    """Check the options before Spark is started for nothing; give the settings it needs."""
+def _check(job: Job) -> None:
+    """Check the options before Spark is started for nothing."""
     try:
         from openmsmq.spark.errors import SparkSideError
-        from openmsmq.spark.pipelines.ingest import format_settings
+        from openmsmq.spark.pipelines.ingest import require_format
         from openmsmq.spark.source.options import read_source_options
     except ImportError:
         # Who starts Spark says what is missing.
-        return []
+        return
     try:
         read_source_options(job.source)
-        return [f"{key}={value}" for key, value in format_settings(job.format).items()]
+        require_format(job.format, job.catalog, job.table)
     except SparkSideError as error:
         fail(f"{error}.")
 
 
-def run(spark: SparkSession, job: Job) -> tuple[Totals, FilesAdded]:
+def run(spark: SparkSession, job: Job) -> Totals:
     """Write until the queues are empty, or until somebody wants it to stop."""
     from openmsmq.spark.pipelines import ingest as pipeline
     from openmsmq.spark.pipelines.ingest.schemas import read_schema
@@ -244,14 +268,17 @@ def run(spark: SparkSession, job: Job) -> tuple[Totals, FilesAdded]:
         partition_by=job.partition_by,
         json_schema=read_schema(job.json_schema, "json-schema") if job.json_schema else None,
         xml_schema=read_schema(job.xml_schema, "xml-schema") if job.xml_schema else None,
+        catalog=job.catalog,
+        table=job.table,
     )
     totals = Totals()
     with _wish_to_stop() as stopping:
         watch(query, job, totals, stopping)
-    files = pipeline.FilesAdded(0, 0)
-    if totals.batches:
-        files = pipeline.files_added(spark, job.output, job.format, since)
-    return totals, files
+    if totals.batches and not totals.files:
+        # Spark has written them, and does not tell.
+        files = pipeline.files_added(spark, job.output, since)
+        totals.files, totals.bytes = files.count, files.bytes
+    return totals
 
 
 @contextlib.contextmanager
@@ -293,6 +320,9 @@ def _report(query: StreamingQuery, job: Job, totals: Totals, last: int) -> int:
         totals.batches += 1
         totals.messages += report.message_count
         totals.behind = report.behind_count
+        if report.files is not None:
+            totals.files += report.files.count
+            totals.bytes += report.files.bytes
         typer.echo(_line(report), err=True)
         last = report.batch
     return last
@@ -320,7 +350,7 @@ def _stop(query: StreamingQuery) -> None:
     query.stop()
 
 
-def _print(job: Job, totals: Totals, files: FilesAdded, *, json: bool) -> None:
+def _print(job: Job, totals: Totals, *, json: bool) -> None:
     if json:
         print_json(
             {
@@ -328,8 +358,8 @@ def _print(job: Job, totals: Totals, files: FilesAdded, *, json: bool) -> None:
                 "batches": totals.batches,
                 "messages": totals.messages,
                 "behind": totals.behind,
-                "files": files.count,
-                "bytes": files.bytes,
+                "files": totals.files,
+                "bytes": totals.bytes,
             }
         )
         return
@@ -337,7 +367,7 @@ def _print(job: Job, totals: Totals, files: FilesAdded, *, json: bool) -> None:
         job.output,
         [
             ("messages", f"{totals.messages} in {totals.batches} batch{_es(totals.batches)}"),
-            ("files", f"{files.count} with {size_text(files.bytes)}"),
+            ("files", f"{totals.files} with {size_text(totals.bytes)}"),
             ("waiting", str(totals.behind)),
         ],
     )

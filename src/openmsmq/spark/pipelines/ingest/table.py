@@ -1,106 +1,118 @@
-"""The table that `ingest` writes: which files count, and how those of a batch begin to, together.
+"""A table that `ingest` writes: which batches it has, and how one more begins to count.
 
-The table has the log that Spark's own file sink keeps in `_spark_metadata`, one entry for each
-batch. Spark reads the files that the log names and no others. So a batch counts from the moment
-in which its entry gets its name, whole, and a batch that has an entry is not written again. Names
-of files are never used twice: nothing that counts is ever replaced.
+All formats keep one promise: the files of a batch count from one moment on, all together, and in
+that moment the table also knows which batch of which checkpoint they are. So a batch that is
+written again is recognized. Whoever reads the table, with whatever program, sees whole batches.
 
-What is published is moved out of `_staging` before the log names it. A note in `_staging` says
-which files those are; if the driver dies in between, the next one takes them away. That is for
-programs that look into the directories and not into the log.
+Tasks write files into a directory where nobody looks for rows. Names are never used twice: nothing
+that counts is ever replaced, however late an attempt is.
 """
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import fcntl
 import os
+import shutil
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
-from urllib.parse import quote
+from typing import Any, Final, NamedTuple
 
 import msgspec
+import pyarrow as pa
 
-from openmsmq.spark.errors import TableProblem
-from openmsmq.spark.pipelines.ingest.copying import STAGING, Staged, writing
+from openmsmq.spark.errors import SparkSideError, TableProblem
+from openmsmq.spark.pipelines.ingest.checkpoint import Mark
+from openmsmq.spark.pipelines.ingest.files import Staged, writing
 
-LOG: Final = "_spark_metadata"
-COMPACT_INTERVAL: Final = 10
-"""Every so many batches an entry repeats all files, unless Spark's setting says another number."""
+STAGING: Final = "_staging"
+"""Where files are until they count, in the directory of a table with a log."""
 
-KEPT_S: Final = 600.0
-"""How long entries stay when a later one repeats them: somebody may be reading them."""
+DATA: Final = "data"
+"""Where a table that has a log keeps its files; the log says what is in which partition."""
 
-_VERSION: Final = "v1"
-_COMPACT: Final = ".compact"
 _NOTE: Final = ".note"
-_BLOCK_BYTES: Final = 32 << 20
 
 
-class Table:
+class Last(NamedTuple):
+    """The last batch of a checkpoint that a table has: its number, and where it ends."""
+
+    batch: int
+    end: int
+
+
+class Table(abc.ABC):
     """A table in a directory that this computer has or has mounted."""
 
-    def __init__(self, path: str, interval: int = COMPACT_INTERVAL) -> None:
-        self.path = Path(path)
-        self.staging = self.path / STAGING
-        self.log = _Log(self.path / LOG, interval)
+    PROBLEMS: tuple[type[Exception], ...] = ()
+    """What the package that writes the table raises."""
 
-    def prepare(self) -> None:
-        """Make the directories; take away what earlier drivers did not bring to its end."""
-        with writing(self.path):
-            for directory in (self.path, self.staging, self.log.path):
+    def __init__(self, path: str, partition_by: Sequence[str]) -> None:
+        self.path = Path(path)
+        self.partition_by = tuple(partition_by)
+        self.staging = self.path / STAGING
+        """Where tasks write files."""
+
+    # What a format says.
+
+    @abc.abstractmethod
+    def open(self, schema: pa.Schema) -> pa.Schema:
+        """Make the table, or give it the columns it lacks; gives the columns of its files."""
+
+    @abc.abstractmethod
+    def last(self, query: str) -> Last | None:
+        """Give the last batch of a checkpoint."""
+
+    @abc.abstractmethod
+    def marks(self) -> list[Mark]:
+        """Give the last batch of each checkpoint."""
+
+    @abc.abstractmethod
+    def clear(self) -> None:
+        """Take away what earlier drivers did not bring to its end; nobody else writes."""
+
+    @abc.abstractmethod
+    def adding(self, mark: Mark, files: Sequence[Staged]) -> Iterator[str]:
+        """Add a batch step by step; gives what was done."""
+
+    # What all formats do.
+
+    def prepare(self, schema: pa.Schema) -> pa.Schema:
+        """Get ready to write; gives the columns that files must have."""
+        with self.explained():
+            for directory in (self.path, self.staging):
                 directory.mkdir(parents=True, exist_ok=True)
             with self._locked():
-                for path in self.staging.iterdir():
-                    if path.suffix == _NOTE and not self.has(int(path.stem)):
-                        for name in msgspec.json.decode(path.read_bytes(), type=list[str]):
-                            (self.path / name).unlink(missing_ok=True)
-                    path.unlink(missing_ok=True)
+                columns = self.open(schema)
+                self.clear()
+        return columns
 
-    def has(self, batch: int) -> bool:
-        """Whether a batch has been published."""
-        return batch <= self.log.last()
+    def has(self, mark: Mark) -> bool:
+        """Whether a batch counts already; raises `TableProblem` if it cannot be the next one."""
+        with self.explained():
+            return is_repeated(self.path, self.last(mark.query), mark)
 
-    def publish(self, batch: int, files: Sequence[Staged]) -> None:
+    def publish(self, mark: Mark, files: Sequence[Staged]) -> None:
         """Let the files of a batch count, if it has none yet."""
-        with writing(self.path):
-            for _ in self.publishing(batch, files):
+        with self.explained():
+            for _ in self.publishing(mark, files):
                 pass
 
-    def publishing(self, batch: int, files: Sequence[Staged]) -> Generator[str, None, None]:
+    def publishing(self, mark: Mark, files: Sequence[Staged]) -> Generator[str, None, None]:
         """Publish step by step; gives what was done. Whoever dies may do so after any step."""
         with self._locked():
-            last = self.log.last()
-            if batch <= last:
+            if is_repeated(self.path, self.last(mark.query), mark):
                 # The driver before this one did it, and was not as dead as Spark had thought.
-                self._drop(files)
+                for file in files:
+                    (self.staging / file.name).unlink(missing_ok=True)
                 return
-            if batch != last + 1:
-                raise TableProblem(
-                    f"{self.path} has no batch {batch - 1}, but its checkpoint goes on with "
-                    f"{batch}: put the table back, or delete the checkpoint, too"
-                )
-            moves = {self._final(batch, number, file): file for number, file in enumerate(files)}
-            note = self.staging / f"{batch}{_NOTE}"
-            names = [str(path.relative_to(self.path)) for path in moves]
-            _write_whole(note, msgspec.json.encode(names))
-            yield "noted"
-            for path, file in moves.items():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._move(self.staging / file.name, path)
-                yield "moved"
-            for directory in {parent for path in moves for parent in self._between(path)}:
-                _sync(directory)
-            self.log.add(batch, [_entry(path, file) for path, file in moves.items()])
-            yield "published"
-            note.unlink()
+            yield from self.adding(mark, files)
 
-    def _final(self, batch: int, number: int, file: Staged) -> Path:
-        name = f"part-{batch:05d}-{number:05d}-{file.name}.snappy.parquet"
-        return self.path / file.directory / name
-
-    def _move(self, source: Path, target: Path) -> None:
+    def move(self, file: Staged, target: Path) -> None:
+        """Bring a file of a task to its place."""
+        source = self.staging / file.name
+        target.parent.mkdir(parents=True, exist_ok=True)
         try:
             source.rename(target)
         except FileNotFoundError:
@@ -109,104 +121,130 @@ class Table:
                 "command at a time write a table, on a path that all computers have"
             ) from None
 
-    def _between(self, path: Path) -> list[Path]:
-        """Give the directories from a file up to the table."""
-        found = [path.parent]
-        while found[-1] != self.path:
-            found.append(found[-1].parent)
-        return found
-
-    def _drop(self, files: Sequence[Staged]) -> None:
-        for file in files:
-            (self.staging / file.name).unlink(missing_ok=True)
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn errors of the file system, and of the package, into sentences."""
+        try:
+            with writing(self.path):
+                yield
+        except SparkSideError:
+            raise
+        except self.PROBLEMS as error:
+            raise TableProblem(f"{self.path} cannot be written: {error}") from None
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep other drivers out: one that was thought dead, or a second one by mistake."""
-        with open(self.path / f"{STAGING}.lock", "ab") as file:
+        with open(f"{self.staging}.lock", "ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
 
-class _Log:
-    """The log of Spark's file sink: an entry for each batch, and now and then one for all."""
+class LogTable(Table):
+    """A table with a log that names its files: what the log does not name does not count.
 
-    def __init__(self, path: Path, interval: int) -> None:
-        self.path = path
-        self._interval = interval
+    Files are moved to their place before the log names them. A note in `staging` says which; if
+    the driver dies in between, the next one takes them away.
+    """
 
-    def last(self) -> int:
-        """Give the number of the last batch; -1 if there is none."""
-        return max(self._entries(), default=-1)
+    @abc.abstractmethod
+    def commit(self, mark: Mark, files: Sequence[tuple[Path, Staged]]) -> None:
+        """Let the log name the files and the batch, in one step, on the disk."""
 
-    def add(self, batch: int, files: Sequence[dict[str, Any]]) -> None:
-        """Add the entry of the next batch: it is there whole, or not at all."""
-        entries = self._entries()
-        lines = [msgspec.json.encode(file).decode() for file in files]
-        compact = sorted(n for n, path in entries.items() if path.suffix == _COMPACT)
-        is_compact = (batch + 1) % compact_interval(compact, self._interval) == 0
-        if is_compact:
-            lines = [*self._lines(entries), *lines]
-        path = self.path / (f"{batch}{_COMPACT}" if is_compact else str(batch))
-        _write_whole(path, "\n".join([_VERSION, *lines]).encode())
-        if is_compact:
-            self._forget(entries, path.stat().st_mtime - KEPT_S)
+    def adding(self, mark: Mark, files: Sequence[Staged]) -> Iterator[str]:
+        """Note, move, commit."""
+        moved = [
+            (self.path / DATA / f"part-{mark.batch:05d}-{number:05d}-{file.name}.parquet", file)
+            for number, file in enumerate(files)
+        ]
+        note = self.staging / f"{mark.batch}{_NOTE}"
+        write_whole(note, msgspec.json.encode((mark, [path.name for path, _ in moved])))
+        yield "noted"
+        for path, file in moved:
+            self.move(file, path)
+            yield "moved"
+        if moved:
+            sync(self.path / DATA)
+            sync(self.path)
+        self.commit(mark, moved)
+        yield "published"
+        note.unlink()
 
-    def _entries(self) -> dict[int, Path]:
-        found = {}
-        for path in self.path.iterdir():
-            number = path.name.removesuffix(_COMPACT)
-            if number.isascii() and number.isdecimal():
-                found[int(number)] = path
-        return found
-
-    def _lines(self, entries: dict[int, Path]) -> list[str]:
-        """Give what all entries say, from the last on that repeats the others."""
-        first = max((n for n, path in entries.items() if path.suffix == _COMPACT), default=0)
-        found: list[str] = []
-        for number in range(first, max(entries, default=-1) + 1):
-            version, *lines = entries[number].read_text(encoding="utf-8").splitlines()
-            if version != _VERSION:
-                raise TableProblem(f"{entries[number]} is of a version that is not known")
-            found += lines
-        return found
-
-    def _forget(self, entries: dict[int, Path], before_s: float) -> None:
-        """Remove entries that are repeated since long."""
-        for path in entries.values():
-            if path.stat().st_mtime < before_s:
-                path.unlink(missing_ok=True)
-                path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    def clear(self) -> None:
+        """Remove what tasks have left, and what was moved for a batch that does not count."""
+        for path in self.staging.iterdir():
+            if path.suffix == _NOTE:
+                mark, names = msgspec.json.decode(path.read_bytes(), type=tuple[Mark, list[str]])
+                last = self.last(mark.query)
+                if last is None or last.batch < mark.batch:
+                    for name in names:
+                        (self.path / DATA / name).unlink(missing_ok=True)
+            remove(path)
 
 
-def compact_interval(compact: Sequence[int], default: int) -> int:
-    """Give how often the log repeats itself: as Spark concludes it from those that did."""
-    if not compact:
-        return default
-    if len(compact) >= 2:
-        return compact[-1] - compact[-2]
-    count: int = compact[0] + 1
-    divisors = (n for n in range(default, count // 2 + 1) if count % n == 0)
-    return next(divisors, count) if default < count // 2 else count
+def is_repeated(path: Path, last: Last | None, mark: Mark) -> bool:
+    """Whether a batch is the last one again; False if it is the next one.
+
+    Every other batch is one that a table and a checkpoint cannot have who belong together.
+    """
+    before = -1 if last is None else last.batch
+    if mark.batch == before + 1:
+        return False
+    if last is None or mark.batch > last.batch:
+        raise TableProblem(
+            f"{path} has no batch {mark.batch - 1} of this checkpoint, which goes on with "
+            f"{mark.batch}: the table was replaced or is an older copy. Put back the one that "
+            "belongs to the checkpoint, or delete the checkpoint, too"
+        )
+    if mark.batch == last.batch and mark.end == last.end:
+        return True
+    raise TableProblem(
+        f"{path} has the batches of this checkpoint up to {last.batch}, and another batch "
+        f"{mark.batch} comes: the checkpoint is an older copy of the one with which the table was "
+        "written. Nothing was written and nothing was lost: go on with the newer one, or give a "
+        "new checkpoint"
+    )
 
 
-def _entry(path: Path, file: Staged) -> dict[str, Any]:
-    return {
-        "path": f"file://{quote(str(path), safe=_PLAIN)}",
-        "size": file.size,
-        "isDir": False,
-        "modificationTime": file.modified_ms,
-        "blockReplication": 1,
-        "blockSize": _BLOCK_BYTES,
-        "action": "add",
-    }
+def require_types(path: Path, wanted: pa.Schema, there: pa.Schema) -> list[Any]:
+    """Give the columns that a table lacks; raises if one is there as something else."""
+    missing = []
+    for field in wanted:
+        index = there.get_field_index(field.name)
+        if index < 0:
+            missing.append(field)
+        elif not _same(there.field(index).type, field.type):
+            raise TableProblem(
+                f"{path} has the column {field.name} as {there.field(index).type}, and it is to be "
+                f"written as {field.type}: give another output, or the schema of the table"
+            )
+    return missing
 
 
-_PLAIN: Final = "/=:@$&+,;!*'()~-_."
-"""What stands for itself in the path of a URL."""
+def _same(one: pa.DataType, other: pa.DataType) -> bool:
+    """Whether two types hold the same values; packages call texts large or views."""
+    return _plain(one) == _plain(other)
 
 
-def _write_whole(path: Path, content: bytes) -> None:
+def _plain(type_: pa.DataType) -> str:
+    text = str(type_)
+    for word in ("large_", "_view"):
+        text = text.replace(word, "")
+    # The names of what is in a list or a map differ between packages, and mean nothing.
+    for name in ("element: ", "item: ", " not null"):
+        text = text.replace(name, "")
+    return text
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a directory that may be gone."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
     """Write a file that is not there, or not at all."""
     draft = path.with_name(f".{path.name}.draft")
     with open(draft, "wb") as file:
@@ -214,12 +252,12 @@ def _write_whole(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.rename(path)
-    _sync(path.parent)
+    sync(path.parent)
 
 
-def _sync(directory: Path) -> None:
-    """Let the names in a directory survive a loss of power."""
-    descriptor = os.open(directory, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Let a file, or the names in a directory, survive a loss of power."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
