@@ -76,7 +76,8 @@ class Enterprise:
         (self.directory / f"{name.lower()}.toml").write_text(
             f"api_port = {self.ports.api}\n\n[hosts]\n{hosts}\n[next_hops]\n{hops}\n"
             f"[parameters]\nTryConnectInterval = 300\nMsmqIpPort = {self.ports.sessions}\n"
-            "EnablePingService = false\nSeqResend13Time = 1\nSeqMaxAckDelay = 1\n",
+            "EnablePingService = false\nSeqResend13Time = 1\nSeqMaxAckDelay = 1\n"
+            "EnableReportMessages = true\n",
             encoding="utf-8",
         )
 

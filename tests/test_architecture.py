@@ -43,6 +43,7 @@ VIOLATIONS: Final = {
     "typer": [("wire/planted.py", "import typer"), ("model/planted.py", "from typer import echo")],
     "rich": [("wire/planted.py", "from rich.table import Table")],
     "pyspark": [("client/planted.py", "import pyspark"), ("cli/planted.py", "import pyarrow")],
+    "jinja2": [("cli/planted.py", "import jinja2")],
     "scipy": [("model/planted.py", "import scipy")],
     "yaml": [("model/planted.py", "import yaml")],
     "bonsai": [("runtime/planted.py", "import bonsai")],
