@@ -125,12 +125,14 @@ def delivery(
 def run(spark: SparkSession, job: Job) -> tuple[Row, list[Row]]:
     """Write the tables; give the sums of everything, and of the busiest queues."""
     from openmsmq.spark.pipelines.delivery import tables
+    from openmsmq.spark.pipelines.few import are_few, for_few_rows
 
     messages, managers = _messages(spark, job)
-    with progress("joining messages"):
+    few = are_few(messages)
+    with progress("joining messages"), for_few_rows(spark, few):
         return tables.write_results(
             spark,
-            messages,
+            messages.coalesce(1) if few else messages,
             job.output,
             lost_after_s=job.lost_after_s,
             managers=managers,
@@ -148,7 +150,10 @@ def _messages(spark: SparkSession, job: Job) -> tuple[DataFrame, Sequence[Manage
     if job.source is not None:
         managers = managers_at(job.source)
         # Queues change: what is looked at several times must be the same each time.
-        frames.append(browse(spark, job.source, job.queues).persist())
+        browsed = browse(spark, job.source, job.queues).persist()
+        # Only then Spark knows how much it is.
+        browsed.count()
+        frames.append(browsed)
     messages = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
     return messages, managers
 

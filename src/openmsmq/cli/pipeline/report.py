@@ -101,6 +101,7 @@ def run(spark: SparkSession, wanted: Wanted) -> str:
     """Give the page about the tables in a directory."""
     from openmsmq.spark.pipelines import report as pipeline
     from openmsmq.spark.pipelines.delivery.tables import read_deliveries, read_events, sent_on
+    from openmsmq.spark.pipelines.few import are_few, for_few_rows
 
     deliveries = read_deliveries(spark, wanted.source)
     events = [pipeline.Event(*one) for one in read_events(spark, wanted.source)]
@@ -113,8 +114,10 @@ def run(spark: SparkSession, wanted: Wanted) -> str:
         previous = wanted.day - timedelta(days=1)
         more = {"before": sent_on(deliveries, previous), "before_name": str(previous)}
         deliveries = sent_on(deliveries, wanted.day)
-    with progress("summing up"):
-        return pipeline.report(deliveries, title=wanted.title, events=events, **more)
+    few = are_few(deliveries)
+    with progress("summing up"), for_few_rows(spark, few):
+        rows = deliveries.coalesce(1) if few else deliveries
+        return pipeline.report(rows, title=wanted.title, events=events, **more)
 
 
 def _event(text: str) -> tuple[datetime, str]:

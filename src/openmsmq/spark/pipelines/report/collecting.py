@@ -63,6 +63,8 @@ _LIMITS: Final = {
 }
 _FAILED: Final = (Outcome.DEAD_LETTER.value, Outcome.FAILED.value)
 _SLOW: Final = "slow"
+_BETWEEN: Final = "\x1f"
+"""Between two names that make one; no computer's name has it."""
 
 
 def collect(
@@ -313,28 +315,29 @@ def _ledger_key() -> Column:
 
 
 def _crossing_keys(axis: Axis, lanes: Sequence[LinkLoad]) -> Column:
-    drawn = F.array(*(F.struct(F.lit(one.source), F.lit(one.target)) for one in lanes))
+    drawn = F.array(*(F.lit(f"{one.source}{_BETWEEN}{one.target}") for one in lanes))
     destination = F.col("destination_queue_manager")
 
-    def key(link: Column) -> Column:
+    def crossing(link: Column) -> Column:
         # Who was not told of the arrival may know of the receiving.
         last = F.when(link["target"] == destination, F.col("received_time"))
-        left, came = _step(axis, link["left"]), _step(axis, F.coalesce(link["came"], last))
-        # Where it came at once, it does not matter when it left.
-        near = came - left <= 1
-        return F.when(
-            link["arrived"]
-            & came.isNotNull()
-            & F.array_contains(drawn, F.struct(link["source"], link["target"])),
-            _key(
-                "crossing",
-                [link["source"], link["target"]],
-                x=F.when(near, came).otherwise(F.coalesce(left, came)),
-                y=came,
-            ),
+        came = F.when(link["arrived"], F.coalesce(link["came"], last))
+        return F.struct(
+            link["source"].alias("source"),
+            link["target"].alias("target"),
+            _step(axis, link["left"]).alias("left"),
+            _step(axis, came).alias("came"),
         )
 
-    return F.array_compact(F.transform(links(), key))
+    def key(crossed: Column) -> Column:
+        left, came = crossed["left"], crossed["came"]
+        ends = F.concat_ws(_BETWEEN, crossed["source"], crossed["target"])
+        # Where it came at once, it does not matter when it left.
+        start = F.when(came - left <= 1, came).otherwise(F.coalesce(left, came))
+        found = _key("crossing", [crossed["source"], crossed["target"]], x=start, y=came)
+        return F.when(came.isNotNull() & F.array_contains(drawn, ends), found)
+
+    return F.array_compact(F.transform(F.transform(links(), crossing), key))
 
 
 def _course(axis: Axis, counted: _Counted, loads: Sequence[LinkLoad]) -> Course:
