@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 def test_settings_are_as_they_were_afterwards_also_when_it_fails(spark: SparkSession) -> None:
     before = {name: spark.conf.get(name) for name in SETTINGS}
     assert before != SETTINGS
-    with pytest.raises(ValueError, match="in the middle"), for_few_rows(spark):
-        assert {name: spark.conf.get(name) for name in SETTINGS} == SETTINGS
-        raise ValueError("in the middle")
+
+    def fail_in_the_middle() -> None:
+        with for_few_rows(spark):
+            assert {name: spark.conf.get(name) for name in SETTINGS} == SETTINGS
+            raise ValueError("in the middle")
+
+    with pytest.raises(ValueError, match="in the middle"):
+        fail_in_the_middle()
     assert {name: spark.conf.get(name) for name in SETTINGS} == before
     with for_few_rows(spark, few=False):
         assert {name: spark.conf.get(name) for name in SETTINGS} == before

@@ -28,7 +28,8 @@ SETTINGS: Final = {
 def are_few(rows: DataFrame) -> bool:
     """Whether Spark expects few rows of a query, without running it."""
     plan = rows._jdf.queryExecution().optimizedPlan()  # noqa: SLF001 -- nobody else knows it
-    return int(plan.stats().sizeInBytes().toString()) <= FEW_MAX_BYTES
+    # A number of Scala, or already one of Python.
+    return int(str(plan.stats().sizeInBytes())) <= FEW_MAX_BYTES
 
 
 @contextlib.contextmanager
