@@ -23,7 +23,7 @@ from openmsmq.model.queue import AccessMode
 from openmsmq.spark.decode.rows import row_of
 from openmsmq.spark.errors import QueueProblem
 from openmsmq.spark.pipelines.delivery import delivery, rollups
-from openmsmq.spark.pipelines.delivery.tables import browse, names_at
+from openmsmq.spark.pipelines.delivery.tables import browse, managers_at
 from openmsmq.wire.headers import base
 from openmsmq.wire.headers.debug import DebugHeader
 from openmsmq.wire.packets import UserMessage, decode, encode
@@ -449,7 +449,9 @@ def test_every_queue_that_has_messages_is_browsed(spark: SparkSession, tmp_path:
         orders.send("two", label="left")
         options = {"qm": computer.qm}
         found = browse(spark, options, ()).select("queue", "label", "taken").collect()
-        assert names_at(options) == {computer.identifier: "ALPHA"}
+        (told_of,) = managers_at(options)
+        assert (told_of.identity, told_of.name) == (computer.identifier, "ALPHA")
+        assert told_of.started.timestamp() == manager.status().started_time_s
     assert sorted(map(tuple, found)) == [
         (r"private$\admin", "taken", False),
         (r"private$\orders", "left", False),
