@@ -28,6 +28,8 @@ from openmsmq.cli.pipeline import report as report_command
 from openmsmq.model.message import MessageClass, is_negative
 from openmsmq.spark.pipelines.delivery import delivery
 from openmsmq.spark.pipelines.delivery.outcomes import Outcome
+from openmsmq.spark.pipelines.delivery.tables import Manager, read_events, write_results
+from openmsmq.spark.pipelines.few import for_few_rows
 from openmsmq.spark.pipelines.report import Event, report
 from openmsmq.spark.pipelines.report.advice import advices
 from openmsmq.spark.pipelines.report.collecting import collect
@@ -510,6 +512,19 @@ def test_all_numbers_of_the_page_agree_with_each_other_and_with_the_rows(
         assert [hop.queue_manager for hop in one.path] == [name for name, _ in found["path"]]
     longest = max(max(one["latency_reach_s"] or 0, one["latency_receive_s"] or 0) for one in wanted)
     assert max(data.slowest[0].reach_s or 0, data.slowest[0].receive_s or 0) == longest
+
+
+def test_starts_of_queue_managers_are_kept_with_the_tables(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    started = datetime.fromtimestamp(START_S, UTC)
+    rows = spark.createDataFrame(table(draw_rows(3, 5)))
+    folder = str(tmp_path / "out")
+    manager = Manager(IDENTITIES["ALPHA"], "ALPHA", started)
+    with for_few_rows(spark):
+        write_results(spark, rows.coalesce(1), folder, managers=[manager])
+    assert read_events(spark, folder) == [(started, "ALPHA started")]
+    assert read_events(spark, str(tmp_path)) == []
 
 
 def test_nothing_in_gives_a_page_that_says_so(

@@ -153,6 +153,7 @@ def _before(name: str, deliveries: DataFrame) -> Before | None:
         _counts(summed.rows[Sum.ALL][0]),
         {_place(row): _counts(row) for row in summed.rows[Sum.QUEUE]},
         {(load.source, load.target): load for load in loads},
+        all(len(summed.rows[kind]) == summed.count(kind) for kind in (Sum.QUEUE, Sum.LINK)),
     )
 
 

@@ -217,6 +217,8 @@ class Before(msgspec.Struct, frozen=True):
     totals: Counts
     queues: dict[str, Counts] = {}
     links: dict[tuple[str, str], LinkLoad] = {}
+    has_all: bool = True
+    """Whether these are all queues and links of that time, and not only the busiest."""
 
 
 class ReportData(msgspec.Struct, frozen=True, kw_only=True):
