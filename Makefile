@@ -19,7 +19,7 @@ FIRST_SEED ?= 0
 SPARK_VERSIONS ?= 4.2.0 4.2.1 4.3.0
 
 .DEFAULT_GOAL := help
-.PHONY: samba postgres help demo tour spark-crash test test-spark-versions check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash model mutants sim sim-hostile coverage setup java clean
+.PHONY: samba postgres chromium pictures help demo tour spark-crash test test-spark-versions check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash model mutants sim sim-hostile coverage setup java clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,10 +27,13 @@ help: ## Show this list
 demo: setup ## An enterprise of queue managers, a fault, and what Spark makes of it
 	$(BIN)/python -m scripts.demo $(ARGS)
 
+pictures: .venv/.installed chromium ## Look at the report in Chromium: build/report-pictures
+	$(BIN)/python -m pytest tests/spark/test_report_pictures.py $(ARGS)
+
 tour: .venv/.installed ## Show what one queue manager can do, and two, step by step
 	$(BIN)/python -m scripts.tour $(ARGS)
 
-test: setup samba postgres ## Run all tests (ARGS="-k name" narrows them)
+test: setup samba postgres chromium ## Run all tests (ARGS="-k name" narrows them)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-compiled: compiled ## Run the tests of the core and of servers with the compiled core
@@ -123,6 +126,9 @@ postgres:
 
 java:
 	@scripts/ensure-java
+
+chromium:
+	@scripts/ensure-chromium
 
 .venv/.installed: pyproject.toml constraints.txt scripts/setup
 	scripts/setup dev

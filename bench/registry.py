@@ -14,6 +14,7 @@ from bench import (
     hostile,
     queues,
     routes,
+    small,
     spark,
     tls_transfer,
     transfer,
@@ -33,9 +34,12 @@ BENCHES: Final[dict[str, Bench]] = {
     "transfer-long": transfer.run_long,
     "spark": spark.run,
     "routes": routes.run,
+    "small-pipelines": small.run,
     "hostile": hostile.run,
     "floods": floods.run,
 }
 
-ON_REQUEST: Final = frozenset({"backlog", "transfer-long", "spark", "routes", "hostile", "floods"})
+ON_REQUEST: Final = frozenset(
+    {"backlog", "transfer-long", "spark", "routes", "small-pipelines", "hostile", "floods"}
+)
 """Benches that take minutes: they run when they are named."""

@@ -19,11 +19,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import openmsmq
 from openmsmq.model.errors import ReceiveTimeout
+from openmsmq.model.identity import Guid
 from openmsmq.model.message import AckRequest
 from scripts.stage import Ports, Server, heading, note, serving, wait_until
 
@@ -32,9 +34,11 @@ if TYPE_CHECKING:
 
 PLACES = {"HQ": "127.0.0.10", "HUB": "127.0.0.11", "NORTH": "127.0.0.12", "SOUTH": "127.0.0.13"}
 BRANCHES = ("NORTH", "SOUTH")
-ORDERS, ACKS = r"private$\orders", r"private$\acks"
+ORDERS, ACKS, TRACES = r"private$\orders", r"private$\acks", r"private$\traces"
 EVIDENCE = "*,*;journal,system$;journal,system$;deadletter,system$;deadxact"
 TRANSACTION_COUNT = 10
+DOWN_S = 5
+"""How long the hub is down: long enough to be seen in a report of seconds."""
 LEFT_COUNT = 100
 """Orders that nobody has worked on yet when the day is over, and fewer."""
 PAUSE_S = 0.02
@@ -76,7 +80,9 @@ class Enterprise:
         (self.directory / f"{name.lower()}.toml").write_text(
             f"api_port = {self.ports.api}\n\n[hosts]\n{hosts}\n[next_hops]\n{hops}\n"
             f"[parameters]\nTryConnectInterval = 300\nMsmqIpPort = {self.ports.sessions}\n"
-            "EnablePingService = false\nSeqResend13Time = 1\nSeqMaxAckDelay = 1\n",
+            "EnablePingService = false\nSeqResend13Time = 1\nSeqMaxAckDelay = 1\n"
+            # The hub tells of the orders that pass it: so it is on their path in the report.
+            f"EnableReportMessages = {str(name == 'HUB').lower()}\n",
             encoding="utf-8",
         )
 
@@ -90,7 +96,9 @@ class Enterprise:
 # The order stream.
 
 
-def send_orders(enterprise: Enterprise, branch: str, destination: str, count: int) -> None:
+def send_orders(
+    enterprise: Enterprise, branch: str, destination: str, traces: Guid, count: int
+) -> None:
     """Send orders in transactions; one in fifty goes to a queue that does not exist."""
     chance = random.Random(branch)
     wrong = destination.rpartition("\\")[0] + "\\" + str(999)
@@ -111,7 +119,8 @@ def send_orders(enterprise: Enterprise, branch: str, destination: str, count: in
                         transaction=work,
                         label=f"order {branch}-{number}",
                         admin_queue=acks,
-                        acknowledge=AckRequest.FULL_RECEIVE,
+                        acknowledge=AckRequest.FULL_RECEIVE | AckRequest.POSITIVE_ARRIVAL,
+                        trace_queue=traces,
                         journal_on_failure=True,
                         journal_on_success=True,
                         receive_within_s=1 if late else None,
@@ -129,16 +138,23 @@ def receive_orders(enterprise: Enterprise, over: threading.Event) -> None:
                     orders.receive(timeout=0.2, transaction=work)
 
 
-def order_stream(enterprise: Enterprise, count: int) -> None:
+def order_stream(enterprise: Enterprise, count: int) -> list[tuple[datetime, str]]:
+    """Run the day; gives when the hub failed."""
     with enterprise.connect("HQ") as manager:
         manager.create_queue(ORDERS, transactional=True, journaling=True)
         destination = manager.names(ORDERS).private_name
     for branch in BRANCHES:
         with enterprise.connect(branch) as manager:
             manager.create_queue(ACKS)
+    with enterprise.connect("HUB") as manager:
+        manager.create_queue(TRACES)
+        (traces,) = (each for each in manager.queues() if each.path_name == TRACES)
     over = threading.Event()
     workers = [
-        threading.Thread(target=send_orders, args=(enterprise, branch, destination, count))
+        threading.Thread(
+            target=send_orders,
+            args=(enterprise, branch, destination, Guid(traces.identifier), count),
+        )
         for branch in BRANCHES
     ]
     receiver = threading.Thread(target=receive_orders, args=(enterprise, over))
@@ -148,7 +164,8 @@ def order_stream(enterprise: Enterprise, count: int) -> None:
     time.sleep(count / TRANSACTION_COUNT * PAUSE_S / 2)
     note("Half of the orders are on their way. The hub fails:")
     enterprise.servers["HUB"].kill()
-    time.sleep(2)
+    killed = datetime.fromtimestamp(time.time(), UTC)  # noqa: TID251
+    time.sleep(DOWN_S)
     note(f"{_outgoing(enterprise)} messages wait at the branches. The hub comes back:")
     enterprise.servers["HUB"].start()
     for thread in workers:
@@ -157,6 +174,7 @@ def order_stream(enterprise: Enterprise, count: int) -> None:
     wait_until(lambda: _orders_waiting(enterprise) < LEFT_COUNT, "the orders are worked off", 60)
     over.set()
     receiver.join()
+    return [(killed, "HUB was killed")]
 
 
 def _waiting(enterprise: Enterprise, name: str) -> int:
@@ -191,10 +209,20 @@ def spark_session() -> Iterator[SparkSession]:
         session.stop()
 
 
-def data_pipeline(spark: SparkSession, enterprise: Enterprise, output: Path) -> Path:
-    from openmsmq.spark.pipelines.delivery import delivery
+def data_pipeline(
+    spark: SparkSession,
+    enterprise: Enterprise,
+    output: Path,
+    happened: list[tuple[datetime, str]],
+) -> Path:
+    from openmsmq.spark.pipelines.delivery.tables import (
+        managers_at,
+        read_deliveries,
+        read_events,
+        write_results,
+    )
     from openmsmq.spark.pipelines.ingest import ingest
-    from openmsmq.spark.pipelines.report import report
+    from openmsmq.spark.pipelines.report import Event, report
 
     heading("4. Ingest: every queue, journal and dead letter of all four, into one Parquet table")
     options = {
@@ -203,19 +231,22 @@ def data_pipeline(spark: SparkSession, enterprise: Enterprise, output: Path) -> 
         "mode": "browse",
     }
     begin = time.perf_counter()
-    for old in ("messages", "messages.checkpoint", "delivery"):
+    for old in ("messages", "messages.checkpoint", "results"):
         shutil.rmtree(output / old, ignore_errors=True)
     ingest(spark, options, str(output / "messages")).awaitTermination()
     messages = spark.read.parquet(str(output / "messages"))
     print(f"{messages.count():,} messages in {time.perf_counter() - begin:.0f} s", flush=True)
 
     heading("5. Delivery: one row for each order, what became of it and how long it took")
-    deliveries = delivery(messages)
-    deliveries.write.mode("overwrite").parquet(str(output / "delivery"))
-    deliveries = spark.read.parquet(str(output / "delivery"))
+    tables = str(output / "results")
+    write_results(spark, messages, tables, managers=managers_at({"qm": options["qm"]}))
+    deliveries = read_deliveries(spark, tables)
     show_outcomes(deliveries)
     page = output / "report.html"
-    page.write_text(report(deliveries, title="Orders to headquarters"), encoding="utf-8")
+    events = [Event(*each) for each in (*read_events(spark, tables), *happened)]
+    page.write_text(
+        report(deliveries, title="Orders to headquarters", events=events), encoding="utf-8"
+    )
     return page.resolve()
 
 
@@ -239,12 +270,13 @@ def main() -> None:
         enterprise = Enterprise(Path(directory), parts)
         enterprise.start()
         heading(f"2. Each branch sends {options.orders:,} orders through the hub, which fails")
-        order_stream(enterprise, options.orders)
+        happened = order_stream(enterprise, options.orders)
         heading("3. Start Spark")
         spark = parts.enter_context(spark_session())
-        report = data_pipeline(spark, enterprise, options.output)
+        report = data_pipeline(spark, enterprise, options.output, happened)
     heading("Done")
     print(f"  The report: {report}")
+    print(f"  Or in a browser elsewhere: openmsmq report serve {options.output}/report.html")
     print(f"  The tables: {options.output}")
     print(
         f"  `make tour` shows queue managers step by step. This took "

@@ -44,6 +44,7 @@ VIOLATIONS: Final = {
     "rich": [("wire/planted.py", "from rich.table import Table")],
     "pyspark": [("client/planted.py", "import pyspark"), ("cli/planted.py", "import pyarrow")],
     "tables": [("spark/planted.py", "import deltalake"), ("cli/planted.py", "import pyiceberg")],
+    "jinja2": [("cli/planted.py", "import jinja2")],
     "scipy": [("model/planted.py", "import scipy")],
     "yaml": [("model/planted.py", "import yaml")],
     "psycopg": [("spark/planted.py", "import psycopg")],

@@ -210,6 +210,8 @@ def _judge(facts: Row, as_of: datetime) -> Row:
         "size_bytes": copy and len(copy["body"]),
         "outcome": outcome,
         "reason": reason,
+        "arrived": reached,
+        "acknowledge": copy and copy["acknowledge"],
         "in_doubt": bool(letters or nacks) and (received or waiting or (reached and not ended)),
         "reached_time": min(times, default=None),
         "received_time": min(ends, default=None),

@@ -23,7 +23,7 @@ from openmsmq.model.queue import AccessMode
 from openmsmq.spark.decode.rows import row_of
 from openmsmq.spark.errors import QueueProblem
 from openmsmq.spark.pipelines.delivery import delivery, rollups
-from openmsmq.spark.pipelines.delivery.tables import browse, names_at
+from openmsmq.spark.pipelines.delivery.tables import browse, managers_at
 from openmsmq.wire.headers import base
 from openmsmq.wire.headers.debug import DebugHeader
 from openmsmq.wire.packets import UserMessage, decode, encode
@@ -50,6 +50,8 @@ COMPARED = (
     "size_bytes",
     "outcome",
     "reason",
+    "arrived",
+    "acknowledge",
     "in_doubt",
     "reached_time",
     "received_time",
@@ -125,7 +127,10 @@ def test_sums_by_queue_and_hour_are_those_of_the_messages(
 
 
 def _sums(found: Row) -> Row:
-    names = ("message_count", "dead_letter_count", "lost_count", "loss", "dead_letter_reasons")
+    names = (
+        *("message_count", "dead_letter_count", "lost_count", "loss", "dead_letter_reasons"),
+        *("arrived_count", "failed_after_arrival_count", "untraced_count"),
+    )
     return {
         **{name: found[name] for name in names},
         **{
@@ -149,6 +154,19 @@ def _summed(messages: list[Row]) -> Row:
         "lost_count": outcomes.count("lost"),
         "loss": bad / len(messages),
         "dead_letter_reasons": reasons,
+        "arrived_count": sum(one["arrived"] for one in messages),
+        "failed_after_arrival_count": sum(
+            one["arrived"] and one["outcome"] in ("dead_letter", "failed", "lost")
+            for one in messages
+        ),
+        "untraced_count": sum(
+            one["outcome"] in ("in_transit", "unknown") and not (one["acknowledge"] or 0) & 3
+            for one in messages
+        ),
+        **{
+            f"latency_{what}_count": sum(one[f"latency_{what}_s"] is not None for one in messages)
+            for what in ("reach", "receive")
+        },
         **{
             f"latency_{what}_p{percent}_s": _percentile(
                 [one[f"latency_{what}_s"] for one in messages], percent
@@ -162,6 +180,49 @@ def _summed(messages: list[Row]) -> Row:
 def _percentile(values: list[float | None], percent: int) -> float | None:
     known = [value for value in values if value is not None]
     return float(np.percentile(known, percent)) if known else None
+
+
+DELIVERED, UNDELIVERED = ("received", "waiting", "reached"), ("dead_letter", "failed", "lost")
+
+
+def test_counts_add_up_in_every_row_and_over_all_rows(
+    drawn: tuple[DataFrame, dict[str, Row]],
+) -> None:
+    frame, messages = drawn
+    total, *_ = rollups.summary(frame).collect()
+    queues, hours, links = (
+        [row.asDict() for row in make(frame).collect()]
+        for make in (rollups.by_queue, rollups.by_hour, rollups.by_link)
+    )
+    for one in (total.asDict(), *queues, *hours):
+        good, bad, between = (
+            sum(one[f"{name}_count"] for name in names)
+            for names in (DELIVERED, UNDELIVERED, ("in_transit", "unknown"))
+        )
+        assert good == one["delivered_count"]
+        assert good + bad + between == one["message_count"]
+        assert one["arrived_count"] == good + one["failed_after_arrival_count"]
+        assert one["latency_reach_count"] <= one["arrived_count"]
+        assert one["latency_receive_count"] <= one["received_count"]
+    for name in ("message_count", "arrived_count", "untraced_count", "latency_reach_count"):
+        assert sum(one[name] for one in queues) == total[name]
+        assert sum(one[name] for one in hours) == total[name]
+    for one in links:
+        parts = one["arrived_count"] + one["undelivered_count"] + one["open_count"]
+        assert parts == one["message_count"]
+    # What failed on its way did so on one link; what failed in its queue on none.
+    on_the_way = sum(one["undelivered_count"] for one in links)
+    unplaced = sum(
+        one["destination_queue_manager"] is None and one["outcome"] in UNDELIVERED
+        for one in messages.values()
+    )
+    bad = sum(total[f"{name}_count"] for name in UNDELIVERED)
+    there = sum(
+        one["outcome"] in UNDELIVERED and one["path"][-1][0] == one["destination_queue_manager"]
+        for one in messages.values()
+    )
+    assert on_the_way == bad - there - unplaced
+    assert total["failed_after_arrival_count"] > 0
 
 
 def test_sums_by_link_are_those_of_the_paths(drawn: tuple[DataFrame, dict[str, Row]]) -> None:
@@ -189,6 +250,7 @@ def test_sums_by_link_are_those_of_the_paths(drawn: tuple[DataFrame, dict[str, R
         assert found[key]["message_count"] == len(passed)
         assert found[key]["arrived_count"] == sum(arrived for _, arrived, _ in passed)
         assert found[key]["undelivered_count"] == len(bad)
+        assert found[key]["latency_count"] == sum(took_s is not None for took_s in seconds)
         assert found[key]["loss"] == len(bad) / len(passed)
         dead = sum(one["outcome"] == "dead_letter" for one in bad)
         assert sum(found[key]["dead_letter_reasons"].values()) == dead
@@ -387,7 +449,9 @@ def test_every_queue_that_has_messages_is_browsed(spark: SparkSession, tmp_path:
         orders.send("two", label="left")
         options = {"qm": computer.qm}
         found = browse(spark, options, ()).select("queue", "label", "taken").collect()
-        assert names_at(options) == {computer.identifier: "ALPHA"}
+        (told_of,) = managers_at(options)
+        assert (told_of.identity, told_of.name) == (computer.identifier, "ALPHA")
+        assert told_of.started.timestamp() == manager.status().started_time_s
     assert sorted(map(tuple, found)) == [
         (r"private$\admin", "taken", False),
         (r"private$\orders", "left", False),

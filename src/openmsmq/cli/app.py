@@ -22,6 +22,7 @@ from openmsmq.cli import (
     query,
     queue,
     receive,
+    report,
     route,
     send,
     serve,
@@ -69,6 +70,7 @@ app.add_typer(route.app, name="route")
 app.add_typer(store.app, name="store")
 app.add_typer(packet.app, name="packet")
 app.add_typer(pipeline.app, name="pipeline")
+app.add_typer(report.app, name="report")
 app.add_typer(sim.app, name="sim")
 
 

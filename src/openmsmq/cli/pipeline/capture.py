@@ -55,17 +55,17 @@ def capture(
     found = _find(files)
     with spark_session("capture", master, conf) as spark:
         from openmsmq.spark.pipelines import capture as pipeline
+        from openmsmq.spark.pipelines.few import for_few_rows
 
         defaults = pipeline.Ports()
         ports = pipeline.Ports(
             frozenset(tcp_port or defaults.tcp), frozenset(udp_port or defaults.udp)
         )
-        with progress(f"reading {count_text(len(found), 'capture')}"):
+        few = pipeline.are_small(found)
+        with progress(f"reading {count_text(len(found), 'capture')}"), for_few_rows(spark, few):
             decoded = pipeline.decode(spark, found, ports).persist()
-            pipeline.write_tables(decoded, output)
-        decoded.unpersist()
-        rows = {name: spark.read.parquet(f"{output}/{name}").count() for name in pipeline.TABLES}
-        anomalies = pipeline.anomaly_counts(spark.read.parquet(f"{output}/anomalies"))
+            rows, anomalies = pipeline.write_and_count(decoded, output)
+            decoded.unpersist()
     if json:
         print_objects(output, rows, anomalies)
     else:

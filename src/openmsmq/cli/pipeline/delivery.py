@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import msgspec
@@ -25,14 +25,20 @@ from openmsmq.cli.reading import JsonOption
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from openmsmq.spark.pipelines.delivery.tables import Manager
+
 Row: TypeAlias = dict[str, Any]
 
 QUEUES_MAX_COUNT: Final = 20
 """Queues that are shown; the table has all."""
 
 _PERCENTILES: Final = (50, 95, 99)
-_SUMMED: Final = ("in_doubt_count", "size_bytes", "loss", "dead_letter_reasons")
-_GROUPED: Final = ("size_bytes", "loss", "dead_letter_reasons")
+_COUNTED: Final = (
+    *("delivered_count", "arrived_count", "failed_after_arrival_count", "untraced_count"),
+    *("latency_reach_count", "latency_receive_count"),
+)
+_GROUPED: Final = (*_COUNTED, "size_bytes", "loss", "dead_letter_reasons")
+_SUMMED: Final = ("in_doubt_count", *_GROUPED)
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -119,29 +125,37 @@ def delivery(
 def run(spark: SparkSession, job: Job) -> tuple[Row, list[Row]]:
     """Write the tables; give the sums of everything, and of the busiest queues."""
     from openmsmq.spark.pipelines.delivery import tables
+    from openmsmq.spark.pipelines.few import are_few, for_few_rows
 
-    messages, names = _messages(spark, job)
-    with progress("joining messages"):
-        tables.write_deliveries(messages, job.output, lost_after_s=job.lost_after_s, names=names)
-    for name in tables.SUMS:
-        with progress(f"summing up {name.replace('_', ' ')}"):
-            tables.write_sum(spark, job.output, name)
-    return tables.summarise(spark, job.output, QUEUES_MAX_COUNT)
+    messages, managers = _messages(spark, job)
+    few = are_few(messages)
+    with progress("joining messages"), for_few_rows(spark, few):
+        return tables.write_results(
+            spark,
+            messages.coalesce(1) if few else messages,
+            job.output,
+            lost_after_s=job.lost_after_s,
+            managers=managers,
+            top=QUEUES_MAX_COUNT,
+        )
 
 
-def _messages(spark: SparkSession, job: Job) -> tuple[DataFrame, Mapping[str, str]]:
-    from openmsmq.spark.pipelines.delivery.tables import browse, names_at, read_tables
+def _messages(spark: SparkSession, job: Job) -> tuple[DataFrame, Sequence[Manager]]:
+    from openmsmq.spark.pipelines.delivery.tables import browse, managers_at, read_tables
 
     frames = []
-    names: Mapping[str, str] = {}
+    managers: Sequence[Manager] = ()
     if job.inputs:
         frames.append(read_tables(spark, job.inputs, taken=not job.browsed))
     if job.source is not None:
-        names = names_at(job.source)
+        managers = managers_at(job.source)
         # Queues change: what is looked at several times must be the same each time.
-        frames.append(browse(spark, job.source, job.queues).persist())
+        browsed = browse(spark, job.source, job.queues).persist()
+        # Only then Spark knows how much it is.
+        browsed.count()
+        frames.append(browsed)
     messages = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
-    return messages, names
+    return messages, managers
 
 
 def show(job: Job, total: Row, queues: list[Row], *, json: bool) -> None:
@@ -178,6 +192,17 @@ def _facts(total: Row) -> list[tuple[str, str]]:
         part = total[f"{one.value}_count"]
         if part:
             facts.append((one.value.replace("_", " "), f"{part:,} ({part / count:.1%})"))
+    failed = total["failed_after_arrival_count"]
+    arrived = f"{total['arrived_count']:,}: {total['delivered_count']:,} delivered"
+    facts.append(("arrived", f"{arrived}, {failed:,} failed after that" if failed else arrived))
+    if total["untraced_count"]:
+        facts.append(
+            (
+                "left no trace",
+                f"{total['untraced_count']:,} did not ask to be told: send with --ack "
+                "full-receive and --admin-queue QUEUE",
+            )
+        )
     if total["in_doubt_count"]:
         facts.append(("in doubt", f"{total['in_doubt_count']:,}: a failure and an arrival"))
     for what, name in (("reach", "time to reach the queue"), ("receive", "time to be received")):
@@ -189,7 +214,8 @@ def _facts(total: Row) -> list[tuple[str, str]]:
 
 
 def _times(row: Row, what: str) -> str:
-    return ", ".join(f"p{p} {row[f'latency_{what}_p{p}_s']:.4g} s" for p in _PERCENTILES)
+    times = ", ".join(f"p{p} {row[f'latency_{what}_p{p}_s']:.4g} s" for p in _PERCENTILES)
+    return f"{times}, of {row[f'latency_{what}_count']:,} messages"
 
 
 _COLUMNS: Final = (
@@ -201,6 +227,7 @@ _COLUMNS: Final = (
     ">Reached p50",
     ">p95",
     ">p99",
+    ">of",
 )
 
 
@@ -213,4 +240,5 @@ def _row(row: Row) -> list[str]:
         f"{row['delivered_count']:,}",
         f"{row['loss']:.1%}",
         *("" if value is None else f"{value:.4g} s" for value in seconds),
+        f"{row['latency_reach_count']:,}",
     ]

@@ -84,15 +84,22 @@ def routes(
         fail(f"--output {output} is there already: name a directory that is new or empty.")
     changes = _changes(set_cost or (), link_down or (), gate_down or ())
     with spark_session("routes", master, conf) as spark:
-        from openmsmq.spark.pipelines.routes.report import read_inputs, steps, summarise
+        from openmsmq.spark.pipelines.few import for_few_rows
+        from openmsmq.spark.pipelines.routes.report import (
+            are_small,
+            read_inputs,
+            steps,
+            summarise,
+        )
 
-        with progress("reading the files"):
+        with progress("reading the files"), for_few_rows(spark, are_small(sites, links, traffic)):
             inputs = read_inputs(spark, sites, links, traffic, changes)
-        for word, do in steps(spark, inputs, output):
-            with progress(f"working on {word}"):
-                do()
-        with progress("looking at the tables"):
-            summary = summarise(spark, inputs, output, top)
+        with for_few_rows(spark, inputs.plan.is_small):
+            for word, do in steps(spark, inputs, output):
+                with progress(f"working on {word}"):
+                    do()
+            with progress("looking at the tables"):
+                summary = summarise(spark, inputs, output, top)
     if json:
         _print_objects(summary)
     else:

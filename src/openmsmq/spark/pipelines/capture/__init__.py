@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -35,6 +35,7 @@ from openmsmq.spark.pipelines.capture.files import (
 from openmsmq.spark.pipelines.capture.kinds import Severity
 from openmsmq.spark.pipelines.capture.names import find_files, has_scheme
 from openmsmq.spark.pipelines.capture.rows import DECODED_SCHEMA, SESSIONS, batches
+from openmsmq.spark.pipelines.few import FEW_MAX_BYTES
 
 __all__ = [
     "TABLES",
@@ -42,10 +43,12 @@ __all__ = [
     "Ports",
     "anomalies",
     "anomaly_counts",
+    "are_small",
     "decode",
     "find_files",
     "packets",
     "sessions",
+    "write_and_count",
     "write_tables",
 ]
 
@@ -101,6 +104,34 @@ def write_tables(decoded: DataFrame, directory: str) -> None:
     """Write the three tables below a directory, as Parquet."""
     for name, make in TABLES.items():
         make(decoded).write.parquet(f"{directory}/{name}")
+
+
+def write_and_count(
+    decoded: DataFrame, directory: str
+) -> tuple[dict[str, int], list[AnomalyCount]]:
+    """Write the three tables, and say how many rows each has, and which anomalies there are.
+
+    Rows are counted as they are written, and anomalies before they are forgotten: so nothing is
+    read again.
+    """
+    counts: dict[str, int] = {}
+    found = anomalies(decoded).persist()
+    try:
+        for name, make in TABLES.items():
+            table = found if name == "anomalies" else make(decoded)
+            counted = Observation()
+            rows = table.observe(counted, F.count(F.lit(1)).alias("rows"))
+            rows.write.parquet(f"{directory}/{name}")
+            counts[name] = counted.get["rows"]
+        return counts, anomaly_counts(found)
+    finally:
+        found.unpersist()
+
+
+def are_small(files: Sequence[str]) -> bool:
+    """Whether all captures together have few packets; of names with a scheme nobody knows."""
+    sizes = (FEW_MAX_BYTES + 1 if has_scheme(name) else os.path.getsize(name) for name in files)
+    return sum(sizes) <= FEW_MAX_BYTES
 
 
 TABLES: Final[dict[str, Callable[[DataFrame], DataFrame]]] = {

@@ -45,6 +45,15 @@ DELIVERED: Final = (Outcome.RECEIVED, Outcome.WAITING, Outcome.REACHED)
 UNDELIVERED: Final = (Outcome.DEAD_LETTER, Outcome.FAILED, Outcome.LOST)
 """Outcomes of messages that nobody will receive any more: the loss."""
 
+OPEN: Final = (Outcome.IN_TRANSIT, Outcome.UNKNOWN)
+"""Outcomes of messages of which neither is known."""
+
+
+def asked_to_be_told(acknowledge: Column) -> Column:
+    """Whether a message asked to be told when it arrives or is received."""
+    positive = F.lit(int(AckRequest.POSITIVE_ARRIVAL | AckRequest.POSITIVE_RECEIVE))
+    return F.coalesce(acknowledge, F.lit(0)).bitwiseAND(positive) != 0
+
 
 def judged(facts: DataFrame, lost_after_s: int | None) -> DataFrame:
     """Decide the outcome of each message, and draw its path."""
@@ -107,6 +116,7 @@ def _judged(facts: DataFrame, lost_after_s: int | None) -> DataFrame:
         {
             "reason": reason,
             "in_doubt": in_doubt,
+            "arrived": F.col("was_reached"),
             "dead_letter_reason": F.when(dead, F.coalesce("dead.name", "nack.name")),
             "latency_reach_s": _seconds(F.col("reached_time")),
             "latency_receive_s": _seconds(F.col("received_time")),

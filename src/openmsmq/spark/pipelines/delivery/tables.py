@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
+import msgspec
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -13,9 +15,9 @@ from pyspark.sql import functions as F
 from openmsmq.model.identity import Guid
 from openmsmq.spark.connecting import connected
 from openmsmq.spark.errors import QueueProblem
-from openmsmq.spark.pipelines.delivery import delivery
+from openmsmq.spark.pipelines.delivery import COLUMNS, delivery
 from openmsmq.spark.pipelines.delivery.evidence import NEEDED, TAKEN, require_columns
-from openmsmq.spark.pipelines.delivery.rollups import by_hour, by_link, by_queue, summary
+from openmsmq.spark.pipelines.delivery.rollups import Sum, part, summary, sums
 from openmsmq.spark.schema import spark_schema
 from openmsmq.spark.source.options import read_source_options
 
@@ -23,12 +25,11 @@ _INFERENCE: Final = "spark.sql.sources.partitionColumnTypeInference.enabled"
 _NO_TABLE: Final = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
 
 DELIVERY: Final = "delivery"
-SUMS: Final[dict[str, Callable[[DataFrame], DataFrame]]] = {
-    "by_queue": by_queue,
-    "by_hour": by_hour,
-    "by_link": by_link,
-}
-"""The tables beside `delivery`, and how each is made from it."""
+EVENTS: Final = "events"
+SUMS: Final = {"by_queue": Sum.QUEUE, "by_hour": Sum.HOUR, "by_link": Sum.LINK}
+"""The tables beside `delivery`, and what each sums up by."""
+
+_EVENTS: Final = "time timestamp, what string"
 
 Row: TypeAlias = dict[str, Any]
 
@@ -59,46 +60,94 @@ def browse(spark: SparkSession, options: Mapping[str, str], queues: Sequence[str
     return _together(frame.withColumn(TAKEN, F.lit(False)) for frame in frames)
 
 
-def names_at(options: Mapping[str, str]) -> dict[str, str]:
-    """Ask the queue managers for their identities and names."""
+class Manager(msgspec.Struct, frozen=True):
+    """A queue manager, as it told of itself."""
+
+    identity: str
+    name: str
+    started: datetime
+
+
+def managers_at(options: Mapping[str, str]) -> list[Manager]:
+    """Ask the queue managers for their identities and names, and since when they run."""
     place = read_source_options({"queue": "*", **options}).place
-    names: dict[str, str] = {}
+    managers = []
     for address in place.addresses:
         with connected(place, address, first=True) as manager:
             found = manager.status()
-            names[str(Guid(found.manager))] = found.manager_name
-    return names
+            started = datetime.fromtimestamp(found.started_time_s, UTC)
+            managers.append(Manager(str(Guid(found.manager)), found.manager_name, started))
+    return managers
 
 
-def write_deliveries(
-    messages: DataFrame, output: str, *, lost_after_s: int | None, names: Mapping[str, str]
-) -> None:
-    """Write the table `delivery` into a directory."""
+def write_results(
+    spark: SparkSession,
+    messages: DataFrame,
+    output: str,
+    *,
+    lost_after_s: int | None = None,
+    managers: Sequence[Manager] = (),
+    top: int = 0,
+) -> tuple[Row, list[Row]]:
+    """Write all tables into a directory; give the sums of everything, and of the busiest queues.
+
+    `managers` are those of whom the queues were read: they give names, and their starts are
+    events of the report.
+    """
+    names = {manager.identity: manager.name for manager in managers}
     found = delivery(messages, lost_after_s=lost_after_s, names=names)
     found.write.parquet(f"{output}/{DELIVERY}")
+    if managers:
+        starts = [(manager.started, f"{manager.name} started") for manager in managers]
+        events = spark.createDataFrame(starts, _EVENTS)
+        events.coalesce(1).write.parquet(f"{output}/{EVENTS}")
+    # Read back, so that nothing is computed twice; the schema is known, so Spark need not look.
+    deliveries = spark.read.schema(found.schema).parquet(f"{output}/{DELIVERY}")
+    summed = sums(deliveries).persist()
+    try:
+        for name, kind in SUMS.items():
+            part(summed, kind).coalesce(1).write.parquet(f"{output}/{name}")
+        total = part(summed, Sum.ALL).collect() or summary(deliveries).collect()
+        queues = part(summed, Sum.QUEUE).orderBy(
+            F.desc("message_count"), "destination_queue_manager", "destination_queue"
+        )
+        return total[0].asDict(), [row.asDict() for row in queues.limit(top).collect()]
+    finally:
+        summed.unpersist()
 
 
-def write_sum(spark: SparkSession, output: str, name: str) -> None:
-    """Write one of the tables `SUMS` about the deliveries in a directory."""
-    deliveries = spark.read.parquet(f"{output}/{DELIVERY}")
-    SUMS[name](deliveries).coalesce(1).write.parquet(f"{output}/{name}")
+def read_deliveries(spark: SparkSession, directory: str) -> DataFrame:
+    """Read the table `delivery` in a directory."""
+    path = f"{directory.rstrip('/')}/{DELIVERY}"
+    found = _parquet(spark, path, "which openmsmq pipeline delivery writes")
+    missing = [name for name in COLUMNS if name not in found.columns]
+    if missing:
+        raise QueueProblem(
+            f"{path} has no column {missing[0]}: an older version wrote it; run openmsmq pipeline "
+            "delivery again"
+        )
+    return found
 
 
-def summarise(spark: SparkSession, output: str, top: int) -> tuple[Row, list[Row]]:
-    """Give the sums of all deliveries in a directory, and of its busiest queues."""
-    (total,) = summary(spark.read.parquet(f"{output}/{DELIVERY}")).collect()
-    queues = spark.read.parquet(f"{output}/by_queue").orderBy(
-        F.desc("message_count"), "destination_queue_manager", "destination_queue"
+def read_events(spark: SparkSession, directory: str) -> list[tuple[datetime, str]]:
+    """Read what is known to have happened: the starts of queue managers; there may be none."""
+    try:
+        rows = spark.read.schema(_EVENTS).parquet(f"{directory.rstrip('/')}/{EVENTS}").collect()
+    except AnalysisException as error:
+        if error.getCondition() not in _NO_TABLE:
+            raise
+        return []
+    # Spark gives times without a zone, in the time of this computer.
+    return [(row["time"].astimezone(UTC), row["what"]) for row in rows]
+
+
+def sent_on(deliveries: DataFrame, day: date) -> DataFrame:
+    """Choose the messages that were sent on a day, in UTC."""
+    start = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    end = start + timedelta(days=1)
+    return deliveries.where(
+        (F.col("sent_time") >= F.lit(start)) & (F.col("sent_time") < F.lit(end))
     )
-    return total.asDict(), [row.asDict() for row in queues.limit(top).collect()]
-
-
-def read_results(spark: SparkSession, directory: str) -> dict[str, DataFrame]:
-    """Read the tables that `delivery` left in a directory, by their names."""
-    what = "which openmsmq pipeline delivery writes"
-    return {
-        name: _parquet(spark, f"{directory.rstrip('/')}/{name}", what) for name in (DELIVERY, *SUMS)
-    }
 
 
 def _queues_by_address(options: Mapping[str, str], queues: Sequence[str]) -> dict[str, list[str]]:

@@ -1,20 +1,23 @@
-"""Pipeline: deliveries to one page that a person can show to a colleague.
+"""Pipeline: deliveries to one page that an operator acts on, and can show to a colleague.
 
     html = report(deliveries)
 
-The page is one file: style and plots are inside, it runs no scripts and fetches nothing. Spark
-computes the numbers; what comes to the driver is bounded (`data`).
+The page is one file: style, figures and a small script that filters are inside, and it fetches
+nothing. Spark computes the numbers; what comes to the driver is bounded (`data`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import DataFrame
 
-from openmsmq.spark.pipelines.delivery import rollups
-from openmsmq.spark.pipelines.report.data import collect
+from openmsmq.spark.pipelines.report.collecting import collect
+from openmsmq.spark.pipelines.report.data import Event
 from openmsmq.spark.pipelines.report.page import page
+
+__all__ = ["DEFAULT_TITLE", "Event", "report"]
 
 DEFAULT_TITLE: Final = "Delivery of messages"
 
@@ -22,22 +25,26 @@ DEFAULT_TITLE: Final = "Delivery of messages"
 def report(
     deliveries: DataFrame,
     *,
-    by_queue: DataFrame | None = None,
-    by_hour: DataFrame | None = None,
-    by_link: DataFrame | None = None,
     title: str = DEFAULT_TITLE,
+    events: Sequence[Event] = (),
+    before: DataFrame | None = None,
+    before_name: str = "the time before",
 ) -> str:
-    """Write the page about what `delivery` gave; sums that were not handed over are computed."""
+    """Write the page about what `delivery` gave.
+
+    `events` are drawn on the time axis: what the rows cannot tell, such as that a queue manager was
+    started. `before` are the deliveries of another time, such as the day before, to compare with;
+    `before_name` is what the page calls them.
+    """
     # They are looked at several times, and perhaps not in a table yet.
-    keeps = any(sums is None for sums in (by_queue, by_hour, by_link)) and not deliveries.is_cached
+    keeps = not deliveries.is_cached
     if keeps:
         deliveries.persist()
     try:
         data = collect(
             deliveries,
-            rollups.by_queue(deliveries) if by_queue is None else by_queue,
-            rollups.by_hour(deliveries) if by_hour is None else by_hour,
-            rollups.by_link(deliveries) if by_link is None else by_link,
+            events=events,
+            before=None if before is None else (before_name, before),
         )
     finally:
         if keeps:

@@ -1,39 +1,43 @@
-"""The numbers of the report: small values that Spark computes from the tables of `delivery`.
+"""The numbers of the report: small values, of which each list has a limit.
 
-Everything that comes to the driver has a limit, so that a report of a billion messages is as short
-as one of a thousand.
+A report of a billion messages is as short as one of a thousand. What a list leaves out is counted,
+so that sums still add up.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
-from openmsmq.spark.pipelines.delivery.outcomes import DELIVERED, UNDELIVERED, Outcome
-from openmsmq.spark.pipelines.delivery.rollups import OTHER_REASON, REASONS, summary
+from openmsmq.spark.pipelines.delivery.outcomes import OPEN, UNDELIVERED
 
 QUEUES_MAX_COUNT: Final = 50
 HOURS_MAX_COUNT: Final = 48
 LINKS_MAX_COUNT: Final = 60
-WORST_MAX_COUNT: Final = 25
-"""Messages in each list of messages worth a look."""
-
-STEPS_MAX_COUNT: Final = 96
-"""Bars of the plot of throughput."""
-
+LEDGER_MAX_COUNT: Final = 300
+"""Rows of the ledger: the fullest."""
+SLOWEST_MAX_COUNT: Final = 25
+EXAMPLES_MAX_COUNT: Final = 10
+"""Messages that are shown of each outcome and reason."""
+LANES_MAX_COUNT: Final = 10
+"""Links whose traffic is drawn over time."""
+STEPS_MAX_COUNT: Final = 150
+"""Bars over time."""
+HOPS_MAX_COUNT: Final = 12
+"""Queue managers of a path that are shown."""
+EVENTS_MAX_COUNT: Final = 20
+"""Events that are drawn: those of the caller, and the longest gaps."""
 TEXT_MAX_CHARACTERS: Final = 200
 """Characters of a label or name that are shown."""
 
 STEPS_S: Final = (
-    *(1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200),
+    *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200),
     *(3 * 3600, 6 * 3600, 12 * 3600, 86_400, 2 * 86_400, 7 * 86_400, 30 * 86_400),
     *(365 * 86_400, 2 * 365 * 86_400),
 )
-"""Widths of a bar of throughput, in seconds."""
+"""Widths of a bar over time, in seconds."""
 
 EDGES_S: Final = (
     *(0, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600),
@@ -45,58 +49,43 @@ _FAR: Final = 4
 """Times that are so many times farther apart than most are those of wrong clocks."""
 
 
-class Totals(msgspec.Struct, frozen=True):
-    """All messages together."""
+class Times(msgspec.Struct, frozen=True):
+    """How long messages took: p50, p95 and p99, and how many messages they rest on."""
+
+    count: int = 0
+    seconds: tuple[float, ...] = ()
+    """Empty if no message's time is known."""
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """How many messages, and what became of them: see `delivery.rollups` for the words."""
 
     message_count: int = 0
     delivered_count: int = 0
     outcomes: dict[str, int] = {}
-    in_doubt_count: int = 0
+    arrived_count: int = 0
+    failed_after_arrival_count: int = 0
+    untraced_count: int = 0
     size_bytes: int = 0
-    loss: float = 0.0
-    reach_s: tuple[float, ...] = ()
-    """p50, p95 and p99 of the time to reach the queue; empty if it is not known."""
-    receive_s: tuple[float, ...] = ()
-    first_sent: datetime | None = None
-    last_sent: datetime | None = None
+    reach: Times = Times()
+    receive: Times = Times()
 
     @property
     def undelivered_count(self) -> int:
         """Messages that nobody will receive any more."""
         return sum(self.outcomes.get(one.value, 0) for one in UNDELIVERED)
 
-
-class Step(msgspec.Struct, frozen=True):
-    """One bar of the throughput."""
-
-    start: datetime
-    delivered_count: int
-    open_count: int
-    undelivered_count: int
+    @property
+    def open_count(self) -> int:
+        """Messages of which neither is known."""
+        return sum(self.outcomes.get(one.value, 0) for one in OPEN)
 
 
-class Throughput(msgspec.Struct, frozen=True):
-    """Messages over the time of their sending."""
+class Group(msgspec.Struct, frozen=True):
+    """A row of the tables of queues and hours."""
 
-    step_s: int = 1
-    steps: tuple[Step, ...] = ()
-    outside_count: int = 0
-    """Messages whose time is so far from the others that it is not drawn."""
-
-
-class Latencies(msgspec.Struct, frozen=True):
-    """How many messages took how long: one count for each bar, the first for times below zero."""
-
-    reach: tuple[int, ...] = ()
-    receive: tuple[int, ...] = ()
-
-
-class Failure(msgspec.Struct, frozen=True):
-    """A reason for which messages failed, with how many copies were found and how many not."""
-
-    reason: str
-    dead_letter_count: int
-    failed_count: int
+    name: str
+    counts: Counts
 
 
 class LinkLoad(msgspec.Struct, frozen=True):
@@ -107,20 +96,101 @@ class LinkLoad(msgspec.Struct, frozen=True):
     message_count: int
     arrived_count: int
     undelivered_count: int
-    latency_s: tuple[float, ...]
+    open_count: int
+    latency: Times = Times()
 
 
-class Group(msgspec.Struct, frozen=True):
-    """A row of the tables of queues and hours."""
+class Event(msgspec.Struct, frozen=True):
+    """Something that happened at a time, such as the start of a queue manager."""
 
-    name: str
+    time: datetime
+    what: str
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """A time in which nothing came over links to a queue manager, although messages waited."""
+
+    start: datetime
+    end: datetime
+    sources: tuple[str, ...]
+    target: str
+    waited_count: int
+    """Messages that had left before its end and came after it."""
+
+
+class Axis(msgspec.Struct, frozen=True):
+    """The time that is drawn: so many steps of the same width."""
+
+    start: datetime
+    step_s: int
+    step_count: int
+
+    @property
+    def end(self) -> datetime:
+        """When the last step ends."""
+        return self.start + timedelta(seconds=self.step_s * self.step_count)
+
+
+class Lane(msgspec.Struct, frozen=True):
+    """What came over one link, step by step."""
+
+    source: str
+    target: str
+    counts: tuple[int, ...]
+
+
+class Course(msgspec.Struct, frozen=True):
+    """Messages over time; each tuple has a number for each step of the axis."""
+
+    axis: Axis
+    delivered: tuple[int, ...]
+    open: tuple[int, ...]
+    undelivered: tuple[int, ...]
+    """These three by the time of sending."""
+    arrived: tuple[int, ...]
+    """By the time at which a message reached its queue, or was received if only that is known."""
+    lanes: tuple[Lane, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    outside_count: int = 0
+    """Messages whose time of sending is so far from the others that it is not drawn."""
+    untimed_count: int = 0
+    """Messages whose time of sending is not known."""
+
+
+class Latencies(msgspec.Struct, frozen=True):
+    """How many messages took how long: one count for each bar, the first for times below zero."""
+
+    reach: tuple[int, ...] = ()
+    receive: tuple[int, ...] = ()
+
+
+class Fate(msgspec.Struct, frozen=True):
+    """How many messages ended in the same way."""
+
+    outcome: str
+    reason: str
+    """Why it failed; empty for outcomes that have no reason."""
     message_count: int
-    delivered_count: int
-    undelivered_count: int
-    size_bytes: int
-    reach_s: tuple[float, ...]
-    receive_s: tuple[float, ...]
-    reasons: dict[str, int]
+
+
+class LedgerRow(msgspec.Struct, frozen=True):
+    """Messages of the same hour, queue, path and fate."""
+
+    hour: datetime | None
+    queue: str
+    path: tuple[str, ...]
+    outcome: str
+    reason: str
+    asked: bool
+    """Whether they asked to be told when they arrive or are received."""
+    message_count: int
+
+
+class Hop(msgspec.Struct, frozen=True):
+    """A queue manager that had a message, and since when."""
+
+    queue_manager: str
+    time: datetime | None
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -131,126 +201,47 @@ class Example(msgspec.Struct, frozen=True):
     outcome: str
     reason: str
     queue: str
+    destination: str
     sent: datetime | None
-    path: tuple[str, ...]
+    path: tuple[Hop, ...]
+    asked: bool
+    in_doubt: bool
     reach_s: float | None
     receive_s: float | None
+
+
+class Before(msgspec.Struct, frozen=True):
+    """The same numbers of another time, to compare with."""
+
+    name: str
+    totals: Counts
+    queues: dict[str, Counts] = {}
+    links: dict[tuple[str, str], LinkLoad] = {}
+    has_all: bool = True
+    """Whether these are all queues and links of that time, and not only the busiest."""
 
 
 class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the report shows."""
 
-    totals: Totals = Totals()
-    throughput: Throughput = Throughput()
+    totals: Counts = Counts()
+    in_doubt_count: int = 0
+    first_sent: datetime | None = None
+    last_sent: datetime | None = None
+    course: Course | None = None
+    events: tuple[Event, ...] = ()
     latencies: Latencies = Latencies()
-    failures: tuple[Failure, ...] = ()
+    fates: tuple[Fate, ...] = ()
     links: tuple[LinkLoad, ...] = ()
     queues: tuple[Group, ...] = ()
     hours: tuple[Group, ...] = ()
+    ledger: tuple[LedgerRow, ...] = ()
     slowest: tuple[Example, ...] = ()
-    undelivered: tuple[Example, ...] = ()
+    examples: tuple[Example, ...] = ()
+    before: Before | None = None
     queue_count: int = 0
     link_count: int = 0
     hour_count: int = 0
-
-
-def collect(
-    deliveries: DataFrame, by_queue: DataFrame, by_hour: DataFrame, by_link: DataFrame
-) -> ReportData:
-    """Compute the numbers from what the pipeline `delivery` gives."""
-    totals = _totals(deliveries)
-    if not totals.message_count:
-        return ReportData()
-    place = F.concat_ws("\\", "destination_queue_manager", "destination_queue")
-    hour = F.date_format(F.to_utc_timestamp("hour", F.current_timezone()), "yyyy-MM-dd HH:00")
-    busiest = by_queue.orderBy(F.desc("message_count"), place)
-    links = by_link.orderBy(F.desc("message_count"), "source_queue_manager", "target_queue_manager")
-    latest = by_hour.where(F.col("hour").isNotNull()).orderBy(F.desc("hour"))
-    undelivered = F.col("outcome").isin(*(one.value for one in UNDELIVERED))
-    slow = F.greatest("latency_receive_s", "latency_reach_s")
-    return ReportData(
-        totals=totals,
-        throughput=_throughput(deliveries),
-        latencies=_latencies(deliveries),
-        failures=_failures(deliveries),
-        links=tuple(_link(row) for row in links.limit(LINKS_MAX_COUNT).collect()),
-        queues=_groups(busiest.limit(QUEUES_MAX_COUNT), place),
-        hours=_groups(latest.limit(HOURS_MAX_COUNT), hour)[::-1],
-        slowest=_examples(deliveries.where(slow.isNotNull()), F.desc(slow)),
-        undelivered=_examples(deliveries.where(undelivered), F.desc("sent_time")),
-        queue_count=by_queue.count(),
-        link_count=by_link.count(),
-        hour_count=latest.count(),
-    )
-
-
-def _totals(deliveries: DataFrame) -> Totals:
-    row = summary(deliveries).first()
-    if row is None or not row["message_count"]:
-        return Totals()
-    return Totals(
-        message_count=row["message_count"],
-        delivered_count=row["delivered_count"],
-        outcomes={one.value: row[f"{one.value}_count"] for one in Outcome},
-        in_doubt_count=row["in_doubt_count"],
-        size_bytes=row["size_bytes"] or 0,
-        loss=row["loss"],
-        reach_s=_percentiles(row, "latency_reach"),
-        receive_s=_percentiles(row, "latency_receive"),
-        first_sent=_utc(row["first_sent_time"]),
-        last_sent=_utc(row["last_sent_time"]),
-    )
-
-
-def _percentiles(row: Any, name: str) -> tuple[float, ...]:
-    found = [row[f"{name}_p{percent}_s"] for percent in (50, 95, 99)]
-    return () if None in found else tuple(found)
-
-
-def _utc(time: datetime | None) -> datetime | None:
-    # Spark gives times without a zone, in the time of this computer.
-    return None if time is None else time.astimezone(UTC)
-
-
-# Plots.
-
-
-def _throughput(deliveries: DataFrame) -> Throughput:
-    sent_s = F.unix_seconds("sent_time")
-    sent = deliveries.where(F.col("sent_time").isNotNull())
-    bounds = sent.agg(
-        F.min(sent_s), F.max(sent_s), F.percentile_approx(sent_s, [0.005, 0.995], 1000)
-    ).first()
-    if bounds is None or bounds[0] is None:
-        return Throughput()
-    start_s, end_s = time_range(bounds[0], bounds[1], *bounds[2])
-    step_s = step_for(end_s - start_s)
-    start_s -= start_s % step_s
-    number = F.floor((sent_s - start_s) / step_s)
-    inside = sent_s.between(start_s, end_s)
-    counted = (
-        sent.groupBy(F.when(inside, number).alias("number"))
-        .agg(
-            F.count_if(_among(DELIVERED)).alias("delivered"),
-            F.count_if(_among(UNDELIVERED)).alias("undelivered"),
-            F.count("*").alias("all"),
-        )
-        .collect()
-    )
-    steps = sorted((row for row in counted if row["number"] is not None), key=lambda r: r["number"])
-    return Throughput(
-        step_s,
-        tuple(
-            Step(
-                datetime.fromtimestamp(start_s, UTC) + timedelta(seconds=step_s * row["number"]),
-                row["delivered"],
-                row["all"] - row["delivered"] - row["undelivered"],
-                row["undelivered"],
-            )
-            for row in steps
-        ),
-        sum(row["all"] for row in counted if row["number"] is None),
-    )
 
 
 def time_range(first_s: int, last_s: int, low_s: int, high_s: int) -> tuple[int, int]:
@@ -265,113 +256,3 @@ def step_for(span_s: int) -> int:
     fitting = (step for step in STEPS_S if span_s / step < STEPS_MAX_COUNT - 1)
     # Times are 32 bits on the wire: the widest step always fits.
     return next(fitting, STEPS_S[-1])
-
-
-def _latencies(deliveries: DataFrame) -> Latencies:
-    edges = F.array(*(F.lit(float(edge)) for edge in EDGES_S))
-    names = ("latency_reach_s", "latency_receive_s")
-
-    def bar(name: str) -> Column:
-        number = F.size(F.filter(edges, lambda edge: edge <= F.col(name)))
-        return F.struct(
-            F.lit(name).alias("name"), F.when(F.col(name).isNotNull(), number).alias("bar")
-        )
-
-    rows = (
-        deliveries.select(F.explode(F.array(*map(bar, names))).alias("found"))
-        .where(F.col("found.bar").isNotNull())
-        .groupBy("found.name", "found.bar")
-        .count()
-        .collect()
-    )
-    counts = {(row["name"], row["bar"]): row["count"] for row in rows}
-    bars = range(len(EDGES_S) + 1)
-    series = [tuple(counts.get((name, number), 0) for number in bars) for name in names]
-    return Latencies(*(each if any(each) else () for each in series))
-
-
-def _failures(deliveries: DataFrame) -> tuple[Failure, ...]:
-    dead, failed = Outcome.DEAD_LETTER.value, Outcome.FAILED.value
-    reason = F.when(F.col("reason").isin(*REASONS), F.col("reason")).otherwise(OTHER_REASON)
-    rows = (
-        deliveries.where(F.col("outcome").isin(dead, failed))
-        .groupBy(reason.alias("reason"))
-        .agg(
-            F.count_if(F.col("outcome") == dead).alias("dead"),
-            F.count_if(F.col("outcome") == failed).alias("failed"),
-        )
-        .collect()
-    )
-    found = [Failure(row["reason"], row["dead"], row["failed"]) for row in rows]
-    found.sort(key=lambda each: (-each.dead_letter_count - each.failed_count, each.reason))
-    return tuple(found)
-
-
-# Tables.
-
-
-def _link(row: Any) -> LinkLoad:
-    return LinkLoad(
-        row["source_queue_manager"] or "",
-        row["target_queue_manager"] or "",
-        row["message_count"],
-        row["arrived_count"],
-        row["undelivered_count"],
-        _percentiles(row, "latency"),
-    )
-
-
-def _groups(rows: DataFrame, name: Column) -> tuple[Group, ...]:
-    return tuple(
-        Group(
-            row["name"] or "",
-            row["message_count"],
-            row["delivered_count"],
-            sum(row[f"{one.value}_count"] for one in UNDELIVERED),
-            row["size_bytes"] or 0,
-            _percentiles(row, "latency_reach"),
-            _percentiles(row, "latency_receive"),
-            dict(row["dead_letter_reasons"] or {}),
-        )
-        for row in rows.withColumn("name", name).collect()
-    )
-
-
-def _examples(deliveries: DataFrame, order: Column) -> tuple[Example, ...]:
-    rows = (
-        deliveries.orderBy(order, "message_id")
-        .limit(WORST_MAX_COUNT)
-        .select(
-            "message_id",
-            _short("label"),
-            "outcome",
-            "reason",
-            F.concat_ws("\\", "destination_queue_manager", "destination_queue").alias("queue"),
-            "sent_time",
-            F.slice("path.queue_manager", 1, 12).alias("path"),
-            "latency_reach_s",
-            "latency_receive_s",
-        )
-    )
-    return tuple(
-        Example(
-            row["message_id"],
-            row["label"] or "",
-            row["outcome"],
-            row["reason"] or "",
-            row["queue"],
-            _utc(row["sent_time"]),
-            tuple(name or "?" for name in row["path"]),
-            row["latency_reach_s"],
-            row["latency_receive_s"],
-        )
-        for row in rows.collect()
-    )
-
-
-def _short(name: str) -> Column:
-    return F.substring(name, 1, TEXT_MAX_CHARACTERS).alias(name)
-
-
-def _among(outcomes: tuple[Outcome, ...]) -> Column:
-    return F.col("outcome").isin(*(one.value for one in outcomes))

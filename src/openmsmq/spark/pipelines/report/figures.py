@@ -1,33 +1,27 @@
-"""The plots of the report, as SVG that takes its colours and fonts from the page around it.
+"""The figures of the report: what is where, for the template to draw.
 
-Matplotlib draws with stand-in colours; each becomes a variable of the page's style sheet, so that
-a plot is light or dark as the page is. Text stays text.
+Places along a line are percentages, so that a figure is as wide as its page, and heights are
+pixels, so that its text has the same size on a phone as on a wall.
 """
 
 from __future__ import annotations
 
-import io
-import re
-import warnings
-from collections.abc import Callable, Sequence
-from datetime import UTC
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
-import matplotlib
-from matplotlib import dates
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+import msgspec
 
+from openmsmq.spark.pipelines.delivery.rollups import PERCENTILES
 from openmsmq.spark.pipelines.report.data import (
     EDGES_S,
-    Failure,
+    EVENTS_MAX_COUNT,
+    Axis,
+    Course,
+    Event,
     Latencies,
-    LinkLoad,
-    Throughput,
-    Totals,
+    Times,
 )
-from openmsmq.spark.pipelines.report.map import draw_links
 from openmsmq.spark.pipelines.report.text import (
     count_text,
     duration_text,
@@ -36,164 +30,278 @@ from openmsmq.spark.pipelines.report.text import (
     step_text,
 )
 
-REASONS_MAX_COUNT: Final = 12
-"""Bars in the plot of reasons."""
+TICKS_MAX_COUNT: Final = 4
+"""Times below the axis: so many fit on a phone."""
+MARK_DISTANCE: Final = 7.0
+"""Percent of the width that two marks in one row are apart at least."""
 
-REASON_MAX_CHARACTERS: Final = 30
-"""Characters of a reason beside its bar: longer ones would leave no room for bars."""
-
-WIDTH_IN: Final = 5.6
-"""The width of every plot: about that of a phone, so that its text can be read there."""
-
-_SMALL: Final = 9
-
-# Stand-ins: no plot uses these colours for anything else.
-_VARIABLES: Final = {
-    "#010203": "ink",
-    "#020304": "muted",
-    "#030405": "line",
-    "#040506": "surface",
-    "#050607": "good",
-    "#060708": "open",
-    "#070809": "bad",
-    "#08090a": "accent",
-    "#090a0b": "accent-2",
-    "#0a0b0c": "speed-1",
-    "#0b0c0d": "speed-2",
-    "#0c0d0e": "speed-3",
-    "#0d0e0f": "speed-4",
-    "#0e0f10": "speed-5",
-}
-COLOURS: Final = {name: colour for colour, name in _VARIABLES.items()}
-"""The stand-in for each variable of the style sheet."""
-
-# This part of matplotlib has no types.
-_UNTYPED_DATES: Final[Any] = dates
-
-_STYLE: Final[dict[str, Any]] = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": COLOURS["line"],
-    "axes.facecolor": "none",
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.labelcolor": COLOURS["muted"],
-    "axes.spines.left": False,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "figure.facecolor": "none",
-    "font.size": 10,
-    "grid.color": COLOURS["line"],
-    "grid.linewidth": 0.7,
-    "legend.frameon": False,
-    "legend.labelcolor": COLOURS["ink"],
-    "savefig.facecolor": "none",
-    "svg.fonttype": "none",
-    "text.color": COLOURS["ink"],
-    # Names of queues have dollar signs.
-    "text.parse_math": False,
-    "text.usetex": False,
-    "xtick.color": COLOURS["muted"],
-    "xtick.major.size": 0,
-    "ytick.color": COLOURS["muted"],
-    "ytick.major.size": 0,
-}
+_SENT_PX: Final = 96
+_ARRIVED_PX: Final = 64
+_LANE_PX: Final = 16
+_TITLE_PX: Final = 22
+_ROW_PX: Final = 24
+_BAR: Final = 0.86
+"""The share of a step that its bar fills."""
 
 
-def throughput_figure(throughput: Throughput) -> str:
-    """Draw how many messages were sent when, by what became of them."""
+class Rect(msgspec.Struct, frozen=True):
+    """A bar: x and width in percent, y and height in pixels."""
 
-    def draw(axes: Axes) -> None:
-        steps = throughput.steps
-        # The middle of a bar is the middle of its time.
-        times = [step.start.timestamp() for step in steps]
-        width_days = throughput.step_s / 86_400
-        days = [time / 86_400 for time in times]
-        below = [0] * len(steps)
-        parts = {
-            ("reached their queue", "good"): [step.delivered_count for step in steps],
-            ("on their way or unknown", "open"): [step.open_count for step in steps],
-            ("failed or lost", "bad"): [step.undelivered_count for step in steps],
-        }
-        for (name, colour), counts in parts.items():
-            if any(counts):
-                axes.bar(
-                    days,
-                    counts,
-                    width_days * 0.88,
-                    bottom=below,
-                    align="edge",
-                    color=COLOURS[colour],
-                    label=name,
-                    linewidth=0,
-                )
-                below = [low + count for low, count in zip(below, counts, strict=True)]
-        axes.set_xlim(days[0] - width_days * 0.2, days[-1] + width_days * 1.2)
-        locator = _UNTYPED_DATES.AutoDateLocator(tz=UTC, maxticks=7)
-        axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(_UNTYPED_DATES.ConciseDateFormatter(locator, tz=UTC))
-        _count_axis(axes)
-        axes.set_ylabel(f"messages per {step_text(throughput.step_s)}")
-        _legend(axes)
-
-    return _svg("throughput", 3.2, draw)
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: str
+    opacity: float = 1.0
 
 
-def latency_figure(latencies: Latencies, totals: Totals) -> str:
-    """Draw how many messages took how long, with the percentiles."""
-    series = {
-        "sent to reached queue": (latencies.reach, "accent"),
-        "sent to received": (latencies.receive, "accent-2"),
-    }
-    shown = {name: each for name, each in series.items() if each[0]}
-    used = [i for counts, _ in shown.values() for i, count in enumerate(counts) if count]
-    first, last = min(used), max(used)
+class Label(msgspec.Struct, frozen=True):
+    """A text in a figure."""
 
-    def draw(axes: Axes) -> None:
-        width = 0.8 / len(shown)
-        for number, (name, (counts, colour)) in enumerate(shown.items()):
-            places = [i + (number - (len(shown) - 1) / 2) * width for i in range(first, last + 1)]
-            axes.bar(
-                places,
-                counts[first : last + 1],
-                width * 0.94,
-                color=COLOURS[colour],
-                label=name,
-                linewidth=0,
-            )
-        axes.set_xticks(range(first, last + 1), [_bar_name(i) for i in range(first, last + 1)])
-        if last - first > 6:
-            axes.tick_params(axis="x", rotation=45)
-            for label in axes.get_xticklabels():
-                label.set_horizontalalignment("right")
-                label.set_rotation_mode("anchor")
-        axes.set_xlim(first - 0.6, last + 0.6)
-        marks = totals.reach_s if latencies.reach else totals.receive_s
-        _mark_percentiles(axes, marks)
-        _count_axis(axes)
-        axes.set_ylabel("messages")
-        _legend(axes)
-
-    return _svg("latency", 3.4, draw)
+    x: float
+    y: float
+    text: str
+    anchor: str = "start"
 
 
-def _mark_percentiles(axes: Axes, seconds: Sequence[float]) -> None:
-    top = axes.get_ylim()[1]
-    axes.set_ylim(0, top * 1.3)
-    # At different heights, because they may be close to each other.
-    heights = (1.21, 1.12, 1.03)
-    for percent, value, height in zip((50, 95, 99), seconds, heights, strict=False):
-        place = _place(value)
-        axes.plot(
-            [place, place], [0, top * height], color=COLOURS["ink"], linewidth=0.8, dashes=(3, 3)
+class Mark(msgspec.Struct, frozen=True):
+    """An event or a gap: a numbered mark above the bars, and a sentence below the figure."""
+
+    number: int
+    x: float
+    width: float
+    y: float
+    colour: str
+    when: str
+    what: str
+
+
+class CourseFigure(msgspec.Struct, frozen=True):
+    """Messages over time."""
+
+    height: int
+    plot_top: int
+    plot_bottom: int
+    rects: tuple[Rect, ...]
+    labels: tuple[Label, ...]
+    ticks: tuple[Label, ...]
+    marks: tuple[Mark, ...]
+    steps: tuple[Label, ...]
+    """What each step says when somebody points at it; `x` is where it begins."""
+    step_width: float
+    step: str
+
+
+def course_figure(course: Course, events: Sequence[Event]) -> CourseFigure:
+    """Lay out messages over time: sent, arrived, and what came over each link, with events."""
+    width = 100 / course.axis.step_count
+    marks, rows = _marks(course, events)
+    plot_top = rows * _ROW_PX
+    rects: list[Rect] = []
+    labels: list[Label] = []
+    step = step_text(course.axis.step_s)
+    y = plot_top + _TITLE_PX
+    most = max(map(sum, zip(course.delivered, course.open, course.undelivered, strict=True)))
+    labels.append(Label(0, y - 7, f"sent, up to {count_text(most)} each {step}"))
+    stacks = (("good", course.delivered), ("open", course.open), ("bad", course.undelivered))
+    rects += _stacked(stacks, width, y, _SENT_PX, most)
+    y += _SENT_PX + _TITLE_PX
+    most = max(course.arrived)
+    known = f"arrived, up to {count_text(most)} each {step}" if most else "arrived: no time known"
+    labels.append(Label(0, y - 7, known))
+    rects += _stacked((("accent", course.arrived),), width, y, _ARRIVED_PX, most)
+    y += _ARRIVED_PX
+    for lane in course.lanes:
+        y += _TITLE_PX
+        name = f"{plain(lane.source, 18)} → {plain(lane.target, 18)}"
+        labels.append(Label(0, y - 6, name))
+        rects += _strip(lane.counts, width, y)
+        y += _LANE_PX
+    return CourseFigure(
+        y + _TITLE_PX,
+        plot_top,
+        y,
+        tuple(rects),
+        tuple(labels),
+        _ticks(course.axis, y + 16),
+        marks,
+        tuple(_step_texts(course, width)),
+        width,
+        step,
+    )
+
+
+def _stacked(
+    parts: Iterable[tuple[str, Sequence[int]]], width: float, top: int, height: int, most: int
+) -> list[Rect]:
+    below: dict[int, int] = {}
+    rects = []
+    for colour, counts in parts:
+        for number, count in enumerate(counts):
+            if count:
+                start = below.get(number, 0)
+                below[number] = start + count
+                # A single message among thousands is to be seen, too.
+                tall = max(height * count / most, 1.5)
+                y = top + height - height * start / most - tall
+                rects.append(_bar(number, width, max(y, top), tall, colour))
+    return rects
+
+
+def _strip(counts: Sequence[int], width: float, top: int) -> list[Rect]:
+    most = max(counts)
+    return [
+        _bar(number, width, top, _LANE_PX, "accent", 0.3 + 0.7 * count / most)
+        for number, count in enumerate(counts)
+        if count
+    ]
+
+
+def _bar(
+    number: int, width: float, y: float, height: float, colour: str, opacity: float = 1.0
+) -> Rect:
+    # Few wide bars have gaps between them, many narrow ones do not.
+    wide = width * (_BAR if width > 1.2 else 1.0)
+    return Rect(
+        round(number * width, 3),
+        round(y, 1),
+        round(wide, 3),
+        round(height, 1),
+        colour,
+        round(opacity, 2),
+    )
+
+
+def _step_texts(course: Course, width: float) -> Iterable[Label]:
+    columns = zip(course.delivered, course.open, course.undelivered, course.arrived, strict=True)
+    for number, (good, between, bad, arrived) in enumerate(columns):
+        if good or between or bad or arrived:
+            when = _time_text(_at(course.axis, number), course.axis)
+            text = f"{when}: {count_text(good + between + bad)} sent"
+            text += f", of which {count_text(bad)} failed or are lost" if bad else ""
+            text += f", {count_text(between)} open" if between else ""
+            yield Label(round(number * width, 3), 0, f"{text}; {count_text(arrived)} arrived")
+
+
+def _at(axis: Axis, number: int) -> datetime:
+    return axis.start + timedelta(seconds=axis.step_s * number)
+
+
+def _place(axis: Axis, time: datetime) -> float:
+    share = (time - axis.start) / (axis.end - axis.start)
+    return round(100 * min(max(share, 0.0), 1.0), 3)
+
+
+def _marks(course: Course, events: Sequence[Event]) -> tuple[tuple[Mark, ...], int]:
+    """Number gaps and events by their time, in as many rows as they need beside each other."""
+    axis = course.axis
+    found: list[tuple[datetime, datetime, str, str]] = [
+        (gap.start, gap.end, "bad", _gap_text(gap.sources, gap.target, gap.waited_count))
+        for gap in course.gaps
+    ]
+    found += [(event.time, event.time, "ink", plain(event.what, 120)) for event in events]
+    found = sorted(found, key=lambda one: (one[0], one[1], one[3]))[:EVENTS_MAX_COUNT]
+    last_in_row: list[float] = []
+    marks = []
+    for number, (start, end, colour, what) in enumerate(found, 1):
+        x, until = _place(axis, start), _place(axis, end)
+        free = (i for i, last in enumerate(last_in_row) if x - last >= MARK_DISTANCE)
+        row = next(free, len(last_in_row))
+        last_in_row[row : row + 1] = [x]
+        when = _time_text(start, axis)
+        if end > start:
+            took = duration_text((end - start).total_seconds())
+            when = f"{when} to {_time_text(end, axis)} ({took})"
+        y = row * _ROW_PX + _ROW_PX / 2
+        marks.append(Mark(number, x, round(until - x, 3), y, colour, when, what))
+    return tuple(marks), len(last_in_row)
+
+
+def _gap_text(sources: Sequence[str], target: str, waited_count: int) -> str:
+    names = ", ".join(plain(name, 40) for name in sources)
+    waited = "message" if waited_count == 1 else "messages"
+    return (
+        f"Nothing came from {names} to {plain(target, 40)}, while {count_text(waited_count)} "
+        f"{waited} waited."
+    )
+
+
+def _ticks(axis: Axis, y: float) -> tuple[Label, ...]:
+    """Say times below the bars; the first and the last stay inside of the figure."""
+    span_s = axis.step_s * axis.step_count
+    fitting = (each for each in _TICKS_S if span_s / each < TICKS_MAX_COUNT)
+    every_s = next(fitting, _TICKS_S[-1])
+    first = -(-int(axis.start.timestamp()) // every_s) * every_s
+    ticks = []
+    for time_s in range(first, int(axis.end.timestamp()) + 1, every_s):
+        time = datetime.fromtimestamp(time_s, UTC)
+        x = _place(axis, time)
+        anchor = "start" if x < 8 else "end" if x > 92 else "middle"
+        ticks.append(Label(x, y, _tick_text(time, every_s), anchor))
+    return tuple(ticks)
+
+
+_TICKS_S: Final = (
+    *(1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200),
+    *(3 * 3600, 6 * 3600, 8 * 3600, 12 * 3600, 86_400, 2 * 86_400, 7 * 86_400, 14 * 86_400),
+    *(30 * 86_400, 90 * 86_400, 365 * 86_400, 10 * 365 * 86_400, 50 * 365 * 86_400),
+)
+
+
+def _tick_text(time: datetime, every_s: int) -> str:
+    if every_s < 60:
+        return f"{time:%H:%M:%S}"
+    if every_s >= 86_400:
+        return f"{time:%Y-%m-%d}"
+    is_midnight = time.hour == time.minute == 0
+    return f"{time:%m-%d}" if is_midnight else f"{time:%H:%M}"
+
+
+def _time_text(time: datetime, axis: Axis) -> str:
+    day = "%Y-%m-%d " if (axis.end - axis.start) > timedelta(hours=20) else ""
+    return time.strftime(f"{day}%H:%M:%S" if axis.step_s < 60 else f"{day}%H:%M")
+
+
+class LatencyBar(msgspec.Struct, frozen=True):
+    """How many messages took about so long."""
+
+    name: str
+    reach_count: int
+    receive_count: int
+    reach_share: float
+    """Percent of the longest bar."""
+    receive_share: float
+    marks: tuple[str, ...]
+    """Percentiles that lie in it."""
+
+
+def latency_bars(latencies: Latencies, reach: Times, receive: Times) -> tuple[LatencyBar, ...]:
+    """Lay out how many messages took how long; empty if nothing is known."""
+    bars = len(EDGES_S) + 1
+    reached, received = (each or (0,) * bars for each in (latencies.reach, latencies.receive))
+    used = [number for number in range(bars) if reached[number] or received[number]]
+    if not used:
+        return ()
+    most = max(*reached, *received)
+    return tuple(
+        LatencyBar(
+            _bar_name(number),
+            reached[number],
+            received[number],
+            round(100 * reached[number] / most, 2),
+            round(100 * received[number] / most, 2),
+            (*_in_bar(reach, "reached", number), *_in_bar(receive, "received", number)),
         )
-        axes.annotate(
-            f"p{percent} {duration_text(value)}",
-            (place, top * height),
-            xytext=(4, 0),
-            textcoords="offset points",
-            verticalalignment="center",
-            fontsize=_SMALL,
-        )
+        for number in range(used[0], used[-1] + 1)
+    )
+
+
+def _in_bar(times: Times, what: str, number: int) -> list[str]:
+    return [
+        f"p{percent} {what}"
+        for percent, seconds in zip(PERCENTILES, times.seconds, strict=False)
+        if sum(edge <= seconds for edge in EDGES_S) == number
+    ]
 
 
 def _bar_name(number: int) -> str:
@@ -201,124 +309,3 @@ def _bar_name(number: int) -> str:
         return "below 0"
     low = EDGES_S[number - 1]
     return range_text(low, EDGES_S[number] if number < len(EDGES_S) else None)
-
-
-def _place(seconds: float) -> float:
-    """Give the place of a value on the axis of the bars: inside the bar that counts it."""
-    number = sum(edge <= seconds for edge in EDGES_S)
-    if number in (0, len(EDGES_S)):
-        return float(number)
-    low, high = EDGES_S[number - 1], EDGES_S[number]
-    # A bar of one second has one value, which is in its middle.
-    span = max(high - low - 1, 1)
-    return number - 0.4 + 0.8 * min((seconds - low) / span, 1) if high - low > 1 else number
-
-
-def failure_figure(failures: Sequence[Failure]) -> str:
-    """Draw how many messages failed for which reason."""
-    shown = list(failures[:REASONS_MAX_COUNT])
-    rest = failures[REASONS_MAX_COUNT:]
-    if rest:
-        dead = sum(each.dead_letter_count for each in rest)
-        shown.append(Failure("others", dead, sum(each.failed_count for each in rest)))
-    shown.reverse()
-
-    def draw(axes: Axes) -> None:
-        names = [plain(reason_text(each.reason), REASON_MAX_CHARACTERS) for each in shown]
-        dead = [each.dead_letter_count for each in shown]
-        failed = [each.failed_count for each in shown]
-        places = range(len(shown))
-        if any(dead):
-            axes.barh(places, dead, 0.62, color=COLOURS["bad"], label="dead letters")
-        if any(failed):
-            axes.barh(
-                places, failed, 0.62, left=dead, color=COLOURS["open"], label="told, no copy found"
-            )
-        for place, each in zip(places, shown, strict=True):
-            total = each.dead_letter_count + each.failed_count
-            axes.annotate(
-                count_text(total),
-                (total, place),
-                xytext=(4, 0),
-                textcoords="offset points",
-                verticalalignment="center",
-                fontsize=_SMALL,
-            )
-        axes.set_yticks(places, names)
-        # A single bar is not to fill the plot.
-        axes.set_ylim(len(shown) - 0.5 - max(len(shown), 3), len(shown) - 0.5)
-        axes.tick_params(axis="y", colors=COLOURS["ink"])
-        axes.grid(visible=False, axis="y")
-        axes.grid(visible=True, axis="x")
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: count_text(round(value))))
-        axes.margins(x=0.12)
-        axes.spines["bottom"].set_visible(False)
-        _legend(axes)
-
-    return _svg("failures", 1.1 + 0.3 * max(len(shown), 3), draw)
-
-
-def reason_text(reason: str) -> str:
-    """Say a reason as a word of its own: `reach queue timeout`."""
-    return plain(reason.removeprefix("NACK_").replace("_", " ").lower())
-
-
-def link_figure(links: Sequence[LinkLoad]) -> str:
-    """Draw who sent to whom: queue managers in a circle, and what went between them."""
-    return _svg("links", 4.6, lambda axes: draw_links(axes, links, COLOURS))
-
-
-def _count_axis(axes: Axes) -> None:
-    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: count_text(round(value))))
-
-
-def _legend(axes: Axes) -> None:
-    handles, _ = axes.get_legend_handles_labels()
-    if handles:
-        axes.legend(
-            loc="lower left",
-            bbox_to_anchor=(0, 1.0),
-            ncols=len(handles),
-            fontsize=_SMALL,
-            handlelength=0.9,
-            handleheight=0.9,
-            columnspacing=1.4,
-            borderaxespad=0.2,
-            borderpad=0.2,
-        )
-
-
-def _svg(name: str, height_in: float, draw: Callable[[Axes], None]) -> str:
-    written = io.StringIO()
-    # The names of settings are typed in some versions of matplotlib only.
-    settings: Any = {**_STYLE, "svg.hashsalt": name}
-    with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # Letters that its font lacks are drawn by the page's fonts.
-        warnings.filterwarnings("ignore", message="Glyph")
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
-        figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
-        draw(figure.add_subplot())
-        figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
-    return embeddable(written.getvalue(), name)
-
-
-def embeddable(svg: str, name: str) -> str:
-    """Make an SVG file a part of a page: colours by variables, identifiers that only it has."""
-    start = svg.index("<svg")
-    body = re.sub(r"<metadata>.*?</metadata>", "", svg[start:], flags=re.DOTALL)
-    body = re.sub(r'\bid="', f'id="{name}-', body)
-    body = re.sub(r"url\(#", f"url(#{name}-", body)
-    body = re.sub(r'xlink:href="#', f'xlink:href="#{name}-', body)
-    for colour, variable in _VARIABLES.items():
-        body = body.replace(colour, f"var(--{variable})")
-    body = re.sub(r'<svg[^>]*viewBox="([^"]+)"[^>]*>', _opening, body, count=1)
-    return body.strip()
-
-
-def _opening(found: re.Match[str]) -> str:
-    return (
-        f'<svg viewBox="{found[1]}" role="img" xmlns="http://www.w3.org/2000/svg" '
-        'xmlns:xlink="http://www.w3.org/1999/xlink">'
-    )

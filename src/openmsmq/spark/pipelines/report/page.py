@@ -1,236 +1,245 @@
-"""The report as a page: one file that needs nothing else and does nothing by itself.
+"""The report as a page: one file that needs nothing else.
 
-Everything that came from a message goes through `text_of`, which makes it harmless. The page says
-by a policy of its own that it runs no scripts and fetches nothing.
+Jinja2 writes it and escapes every text, whoever it came from. The page says by a policy of its own
+that it fetches nothing and runs only its own small script, by its digest; without the script
+everything is shown, and nothing is filtered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
 
-from openmsmq.spark.pipelines.report.data import ReportData, Throughput, Totals
-from openmsmq.spark.pipelines.report.figures import (
-    failure_figure,
-    latency_figure,
-    link_figure,
-    throughput_figure,
-)
-from openmsmq.spark.pipelines.report.map import shown_links
-from openmsmq.spark.pipelines.report.style import STYLE
-from openmsmq.spark.pipelines.report.tables import (
-    example_table,
-    hour_table,
-    link_table,
-    queue_table,
-    section,
-    text_of,
-)
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from openmsmq.spark.pipelines.delivery.outcomes import DELIVERED, UNDELIVERED, Outcome
+from openmsmq.spark.pipelines.report.advice import MEANINGS, advices, fate_of, reason_text
+from openmsmq.spark.pipelines.report.data import Example, LedgerRow, LinkLoad, ReportData
+from openmsmq.spark.pipelines.report.figures import course_figure, latency_bars
+from openmsmq.spark.pipelines.report.map import draw_links, shown_links
 from openmsmq.spark.pipelines.report.text import (
+    change_text,
     count_text,
     duration_text,
+    plain,
     share_text,
     size_text,
     time_text,
 )
 
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-
-_MEANINGS: Final = {
-    "received": "Somebody took it from its queue.",
-    "waiting": "It is in its queue.",
-    "reached": "It reached its queue; nothing says whether somebody took it.",
-    "dead letter": "It failed, and its copy is in a dead-letter queue.",
-    "failed": "It failed, as a negative acknowledgment says; no copy of it was found.",
-    "lost": "The acknowledgment that it asked for is overdue, and no failure was told.",
-    "in transit": "It was sent, and has time left to reach its queue.",
-    "unknown": "Its time is over, and it asked for nothing that would tell more.",
-}
+_TEMPLATES: Final = Path(__file__).with_name("templates")
+_UNKNOWN_HOUR: Final = "not known"
 
 
 def page(data: ReportData, title: str) -> str:
     """Write the whole page."""
-    if data.totals.message_count:
-        content = [
-            _headline(data),
-            _figures(data),
-            queue_table(data),
-            link_table(data),
-            hour_table(data),
-            example_table("Slowest messages", data.slowest),
-            example_table("Messages that failed or are lost", data.undelivered),
-            _reading(),
-        ]
-    else:
-        content = [
-            '<p class="lead">There are no messages in the input, so there is nothing to show. '
-            "Read more queues, or another time.</p>"
-        ]
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{text_of(title)}</title>",
-            f"<style>{STYLE}</style>",
-            "</head>",
-            "<body>",
-            "<main>",
-            f"<h1>{text_of(title)}</h1>",
-            *content,
-            "<footer>Made by openmsmq pipeline report.</footer>",
-            "</main>",
-            "</body>",
-            "</html>",
-            "",
-        ]
+    style, script = (_own_text(name) for name in ("style.css", "script.js"))
+    policy = (
+        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
+        "base-uri 'none'; form-action 'none'"
     )
-
-
-# The beginning.
-
-
-def _headline(data: ReportData) -> str:
-    totals = data.totals
-    outcomes, count = totals.outcomes, totals.message_count
-    delivered = totals.delivered_count
-    open_count = count - delivered - totals.undelivered_count
-    cards = [
-        ("", "messages", count_text(count), size_text(totals.size_bytes)),
-        ("good", "reached their queue", count_text(delivered), share_text(delivered, count)),
-        *(
-            (colour, name, count_text(outcomes[key]), share_text(outcomes[key], count))
-            for colour, name, key in (
-                ("bad", "dead letters", "dead_letter"),
-                ("bad", "failed", "failed"),
-                ("bad", "lost", "lost"),
-            )
-            if outcomes[key] or key != "failed"
-        ),
-        ("open", "on their way or unknown", count_text(open_count), share_text(open_count, count)),
-    ]
-    times = [
-        ("accent", f"p{percent} {what}", duration_text(value), "")
-        for what, seconds in (
-            ("to reach the queue", totals.reach_s),
-            ("to be received", totals.receive_s),
-        )
-        for percent, value in zip((50, 95, 99), seconds, strict=False)
-    ]
+    view = View(data) if data.totals.message_count else None
     return (
-        f'<p class="when">{_when(totals)}</p>\n<p class="lead">{_sentence(totals)}</p>\n'
-        f"{_cards(cards)}\n{_cards(times)}"
+        _environment()
+        .get_template("page.html")
+        .render(
+            # These two are ours, and not from any message.
+            style=Markup(style),
+            script=Markup(script),
+            policy=policy,
+            title=title,
+            data=data,
+            view=view,
+        )
     )
 
 
-def _cards(cards: Sequence[tuple[str, str, str, str]]) -> str:
-    shown = "".join(
-        f'<div class="{colour}"><dt>{name}</dt><dd>{value}<small>{more}</small></dd></div>'
-        for colour, name, value, more in cards
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return f'<dl class="cards">{shown}</dl>' if shown else ""
+    made.filters |= {
+        "count": count_text,
+        "duration": duration_text,
+        "plain": plain,
+        "reason": reason_text,
+        "size": size_text,
+        "time": time_text,
+        "words": lambda name: name.replace("_", " "),
+    }
+    made.globals |= {"change": change_text, "share": share_text, "meanings": MEANINGS}
+    return made
 
 
-def _when(totals: Totals) -> str:
-    if totals.first_sent is None or totals.last_sent is None:
-        return "When the messages were sent is not known."
-    return f"Sent from {time_text(totals.first_sent)} to {time_text(totals.last_sent)} UTC"
+def _own_text(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def _sentence(totals: Totals) -> str:
-    count = totals.message_count
-    text = (
-        f"{share_text(totals.delivered_count, count)} of {count_text(count)} messages reached "
-        f"their queue; {_failed_text(totals.undelivered_count)}."
-    )
-    if totals.reach_s:
-        half, most = map(_within_text, totals.reach_s[:2])
-        text += f" Half of those whose way is known took {half}, 95 % {most}."
-    if totals.in_doubt_count:
-        text += (
-            f" Of {count_text(totals.in_doubt_count)} there is a failure as well as an arrival: "
-            "senders could not know."
+def _digest(text: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A filter: what can be chosen."""
+
+    key: str
+    name: str
+    texts: tuple[str, ...]
+
+
+class View:
+    """What the template shows, with a number for everything that can be filtered by."""
+
+    def __init__(self, data: ReportData) -> None:
+        self._numbers: dict[str, dict[str, int]] = {key: {} for key in "qlhf"}
+        totals = data.totals
+        self.advices = advices(data)
+        self.course = None if data.course is None else course_figure(data.course, data.events)
+        self.bars = latency_bars(data.latencies, totals.reach, totals.receive)
+        self.drawn = shown_links(data.links)
+        self.map = draw_links(data.links) if self.drawn else None
+        self.link_numbers = {
+            (link.source, link.target): number for number, link in enumerate(data.links)
+        }
+        self.unlisted_count = totals.message_count - sum(row.message_count for row in data.ledger)
+        self.delivered = [(one.value, totals.outcomes[one.value]) for one in DELIVERED]
+        self.undelivered = [(one.value, totals.outcomes[one.value]) for one in UNDELIVERED]
+        self._number_all(data)
+        self.fates_shown = [self.fate(one) for one in data.examples]
+        """The fate of each example: they are in the order of these."""
+
+    def _number_all(self, data: ReportData) -> None:
+        """Number what can be chosen, in the order in which tables have it."""
+        for queue in data.queues:
+            self.attributes(queue=queue.name)
+        for link in data.links:
+            self.attributes(links=[(link.source, link.target)])
+        for hour in data.hours:
+            self.attributes(hour=hour.name)
+        for one in self.advices:
+            self.attributes(fate=one.fate)
+        for row in data.ledger:
+            self.row(row)
+        for example in (*data.examples, *data.slowest):
+            self.example(example)
+
+    @property
+    def choices(self) -> list[Choice]:
+        """The filters; one that has a single choice is none."""
+        names = {"q": "Queue", "l": "Link", "h": "Hour (UTC)", "f": "What became of it"}
+        return [
+            Choice(key, name, tuple(self._numbers[key]))
+            for key, name in names.items()
+            if len(self._numbers[key]) > 1
+        ]
+
+    def attributes(
+        self,
+        *,
+        queue: str | None = None,
+        links: Iterable[tuple[str, str]] = (),
+        hour: str | None = None,
+        fate: str | None = None,
+        count: int | None = None,
+    ) -> dict[str, str | int]:
+        """Give the attributes by which the script filters a row: numbers, and never a text."""
+        found: dict[str, str | int] = {}
+        for key, text in (("q", queue), ("h", hour), ("f", fate)):
+            if text is not None:
+                found[f"data-{key}"] = self._number(key, text)
+        numbers = [self._number("l", f"{a} → {b}") for a, b in links]
+        if numbers:
+            found["data-l"] = " ".join(map(str, numbers))
+        if count is not None:
+            found["data-n"] = count
+        return found
+
+    def _number(self, key: str, text: str) -> int:
+        return self._numbers[key].setdefault(text, len(self._numbers[key]))
+
+    def link(self, link: LinkLoad) -> dict[str, str | int]:
+        """Give the attributes of a link."""
+        return self.attributes(links=[(link.source, link.target)])
+
+    def row(self, row: LedgerRow) -> dict[str, str | int]:
+        """Give the attributes of a row of the ledger."""
+        return self.attributes(
+            queue=row.queue,
+            links=pairwise(row.path),
+            hour=_hour(row.hour),
+            fate=fate_of(row.outcome, row.reason, asked=row.asked),
+            count=row.message_count,
         )
-    return text
 
-
-def _within_text(seconds: float) -> str:
-    # Times are whole seconds, so zero is anything below one.
-    return "less than a second" if seconds == 0 else f"{duration_text(seconds)} or less"
-
-
-def _failed_text(count: int) -> str:
-    if not count:
-        return "none failed"
-    return f"{count_text(count)} failed or {'is' if count == 1 else 'are'} lost"
-
-
-# Plots.
-
-
-def _figures(data: ReportData) -> str:
-    figures = []
-    if data.throughput.steps:
-        figures.append(
-            _figure("Throughput", throughput_figure(data.throughput), _outside(data.throughput))
+    def example(self, one: Example) -> dict[str, str | int]:
+        """Give the attributes of a message."""
+        return self.attributes(
+            queue=one.queue,
+            links=pairwise(hop.queue_manager for hop in one.path),
+            hour=_hour(one.sent),
+            fate=self.fate(one),
         )
-    if data.latencies.reach or data.latencies.receive:
-        way = "reach the queue" if data.latencies.reach else "be received"
-        note = (
-            f"Dashed: percentiles of the time to {way}. Times in messages are whole seconds, and "
-            "the clocks of two computers may differ."
+
+    def fate(self, one: Example) -> str:
+        """Say what became of a message."""
+        return fate_of(one.outcome, one.reason, in_doubt=one.in_doubt, asked=one.asked)
+
+    def fate_number(self, fate: str) -> int:
+        """Give the number of a fate."""
+        return self._number("f", fate)
+
+    def shown_of(self, fate: str) -> int:
+        """How many messages of a fate are shown one by one."""
+        return self.fates_shown.count(fate)
+
+    def steps(self, one: Example) -> list[dict[str, Any]]:
+        """Give the path of a message: each queue manager, since when, and the link to it."""
+        steps: list[dict[str, Any]] = [
+            {"hop": hop, "link": None, "took_s": None} for hop in one.path
+        ]
+        for before, step in pairwise(steps):
+            source, target = before["hop"], step["hop"]
+            ends = (source.queue_manager, target.queue_manager)
+            step["link"] = self.link_numbers.get(ends)
+            if source.time and target.time:
+                step["took_s"] = (target.time - source.time).total_seconds()
+        return steps
+
+    @staticmethod
+    def colour(outcome: str) -> str:
+        """Choose the colour of an outcome."""
+        if outcome in [one.value for one in DELIVERED]:
+            return "good"
+        return "bad" if outcome in [one.value for one in UNDELIVERED] else "open"
+
+    @staticmethod
+    def few(percent: int, count: int) -> bool:
+        """Whether so few messages are hardly enough for a percentile: it is but the longest."""
+        return count * (100 - percent) < 100
+
+    @staticmethod
+    def outcomes(shown: Sequence[tuple[str, int]]) -> str:
+        """Say which outcomes make up a sum."""
+        return ", ".join(
+            f"{count_text(count)} {name.replace('_', ' ')}" for name, count in shown if count
         )
-        figures.append(_figure("Latency", latency_figure(data.latencies, data.totals), note))
-    if data.failures:
-        note = "Reasons are the message classes of dead letters and negative acknowledgments."
-        figures.append(_figure("Failures by reason", failure_figure(data.failures), note))
-    if data.links:
-        figures.append(_figure("Links", link_figure(data.links), _link_note(data)))
-    return f'<h2>At a glance</h2>\n<div class="figures">{"".join(figures)}</div>'
+
+    @property
+    def open_outcomes(self) -> tuple[str, ...]:
+        """Outcomes of which neither is known."""
+        return (Outcome.IN_TRANSIT.value, Outcome.UNKNOWN.value)
 
 
-def _figure(title: str, svg: str, note: str) -> str:
-    return f"<figure><h3>{title}</h3>{svg}<figcaption>{note}</figcaption></figure>"
-
-
-def _outside(throughput: Throughput) -> str:
-    note = "By the time of sending, in UTC."
-    if throughput.outside_count:
-        note += (
-            f" {count_text(throughput.outside_count)} messages with times far from the others are "
-            "left out: a sender's clock may be wrong."
-        )
-    return note
-
-
-def _link_note(data: ReportData) -> str:
-    shown = len(shown_links(data.links))
-    note = "Wider arrows took more messages. Where hops do not report, an arrow spans several."
-    if shown < data.link_count:
-        note += (
-            f" The {count_text(shown)} busiest of {count_text(data.link_count)} links are drawn."
-        )
-    return note
-
-
-# The end.
-
-
-def _reading() -> str:
-    rows = [
-        [f"<td>{name}</td>", f'<td class="name">{text}</td>'] for name, text in _MEANINGS.items()
-    ]
-    table = section("", ("Outcome", "Meaning"), rows, "").replace("<h2></h2>\n", "")
-    return (
-        "<details><summary>How to read this</summary>"
-        "<p>Outcomes are told from the rows of the queues that were read: copies in queues and "
-        "journals, dead letters, acknowledgments and trace reports. What no row tells is not "
-        "known.</p>"
-        f"{table}"
-        '<p class="note">Percentiles are exact. p95 is the time that 95 % of the messages did not '
-        "exceed. Times of sending and of arrival are from the clocks of two computers, and have a "
-        "resolution of one second.</p></details>"
-    )
+def _hour(time: datetime | None) -> str:
+    return _UNKNOWN_HOUR if time is None else f"{time:%Y-%m-%d %H:00}"

@@ -85,3 +85,15 @@ def size_text(size_bytes: int) -> str:
 def time_text(time: datetime | None) -> str:
     """Say a time, in UTC."""
     return "" if time is None else f"{time:%Y-%m-%d %H:%M:%S}"
+
+
+def change_text(now: int, before: int) -> str:
+    """Say how a count differs from that of another time: +12 %, or by how many if it was small."""
+    difference = now - before
+    if not difference:
+        return "as before"
+    sign = "+" if difference > 0 else _MINUS
+    if before < 20:
+        return f"{sign}{count_text(abs(difference))}"
+    share = 100 * abs(difference) / before
+    return f"{sign}{share:.0f} %" if share >= 1 else f"{sign}{count_text(abs(difference))}"

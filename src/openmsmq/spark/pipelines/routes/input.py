@@ -24,6 +24,8 @@ GATE_SEPARATOR: Final = ";"
 
 SITES_PER_TASK: Final = 64
 TASKS_MAX_COUNT: Final = 1024
+SMALL_MAX_SITES: Final = 200
+"""Sites up to which a plan is small: they make 40,000 pairs."""
 
 Pair: TypeAlias = tuple[str, str]
 
@@ -42,6 +44,11 @@ class Plan(msgspec.Struct, frozen=True):
     """What people call each site."""
     capacities: Mapping[Pair, int]
     """By the two sites of a link, as its entry has them; links without a capacity are missing."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the tables of all sites together have few rows."""
+        return len(self.snapshot.sites) <= SMALL_MAX_SITES
 
     @property
     def task_count(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from openmsmq.routing.changes import Change
 from openmsmq.routing.graph import Graph
 from openmsmq.routing.routes import RouteState
 from openmsmq.spark.pipelines import routes
+from openmsmq.spark.pipelines.few import FEW_MAX_BYTES
 from openmsmq.spark.pipelines.routes.input import (
     Plan,
     RouteInputError,
@@ -70,6 +72,16 @@ def read_table(spark: SparkSession, path: str) -> DataFrame:
     if suffix == ".parquet":
         return spark.read.parquet(path)
     return spark.read.json(path, multiLine=_is_one_array(path))
+
+
+def are_small(*paths: str | None) -> bool:
+    """Whether all files together have few rows; what is no plain file may have many."""
+    sizes = (
+        os.path.getsize(path) if os.path.isfile(path) else FEW_MAX_BYTES + 1
+        for path in paths
+        if path is not None
+    )
+    return sum(sizes) <= FEW_MAX_BYTES
 
 
 def read_inputs(
