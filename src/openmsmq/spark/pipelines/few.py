@@ -2,8 +2,8 @@
 
 With some thousand rows Spark spends its time on plans, stages and compilers, not on rows. So for
 small inputs there is one partition, which makes most stages unnecessary; plans are not made again
-after each stage; and expressions are interpreted, since to compile them takes longer than to use
-them. The queries are the same, and so are their results.
+after each stage; and expressions are interpreted, since few rows hardly use what would be compiled.
+The queries are the same, and so are their results.
 """
 
 from __future__ import annotations
