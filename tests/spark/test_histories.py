@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.exactly_once.histories import play
+from tests.spark.exactly_once.playing import play
 
 HISTORIES = int(os.environ.get("OPENMSMQ_HISTORIES", "12"))
 FIRST_HISTORY = int(os.environ.get("OPENMSMQ_FIRST_HISTORY", "0"))

@@ -15,11 +15,8 @@ from __future__ import annotations
 import contextlib
 import random
 import re
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-
-import msgspec
 
 from openmsmq.model.errors import QueueExists
 from openmsmq.spark.errors import SparkSideError
@@ -28,10 +25,10 @@ from tests.spark.exactly_once.drivers import (
     Driver,
     FileOutput,
     ForeachOutput,
-    Output,
     QueueOutput,
     Superseded,
 )
+from tests.spark.exactly_once.queries import Query, Stop
 from tests.spark.exactly_once.world import Ledger, Store, Violation
 
 STEPS_COUNT = 90
@@ -42,7 +39,6 @@ EVENTS_MAX_COUNT = 6
 SETTLE_STEPS_MAX_COUNT = 400
 STOPS_MAX_COUNT = 8
 """How often advice is followed without getting on, before it counts as a dead end."""
-BATCH_MESSAGES = 12
 COPIES_MAX_COUNT = 3
 RESTARTS_MAX_COUNT = 3
 CATCH_UP_MAX_COUNT = 60
@@ -56,54 +52,6 @@ THEMES = (
 """What a history may be about: a few of them at a time, so that one does not hide the other."""
 HARMLESS = frozenset({"driver dies", "manager killed", "respelled", "backed up"})
 """Events after which a query has no reason to stop."""
-
-
-class Stop(msgspec.Struct):
-    """A query has stopped with a sentence."""
-
-    time: int
-    query: str
-    sentence: str
-    advice: str
-
-
-class Query:
-    """A query as its operator sees it: settings, a checkpoint, an output, and drivers."""
-
-    def __init__(self, name: str, kind: str, stores: list[Store], queue: str) -> None:
-        self.name = name
-        self.kind = kind
-        self.stores = list(stores)
-        self.queue = queue
-        self.spelling = {store.name: [0] for store in stores}
-        self.reader = ""
-        self.extra: dict[str, str] = {}
-        """Options that the operator has set because a sentence said so."""
-        self.checkpoint = Checkpoint("")
-        self.copies: list[Checkpoint] = []
-        self.latest: Checkpoint | None = None
-        """The checkpoint that was in use before an older copy was put back."""
-        self.outputs: list[Output] = []
-        self.driver: Driver | None = None
-        self.zombies: list[Driver] = []
-        self.stops_in_a_row = 0
-        self.given_up = False
-
-    def options(self) -> dict[str, str]:
-        texts = [
-            store.spellings()[place] for store in self.stores for place in self.spelling[store.name]
-        ]
-        options = {
-            "qm": ",".join(texts),
-            "queue": self.queue,
-            "columns": "application_tag",
-            "maxMessagesPerTrigger": str(BATCH_MESSAGES),
-            "reconnectWithin": "10",
-        }
-        return options | ({"reader": self.reader} if self.reader else {}) | self.extra
-
-    def drivers(self) -> list[Driver]:
-        return [*self.zombies, *([self.driver] if self.driver else [])]
 
 
 class History:
@@ -543,58 +491,3 @@ ADVICE = {
     "create": r"create it",
 }
 """What a sentence may advise, and how it says so."""
-
-
-class Report(msgspec.Struct):
-    """What came of histories."""
-
-    violations: dict[int, str] = {}
-    events: dict[str, int] = {}
-    histories: int = 0
-    messages: int = 0
-    stops: int = 0
-    excused: int = 0
-
-    @property
-    def certain(self) -> int:
-        """Messages of which nobody was told that they may be lost or come twice."""
-        return self.messages - self.excused
-
-    def figures(self) -> str:
-        """Say what was played."""
-        return (
-            f"{self.histories} histories, {self.messages} messages, {self.certain} of them without "
-            f"any excuse, {self.stops} stops with a sentence, {self.events}"
-        )
-
-
-def play(folder: Path, seeds: range) -> Report:
-    """Play histories, one after the other, on the same two queue managers."""
-    stores = [Store(folder, name) for name in ("ALPHA", "BETA")]
-    try:
-        return play_on(stores, seeds)
-    finally:
-        for store in stores:
-            store.kill()
-
-
-def play_on(stores: list[Store], seeds: range) -> Report:
-    """Play histories on two queue managers that run."""
-    report = Report()
-    met: Counter[str] = Counter()
-    for seed in seeds:
-        history = History(stores, seed)
-        try:
-            history.run()
-        except Violation as error:
-            told = "\n    ".join(history.events)
-            kinds = ", ".join(query.kind for query in history.queries)
-            report.violations[seed] = f"{error}\n  to {kinds}\n    {told}"
-        report.histories += 1
-        met.update(history.happened)
-        sent = history.ledger.sent.values()
-        report.messages += len(sent)
-        report.stops += len(history.stops)
-        report.excused += sum(bool(each.may_be_lost or each.may_come_twice) for each in sent)
-    report.events = dict(sorted(met.items()))
-    return report
