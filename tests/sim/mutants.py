@@ -199,7 +199,7 @@ MUTANTS = (
     Mutant(
         "reservations are forgotten at a restart",
         "manager.bulk_reads:BulkReads.__init__",
-        "queue.reserve(kept.reader, kept.start, kept.stop, kept.owner)",
+        "queue.keep(kept)",
         "pass",
         options=_STREAMS,
     ),
@@ -213,7 +213,7 @@ MUTANTS = (
     Mutant(
         "a refused completion gives up the reservation",
         "manager.bulk_reads:BulkReads._set",
-        "queue.reserve(*before)",
+        "queue.keep(before)",
         "pass",
         options=_STREAMS,
     ),
@@ -264,7 +264,7 @@ MUTANTS = (
     ),
     Mutant(
         "what is not plain goes as a range too",
-        "manager.bulk_reads:BulkReads._note",
+        "manager.bulk_looks:BulkLooks._note",
         "if facts[:4] != _NEVER or facts[-1]:",
         "if False:",
         seeds=200,
