@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import signal
 import subprocess
@@ -103,9 +104,13 @@ def test_pages_have_limits(folder: Path, server: ReportServer) -> None:
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_it_says_where_it_is_and_ends_when_asked(folder: Path, how: signal.Signals) -> None:
     command = [sys.executable, "-m", "openmsmq.cli.app", "report", "serve", "--port", "0"]
-    with subprocess.Popen(
-        [*command, str(folder / "friday.html")], stdout=subprocess.PIPE, text=True
-    ) as process:
+    with (
+        subprocess.Popen(
+            [*command, str(folder / "friday.html")], stdout=subprocess.PIPE, text=True
+        ) as process,
+        contextlib.ExitStack() as at_the_end,
+    ):
+        at_the_end.callback(process.kill)
         assert process.stdout is not None
         said = process.stdout.readline()
         url = next(word for word in said.split() if word.startswith("http:")).strip(";")

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 from openmsmq.client.outgoing import OutgoingMessage
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.spark.errors import BadOption, QueueProblem
-from openmsmq.spark.schema import NAMES, spark_schema
+from openmsmq.spark.schema import NAMES, arrow_schema, spark_schema
 from openmsmq.spark.sink.messages_from_rows import chosen_columns, messages_from
 from openmsmq.spark.sink.options import PROPERTIES
 
@@ -42,11 +42,20 @@ def test_columns_of_messages_give_the_properties_of_their_names() -> None:
 
 
 def test_the_queue_of_a_row_is_chosen_by_an_option_and_never_passed_over() -> None:
-    with pytest.raises(QueueProblem, match=r"there is a column queue: .* option queueColumn to"):
-        chosen_columns(spark_schema(), {})
+    unused = r"there is a column queue: .* option queueColumn to"
+    with pytest.raises(QueueProblem, match=unused):
+        chosen_columns(schema(body=StringType(), queue=StringType()), {})
     assert chosen_columns(spark_schema(), {"queue": "queue"})["queue"] == "queue"
     fields = schema(body=StringType(), queue=StringType(), target=StringType())
     assert chosen_columns(fields, {"queue": "target"}) == {"body": "body", "queue": "target"}
+    # What is inserted into a table has all columns: there the rows decide.
+    chosen = chosen_columns(spark_schema(), {})
+    assert "queue" not in chosen
+    rows = pa.Table.from_pylist([{"body": b"1"}, {"body": b"2"}], arrow_schema(NAMES))
+    assert len(list(messages_from(rows.to_batches()[0], chosen))) == 2
+    rows = pa.Table.from_pylist([{"body": b"1"}, {"queue": "elsewhere"}], arrow_schema(NAMES))
+    with pytest.raises(QueueProblem, match=unused):
+        list(messages_from(rows.to_batches()[0], chosen))
     for column, problem in (("nowhere", "there is no column nowhere"), ("tag", "column tag is")):
         with pytest.raises(BadOption, match=f"option queueColumn: {problem}"):
             chosen_columns(schema(body=StringType(), tag=LongType()), {"queue": column})

@@ -68,11 +68,13 @@ def serve(
     except OSError as error:
         fail(f"port {port} of {ADDRESS} cannot be used: {error.strerror}. --port 0 takes another.")
     with server:
-        signal.signal(signal.SIGTERM, _stop)
+        # Also where a shell that started it in the background has it ignore Ctrl-C.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _stop)
         typer.echo(f"{place} is at {server.address}; Ctrl-C ends it")
         try:
             server.serve_forever(poll_interval=0.1)
-        except (KeyboardInterrupt, _Stopped):
+        except _Stopped:
             typer.echo("ended")
 
 

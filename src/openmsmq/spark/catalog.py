@@ -68,7 +68,7 @@ def reading_options(options: Mapping[str, str], schema: StructType) -> dict[str,
 def writing_options(options: Mapping[str, str]) -> dict[str, str]:
     """Give the options of writing: without `columns`, by which a view to insert into was made."""
     own = {name: value for name, value in options.items() if name.lower() != "columns"}
-    if not any(name.lower() == "queue" for name in own):
+    if not {name.lower() for name in own} & {"queue", "queuecolumn"}:
         raise BadOption(
             "queue",
             r"is missing: name a queue, such as private$\results. Spark does not tell to which "

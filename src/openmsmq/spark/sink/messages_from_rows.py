@@ -51,6 +51,12 @@ _OPTION_OF: Final = {
 """Where a property has another name in an outgoing message."""
 
 
+_UNUSED_QUEUE: Final = (
+    "there is a column queue: if rows are to go to the queues that it names, set the option "
+    "queueColumn to queue; if all go to that of the option queue, drop the column"
+)
+
+
 def _correlation(value: str | bytes) -> bytes | MessageId:
     return MessageId.parse(value) if isinstance(value, str) else value
 
@@ -65,13 +71,12 @@ def chosen_columns(schema: StructType, wishes: Mapping[str, str]) -> dict[str, s
     cannot choose are passed over; any other column is a mistake. The queue of a row is chosen by
     an option only: rows that were read from queues have a column of this name, and are rarely
     meant to go back to where they were. So a column `queue` that no option speaks of is refused.
+    What is inserted into a table has all columns of messages, and null in most: such rows are
+    refused only if they name a queue.
     """
     fields = {field.name: field.dataType for field in schema.fields}
-    if QUEUE in fields and QUEUE not in wishes:
-        raise QueueProblem(
-            "there is a column queue: if rows are to go to the queues that it names, set the "
-            "option queueColumn to queue; if all go to that of the option queue, drop the column"
-        )
+    if QUEUE in fields and QUEUE not in wishes and not fields.keys() >= set(NAMES):
+        raise QueueProblem(_UNUSED_QUEUE)
     chosen: dict[str, str] = {}
     for name in (*PROPERTIES, *({QUEUE} & wishes.keys())):
         column = wishes.get(name, name)
@@ -104,6 +109,9 @@ def _list(names: Any) -> str:
 def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[OutgoingMessage]:
     """Give the messages of a record batch; what a row has nothing for is left to its default."""
     names = [name for name in chosen if name != QUEUE]
+    is_unused = QUEUE not in chosen and QUEUE in batch.schema.names
+    if is_unused and batch.column(QUEUE).null_count < batch.num_rows:
+        raise QueueProblem(_UNUSED_QUEUE)
     columns = [batch.column(chosen[name]).to_pylist() for name in names]
     keys = [_OPTION_OF.get(name, name) for name in names]
     converters = [_CONVERT.get(name) for name in names]
