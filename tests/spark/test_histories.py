@@ -9,7 +9,7 @@ import pytest
 
 from tests.spark.exactly_once.playing import play
 
-HISTORIES = int(os.environ.get("OPENMSMQ_HISTORIES", "12"))
+HISTORIES = int(os.environ.get("OPENMSMQ_HISTORIES", "8"))
 FIRST_HISTORY = int(os.environ.get("OPENMSMQ_FIRST_HISTORY", "0"))
 
 
