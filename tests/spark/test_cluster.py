@@ -109,7 +109,7 @@ def settings() -> dict[str, str]:
 def test_the_job_is_exactly_once_on_a_cluster_that_loses_a_worker(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    scene = Scene(tmp_path, 1)
+    scene = Scene(tmp_path, 1, "parquet")
     scene.job = msgspec.structs.replace(
         scene.job, master=cluster.address, slow_s=8.0, settings=settings()
     )

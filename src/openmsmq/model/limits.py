@@ -450,8 +450,7 @@ QUERY_IDLE_S: Final = 90 * 24 * 3600
 """After so long without a batch, a query makes room for another. [ours]"""
 
 QUERY_SINGLE_IDLE_S: Final = 3600
-"""The same for a name under which nothing but batch 0 was written: most are of one data frame.
-[ours]"""
+"""The same for a name that has had batch 0 only: most are of one data frame. [ours]"""
 
 KEY_LIFETIME_S: Final = 365 * 24 * 3600
 """After so long a queue manager makes itself a new key pair. [ours]"""

@@ -123,9 +123,13 @@ class OutgoingSequence:
         """Release what the receiver has, and give its entries in order. [MQQB 3.1.5.6]
 
         Acknowledgments of other sequences say nothing about this one (C-64), nor does one of a
-        number that was never given.
+        number that was never given. But a younger one is begun only when the older is complete: who
+        acknowledges it has all of the older, even if a restart made us forget that we knew.
         """
         current = self._outstanding_id if self._numbers else self.id
+        if self._numbers and id == self.id != current and 0 < number <= self.last_number:
+            assert current is not None
+            id, number = current, self._numbers[-1]
         if id != current or (id == self.id and number > self.last_number):
             return []
         self._last_ack_time_s = now.unix_s

@@ -214,6 +214,18 @@ def test_a_younger_sequence_waits_until_the_older_one_is_acknowledged() -> None:
     assert outgoing.order_acked(NEW, 1, NOW) == [FIRST_ENTRY]
 
 
+def test_who_acknowledges_the_younger_sequence_has_all_of_the_older_one() -> None:
+    """A restart may bring back what was acknowledged; the younger one had begun by then."""
+    outgoing = sequence(CURRENT, SEQUENCE_MAX_NUMBER - 2)
+    send(outgoing, 2)
+    outgoing.renew(NEW)
+    outgoing.take_number()
+    assert outgoing.order_acked(NEW, 2, NOW) == []
+    assert outgoing.order_acked(NEW, 0, NOW) == []
+    assert len(outgoing.order_acked(NEW, 1, NOW)) == 2
+    assert outgoing.can_send
+
+
 @pytest.mark.spec("MQQB-3.1.2.6-01", "MQQB-3.1.7.1.3-09")
 def test_the_resend_timer_starts_with_the_first_message() -> None:
     outgoing = sequence()

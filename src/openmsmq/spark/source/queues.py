@@ -6,6 +6,7 @@ keeps its connections for as long as the query runs: by them a queue manager kno
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
@@ -51,6 +52,8 @@ class Managers:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._open: dict[str, tuple[QueueManager, ExitStack]] = {}
+        # Spark does not stop every reader that it has made.
+        weakref.finalize(self, _close_all, self._open)
 
     def now(self, *, first: bool = False) -> list[Source]:
         """Give the queue managers, each once, in the order of their addresses.
@@ -82,8 +85,12 @@ class Managers:
 
     def close(self) -> None:
         """End all connections."""
-        for address in list(self._open):
-            self._drop(address)
+        _close_all(self._open)
+
+
+def _close_all(connections: dict[str, tuple[QueueManager, ExitStack]]) -> None:
+    while connections:
+        connections.popitem()[1][1].close()
 
 
 def queues_at(
