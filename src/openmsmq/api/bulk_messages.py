@@ -111,7 +111,7 @@ class Reserved(Reply, frozen=True, tag="reserved"):
 
     stop: int
     completed: int = 0
-    """If above `start`: nothing was reserved, the checkpoint has come so far before."""
+    """If above `start`: nothing was reserved, the checkpoint has completed all below this."""
     held: str = ""
     """If not empty: nothing was reserved, and this says who is connected and reads."""
 

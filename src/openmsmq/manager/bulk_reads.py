@@ -141,7 +141,7 @@ class BulkReads:
             self._replies.answer(state.id, call, api.Reserved(request.start, held=held))
             return
         self._readers.require_current(queue, request, state)
-        completed = max(self._readers.completed(queue, request), self._read_below(queue, request))
+        completed = self._readers.completed(queue, request)
         if completed > request.start:
             reply = api.Reserved(request.start, completed)
             self._replies.answer_when_done(state.id, call, reply)
@@ -166,12 +166,7 @@ class BulkReads:
                 self._readers.require_unread(queue, request)
                 self._give_up(queue)
             else:
-                if self._read_below(queue, request):
-                    # That something of it was read would count for what comes behind it, too.
-                    raise InvalidParameter(
-                        f"the reader {request.reader!r} of {queue.name} has read what it has "
-                        f"reserved below {queue.reserved_stop}: complete that first"
-                    )
+                self._require_unread(queue, request)
                 kept = msgspec.structs.replace(queue.reservation, checkpoint=request.checkpoint)
         stop = self._stop_for(queue, request, kept.stop)
         if stop > kept.stop:
@@ -182,16 +177,22 @@ class BulkReads:
             self._set(queue, kept)
         return stop
 
-    def _read_below(self, queue: LocalQueue, request: api.Reserve) -> int:
-        """Give where the batch ends that a query has read and not completed; 0 if it has none.
+    def _require_unread(self, queue: LocalQueue, request: api.Reserve) -> None:
+        """Refuse to plan what this query has read.
 
-        Tasks read a batch when its end is in the checkpoint. Who asks for a part of it once more
-        has an older copy: a batch with more in it would go by the number of the one that was read.
+        Tasks read a batch when its end is in the checkpoint: then it is repeated, not planned. A
+        batch with more in it would go by the number of the one that was read.
         """
-        is_its_own = bool(request.checkpoint) and queue.reserved_checkpoint == request.checkpoint
-        if not (is_its_own and queue.reserved_for == request.reader and queue.reserved_is_read):
-            return 0
-        return queue.reserved_stop if self._is_pending(queue) else 0
+        is_read = queue.reserved_checkpoint and queue.reserved_is_read
+        if not is_read or request.start >= queue.reserved_stop:
+            return
+        raise SharingViolation(
+            f"arrival numbers {queue.reserved_start} to {queue.reserved_stop - 1} of {queue.name} "
+            "were read from a newer state of this checkpoint: an older copy of it was put back, or "
+            "its last files were lost. Put the newer checkpoint back. If that is gone, look "
+            "whether the output has them, release the queue, and begin with a new "
+            "checkpointLocation and a new output"
+        )
 
     def _give_up(self, queue: LocalQueue) -> None:
         """Let messages go that a query had reserved which is gone, and which nobody has read."""

@@ -278,10 +278,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if reply.completed > spot.next:
                 self._bear(
                     f"the checkpoint is an older copy: it has queue {spot.name} up to arrival "
-                    f"number {spot.next}, and the query has read all below {reply.completed}"
+                    f"number {spot.next}, and the query has completed all below {reply.completed}"
                 )
                 spot = source.spot(queue.properties(), reply.completed, reply.completed)
-                self._reservations.complete(queue, spot, checkpoint)
                 reply = self._reservations.reserve(queue, spot, checkpoint, limits)
             return _advanced(spot, source, reply.stop)
 
