@@ -27,6 +27,9 @@ COMPILED = [
     "runtime/server.py",
     "storage/keys.py",
     "storage/memtable.py",
+    "wire/likeness.py",
+    "wire/message_bytes.py",
+    "wire/packet_stream.py",
 ]
 """What runs for every message, except where the disk is written."""
 

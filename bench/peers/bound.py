@@ -230,9 +230,9 @@ def consume(address: str, job: Job, gate: Gate) -> list[float]:
             ahead -= 1
             count -= len(found)
             for packet in found:
-                place = bodies.find(packet)
-                assert place is not None
-                assert len(packet[place[1] : place[2]]) == BODY_BYTES
+                found_body = bodies.find(packet)
+                assert found_body is not None
+                assert len(found_body[1]) == BODY_BYTES
 
     take(job.warm_up)
     gate.wait()

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from openmsmq.model.identity import Guid
 from openmsmq.wire.errors import DecodeError, EncodeError
-from openmsmq.wire.forwarding import count_hop
 from openmsmq.wire.framing import FrameBuffer
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.queue_names import (
@@ -26,6 +25,7 @@ from openmsmq.wire.headers.queue_names import (
 )
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
+from openmsmq.wire.message_bytes import hop_counted
 from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage, encode
 from tests.conformance import ours, peer
@@ -85,7 +85,7 @@ def test_source_and_destination_manager_stand_first_and_stay_when_forwarded() ->
         peer.user_header(flags, NUMBER, manager=peer.TARGET), peer.properties_header()
     )
     assert sent(header) == expected
-    forwarded = count_hop(expected)
+    forwarded = hop_counted(expected)
     assert forwarded[16:48] == peer.SOURCE + peer.TARGET
     assert decode_user_message(forwarded).user.source == ours.SOURCE
     assert decode_user_message(forwarded).user.destination_manager == ours.TARGET
@@ -96,11 +96,11 @@ def test_hops_are_counted_from_zero_to_twenty_nine() -> None:
     data = encode(ours.PLAIN)
     assert struct.unpack_from("<I", data, 60)[0] & 0x1F == 0
     for hops in range(1, 0x1E):
-        data = count_hop(data)
+        data = hop_counted(data)
         assert struct.unpack_from("<I", data, 60)[0] & 0x1F == hops
         assert decode_user_message(data).user.hop_count == hops
     with pytest.raises(EncodeError, match="no further"):
-        count_hop(data)
+        hop_counted(data)
 
 
 @pytest.mark.spec("MQMQ-2.2.19.2-09")

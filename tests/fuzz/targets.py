@@ -24,10 +24,10 @@ from openmsmq.wire.acknowledgments import FinalAck, OrderAck
 from openmsmq.wire.cursor import Field
 from openmsmq.wire.datagrams import DirectoryAnswer, DirectoryQuery, PingPacket
 from openmsmq.wire.errors import DecodeError, EncodeError
-from openmsmq.wire.forwarding import count_hop
 from openmsmq.wire.framing import FrameBuffer
 from openmsmq.wire.headers import base, user
 from openmsmq.wire.keys import PublishedKeys, RsaPublicKey, SessionKeyBlob, UserCertificates
+from openmsmq.wire.message_bytes import hop_counted
 from openmsmq.wire.order_packets import acknowledgment_in
 from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage, decode, encode, headers_end, packet_fields
@@ -218,7 +218,7 @@ def _agrees_with_outline(packet: UserMessage, data: bytes) -> None:
     inside = data[: found.packet_size]
     assert headers_end(inside) == len(data) - behind - len(packet.tail)
     try:
-        forwarded = count_hop(data)
+        forwarded = hop_counted(data)
     except EncodeError:
         assert packet.user.hop_count >= HOP_MAX_COUNT
     else:

@@ -74,16 +74,15 @@ HOSTILE_MUTANTS = (
         "what is refused of a stranger moves the sequence all the same",
         "manager.arrivals:Arrivals._may_move",
         "self._tell_of(problem, NoticeKind.SEQUENCE_REFUSED, packet, peer)\n",
-        "stream = self._streams.find(Guid(packet[16:32]), packet, found)\n"
+        "stream = self._streams.find(Guid(message_bytes.source(packet)), packet, found)\n"
         "    if isinstance(stream, Stream):\n"
-        "        place_in = transaction.LAYOUT.unpack_from(packet, transaction_offset(packet))\n"
-        "        self._streams.accept(stream, SequenceId(*place_in[1:3]), place_in[3])\n",
+        "        self._streams.accept(stream, *message_bytes.sequence_place(packet)[:2])\n",
         options=_beside("known", "jumps", "younger sequences"),
     ),
     Mutant(
         "a plain message may come in the name of somebody who is known",
         "manager.arrivals:Arrivals._may_come",
-        "and self._identities.knows_elsewhere(peer, packet[16:32], now)",
+        "and self._identities.knows_elsewhere(peer, message_bytes.source(packet), now)",
         "and False",
         options=_beside("all", "replays", "numbers"),
     ),

@@ -122,7 +122,7 @@ MUTANTS = (
     Mutant(
         "recoverable messages are kept only in memory",
         "manager.delivery:Delivery._keep",
-        "express = not packet[_FLAGS] & user.RECOVERABLE",
+        "express = not message_bytes.is_recoverable(packet)",
         "express = True",
     ),
     Mutant(
@@ -353,7 +353,7 @@ MUTANTS = (
     ),
     Mutant(
         "the rest of a packet that came in pieces is lost",
-        "protocol.session_packets:PacketStream._keep",
+        "wire.packet_stream:PacketStream._keep",
         "pieces[-1] += data",
         "pieces[-1][:] = data",
     ),
@@ -381,8 +381,8 @@ MUTANTS = (
     Mutant(
         "messages of different senders with the same number are taken for one",
         "manager.arrivals:Arrivals._take_plain",
-        "identifiers = [source + packet[56:60] for packet in packets]",
-        "identifiers = [packet[56:60].rjust(20) for packet in packets]",
+        "message_bytes.message_id_under(source, packet)",
+        "message_bytes.message_id_under(bytes(16), packet)",
     ),
     # Sequences.
     Mutant(
@@ -442,7 +442,7 @@ MUTANTS = (
     Mutant(
         "a transactional message is done when the next node has it",
         "manager.departures:Departures.acknowledged",
-        "if value[_KIND] & _TRANSACTIONAL and",
+        "if message_bytes.is_transactional(value, FACTS_BYTES) and",
         "if False and",
     ),
     Mutant(
@@ -530,7 +530,7 @@ MUTANTS = (
     Mutant(
         "a message forgets how many hops it has made",
         "manager.arrivals:Arrivals._forward",
-        "counted = count_hop(packet)",
+        "counted = message_bytes.hop_counted(packet)",
         "counted = packet",
         options=_ENTERPRISE,
     ),

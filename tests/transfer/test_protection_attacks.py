@@ -44,7 +44,8 @@ from openmsmq.wire.headers.multi_queue import AddressList, DirectElement, MultiQ
 from openmsmq.wire.headers.queue_names import PrivateOnSource
 from openmsmq.wire.headers.security import AUTHENTICATED, SIGNATURE_KIND, SecurityHeader, SenderKind
 from openmsmq.wire.headers.transaction import TransactionHeader
-from openmsmq.wire.outline import outline, transaction_offset
+from openmsmq.wire.message_bytes import transaction_offset
+from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage, decode, encode
 from tests.strategies.keys import ANYTHING_GOES, certificate, private_key
 from tests.strategies.messages import Draft

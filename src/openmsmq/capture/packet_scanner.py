@@ -14,18 +14,14 @@ import msgspec
 
 from openmsmq.wire import packets
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.framing import FrameBuffer
-from openmsmq.wire.headers import base, internal, session, user
+from openmsmq.wire.framing import START_BYTES, FrameBuffer, check_start, find_header
+from openmsmq.wire.headers import base, session
 
 SHOWN_BYTES_MAX: Final = 4_096
 """How many of the bytes that are no packet are kept to be looked at."""
 EXAMINED_RATIO_MAX: Final = 8
 """How often bytes may be examined for packets that they turn out not to hold. Candidates can lie
 inside each other by the thousand; beyond this, one that is refused is passed over as a whole."""
-
-_SIGNATURE: Final = base.SIGNATURE.to_bytes(4, "little")
-_SIGNATURE_OFFSET: Final = 4
-_USER_FLAGS_OFFSET: Final = base.SIZE + 44
 
 
 class FoundPacket(msgspec.Struct, frozen=True, gc=False):
@@ -95,7 +91,8 @@ class PacketScanner:
         self._examined_size = 0
         try:
             if not self._believed:
-                self._check_early()
+                # Refuse what cannot be a packet before waiting for the megabytes it announces.
+                check_start(bytes(self._data[:START_BYTES]))
             packet = self._whole_packet()
             if packet is not None and not self._believed:
                 packets.decode(packet)
@@ -120,17 +117,6 @@ class PacketScanner:
         buffer.feed(bytes(self._data[: size + session.SIZE]))
         return buffer.next_packet()
 
-    def _check_early(self) -> None:
-        """Refuse what cannot be a packet before waiting for the megabytes it announces."""
-        start = bytes(self._data[: _USER_FLAGS_OFFSET + 4])
-        if start[2] & base.INTERNAL:
-            if len(start) >= base.SIZE + internal.SIZE:
-                internal.read(start, base.SIZE)
-        elif len(start) == _USER_FLAGS_OFFSET + 4:
-            problem = user.flags_problem(int.from_bytes(start[_USER_FLAGS_OFFSET:], "little"))
-            if problem:
-                raise DecodeError("UserHeader", _USER_FLAGS_OFFSET, problem)
-
     def _malformed(self, error: DecodeError) -> list[Found]:
         if not self._believed:
             self._patience_bytes -= self._examined_size
@@ -152,14 +138,12 @@ class PacketScanner:
 
     def _search(self) -> bool:
         """Drop bytes up to the next that may be a BaseHeader; tell whether there is one."""
-        at = self._data.find(_SIGNATURE, _SIGNATURE_OFFSET)
-        while at >= 0 and self._data[at - _SIGNATURE_OFFSET] != base.VERSION:
-            at = self._data.find(_SIGNATURE, at + 1)
+        at = find_header(self._data)
         if at < 0:
             # Keep what may be the start of a header whose signature is still to come.
             self._skip(max(0, len(self._data) - base.SIZE + 1))
             return False
-        self._skip(at - _SIGNATURE_OFFSET)
+        self._skip(at)
         self._searching = False
         return True
 

@@ -57,7 +57,7 @@ from openmsmq.model.names import (
     parse_format_name,
     read_name,
 )
-from openmsmq.wire import packets
+from openmsmq.wire import message_bytes, packets
 from openmsmq.wire.cursor import ZEROS
 from openmsmq.wire.errors import EncodeError
 from openmsmq.wire.extensions import dead_letter_extension
@@ -74,13 +74,12 @@ from openmsmq.wire.headers.queue_names import (
 )
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
+from openmsmq.wire.outline import outline
 
 if TYPE_CHECKING:
     from openmsmq.client.certificates import Certificate
 
 _SIZE: Final = struct.Struct("<I")
-_SIZE_START: Final = 8
-_SIZE_END: Final = _SIZE_START + _SIZE.size
 _UNCHANGING: Final = frozenset({bool, bytes, float, int, str, type(None)})
 """Types of options that nobody can change between two messages."""
 _FRAMES_MAX_COUNT: Final = 256
@@ -268,7 +267,7 @@ class PacketBuilder:
         properties, label, extension = _properties(message, body_type, body)
         size = len(properties) + len(label) + len(extension) + len(body)
         padding = ZEROS[-size & 3]
-        size += _SIZE_END + len(middle) + len(padding) + len(end)
+        size += len(start) + _SIZE.size + len(middle) + len(padding) + len(end)
         if size > PACKET_MAX_BYTES:
             raise IllegalPropertySize(
                 f"the message takes {size} bytes, {PACKET_MAX_BYTES} are allowed with its names "
@@ -282,10 +281,9 @@ class PacketBuilder:
     ) -> tuple[bytes, bytes, bytes]:
         empty = packets.encode(self._frame_packet(message, transactional))
         ending = b"" if message.trace_queue is None else DebugHeader(message.trace_queue).write()
-        properties_start = len(empty) - len(ending) - message_properties.FIXED_SIZE
         if message.dead_letter_queue is not None:
             ending += dead_letter_extension(self._path(message.dead_letter_queue))
-        frame = empty[:_SIZE_START], empty[_SIZE_END:properties_start], ending
+        frame = *message_bytes.around_size(empty, outline(empty)), ending
         if len(self._frames) >= _FRAMES_MAX_COUNT:
             self._frames.clear()
         self._frames[key] = frame

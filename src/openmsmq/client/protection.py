@@ -33,9 +33,8 @@ from openmsmq.security.words import CIPHERS
 from openmsmq.wire import packets
 from openmsmq.wire.addressing import destinations_header
 from openmsmq.wire.errors import EncodeError
-from openmsmq.wire.headers.message_properties import PRIVACY_LEVEL_OFFSET
 from openmsmq.wire.headers.security import SenderKind
-from openmsmq.wire.outline import outline
+from openmsmq.wire.message_bytes import with_privacy_level
 
 if TYPE_CHECKING:
     from openmsmq.client.certificates import Certificate
@@ -189,6 +188,4 @@ def _listed(packet: bytes, destination: Destination) -> bytes:
 
 def _marked(packet: bytes) -> bytes:
     """Say that privacy was wanted, in a message that does not leave its computer."""
-    at = outline(packet).properties_offset + PRIVACY_LEVEL_OFFSET
-    level = int(PrivacyLevel.ADVANCED).to_bytes(4, "little")
-    return packet[:at] + level + packet[at + len(level) :]
+    return with_privacy_level(packet, PrivacyLevel.ADVANCED)

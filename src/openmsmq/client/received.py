@@ -173,8 +173,7 @@ class ReceivedMessage:
         if self._packet is None:
             found = _BODIES.find(packet)
             if found is not None:
-                body_type, start, end = found
-                return body_type, packet[start:end]
+                return found
         properties = self._properties
         body = None if self.is_encrypted else properties.body[: properties.body_size]
         return properties.body_type, body

@@ -22,14 +22,14 @@ from openmsmq.manager.message_security import Examined, MessageSecurity, without
 from openmsmq.manager.notices import NoticeKind, Notices
 from openmsmq.manager.order_acks import OrderAcks
 from openmsmq.manager.peering import Peer, Word
-from openmsmq.manager.places import Alike, Place, Places
+from openmsmq.manager.places import Place, Places
 from openmsmq.manager.plain_delivery import PlainDelivery
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.runs import Runs
 from openmsmq.manager.shares import Shares
 from openmsmq.manager.staging import Staging
-from openmsmq.manager.traces import arrival_report, is_traced
+from openmsmq.manager.traces import arrival_report
 from openmsmq.manager.unrouted import Unrouted
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
@@ -38,9 +38,10 @@ from openmsmq.model.limits import HOP_MAX_COUNT, INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import FormatName
 from openmsmq.protocol.incoming_sequence import Verdict
-from openmsmq.wire.forwarding import count_hop
-from openmsmq.wire.headers import base, transaction, user
-from openmsmq.wire.outline import Outline, outline, transaction_offset
+from openmsmq.wire import message_bytes
+from openmsmq.wire.headers import base, user
+from openmsmq.wire.likeness import Likeness
+from openmsmq.wire.outline import Outline, outline
 from openmsmq.wire.packets import decode
 
 _UNUSUAL: Final = (
@@ -49,7 +50,6 @@ _UNUSUAL: Final = (
 _RARE: Final = user.MULTI_QUEUE | user.SOAP
 _PASSED_OVER: Final = _RARE | user.OTHER_NAMES | user.SECURITY
 _TRACED: Final = base.DEBUG | base.TRACE
-_NEVER: Final = INFINITE_S.to_bytes(4, "little")
 
 
 class NoRoom(Exception):
@@ -146,7 +146,8 @@ class Arrivals:
                     self._take_local(packet, found, place, now)
                 else:
                     self._take_plain([packet], place, now)
-                position = self._take_alike(packets, position, Alike(packet, found, place), now)
+                alike = Likeness(packet, found)
+                position = self._take_alike(packets, position, alike, place, now)
 
     def _may_come(
         self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant
@@ -163,10 +164,10 @@ class Arrivals:
         if (
             place.local
             and place.word is Word.FOREIGN
-            and self._identities.knows_elsewhere(peer, packet[16:32], now)
+            and self._identities.knows_elsewhere(peer, message_bytes.source(packet), now)
         ):
             self._tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
-            if packet[16:32] == peer.remote and found.flags & user.RECOVERABLE:
+            if message_bytes.source(packet) == peer.remote and found.flags & user.RECOVERABLE:
                 raise NotBelieved
             return False
         return True
@@ -200,10 +201,12 @@ class Arrivals:
             problem,
             peer=peer.engine.address,
             says_it_is=str(peer.remote),
-            source=str(Guid(packet[16:32])),
+            source=str(Guid(message_bytes.source(packet))),
         )
 
-    def _take_alike(self, packets: list[bytes], position: int, alike: Alike, now: Instant) -> int:
+    def _take_alike(
+        self, packets: list[bytes], position: int, alike: Likeness, place: Place, now: Instant
+    ) -> int:
         """Take all packets like the one before them; gives where the next one is."""
         end, count, fits = position, len(packets), alike.fits
         while end < count and fits(packets[end]):
@@ -211,9 +214,9 @@ class Arrivals:
         if end > position:
             group = packets[position:end]
             if alike.transactional:
-                self._take_sequence(group, alike, now)
+                self._take_sequence(group, alike, place, now)
             else:
-                self._take_plain(group, alike.place, now)
+                self._take_plain(group, place, now)
         return end
 
     def _take_sealed(self, packets: list[bytes], position: int, place: Place, now: Instant) -> int:
@@ -224,7 +227,7 @@ class Arrivals:
         opener = self._security.opener(packets[position - 1], queue, now)
         if opener is None:
             return position
-        first, found = opener.opened, outline(opener.opened)
+        first, found = opener.first, outline(opener.first)
         if not self._is_plain(first, found, place, opened=True):
             return position
         group: list[bytes] = []
@@ -235,7 +238,7 @@ class Arrivals:
             group.append(opened)
             end += 1
         if group and found.flags & user.TRANSACTION:
-            self._take_sequence(group, Alike(first, found, place), now)
+            self._take_sequence(group, Likeness(first, found), place, now)
         elif group:
             self._take_plain(group, place, now)
         return end
@@ -250,7 +253,7 @@ class Arrivals:
             queue is not None
             and not found.flags & (_UNUSUAL | _RARE)
             and not found.base_flags & _TRACED
-            and packet[48:52] == _NEVER
+            and message_bytes.receive_within_s(packet) == INFINITE_S
             and queue.role == "queue"
             and queue.properties.transactional == bool(found.flags & user.TRANSACTION)
             and (opened or self._security.may_enter_plain(queue))
@@ -260,12 +263,12 @@ class Arrivals:
         """Take messages that are not transactional, and alike."""
         queue = place.queue
         assert queue is not None
-        source, recoverable = place.remembered_as, bool(packets[0][60] & user.RECOVERABLE)
+        source, recoverable = place.remembered_as, message_bytes.is_recoverable(packets[0])
         if not self._surely_enter(queue, packets, now):
             for packet in packets:
                 self._take_one_plain(packet, source, queue, now)
             return
-        identifiers = [source + packet[56:60] for packet in packets]
+        identifiers = [message_bytes.message_id_under(source, packet) for packet in packets]
         new = self._history.take_new(identifiers, now, recoverable=recoverable)
         if not all(new):
             packets = [packet for packet, is_new in zip(packets, new, strict=True) if is_new]
@@ -275,12 +278,12 @@ class Arrivals:
     def _take_one_plain(
         self, packet: bytes, source: bytes, queue: LocalQueue, now: Instant
     ) -> None:
-        identifier = source + packet[56:60]
+        identifier = message_bytes.message_id_under(source, packet)
         if self._history.saw(identifier, now):
             return
         # What has no room for now must not be remembered: it will come again.
         has_place = not self._has_expired(packet, now) and not self._quota_problem(queue, packet)
-        self._history.note(identifier, recoverable=bool(packet[60] & user.RECOVERABLE))
+        self._history.note(identifier, recoverable=message_bytes.is_recoverable(packet))
         # A plain message without a place is gone: it has asked nobody to be told.
         if has_place:
             self._runs.add_plain(queue, [packet], now)
@@ -294,12 +297,14 @@ class Arrivals:
         size = self._runs.bytes + sum(map(len, packets))
         if not queue.room_for(size) or not self._shares.take_all(packets, size):
             return False
-        moments = {packet[52:56]: packet for packet in packets}
+        moments = {message_bytes.sent_time_s(packet): packet for packet in packets}
         return not any(self._has_expired(packet, now) for packet in moments.values())
 
-    def _take_sequence(self, packets: list[bytes], alike: Alike, now: Instant) -> None:
+    def _take_sequence(
+        self, packets: list[bytes], alike: Likeness, place: Place, now: Instant
+    ) -> None:
         """Take transactional messages of one sequence, which are alike."""
-        stream, queue = alike.place.stream, alike.place.queue
+        stream, queue = place.stream, place.queue
         assert stream is not None
         assert queue is not None
         if not self._surely_enter(queue, packets, now):
@@ -335,11 +340,11 @@ class Arrivals:
     # Messages to queues of this queue manager.
 
     def _take_local(self, packet: bytes, found: Outline, place: Place, now: Instant) -> None:
-        identifier = place.remembered_as + packet[56:60]
+        identifier = message_bytes.message_id_under(place.remembered_as, packet)
         stream = place.stream
         point: tuple[SequenceId, int] | None = None
         if stream is not None:
-            point = self._in_turn(packet, stream, transaction_offset(packet))
+            point = self._in_turn(packet, stream, found.transaction_offset)
             if point is None:
                 return
         elif self._history.saw(identifier, now):
@@ -352,7 +357,7 @@ class Arrivals:
             # message that comes again after a crash is refused again.
             self._streams.accept(stream, *point, durably=place.queue is not None)
         else:
-            self._history.note(identifier, recoverable=bool(packet[60] & user.RECOVERABLE))
+            self._history.note(identifier, recoverable=message_bytes.is_recoverable(packet))
         if reason is not None:
             self._reject(packet, found, reason, now)
             return
@@ -363,8 +368,7 @@ class Arrivals:
 
     def _in_turn(self, packet: bytes, stream: Stream, offset: int) -> tuple[SequenceId, int] | None:
         """Give the place of a message in its sequence if it is the next, else None (C-70)."""
-        _, ordinal, timestamp, number, previous = transaction.LAYOUT.unpack_from(packet, offset)
-        sequence = SequenceId(ordinal, timestamp)
+        sequence, number, previous = message_bytes.sequence_place(packet, offset)
         verdict = stream.sequence.judge(sequence, number, previous)
         if verdict is Verdict.ACCEPT:
             return sequence, number
@@ -460,12 +464,14 @@ class Arrivals:
         if place.word is Word.FOREIGN:
             self._tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
             return
-        if found.flags & user.TRANSACTION and packet[16:32] == self._counters.identifier:
+        if found.flags & user.TRANSACTION and (
+            message_bytes.source(packet) == self._counters.identifier
+        ):
             # It is our own and has come back. We have it until its destination acknowledges it.
             return
         reason: MessageClass | None = None
         queue: LocalQueue | None = None
-        if packet[60] & user.HOP_COUNT >= HOP_MAX_COUNT:
+        if message_bytes.hop_count(packet) >= HOP_MAX_COUNT:
             reason = MessageClass.NACK_HOP_COUNT_EXCEEDED
         elif self._has_expired(packet, now):
             reason = MessageClass.NACK_REACH_QUEUE_TIMEOUT
@@ -481,13 +487,13 @@ class Arrivals:
         if reason is not None or queue is None:
             self._reject(packet, found, reason or MessageClass.NACK_BAD_DESTINATION_QUEUE, now)
             return
-        counted = count_hop(packet)
+        counted = message_bytes.hop_counted(packet)
         self._runs.add_staged(queue, self._staging.stage(queue, counted, found), now)
         self._trace(counted, now)
 
     def _trace(self, packet: bytes, now: Instant) -> None:
         """Report a traced message that was taken, if reports are wanted here."""
-        if self._transfer.trace_reports and is_traced(packet):
+        if self._transfer.trace_reports and message_bytes.is_traced(packet):
             owner_of = self._table.published.owner_of
             report = arrival_report(packet, self._counters.identifier, now, owner_of)
             if report is not None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.names import SystemQueue
 from openmsmq.model.queue import QueuePrivacy
 from openmsmq.wire.extensions import dead_letter_path_of
-from openmsmq.wire.headers import user
-
-_FLAGS: Final = 60
+from openmsmq.wire.message_bytes import is_transactional
 
 
 def dead_letter_queue(table: QueueTable, packet: bytes, *, sent_here: bool) -> LocalQueue:
@@ -21,7 +17,7 @@ def dead_letter_queue(table: QueueTable, packet: bytes, *, sent_here: bool) -> L
     Only an application of this computer may name one, and `sent_here` says that it was one: what a
     packet says of its source is a claim, and would be a way into every queue.
     """
-    transactional = bool(int.from_bytes(packet[_FLAGS : _FLAGS + 4], "little") & user.TRANSACTION)
+    transactional = is_transactional(packet)
     path = dead_letter_path_of(packet) if sent_here else ""
     if path:
         try:

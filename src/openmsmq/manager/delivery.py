@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +10,6 @@ from openmsmq.manager.dead_letters import dead_letter_queue
 from openmsmq.manager.deadlines import Deadlines
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.lifetimes import is_near
-from openmsmq.manager.marks import marked
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.model.clock import Instant
@@ -30,17 +28,13 @@ from openmsmq.storage.records import (
     EntryFacts,
     StagedSend,
 )
-from openmsmq.wire.headers import base, user
-from openmsmq.wire.headers.message_properties import (
-    POSITIVE_ARRIVAL,
-)
+from openmsmq.wire import message_bytes
+from openmsmq.wire.headers.message_properties import POSITIVE_ARRIVAL
 from openmsmq.wire.outline import outline
 
 if TYPE_CHECKING:
     from openmsmq.manager.reporting import Reporter
 
-_STAMP: Final = struct.Struct("<II")
-_FLAGS: Final = 60
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
 
 
@@ -101,11 +95,13 @@ class Delivery:
             sends = self.number(queue, sends, marks, now)
         elif marks is not None:
             sends = [
-                StagedSend(send.queue, marked(send.packet, mark), send.deadline_s, send.asks)
+                StagedSend(
+                    send.queue, message_bytes.marked(send.packet, mark), send.deadline_s, send.asks
+                )
                 for send, mark in zip(sends, marks, strict=True)
             ]
         arrival = self._counters.take_arrivals(len(sends))
-        levels = 0 if queue.properties.transactional else base.PRIORITY
+        in_order = queue.properties.transactional
         placed: list[tuple[int, int, int]] = []
         known: tuple[int, int] | None = None
         facts = b""
@@ -115,8 +111,8 @@ class Delivery:
                 known = deadline_s, asks
                 facts = records.encode_facts(EntryFacts(now.unix_s, deadline_s, asks=asks))
             # Transactional messages keep the order of their sequence, whatever they say (C-77g).
-            ordered = packet[_FLAGS + 2] & _TRANSACTION
-            level = 0 if ordered else packet[2] & levels
+            ordered = in_order or message_bytes.is_transactional(packet)
+            level = 0 if ordered else message_bytes.priority(packet)
             lookup_id = (7 - level) << 56 | arrival
             arrival += 1
             self._keep(queue, lookup_id, deadline_s, facts, packet, now)
@@ -124,10 +120,10 @@ class Delivery:
             if asks & ASKS_FINAL_ACK and outgoing:
                 self._expect_final_ack(queue, lookup_id, packet)
             if (
-                packet[_FLAGS + 1] & _JOURNAL_ON_SUCCESS
+                message_bytes.journals_success(packet)
                 and queue.role == "queue"
                 and not arrived
-                and packet[16:32] == self._counters.identifier
+                and message_bytes.source(packet) == self._counters.identifier
             ):
                 self._copy(self._table.system(SystemQueue.JOURNAL), packet, now)
         self._announce(queue, placed, now)
@@ -137,9 +133,9 @@ class Delivery:
         if queue.role != "queue" or queue.is_connector:
             return
         for send in sends:
-            if (
-                send.packet[_FLAGS + 1] & _ADMIN_QUEUE
-                and send.packet[outline(send.packet).properties_offset] & POSITIVE_ARRIVAL
+            packet = send.packet
+            if message_bytes.has_admin_queue(packet) and (
+                message_bytes.acknowledge(packet, outline(packet)) & POSITIVE_ARRIVAL
             ):
                 self.report(send.packet, MessageClass.ACK_REACH_QUEUE, now)
 
@@ -156,7 +152,7 @@ class Delivery:
             )
         totals = self._table.totals
         if not totals.memory_for(len(packets), size):
-            light = [packet for packet in packets if not packet[_FLAGS] & user.RECOVERABLE]
+            light = [packet for packet in packets if not message_bytes.is_recoverable(packet)]
             if light and not totals.memory_for(len(light), sum(map(len, light))):
                 raise InsufficientResources(
                     f"express messages may take {totals.express_memory_kb} KB of memory "
@@ -223,7 +219,7 @@ class Delivery:
         if asks & ASKS_FINAL_ACK and queue.role in _SENDING_ROLES:
             # There it is we who wait for the final acknowledgment.
             asks &= ~ASKS_FINAL_ACK
-            self._ledger.delete(records.final_key(message_number(value[FACTS_BYTES:])))
+            self._ledger.delete(records.final_key(message_bytes.message_number(value, FACTS_BYTES)))
         if reason is MessageClass.ACK_RECEIVE and queue.is_connector:
             asks &= ~ASKS_RECEIVE_REPORT
         if told:
@@ -248,13 +244,13 @@ class Delivery:
         """Take out messages that another queue manager has now; the source may want a copy."""
         self.end(queue, rows, MessageClass.ACK_REACH_QUEUE, now, told=False)
         for _, value in rows:
-            if value[FACTS_BYTES + _FLAGS + 1] & _JOURNAL_ON_SUCCESS:
+            if message_bytes.journals_success(value, FACTS_BYTES):
                 self.journal_sent(value, now)
 
     def journal_sent(self, value: bytes, now: Instant) -> None:
         """Keep a copy of an entry that was delivered, if it was sent here and asked for that."""
         packet = value[FACTS_BYTES:]
-        if records.asks_of(value) & SENT_HERE and packet[_FLAGS + 1] & _JOURNAL_ON_SUCCESS:
+        if records.asks_of(value) & SENT_HERE and message_bytes.journals_success(packet):
             self._copy(self._table.system(SystemQueue.JOURNAL), packet, now)
 
     def transfer(
@@ -271,7 +267,7 @@ class Delivery:
 
     def _expect_final_ack(self, queue: LocalQueue, lookup_id: int, packet: bytes) -> None:
         place = records.encode_place(queue.id, lookup_id)
-        self._ledger.put(records.final_key(message_number(packet)), place)
+        self._ledger.put(records.final_key(message_bytes.message_number(packet)), place)
 
     def move(self, source: LocalQueue, row: Row, target: LocalQueue, now: Instant) -> None:
         """Move an entry to another queue; its lookup identifier stays.
@@ -358,7 +354,7 @@ class Delivery:
         packet: bytes,
         now: Instant,
     ) -> None:
-        express = not packet[_FLAGS] & user.RECOVERABLE
+        express = not message_bytes.is_recoverable(packet)
         put = self._ledger.put_volatile if express else self._ledger.put
         put(records.entry_key(queue.id, lookup_id), facts + packet)
         queue.count_in(lookup_id, len(packet), express=express)
@@ -424,10 +420,10 @@ class Delivery:
 
     def _copy(self, queue: LocalQueue, packet: bytes, now: Instant) -> bool:
         """Keep a copy in a journal or dead-letter queue; say whether there was room for it."""
-        size, express = len(packet), not packet[_FLAGS] & user.RECOVERABLE
+        size, express = len(packet), not message_bytes.is_recoverable(packet)
         if not queue.room_for(size) or (express and not self._table.totals.memory_for(1, size)):
             return False
-        level = 0 if queue.properties.transactional else packet[2] & base.PRIORITY
+        level = 0 if queue.properties.transactional else message_bytes.priority(packet)
         lookup_id = (7 - level) << 56 | self._counters.take_arrivals(1)
         self._place(queue, lookup_id, EntryFacts(now.unix_s), packet)
         self._announce(queue, [(lookup_id, len(packet), INFINITE_S)], now)
@@ -454,7 +450,7 @@ class Delivery:
     ) -> LocalQueue | None:
         """Keep a copy of a message that failed, with the reason; give where it is."""
         queue = dead_letter_queue(self._table, packet, sent_here=sent_here)
-        return queue if self._copy(queue, _with_class(packet, reason), now) else None
+        return queue if self._copy(queue, message_bytes.with_class(packet, reason), now) else None
 
     def report(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
         """Tell the administration queue of a message what became of it, if it asked for that."""
@@ -475,20 +471,4 @@ class Delivery:
         )
 
 
-def message_number(packet: bytes) -> int:
-    """The number that the source gave a message."""
-    return int.from_bytes(packet[56:60], "little")
-
-
 _SENDING_ROLES: Final = ("outgoing", "awaiting")
-
-_SOURCE_JOURNAL: Final = user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS
-_ADMIN_QUEUE: Final = user.ADMIN_QUEUE >> 8
-_JOURNAL_ON_SUCCESS: Final = user.JOURNAL_ON_SUCCESS >> 8
-_TRANSACTION: Final = user.TRANSACTION >> 16
-
-
-def _with_class(packet: bytes, reason: MessageClass) -> bytes:
-    """Give a message that says itself why it is in a dead-letter queue."""
-    offset = outline(packet).properties_offset + 2
-    return b"".join((packet[:offset], reason.to_bytes(2, "little"), packet[offset + 2 :]))

@@ -14,24 +14,17 @@ from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.manager.traces import departure_report
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
-from openmsmq.model.identity import SequenceId, SequencePoint
+from openmsmq.model.identity import SequencePoint
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.session import Session, SessionState, Token
 from openmsmq.storage import records
 from openmsmq.storage.records import FACTS_BYTES
+from openmsmq.wire import message_bytes
 from openmsmq.wire.extensions import without_extensions
-from openmsmq.wire.headers import transaction, user
-from openmsmq.wire.outline import transaction_offset
 
 DISPATCH_BYTES: Final = 4 * 1024 * 1024
 """How many bytes of one queue are read from the store at a time."""
 
-_KIND: Final = FACTS_BYTES + 62
-_TRANSACTIONAL: Final = user.TRANSACTION >> 16
-_SOURCE: Final = FACTS_BYTES + 16
-_JOURNAL: Final = FACTS_BYTES + 61
-_DEADLINE: Final = 4
-_JOURNAL_ON_FAILURE: Final = user.JOURNAL_ON_FAILURE >> 8
 
 Transit: TypeAlias = tuple[OutgoingQueue, int, bytes]
 """A message on its way, as a session knows it: its queue, lookup id and entry."""
@@ -80,7 +73,9 @@ class Departures:
     def _plain_packets(rows: list[Row]) -> list[bytes] | None:
         """Give packets that leave as they are stored; None if one of them may not."""
         for _, value in rows:
-            if value[_KIND] & _TRANSACTIONAL or value[_JOURNAL] & _JOURNAL_ON_FAILURE:
+            if message_bytes.is_transactional(value, FACTS_BYTES) or (
+                message_bytes.journals_failure(value, FACTS_BYTES)
+            ):
                 return None
         return [value[FACTS_BYTES:] for _, value in rows]
 
@@ -90,10 +85,10 @@ class Departures:
         identifier = self._counters.identifier
         for row in rows:
             packet = row[1][FACTS_BYTES:]
-            if packet[16:32] == identifier:
-                if row[1][_JOURNAL] & _JOURNAL_ON_FAILURE:
+            if message_bytes.source(packet) == identifier:
+                if message_bytes.journals_failure(packet):
                     packet = without_extensions(packet)
-                if row[1][_KIND] & _TRANSACTIONAL:
+                if message_bytes.is_transactional(packet):
                     placed = None
                     if not outgoing.leaving_count:
                         placed = self._in_sequence(outgoing, row, packet, now)
@@ -117,7 +112,7 @@ class Departures:
 
     def _without_expired(self, outgoing: OutgoingQueue, rows: list[Row], now: Instant) -> list[Row]:
         """Take out messages that are too late; not every deadline is noted for the clock."""
-        deadlines = {value[_DEADLINE : _DEADLINE + 4] for _, value in rows}
+        deadlines = {value[4:8] for _, value in rows}
         if all(int.from_bytes(deadline, "little") > now.unix_s for deadline in deadlines):
             return rows
         expired = [row for row in rows if records.deadline_of(row[1]) <= now.unix_s]
@@ -130,15 +125,14 @@ class Departures:
     ) -> bytes | None:
         """Give one of our transactional messages ready to leave (C-69); None if it has to wait."""
         sequence = outgoing.sequence
-        offset = transaction_offset(packet)
-        flags, ordinal, timestamp, number, _ = transaction.LAYOUT.unpack_from(packet, offset)
-        point = SequencePoint(SequenceId(ordinal, timestamp), number, 0)
+        offset = message_bytes.transaction_offset(packet)
+        identifier, number, _ = message_bytes.sequence_place(packet, offset)
+        point = SequencePoint(identifier, number, 0)
         if not sequence.can_send and not sequence.is_outstanding(row[0]):
             return None
         previous = sequence.previous_of(number)
         sequence.sent(point, row[0], now)
-        header = transaction.LAYOUT.pack(flags, ordinal, timestamp, number, previous)
-        return b"".join((packet[:offset], header, packet[offset + transaction.FIXED_SIZE :]))
+        return message_bytes.following(packet, previous, offset)
 
     def give_back(self, queue: LocalQueue, lookup_id: int, value: bytes, now: Instant) -> None:
         """Let an entry be sent again, unless it was purged meanwhile."""
@@ -158,7 +152,9 @@ class Departures:
         for outgoing, lookup_id, value in tokens:
             if outgoing.queue.held.get(lookup_id) != IN_TRANSIT:
                 continue
-            if value[_KIND] & _TRANSACTIONAL and value[_SOURCE : _SOURCE + 16] == own:
+            if message_bytes.is_transactional(value, FACTS_BYTES) and (
+                message_bytes.source(value, FACTS_BYTES) == own
+            ):
                 outgoing.in_flight.discard(lookup_id)
             else:
                 delivered.setdefault(outgoing, []).append((lookup_id, value))

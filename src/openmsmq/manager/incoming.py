@@ -25,6 +25,7 @@ from openmsmq.protocol.incoming_sequence import IncomingSequence
 from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader
 from openmsmq.storage.records import IncomingRecord
+from openmsmq.wire import message_bytes
 from openmsmq.wire.headers import queue_names, user
 from openmsmq.wire.order_packets import ReturnAddress
 from openmsmq.wire.outline import Outline
@@ -133,7 +134,7 @@ class IncomingStreams:
 
         Gives a word why not, if it is not the peer's or if there is no room for one more.
         """
-        source = Guid(packet[16:32])
+        source = Guid(message_bytes.source(packet))
         place = "" if word is Word.SURE else peer.place
         stream = self.find(source, packet, found)
         if word is Word.FOREIGN:
@@ -284,6 +285,7 @@ def _take_back(stream: Stream) -> None:
 def _key(packet: bytes, found: Outline) -> bytes:
     form = found.flags >> user.DESTINATION_SHIFT & 7
     digest = hashlib.blake2b(
-        bytes((form,)) + packet[32:48] + found.destination, digest_size=_DIGEST_BYTES
+        bytes((form,)) + message_bytes.destination_manager(packet) + found.destination,
+        digest_size=_DIGEST_BYTES,
     )
-    return records.incoming_key(packet[16:32], digest.digest())
+    return records.incoming_key(message_bytes.source(packet), digest.digest())

@@ -1,14 +1,11 @@
-"""How long outgoing messages may travel, and when the clock is told of it."""
+"""How long messages may travel and wait, and when the clock is told of it."""
 
 from __future__ import annotations
 
-import struct
 from typing import Final
 
 from openmsmq.model.limits import INFINITE_S
-
-_LIFETIMES: Final = struct.Struct("<12xI32xII")
-"""Time to reach the queue, time to be received, time of sending."""
+from openmsmq.wire.message_bytes import reach_queue_within_s, receive_within_s, sent_time_s
 
 NEAR_S: Final = 3600
 """Deadlines of outgoing messages are noted in the store only when they are so near: most messages
@@ -22,8 +19,13 @@ def is_near(deadline_s: int, unix_s: int) -> bool:
 
 def travel_deadline_s(packet: bytes) -> int:
     """Until when a message may travel (C-25)."""
-    reach_within_s, receive_within_s, sent_s = _LIFETIMES.unpack_from(packet)
-    return deadline_s(sent_s, min(reach_within_s, receive_within_s))
+    within_s = min(reach_queue_within_s(packet), receive_within_s(packet))
+    return deadline_s(sent_time_s(packet), within_s)
+
+
+def receive_deadline_s(packet: bytes) -> int:
+    """Until when a message may be received."""
+    return deadline_s(sent_time_s(packet), receive_within_s(packet))
 
 
 def deadline_s(sent_s: int, within_s: int) -> int:

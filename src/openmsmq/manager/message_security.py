@@ -31,10 +31,10 @@ from openmsmq.security.sids import (
     is_sid,
 )
 from openmsmq.security.signatures import BadSignature, check_signature, is_signed
-from openmsmq.wire.headers import security, transaction, user
-from openmsmq.wire.headers.message_properties import PRIVACY_LEVEL_OFFSET
+from openmsmq.wire.headers import security, user
 from openmsmq.wire.headers.security import SENDER_KIND, SecurityHeader, SenderKind
-from openmsmq.wire.outline import Outline, outline, transaction_offset
+from openmsmq.wire.message_bytes import claiming, wants_privacy
+from openmsmq.wire.outline import Outline, outline
 from openmsmq.wire.packets import UserMessage, decode, encode
 
 _CLAIMS: Final = security.AUTHENTICATED | security.SIGNATURE_KIND
@@ -155,7 +155,7 @@ class MessageSecurity:
         if properties.authentication_required and sender.level is AuthenticationLevel.NONE:
             return MessageClass.NACK_BAD_SIGNATURE
         # A message that never left the computer needs no encryption, only the wish for it.
-        protected = sender.was_encrypted or (not arrived and _wants_privacy(packet, found))
+        protected = sender.was_encrypted or (not arrived and wants_privacy(packet, found))
         if properties.privacy is QueuePrivacy.BODY and not protected:
             return MessageClass.NACK_BAD_ENCRYPTION
         if properties.privacy is QueuePrivacy.NONE and sender.was_encrypted:
@@ -176,27 +176,9 @@ class _Sender(msgspec.Struct, frozen=True):
     was_encrypted: bool = False
 
 
-def _wants_privacy(packet: bytes, found: Outline) -> bool:
-    """Whether the application has asked for its body to be encrypted."""
-    return packet[found.properties_offset + PRIVACY_LEVEL_OFFSET] != 0
-
-
 def without_claims(packet: bytes, found: Outline) -> bytes:
     """Give a packet that says nothing of its signature: who sends it cannot know (C-97)."""
-    return _claiming(packet, found, 0) if found.flags & user.SECURITY else packet
-
-
-def _claiming(packet: bytes, found: Outline, claims: int) -> bytes:
-    """Give a packet with a SecurityHeader that makes these claims, and no others."""
-    at = transaction_offset(packet)
-    if found.flags & user.TRANSACTION:
-        at = transaction.skip(packet, at)
-    flags = int.from_bytes(packet[at : at + 2], "little")
-    if flags & _CLAIMS == claims:
-        return packet
-    return b"".join(
-        (packet[:at], (flags & ~_CLAIMS | claims).to_bytes(2, "little"), packet[at + 2 :])
-    )
+    return claiming(packet, found, 0, _CLAIMS) if found.flags & user.SECURITY else packet
 
 
 def _as_proved(message: UserMessage, packet: bytes, sender: _Sender) -> bytes:
@@ -211,4 +193,4 @@ def _as_proved(message: UserMessage, packet: bytes, sender: _Sender) -> bytes:
         )
         packet = encode(msgspec.structs.replace(message, security=nobody))
     claims = (security.AUTHENTICATED | sender.level << 8) if sender.level else 0
-    return _claiming(packet, outline(packet), claims)
+    return claiming(packet, outline(packet), claims, _CLAIMS)

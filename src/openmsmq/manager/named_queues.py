@@ -23,6 +23,7 @@ from openmsmq.model.names import (
 )
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.callers import Caller
+from openmsmq.wire import message_bytes
 from openmsmq.wire.extensions import dead_letter_path_of
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
@@ -104,7 +105,7 @@ def _destination(packet: bytes, found: Outline) -> FormatName:
         case DirectName(text):
             return DirectFormatName.from_wire_text(text)
         case PrivateOnDestination(number):
-            return PrivateFormatName(Guid(packet[32:48]), number)
+            return PrivateFormatName(Guid(message_bytes.destination_manager(packet)), number)
         case PublicName(queue):
             return PublicFormatName(queue)
         case _:

@@ -19,15 +19,13 @@ from openmsmq.model.peers import canonical_address
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.link import Hop, Link
 from openmsmq.storage.records import FACTS_BYTES
-from openmsmq.wire.headers import user
+from openmsmq.wire.message_bytes import hop_count
 
 _LOOK_COUNT: Final = 64
 """Messages at the front of a queue of which the hops are looked at. [ours]"""
 
 _LOOK_BYTES: Final = 256 * 1024
 """How many bytes of a queue are read for that. [ours]"""
-
-_HOPS: Final = FACTS_BYTES + 60
 
 
 class Doubt:
@@ -161,7 +159,7 @@ class Neighbours:
         circling = frozenset(
             lookup_id
             for lookup_id, value in outgoing.queue.front(_LOOK_COUNT, _LOOK_BYTES)
-            if value[_HOPS] & user.HOP_COUNT >= bound
+            if hop_count(value, FACTS_BYTES) >= bound
         )
         if not circling:
             self._doubts.pop(outgoing, None)

@@ -18,22 +18,22 @@ from openmsmq.manager.outgoing import OutgoingQueue, OutgoingQueues
 from openmsmq.manager.peering import Peer
 from openmsmq.manager.return_queues import return_queue
 from openmsmq.model.clock import Instant
-from openmsmq.model.identity import Guid, MessageId, SequenceId
+from openmsmq.model.identity import Guid, MessageId
 from openmsmq.model.limits import INFINITE_S, REACH_QUEUE_DEFAULT_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import (
     FormatName,
     PrivateFormatName,
 )
+from openmsmq.wire import message_bytes
 from openmsmq.wire.acknowledgments import ORDER_QUEUE_NUMBER, FinalAck, OrderAck
-from openmsmq.wire.headers import transaction
 from openmsmq.wire.order_packets import (
     ReturnAddress,
     acknowledgment_in,
     final_ack_packet,
     order_ack_packet,
 )
-from openmsmq.wire.outline import outline, transaction_offset
+from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage, decode, encode
 
 ORDER_ACKS_WAITING_MAX_COUNT: Final = 100
@@ -77,7 +77,7 @@ class OrderAcks:
 
     def _counts(self, outgoing: OutgoingQueue, packet: bytes, peer: Peer, now: Instant) -> bool:
         """Whether an acknowledgment is of the one to whom the messages go."""
-        source = Guid(packet[16:32])
+        source = Guid(message_bytes.source(packet))
         if self._identities.may_acknowledge(peer, source, outgoing, now):
             return True
         self._notices.note(
@@ -120,14 +120,11 @@ class OrderAcks:
 
     def send_final(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
         """Tell the source of a transactional message how it ended (C-77). [MQQB 3.1.7.2.2]"""
-        found = outline(packet)
-        source = Guid(packet[16:32])
-        stream = self._streams.find(source, packet, found)
+        source = Guid(message_bytes.source(packet))
+        stream = self._streams.find(source, packet, outline(packet))
         to = source if stream is None else stream.return_address
-        offset = transaction_offset(packet)
-        _, ordinal, timestamp, number, previous = transaction.LAYOUT.unpack_from(packet, offset)
-        message = MessageId(source, int.from_bytes(packet[56:60], "little"))
-        ack = FinalAck(SequenceId(ordinal, timestamp), number, previous, message)
+        message = MessageId(source, message_bytes.message_number(packet))
+        ack = FinalAck(*message_bytes.sequence_place(packet), message)
         if source == self._counters.identifier:
             awaited = self._outgoing.awaited(ack)
             if awaited is not None:

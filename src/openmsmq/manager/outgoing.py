@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 from openmsmq.manager.claims import Claims
 from openmsmq.manager.counters import Counters
-from openmsmq.manager.delivery import Delivery, message_number
+from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.ledger import Ledger
-from openmsmq.manager.marks import MARKS
+from openmsmq.manager.lifetimes import receive_deadline_s
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import BEING_REMOVED, LocalQueue, Row
 from openmsmq.model.clock import Instant
@@ -36,28 +36,11 @@ from openmsmq.storage.records import (
     OutgoingRecord,
     StagedSend,
 )
+from openmsmq.wire import message_bytes
 from openmsmq.wire.acknowledgments import FinalAck
-from openmsmq.wire.headers import base, transaction, user
-from openmsmq.wire.outline import outline, transaction_offset
 
 IN_TRANSIT: Final = -1
 """Holder of an entry that was sent; transactions have numbers from 1."""
-
-_TRANSACTION: Final = user.TRANSACTION >> 16
-_TRANSACTION_BYTE: Final = 62
-_JOURNAL_BYTE: Final = 61
-_SOURCE_JOURNAL: Final = (user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS) >> 8
-
-
-def is_transactional(packet: bytes) -> bool:
-    """Whether a packet has a transaction header."""
-    return packet[_TRANSACTION_BYTE] & _TRANSACTION != 0
-
-
-def message_class_of(packet: bytes) -> int:
-    """What a packet is: a message of an application, or which report."""
-    offset = outline(packet).properties_offset + 2
-    return int.from_bytes(packet[offset : offset + 2], "little")
 
 
 class OutgoingQueue:
@@ -115,7 +98,7 @@ class OutgoingQueue:
         first = next(self.queue.rows(-1), None)
         if first is None:
             return None
-        owner = Guid(first[1][FACTS_BYTES + 32 : FACTS_BYTES + 48])
+        owner = Guid(message_bytes.destination_manager(first[1], FACTS_BYTES))
         return None if owner == NIL_GUID else owner
 
     @property
@@ -130,8 +113,7 @@ class OutgoingQueue:
         first = next(self.queue.rows(-1), None)
         if first is None:
             return False
-        packet = first[1][FACTS_BYTES:]
-        return message_class_of(packet) == MessageClass.NORMAL
+        return message_bytes.message_class(first[1][FACTS_BYTES:]) == MessageClass.NORMAL
 
     @property
     def has_work(self) -> bool:
@@ -276,7 +258,7 @@ class OutgoingQueues:
         The numbers become durable with the messages, long before one of them is sent.
         """
         own = self._counters.identifier
-        if not any(is_transactional(send.packet) for send in sends):
+        if not any(message_bytes.is_transactional(send.packet) for send in sends):
             return sends
         outgoing = self.of(queue)
         sequence = outgoing.sequence
@@ -285,7 +267,7 @@ class OutgoingQueues:
         numbered: list[StagedSend] = []
         for send, mark in zip(sends, marks or repeat(0), strict=False):
             packet = send.packet
-            if not is_transactional(packet) or packet[16:32] != own:
+            if not message_bytes.is_transactional(packet) or message_bytes.source(packet) != own:
                 numbered.append(send)
                 continue
             if sequence.needs_renewal(empty):
@@ -313,32 +295,13 @@ class OutgoingQueues:
         return found
 
     def _with_number(self, send: StagedSend, mark: int, sequence: OutgoingSequence) -> StagedSend:
-        packet = send.packet
         point = sequence.take_number()
-        offset = transaction_offset(packet)
-        flags = int.from_bytes(packet[offset : offset + 4], "little") & ~MARKS | mark
+        offset = message_bytes.transaction_offset(send.packet)
+        packet = message_bytes.numbered(send.packet, mark, point.id, point.number, offset)
         asks = send.asks
-        if packet[_JOURNAL_BYTE] & _SOURCE_JOURNAL:
-            flags |= transaction.FINAL_ACK
-        if flags & transaction.FINAL_ACK:
+        if message_bytes.wants_final_ack(packet, offset):
             asks |= ASKS_FINAL_ACK
-        header = transaction.LAYOUT.pack(
-            flags, point.id.ordinal, point.id.timestamp, point.number, 0
-        )
-        return StagedSend(
-            send.queue,
-            b"".join(
-                (
-                    packet[:2],
-                    bytes((packet[2] & ~base.PRIORITY,)),
-                    packet[3:offset],
-                    header,
-                    packet[offset + transaction.FIXED_SIZE :],
-                )
-            ),
-            send.deadline_s,
-            asks,
-        )
+        return StagedSend(send.queue, packet, send.deadline_s, asks)
 
     def _note_sequence(self, outgoing: OutgoingQueue) -> None:
         if outgoing.sequence.id is not None:
@@ -388,7 +351,7 @@ class OutgoingQueues:
             target = self._table.awaiting(queue)
             deadline_s = self._final_deadline_s(row[1][FACTS_BYTES:])
             self._delivery.transfer(queue, row, target, deadline_s, now)
-            self._note_move(message_number(row[1][FACTS_BYTES:]), target, row)
+            self._note_move(message_bytes.message_number(row[1], FACTS_BYTES), target, row)
 
     def _note_move(self, number: int, target: LocalQueue, row: Row) -> None:
         self._moving[number] = target, row
@@ -400,11 +363,10 @@ class OutgoingQueues:
 
     def _final_deadline_s(self, packet: bytes) -> int:
         """Until when a final acknowledgment can come (C-76)."""
-        within_s = int.from_bytes(packet[48:52], "little")
-        if within_s == INFINITE_S:
+        received_s = receive_deadline_s(packet)
+        if received_s == INFINITE_S:
             return INFINITE_S
-        sent_s = int.from_bytes(packet[52:56], "little")
-        return min(sent_s + within_s + self._config.final_ack_grace_s, INFINITE_S - 1)
+        return min(received_s + self._config.final_ack_grace_s, INFINITE_S - 1)
 
     def awaited(self, ack: FinalAck) -> Awaited | None:
         """Find the message that a final acknowledgment is about: all that it says must fit."""
@@ -415,11 +377,10 @@ class OutgoingQueues:
             return None
         queue, row = found
         packet = row[1][FACTS_BYTES:]
-        if not is_transactional(packet):
+        if not message_bytes.is_transactional(packet):
             return None
-        offset = transaction_offset(packet)
-        _, ordinal, timestamp, number, _ = transaction.LAYOUT.unpack_from(packet, offset)
-        if (SequenceId(ordinal, timestamp), number) != (ack.sequence, ack.number):
+        sequence, number, _ = message_bytes.sequence_place(packet)
+        if (sequence, number) != (ack.sequence, ack.number):
             return None
         sender = queue if queue.role == "outgoing" else queue.parent
         if sender is None or sender.role != "outgoing":
@@ -431,7 +392,7 @@ class OutgoingQueues:
         queue, row = found.queue, found.row
         lookup_id, value = row
         queue.hold_all([row], BEING_REMOVED)
-        self._moving.pop(message_number(value[FACTS_BYTES:]), None)
+        self._moving.pop(message_bytes.message_number(value, FACTS_BYTES), None)
         self._delivery.end(queue, [row], MessageClass.ACK_RECEIVE, now, told=False)
         outgoing = self._by_queue.get(queue)
         if outgoing is not None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Final
 
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.identities import Identities
@@ -27,14 +26,13 @@ from openmsmq.model.names import (
     PublicFormatName,
     SystemQueue,
 )
+from openmsmq.wire import message_bytes
 from openmsmq.wire.acknowledgments import ORDER_QUEUE_NUMBER
-from openmsmq.wire.headers import message_properties, transaction, user
+from openmsmq.wire.headers import user
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
 from openmsmq.wire.notifications import NOTIFY_QUEUE_NUMBER
 from openmsmq.wire.order_packets import ORDER_QUEUE_PATH
-from openmsmq.wire.outline import Outline, transaction_offset
-
-_UNUSUAL_IN_SEQUENCE: Final = transaction.FINAL_ACK | transaction.CONNECTOR
+from openmsmq.wire.outline import Outline
 
 
 class Place:
@@ -67,46 +65,6 @@ class Place:
         """The sequence that its transactional messages go on, if they may."""
 
 
-class Alike:
-    """What packets have in common that differ only in time, number, place in sequence and body."""
-
-    __slots__ = (
-        "_head",
-        "_middle",
-        "_size",
-        "_tail",
-        "_tail_end",
-        "_tail_start",
-        "hole_start",
-        "place",
-        "transactional",
-    )
-
-    def __init__(self, packet: bytes, found: Outline, place: Place) -> None:
-        self.place = place
-        self.transactional = bool(found.flags & user.TRANSACTION)
-        self._size = len(packet)
-        self._tail_end = found.properties_offset + message_properties.FIXED_SIZE
-        self.hole_start = self._tail_start = self._tail_end
-        if self.transactional:
-            self.hole_start = transaction_offset(packet)
-            self._tail_start = self.hole_start + transaction.FIXED_SIZE
-        self._head = packet[:52]
-        self._middle = packet[60 : self.hole_start]
-        self._tail = packet[self._tail_start : self._tail_end]
-
-    def fits(self, packet: bytes) -> bool:
-        """Whether a packet needs no second look."""
-        return (
-            len(packet) == self._size
-            and packet[:52] == self._head
-            and packet[60 : self.hole_start] == self._middle
-            and packet[self._tail_start : self._tail_end] == self._tail
-            # Whoever wants to be told of the end of one message makes it an unusual one.
-            and not (self.transactional and packet[self.hole_start] & _UNUSUAL_IN_SEQUENCE)
-        )
-
-
 class Places:
     """The places of one group of packets; queues may come and go between two groups."""
 
@@ -124,14 +82,22 @@ class Places:
         form = found.flags >> user.DESTINATION_SHIFT & 7
         # Streams belong to a source, so it is part of what makes two destinations the same.
         form |= bool(found.flags & user.TRANSACTION) << 3
-        key = bytes((form,)) + packet[16:48] + found.destination
+        key = b"".join(
+            (
+                bytes((form,)),
+                message_bytes.source(packet),
+                message_bytes.destination_manager(packet),
+                found.destination,
+            )
+        )
         place = self._places.get(key)
         if place is None:
             place = self._places[key] = self._find(packet, found, now)
         return place
 
     def _find(self, packet: bytes, found: Outline, now: Instant) -> Place:
-        manager, source = Guid(packet[32:48]), packet[16:32]
+        manager = Guid(message_bytes.destination_manager(packet))
+        source = message_bytes.source(packet)
         word = self._identities.word(self._peer, source, now)
         place = Place(manager, word, self._remembered_as(source, word))
         place.local = manager in (NIL_GUID, self._counters.identifier)

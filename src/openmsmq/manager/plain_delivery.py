@@ -6,7 +6,6 @@ costs a fraction of what `Delivery` does for each.
 
 from __future__ import annotations
 
-import struct
 from typing import Final
 
 from openmsmq.manager import lifetimes
@@ -20,17 +19,14 @@ from openmsmq.model.errors import MsmqError
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.storage import records
 from openmsmq.storage.records import FACTS_BYTES, EntryFacts
-from openmsmq.wire.headers import base, user
+from openmsmq.wire import message_bytes
+from openmsmq.wire.headers import user
 from openmsmq.wire.outline import Outline
 
 _UNUSUAL: Final = (
     user.ADMIN_QUEUE | user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS | user.TRANSACTION
 )
 """Flags of packets that cause more than their own arrival."""
-
-_STAMP: Final = struct.Struct("<II")
-_FLAGS: Final = 60
-_NEVER: Final = INFINITE_S.to_bytes(4, "little")
 
 
 def are_plain(packets: list[bytes], found: list[Outline]) -> bool:
@@ -43,7 +39,11 @@ def are_plain(packets: list[bytes], found: list[Outline]) -> bool:
             continue
         last = outlined
         flags = outlined.flags
-        if flags & _UNUSUAL or flags & user.RECOVERABLE != delivery or packet[48:52] != _NEVER:
+        if (
+            flags & _UNUSUAL
+            or flags & user.RECOVERABLE != delivery
+            or message_bytes.receive_within_s(packet) != INFINITE_S
+        ):
             return False
     return bool(found)
 
@@ -66,39 +66,31 @@ class PlainDelivery:
 
         Only for packets that `are_plain` says are plain.
         """
-        express = not packets[0][_FLAGS] & user.RECOVERABLE
+        express = not message_bytes.is_recoverable(packets[0])
         arrival = self._counters.take_arrivals(len(packets))
         identifier, sent_s, transactional = (
             self._counters.identifier,
             now.unix_s,
             queue.properties.transactional,
         )
-        join, stamp = b"".join, _STAMP.pack
         outgoing = queue.role == "outgoing"
-        facts, within, is_soon, deadline_s = b"", b"", False, INFINITE_S
+        facts, within_s, is_soon, deadline_s = b"", INFINITE_S, False, INFINITE_S
         near: list[tuple[int, int]] = []
         rows: list[Row] = []
         for message_number, packet in zip(numbers, packets, strict=True):
-            level = 0 if transactional else packet[2] & base.PRIORITY
+            level = 0 if transactional else message_bytes.priority(packet)
             lookup_id = (7 - level) << 56 | arrival
             arrival += 1
-            if not facts or (outgoing and packet[12:16] != within):
-                within = packet[12:16]
-                within_s = int.from_bytes(within, "little") if outgoing else INFINITE_S
+            if outgoing and message_bytes.reach_queue_within_s(packet) != within_s:
+                within_s, facts = message_bytes.reach_queue_within_s(packet), b""
+            if not facts:
                 deadline_s = lifetimes.deadline_s(sent_s, within_s)
                 is_soon = lifetimes.is_near(deadline_s, sent_s)
                 facts = records.encode_facts(EntryFacts(sent_s, deadline_s))
             if is_soon:
                 near.append((lookup_id, deadline_s))
-            stamped = (
-                facts,
-                packet[:16],
-                identifier,
-                packet[32:52],
-                stamp(sent_s, message_number),
-                packet[60:],
-            )
-            rows.append((lookup_id, join(stamped)))
+            stamped = message_bytes.stamped(packet, identifier, sent_s, message_number, facts)
+            rows.append((lookup_id, stamped))
         self._put_ready(queue, rows, now, express=express)
         for lookup_id, deadline_s in near:
             self._delivery.note_deadline(queue, lookup_id, deadline_s, express=express)
@@ -114,12 +106,12 @@ class PlainDelivery:
 
         They are all express or all not, and no lifetime of them ends.
         """
-        express = not packets[0][_FLAGS] & user.RECOVERABLE
+        express = not message_bytes.is_recoverable(packets[0])
         first = self._counters.take_arrivals(len(packets))
         facts = records.encode_facts(EntryFacts(now.unix_s))
-        levels = 0 if queue.properties.transactional else base.PRIORITY
+        ordered = queue.properties.transactional
         rows = [
-            ((7 - (packet[2] & levels)) << 56 | arrival, facts + packet)
+            ((7 if ordered else 7 - message_bytes.priority(packet)) << 56 | arrival, facts + packet)
             for arrival, packet in enumerate(packets, first)
         ]
         self._put_ready(queue, rows, now, express=express)

@@ -17,17 +17,13 @@ from openmsmq.model.errors import (
 )
 from openmsmq.model.queue import SeekAction
 from openmsmq.storage.records import FACTS_BYTES, LOOKUP_MAX
-from openmsmq.wire.headers import message_properties, user
-from openmsmq.wire.outline import outline
+from openmsmq.wire import message_bytes
 
 if TYPE_CHECKING:
     from openmsmq.manager.connections import OpenQueue
 
 NOTHING: Final[AbstractSet[int]] = frozenset()
 """No message is shown that somebody holds."""
-
-_SOURCE: Final = FACTS_BYTES + 16
-_NUMBER: Final = FACTS_BYTES + 56
 
 
 class Cursor:
@@ -157,15 +153,14 @@ def _search(request: Find, queue: LocalQueue, shown: AbstractSet[int]) -> Row | 
 
 def _matches(request: Find, value: bytes) -> bool:
     if request.message_id is not None:
-        return value[_SOURCE : _SOURCE + 16] + value[_NUMBER : _NUMBER + 4] == request.message_id
-    offset = FACTS_BYTES + outline(value[FACTS_BYTES:]).properties_offset + 4
-    return value[offset : offset + 20] == request.correlation_id
+        return message_bytes.message_id(value, FACTS_BYTES) == request.message_id
+    return message_bytes.correlation_id(value[FACTS_BYTES:]) == request.correlation_id
 
 
 def fitting(rows: list[Row], body_max_bytes: int) -> list[Row]:
     """Give the rows before the first whose body is too large; refuse when that is the first."""
     for index, (lookup_id, value) in enumerate(rows):
-        size = _body_size(value[FACTS_BYTES:])
+        size = message_bytes.body_size(value[FACTS_BYTES:])
         if size > body_max_bytes:
             if not index:
                 raise BufferOverflow(
@@ -174,15 +169,6 @@ def fitting(rows: list[Row], body_max_bytes: int) -> list[Row]:
                 )
             return rows[:index]
     return rows
-
-
-def _body_size(packet: bytes) -> int:
-    """Give the size of a body as its reader gets it; ciphertext is given whole."""
-    found = outline(packet)
-    size = found.body_end - found.body_start
-    if found.flags & user.SECURITY:
-        return size
-    return min(size, message_properties.body_facts(packet, found.properties_offset)[1])
 
 
 def within(rows: list[Row], start: int, count: int, bytes_max: int) -> list[Row]:

@@ -24,7 +24,7 @@ from openmsmq.model.limits import (
 )
 from openmsmq.model.names import FormatName, PrivateFormatName, PublicFormatName
 from openmsmq.storage.records import StagedSend
-from openmsmq.wire.headers import user
+from openmsmq.wire.message_bytes import is_recoverable
 from openmsmq.wire.outline import outline
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from openmsmq.model.clock import Instant
     from openmsmq.model.message import MessageClass
 
-_FLAGS: Final = 60
 _SHOWN_CHARACTERS: Final = 200
 _TOO_MANY: Final = frozenset({"quota", "rate", "outgoing queues"})
 
@@ -174,9 +173,7 @@ class Reporter:
         totals, size = self._table.totals, len(packet)
         if not queue.room_for(size) or not totals.room_for(size):
             return False
-        return bool(packet[_FLAGS] & user.RECOVERABLE) or totals.memory_for(
-            1, size, strangers=not is_urgent
-        )
+        return is_recoverable(packet) or totals.memory_for(1, size, strangers=not is_urgent)
 
     def _has_share(self, queue: LocalQueue, name: FormatName, size: int, *, is_final: bool) -> bool:
         """Whether what is for another computer stays within what may wait for it."""

@@ -33,6 +33,7 @@ from openmsmq.wire.headers.queue_names import (
     QueueName,
 )
 from openmsmq.wire.headers.user import UserHeader
+from openmsmq.wire.message_bytes import acknowledge
 from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage, decode, encode
 
@@ -89,7 +90,7 @@ def report_for(
 def is_wanted(packet: bytes, reason: MessageClass) -> bool:
     """Whether a message asks for an acknowledgment in this case; cheaper than to make one."""
     found = outline(packet)
-    asks = packet[found.properties_offset] & _wanted_for(reason)
+    asks = acknowledge(packet, found) & _wanted_for(reason)
     return bool(found.flags & user.ADMIN_QUEUE and asks)
 
 

@@ -8,7 +8,7 @@ from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.shares import Shares
 from openmsmq.model.clock import Instant
 from openmsmq.storage.records import StagedSend
-from openmsmq.wire.headers import user
+from openmsmq.wire.message_bytes import is_recoverable
 
 
 class Runs:
@@ -30,7 +30,7 @@ class Runs:
         if (
             queue is not self.queue
             or self._staged
-            or (run and (run[0][60] ^ packets[0][60]) & user.RECOVERABLE)
+            or (run and is_recoverable(run[0]) != is_recoverable(packets[0]))
         ):
             self.flush(now)
             self.queue = queue

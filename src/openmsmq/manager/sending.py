@@ -7,7 +7,6 @@ from typing import Final
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.counters import Counters
 from openmsmq.manager.delivery import Delivery
-from openmsmq.manager.marks import transaction_marks
 from openmsmq.manager.message_security import Examined, MessageSecurity, without_claims
 from openmsmq.manager.named_queues import NamedQueues
 from openmsmq.manager.plain_delivery import PlainDelivery, are_plain
@@ -30,9 +29,11 @@ from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import QueuePrivacy
 from openmsmq.security.callers import Caller
 from openmsmq.storage.records import StagedSend
+from openmsmq.wire import message_bytes
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.headers import base, message_properties, user
+from openmsmq.wire.headers import base, user
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
+from openmsmq.wire.headers.transaction import transaction_marks
 from openmsmq.wire.outline import Outline, outline
 from openmsmq.wire.packets import decode
 
@@ -189,12 +190,12 @@ class Sending:
         flags = 0
         head, checked = self._last_checked[transactional]
         for packet in packets:
-            if checked is None or len(packet) != checked.packet_size or packet[: len(head)] != head:
+            if checked is None or len(packet) != checked.packet_size or not packet.startswith(head):
                 checked = self._checked(packet, transactional)
                 flags |= checked.flags
                 head = packet
                 if not (checked.flags & _BEHIND_BODY or checked.base_flags & _TRACED):
-                    head = packet[: checked.properties_offset + message_properties.FIXED_SIZE]
+                    head = message_bytes.fixed_headers(packet, checked)
             found.append(checked)
         self._last_checked[transactional] = head, checked
         return found, flags | found[0].flags if found else 0
@@ -261,10 +262,11 @@ def _leads_to(name: str, packet: bytes, found: Outline) -> bool:
         case DirectName(text):
             return fold(f"DIRECT={text}") == fold(name)
         case PrivateOnDestination(number):
-            return fold(str(PrivateFormatName(Guid(packet[32:48]), number))) == fold(name)
+            manager = Guid(message_bytes.destination_manager(packet))
+            return fold(str(PrivateFormatName(manager, number))) == fold(name)
         case PublicName(queue):
             # The next queue managers go by its owner, and may not know the queue yet.
-            addressed = packet[32:48] != NIL_GUID
+            addressed = message_bytes.destination_manager(packet) != NIL_GUID
             return addressed and fold(str(PublicFormatName(queue))) == fold(name)
         case _:
             return False

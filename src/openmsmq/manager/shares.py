@@ -19,7 +19,8 @@ from openmsmq.model.limits import (
     UNLIMITED_KB,
 )
 from openmsmq.model.message import MessageClass
-from openmsmq.wire.headers import queue_names, user
+from openmsmq.wire.headers import queue_names
+from openmsmq.wire.message_bytes import is_recoverable
 from openmsmq.wire.outline import outline
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from openmsmq.manager.queues import LocalQueue
     from openmsmq.manager.reporting import Reporter
 
-_FLAGS: Final = 60
 _SHOWN_CHARACTERS: Final = 200
 _ADDRESSES_PER_QUEUE_MAX_COUNT: Final = 64
 """Strangers whose bytes in one queue are told apart; further ones count together."""
@@ -103,14 +103,14 @@ class Shares:
         """Whether messages of one kind may be stored, with others `size` bytes together."""
         if not self.takes(size):
             return False
-        if packets[0][_FLAGS] & user.RECOVERABLE:
+        if is_recoverable(packets[0]):
             return True
         strangers = not self._reporter.asker.known
         return self._totals.memory_for(len(packets), size, strangers=strangers)
 
     def has_memory(self, packet: bytes, size_before: int) -> bool:
         """Whether a message is recoverable, or there is memory for it and those before it."""
-        if packet[_FLAGS] & user.RECOVERABLE:
+        if is_recoverable(packet):
             return True
         strangers = not self._reporter.asker.known
         return self._totals.memory_for(1, size_before + len(packet), strangers=strangers)

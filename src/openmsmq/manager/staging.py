@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Final
 
 from openmsmq.manager.counters import Counters
-from openmsmq.manager.lifetimes import travel_deadline_s
+from openmsmq.manager.lifetimes import receive_deadline_s, travel_deadline_s
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.storage.records import (
@@ -16,17 +15,15 @@ from openmsmq.storage.records import (
     SENT_HERE,
     StagedSend,
 )
+from openmsmq.wire import message_bytes
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.message_properties import (
     NEGATIVE_ARRIVAL,
     NEGATIVE_RECEIVE,
     POSITIVE_RECEIVE,
 )
-from openmsmq.wire.headers.transaction import FINAL_ACK
-from openmsmq.wire.outline import Outline, transaction_offset
+from openmsmq.wire.outline import Outline
 
-_STAMP: Final = struct.Struct("<II")
-_NEVER: Final = INFINITE_S.to_bytes(4, "little")
 _SOURCE_JOURNAL: Final = user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS
 
 
@@ -39,15 +36,7 @@ class Staging:
 
     def stamp(self, packet: bytes, number: int, sent_time_s: int) -> bytes:
         """Write who sends it, when, and under which number, into an application's packet."""
-        return b"".join(
-            (
-                packet[:16],
-                self._counters.identifier,
-                packet[32:52],
-                _STAMP.pack(sent_time_s, number),
-                packet[60:],
-            )
-        )
+        return message_bytes.stamped(packet, self._counters.identifier, sent_time_s, number)
 
     def stage(
         self,
@@ -65,33 +54,34 @@ class Staging:
         """
         if queue.role == "outgoing":
             return self._stage_outgoing(queue, packet, found, sent_here=sent_here)
-        deadline_s = INFINITE_S
-        if packet[48:52] != _NEVER:
-            within_s, sent_s = _STAMP.unpack_from(packet, 48)
-            deadline_s = min(sent_s + within_s, INFINITE_S - 1)
         asks = SENT_HERE if sent_here and found.flags & _SOURCE_JOURNAL else 0
         if found.flags & user.ADMIN_QUEUE and (
-            packet[found.properties_offset] & (POSITIVE_RECEIVE | NEGATIVE_RECEIVE)
+            message_bytes.acknowledge(packet, found) & (POSITIVE_RECEIVE | NEGATIVE_RECEIVE)
         ):
             asks |= ASKS_RECEIVE_REPORT
         if found.flags & user.TRANSACTION and (
-            arrived or packet[16:32] != self._counters.identifier
+            arrived or message_bytes.source(packet) != self._counters.identifier
         ):
             # The source keeps the dead letter of a transactional message; it wants to be told.
-            if found.flags & _SOURCE_JOURNAL or packet[transaction_offset(packet)] & FINAL_ACK:
+            if found.flags & _SOURCE_JOURNAL or message_bytes.wants_final_ack(
+                packet, found.transaction_offset
+            ):
                 asks |= ASKS_FINAL_ACK
         elif found.flags & user.JOURNAL_ON_FAILURE:
             asks |= ASKS_DEAD_LETTER
-        return StagedSend(queue.id, packet, deadline_s, asks)
+        return StagedSend(queue.id, packet, receive_deadline_s(packet), asks)
 
     def _stage_outgoing(
         self, queue: LocalQueue, packet: bytes, found: Outline, *, sent_here: bool
     ) -> StagedSend:
         """Note until when a packet may travel, and what follows if it does not arrive."""
         asks = SENT_HERE if sent_here and found.flags & _SOURCE_JOURNAL else 0
-        if found.flags & user.ADMIN_QUEUE and packet[found.properties_offset] & NEGATIVE_ARRIVAL:
+        if (
+            found.flags & user.ADMIN_QUEUE
+            and message_bytes.acknowledge(packet, found) & NEGATIVE_ARRIVAL
+        ):
             asks |= ASKS_RECEIVE_REPORT
-        own = packet[16:32] == self._counters.identifier
+        own = message_bytes.source(packet) == self._counters.identifier
         if found.flags & user.JOURNAL_ON_FAILURE and (own or not found.flags & user.TRANSACTION):
             asks |= ASKS_DEAD_LETTER
         deadline_s = travel_deadline_s(packet)

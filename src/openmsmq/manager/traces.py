@@ -16,28 +16,21 @@ from openmsmq.model.limits import REACH_QUEUE_DEFAULT_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import FormatName, PrivateFormatName, PublicFormatName
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.headers import base
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
 from openmsmq.wire.headers.user import UserHeader
+from openmsmq.wire.message_bytes import is_traced
 from openmsmq.wire.packets import UserMessage, decode, encode
 
 OwnerOf: TypeAlias = Callable[[PublicFormatName], Guid]
 """Gives the queue manager of a public queue; nil if it is not known."""
 
-_FLAGS: Final = 2
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = (
     *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
     *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
 )
-
-
-def is_traced(packet: bytes) -> bool:
-    """Whether a packet may want reports: a look at two bits, cheap enough for every message."""
-    wanted = base.TRACE | base.DEBUG
-    return int.from_bytes(packet[_FLAGS : _FLAGS + 2], "little") & wanted == wanted
 
 
 def arrival_report(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from openmsmq.manager.delivery import Delivery
 from openmsmq.manager.ledger import Ledger
-from openmsmq.manager.marks import transaction_marks
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue, Row
 from openmsmq.model.clock import Instant
@@ -14,6 +13,7 @@ from openmsmq.model.message import MessageClass
 from openmsmq.model.transaction import TransactionState
 from openmsmq.storage import records
 from openmsmq.storage.records import HeldEntry, StagedSend, TransactionRecord
+from openmsmq.wire.headers.transaction import transaction_marks
 
 
 class Transaction:

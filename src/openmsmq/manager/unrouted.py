@@ -36,13 +36,8 @@ from openmsmq.model.message import MessageClass
 from openmsmq.model.names import FormatName
 from openmsmq.storage import records
 from openmsmq.storage.records import ASKS_DEAD_LETTER, ASKS_RECEIVE_REPORT, FACTS_BYTES
-from openmsmq.wire.headers import user
+from openmsmq.wire import message_bytes
 
-_SOURCE: Final = FACTS_BYTES + 16
-_KIND: Final = 62
-_TRANSACTIONAL: Final = user.TRANSACTION >> 16
-_JOURNAL: Final = 61
-_JOURNAL_ON_FAILURE: Final = user.JOURNAL_ON_FAILURE >> 8
 _REASON: Final = MessageClass.NACK_BAD_DESTINATION_QUEUE
 
 
@@ -110,18 +105,18 @@ class Unrouted:
         """Whether a message without a way may wait in its outgoing queue; it is refused if not."""
         if not self._ways.may_learn:
             return False
-        is_peer = self._ways.is_peer(address, Guid(packet[16:32]))
+        is_peer = self._ways.is_peer(address, Guid(message_bytes.source(packet)))
         if not self._has_room(name, len(packet), is_peer=is_peer):
             return False
         self._ways.doubt()
-        if not (packet[60] & user.RECOVERABLE or packet[_KIND] & _TRANSACTIONAL):
+        if not message_bytes.is_recoverable(packet):
             return False
         awaited = self._awaited.get(name)
         if awaited is None:
             due_ms = now.ticks_ms + UNROUTED_PATIENCE_S * 1000
             awaited = self._awaited[name] = _Awaited(name, manager, due_ms)
         if not is_peer:
-            awaited.strangers.add(_identifier(packet))
+            awaited.strangers.add(message_bytes.message_id(packet))
             awaited.strangers_bytes += len(packet)
         return True
 
@@ -153,11 +148,11 @@ class Unrouted:
 
         Its source has been told that we have it.
         """
-        self._note(Guid(packet[32:48]))
+        self._note(Guid(message_bytes.destination_manager(packet)))
         if (
-            packet[_JOURNAL] & _JOURNAL_ON_FAILURE
-            and not packet[_KIND] & _TRANSACTIONAL
-            and self._ways.is_peer(address, Guid(packet[16:32]))
+            message_bytes.journals_failure(packet)
+            and not message_bytes.is_transactional(packet)
+            and self._ways.is_peer(address, Guid(message_bytes.source(packet)))
             and self._table.totals.room_for(len(packet))
         ):
             self._delivery.keep_dead_letter(packet, _REASON, now)
@@ -183,7 +178,7 @@ class Unrouted:
     def _refuse(self, queue: LocalQueue, awaited: _Awaited, now: Instant) -> None:
         """End what had arrived before the last question, a slice at a time."""
         own = self._counters.identifier
-        theirs = (row for row in queue.rows(-1) if row[1][_SOURCE : _SOURCE + 16] != own)
+        theirs = (row for row in queue.rows(-1) if message_bytes.source(row[1], FACTS_BYTES) != own)
         rows: list[Row] = []
         has_newer = False
         for row in theirs:
@@ -210,15 +205,15 @@ class Unrouted:
         self._delivery.end(queue, rows, _REASON, now, told=False)
         for _, value in rows:
             packet, asks = value[FACTS_BYTES:], records.asks_of(value)
-            self._note(Guid(packet[32:48]))
+            self._note(Guid(message_bytes.destination_manager(packet)))
             if not self._reports:
                 # It tells a stranger what is not there (C-88).
                 asks &= ~ASKS_RECEIVE_REPORT
-            if _identifier(packet) in strangers:
+            if message_bytes.message_id(packet) in strangers:
                 # They would have a way to fill the disk.
                 asks &= ~ASKS_DEAD_LETTER
             self._delivery.tell(asks, packet, _REASON, now)
-            if packet[_KIND] & _TRANSACTIONAL:
+            if message_bytes.is_transactional(packet):
                 self._acks.send_final(packet, _REASON, now)
 
     def _note(self, manager: Guid) -> None:
@@ -253,7 +248,3 @@ class Unrouted:
             ),
             *(awaited.due_ms for awaited in self._awaited.values()),
         )
-
-
-def _identifier(packet: bytes) -> bytes:
-    return packet[16:32] + packet[56:60]

@@ -14,14 +14,6 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.protocol import session_handshake as handshake
 from openmsmq.protocol.config import TransferConfig
-from openmsmq.protocol.session_packets import (
-    INTERNAL_MAX_BYTES,
-    PacketStream,
-    StreamEvent,
-    can_carry,
-    laden,
-    session_ack,
-)
 from openmsmq.protocol.session_states import (
     TRANSITIONS,
     Acknowledged,
@@ -42,6 +34,14 @@ from openmsmq.protocol.session_windows import (
     SendWindow,
 )
 from openmsmq.wire.headers.session import SessionHeader
+from openmsmq.wire.message_bytes import laden
+from openmsmq.wire.packet_stream import (
+    INTERNAL_MAX_BYTES,
+    PacketStream,
+    StreamEvent,
+    can_carry,
+    session_ack,
+)
 from openmsmq.wire.packets import (
     ConnectionParameters,
     EstablishConnection,

@@ -15,10 +15,10 @@ from openmsmq.model.limits import (
     RECOVERABLE_ACK_MAX_COUNT,
     WINDOW_RECOVERY_S,
 )
-from openmsmq.protocol.session_packets import USER_FLAGS_OFFSET
 from openmsmq.protocol.session_states import Token
-from openmsmq.wire.headers import session, user
+from openmsmq.wire.headers import session
 from openmsmq.wire.headers.session import SessionHeader
+from openmsmq.wire.message_bytes import is_recoverable
 
 SESSION_IN_FLIGHT_MAX_BYTES: Final = 16 * 1024 * 1024
 """Bytes sent in one session and not acknowledged; a packet may begin below it. [ours]"""
@@ -42,8 +42,6 @@ STORED_LAG_MAX_COUNT: Final = 0x3FFF
 _MASK: Final = 0xFFFF
 _BEHIND_MAX: Final = 0x7FFF
 _RECOVERY_MS: Final = WINDOW_RECOVERY_S * 1000
-_DELIVERY: Final = user.DELIVERY
-_RECOVERABLE: Final = user.RECOVERABLE
 _MISSING: Final = object()
 
 
@@ -163,7 +161,7 @@ class SendWindow:
         number, recoverable_number = self.sent_count, self.recoverable_sent_count
         for token, packet in zip(tokens, packets, strict=True):
             number += 1
-            if packet[USER_FLAGS_OFFSET] & _DELIVERY == _RECOVERABLE:
+            if is_recoverable(packet):
                 recoverable_number += 1
                 recoverable[recoverable_number] = (number, token, len(packet))
                 self._unstored_bytes += len(packet)
@@ -282,7 +280,7 @@ class ReceiveWindow:
 
     def arrived(self, packets: list[bytes], now: Instant) -> None:
         """Count packets that have come (C-40 to C-42), and see that they are acknowledged."""
-        marks = bytes([packet[USER_FLAGS_OFFSET] & _DELIVERY == _RECOVERABLE for packet in packets])
+        marks = bytes([is_recoverable(packet) for packet in packets])
         recoverable = marks.count(1)
         self._marks += marks
         self._unsettled.add(packets)

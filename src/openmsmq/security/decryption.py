@@ -24,7 +24,6 @@ from openmsmq.security.ciphers import (
     key_size_fits,
 )
 from openmsmq.security.opener import Opener
-from openmsmq.security.packet_parts import PacketParts, cut, join
 from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.providers import ADVANCED, BY_LEVEL, Provider
 from openmsmq.security.rsa import PrivateKey
@@ -33,6 +32,8 @@ from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.security import BODY_ENCRYPTED, DEFAULT_PROVIDER
 from openmsmq.wire.keys import SESSION_KEY_LAYOUT, SessionAlgorithm, SessionKeyBlob
+from openmsmq.wire.outline import outline
+from openmsmq.wire.packet_parts import PacketParts, cut, join
 
 PRIVATE_KEYS_MAX_COUNT: Final = 24
 """Key pairs that are kept, old ones included: each may be tried for a message."""
@@ -133,13 +134,13 @@ class ReceiveKeys:
         if (
             cipher is None
             or not parts.security[0] & BODY_ENCRYPTED
-            or parts.packet_size != len(packet)
+            or parts.found.packet_size != len(packet)
             or self._failures.too_many(name[-1][SESSION_KEY_LAYOUT.size :], now_ms)
         ):
             return None
         body = cipher.decrypt(parts.body, parts.body_size)
         opened = None if body is None else _opened(parts, body)
-        if opened is None or cut(opened).flags & user.SECURITY:
+        if opened is None or outline(opened).flags & user.SECURITY:
             return None
         return Opener(parts, opened, cipher)
 

@@ -26,7 +26,6 @@ from openmsmq.security.ciphers import (
     SHORT_KEY_BYTES,
     body_cipher,
 )
-from openmsmq.security.packet_parts import PacketParts, cut, join
 from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.providers import ADVANCED, BASE, ENHANCED, Provider, published_key
 from openmsmq.security.session_keys import KeyCache, SessionKey
@@ -34,6 +33,8 @@ from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.security import BODY_ENCRYPTED, DEFAULT_PROVIDER, ProviderInfo
 from openmsmq.wire.keys import RsaPublicKey, SessionAlgorithm, SessionKeyBlob
+from openmsmq.wire.likeness import SealedLikeness
+from openmsmq.wire.packet_parts import PacketParts, cut, join
 
 _ENCRYPTABLE: Final = frozenset({3, 5})
 """Forms of destinations, private and public: those that name the queue manager they are on."""
@@ -47,36 +48,24 @@ _Wish = tuple[Guid, Sequence[PublicKey], PrivacyLevel]
 class _Sealer:
     """Encrypts packets that differ from one before in nothing but their bodies."""
 
-    __slots__ = ("_body", "_head", "_rest", "_sealed_head", "_sealed_rest", "_wish", "key", "name")
+    __slots__ = ("_likeness", "_wish", "key", "name")
 
     def __init__(
         self, parts: PacketParts, sealed: bytes, wish: _Wish, name: _CacheName, key: SessionKey
     ) -> None:
-        found = cut(sealed)
-        end = parts.body_at + len(parts.plain_body)
-        self._body = slice(parts.body_at, end)
-        self._head = parts.packet[: parts.body_at]
-        self._rest = parts.packet[end:]
-        self._sealed_head = sealed[: found.body_at]
-        self._sealed_rest = sealed[found.body_end :]
+        self._likeness = SealedLikeness(parts, sealed)
         self._wish = wish
         self.name = name
         self.key = key
 
     def fits(self, packet: bytes, wish: _Wish) -> bool:
         """Whether a packet is like the first one, and the same is wanted for it."""
-        return (
-            len(packet) == self._body.stop + len(self._rest)
-            and wish == self._wish
-            and packet.startswith(self._head)
-            and packet.endswith(self._rest)
-        )
+        return wish == self._wish and self._likeness.fits(packet)
 
     def seal(self, packet: bytes) -> bytes:
         """Give a packet that fits with its body encrypted."""
-        return b"".join(
-            (self._sealed_head, self.key.cipher.encrypt(packet[self._body]), self._sealed_rest)
-        )
+        body = self.key.cipher.encrypt(self._likeness.plain_body(packet))
+        return self._likeness.sealed(body)
 
 
 class SendKeys:
@@ -116,7 +105,7 @@ class SendKeys:
         ):
             return last.seal(packet)
         parts = cut(packet)
-        if parts.flags >> user.DESTINATION_SHIFT & 7 not in _ENCRYPTABLE:
+        if parts.found.flags >> user.DESTINATION_SHIFT & 7 not in _ENCRYPTABLE:
             raise UnsupportedFormatName(
                 "a body can be encrypted for a public or private format name only"
             )

@@ -9,6 +9,7 @@ from openmsmq.sim import forgeries
 from openmsmq.sim.clock import EPOCH_S
 from openmsmq.sim.forgeries import name_at
 from openmsmq.sim.plan import ADMIN, CLOSED, CLOSED_TRANSACTIONAL, PLAIN, SMALL, TRANSACTIONAL
+from openmsmq.wire import message_bytes
 from openmsmq.wire.headers.queue_names import (
     DirectName,
     PrivateName,
@@ -118,7 +119,7 @@ class Kit:
 
     def _sender_of(self, heard: Heard) -> Node:
         """Give the node that wrote a message, which may not be the one that passed it on."""
-        source = heard.packet[16:32]
+        source = message_bytes.source(heard.packet)
         for node in self._adversary.world.nodes:
             if node.identifier == source:
                 return node

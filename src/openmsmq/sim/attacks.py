@@ -9,6 +9,7 @@ from openmsmq.sim import forgeries
 from openmsmq.sim.attack_kit import Kit
 from openmsmq.sim.forgeries import Wanted, name_at, place_of
 from openmsmq.sim.plan import CLOSED_TRANSACTIONAL
+from openmsmq.wire import message_bytes
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.transaction import TransactionHeader
 
@@ -92,7 +93,7 @@ class Attacks(Kit):
         """Send a message of one's own under a place in the sequence of another."""
         target = heard.receiver
         manager, destination = forgeries.destination_of(heard.packet)
-        source = Guid(heard.packet[16:32])
+        source = Guid(message_bytes.source(heard.packet))
         if not self._adversary.may_name(target, source):
             return
         if self._rng.random() < 0.2:
@@ -116,7 +117,7 @@ class Attacks(Kit):
         if heard is None:
             return
         target = heard.receiver if self._rng.random() < 0.7 else self._target()
-        source = Guid(heard.packet[16:32])
+        source = Guid(message_bytes.source(heard.packet))
         if not self._adversary.may_name(target, source):
             return
         number = self._rng.choice((None, None, self._rng.getrandbits(31)))
@@ -130,11 +131,11 @@ class Attacks(Kit):
         heard = heard or self._heard_anything()
         if heard is None:
             return
-        target, source = heard.receiver, Guid(heard.packet[16:32])
+        target, source = heard.receiver, Guid(message_bytes.source(heard.packet))
         if not self._adversary.may_name(target, source):
             return
         manager, destination = forgeries.destination_of(heard.packet)
-        last = int.from_bytes(heard.packet[56:60], "little")
+        last = message_bytes.message_number(heard.packet)
         packets = [
             self._adversary.forge(
                 Wanted(

@@ -19,6 +19,7 @@ from openmsmq.sim.store_watch import SYSTEM_ROLE, UNKNOWN_ROLE, Change, Lying, S
 from openmsmq.sim.violation import Violation
 from openmsmq.sim.wire_watch import WireWatch
 from openmsmq.storage.port import Batch
+from openmsmq.wire import message_bytes
 
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node
@@ -331,8 +332,8 @@ class Books:
                 messages=(message.number,),
             )
         message.effective = True
-        message.sent_s = int.from_bytes(entry.packet[52:56], "little")
-        message.message_id = entry.packet[16:32] + entry.packet[56:60]
+        message.sent_s = message_bytes.sent_time_s(entry.packet)
+        message.message_id = message_bytes.message_id(entry.packet)
         twin = self.by_message_id.setdefault(message.message_id, message)
         if twin is not message:
             raise Violation(

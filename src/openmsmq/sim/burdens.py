@@ -9,6 +9,7 @@ from openmsmq.sim import forgeries
 from openmsmq.sim.attack_kit import ALL_ACKS, MISSING, QUEUES, Kit
 from openmsmq.sim.forgeries import Wanted, name_at
 from openmsmq.sim.plan import ADMIN, CLOSED, CLOSED_TRANSACTIONAL, PLAIN, SMALL, TRANSACTIONAL
+from openmsmq.wire import message_bytes
 from openmsmq.wire.extensions import dead_letter_extension
 from openmsmq.wire.headers import transaction, user
 from openmsmq.wire.headers.queue_names import DirectName
@@ -149,7 +150,7 @@ class Burdens(Kit):
             manager=manager,
             destination=destination,
             message_class=self._rng.choice((0x0002, 0x4000, 0x8000, 0xC004)),
-            correlation=heard.packet[16:32] + heard.packet[56:60],
+            correlation=message_bytes.message_id(heard.packet),
             message_number=self._rng.getrandbits(31),
             sent_time_s=self._now_s,
         )
@@ -247,12 +248,13 @@ class Burdens(Kit):
         noise = self._rng.randbytes(self._rng.choice((1, 40, 700)))
         known = self._heard_anything()
         if known is not None and self._rng.random() < 0.5:
-            packet = bytearray(known.packet)
+            # Under another source it would be a message of its own with the words of another.
+            head, rest = message_bytes.parted_behind_source(known.packet)
+            spoilt = bytearray(rest)
             for _ in range(self._rng.randrange(1, 6)):
-                # Under another source it would be a message of its own with the words of another.
-                packet[self._rng.randrange(32, len(packet))] = self._rng.randrange(256)
-            if self._adversary.may_name(target, Guid(bytes(packet[16:32]))):
-                noise = bytes(packet)
+                spoilt[self._rng.randrange(len(spoilt))] = self._rng.randrange(256)
+            if self._adversary.may_name(target, Guid(message_bytes.source(head))):
+                noise = head + spoilt
         before = self._rng.random() < 0.4
         self._adversary.say(
             target,

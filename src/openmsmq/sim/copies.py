@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openmsmq.sim.facts import Kind, SimMessage, correlation_of
+from openmsmq.sim.facts import Kind, SimMessage
 from openmsmq.sim.store_watch import DEAD_LETTERS, JOURNAL, Lying
 from openmsmq.sim.violation import Violation
+from openmsmq.wire import message_bytes
 
 if TYPE_CHECKING:
     from openmsmq.sim.books import Books
@@ -91,7 +92,7 @@ class Copies:
 
     def acknowledgment(self, entry: Lying) -> None:
         """An administration queue got an acknowledgment."""
-        message = self._books.by_message_id.get(correlation_of(entry.packet))
+        message = self._books.by_message_id.get(message_bytes.correlation_id(entry.packet))
         hostile = self._books.hostile
         if hostile is not None and (message is None or hostile.is_hostile_report(entry.packet)):
             return

@@ -7,7 +7,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from openmsmq.model.limits import INFINITE_S
-from openmsmq.wire.outline import outline
 
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node
@@ -199,9 +198,3 @@ def number_in(data: bytes) -> int | None:
 def numbers_in(data: bytes) -> list[int]:
     """Find all simulated messages in some bytes."""
     return [int(number) for number in _MARK.findall(data)]
-
-
-def correlation_of(packet: bytes) -> bytes:
-    """Read of which message an acknowledgment tells."""
-    offset = outline(packet).properties_offset
-    return packet[offset + 4 : offset + 24]

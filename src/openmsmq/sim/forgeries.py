@@ -9,6 +9,7 @@ import msgspec
 
 from openmsmq.model.identity import NIL_GUID, Guid, MessageId, SequenceId
 from openmsmq.model.limits import INFINITE_S
+from openmsmq.wire import message_bytes
 from openmsmq.wire.acknowledgments import FinalAck, OrderAck
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.base import BaseHeader
@@ -148,7 +149,7 @@ def final_ack(
     """Tell the source of a message how it ended, whatever happened to it."""
     place = place_of(heard.packet)
     message = MessageId(
-        Guid(heard.packet[16:32]), int.from_bytes(heard.packet[56:60], "little") + off
+        Guid(message_bytes.source(heard.packet)), message_bytes.message_number(heard.packet) + off
     )
     sequence = place.sequence if rng.random() < 0.7 else SequenceId(1, 1)
     packet = final_ack_packet(

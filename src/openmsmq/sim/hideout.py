@@ -14,10 +14,10 @@ from openmsmq.sim.clock import Clock
 from openmsmq.sim.violation import Violation
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.framing import FrameBuffer
-from openmsmq.wire.headers import user
 from openmsmq.wire.headers.establish import EstablishHeader
 from openmsmq.wire.headers.parameters import ParametersHeader
 from openmsmq.wire.headers.session import SessionHeader
+from openmsmq.wire.message_bytes import MESSAGE_MIN_BYTES, is_recoverable
 from openmsmq.wire.packets import (
     ConnectionParameters,
     EstablishConnection,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from openmsmq.sim.adversary import Adversary
 
 _PARAMETERS: Final = ConnectionParameters(ParametersHeader(500, 20_000, 64))
-_DELIVERY_OFFSET: Final = 60
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,8 +117,7 @@ class Talk:
     def _open(self) -> None:
         for packet in self._visit.packets:
             self._sent_count += 1
-            delivery = packet[_DELIVERY_OFFSET : _DELIVERY_OFFSET + 1]
-            if delivery and delivery[0] & user.DELIVERY == user.RECOVERABLE:
+            if len(packet) >= MESSAGE_MIN_BYTES and is_recoverable(packet):
                 self._recoverable_sent_count += 1
         if self._visit.packets:
             self._write(b"".join(self._visit.packets))

@@ -11,11 +11,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from openmsmq.model.limits import INFINITE_S
-from openmsmq.sim.facts import correlation_of
 from openmsmq.sim.forgeries import is_invented, mark_in
 from openmsmq.sim.overheard import ORDER_LABEL
 from openmsmq.sim.plan import CLOSED, CLOSED_TRANSACTIONAL
 from openmsmq.sim.violation import Violation
+from openmsmq.wire import message_bytes
 
 if TYPE_CHECKING:
     from openmsmq.sim.adversary import Adversary
@@ -34,7 +34,6 @@ _OUTGOING_LATER: Final = 50
 """Those that are made when a message is received: nobody knows then on whose word that is."""
 _SLACK_BYTES: Final = 32_768
 """Who has room takes one message more than fits, and copies the quota of which is not the same."""
-_SOURCE: Final = slice(16, 32)
 
 
 class HostileWatch:
@@ -90,7 +89,7 @@ class HostileWatch:
 
     def _check_lifetime(self, node: Node, entry: Lying) -> None:
         """What a node tells somebody who may never hear it gives way by itself."""
-        if entry.deadline_s >= INFINITE_S and entry.packet[_SOURCE] == node.identifier:
+        if entry.deadline_s >= INFINITE_S and message_bytes.source(entry.packet) == node.identifier:
             raise Violation(
                 f"{node.name} keeps something of class {entry.message_class:#06x} for "
                 f"{entry.shelf.path} for ever, because the adversary asked for it"
@@ -111,7 +110,7 @@ class HostileWatch:
         if forgery is None or not forgery.is_barred:
             return
         # Reports about a forgery show its body, under a name and a class of their own.
-        source = entry.packet[_SOURCE]
+        source = message_bytes.source(entry.packet)
         if source == forgery.source and entry.message_class == forgery.message_class:
             name = next(each.name for each in node.world.nodes if each.identifier == source)
             raise Violation(
@@ -121,7 +120,7 @@ class HostileWatch:
 
     def is_hostile_report(self, packet: bytes) -> bool:
         """Whether an acknowledgment tells of what the adversary has sent, or is from it."""
-        return is_invented(packet[_SOURCE]) or mark_in(packet) is not None
+        return is_invented(message_bytes.source(packet)) or mark_in(packet) is not None
 
     def is_unwanted(self, entry: Lying) -> bool:
         """Whether what waits is for nobody, or tells of the adversary: it need not arrive."""
@@ -129,7 +128,9 @@ class HostileWatch:
             return True
         if entry.message is not None:
             return False
-        return mark_in(entry.packet) is not None or is_invented(correlation_of(entry.packet))
+        return mark_in(entry.packet) is not None or is_invented(
+            message_bytes.correlation_id(entry.packet)
+        )
 
     def leads_nowhere(self, shelf: Shelf) -> bool:
         """Whether a queue is for the adversary or for nobody."""

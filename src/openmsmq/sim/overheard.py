@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from openmsmq.wire.headers import base, user
-from openmsmq.wire.outline import outline
+from openmsmq.wire import message_bytes
+from openmsmq.wire.headers import base
 
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node
@@ -18,8 +18,6 @@ REMEMBERED_COUNT: Final = 40
 
 ORDER_LABEL: Final = "QM Ordering Ack".encode("utf-16-le")
 """By which order and final acknowledgments are known."""
-_SOURCE: Final = slice(16, 32)
-_DESTINATION: Final = slice(32, 48)
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -46,10 +44,9 @@ class Overheard:
 
     def hear(self, packet: bytes, sender: Node, receiver: Node) -> Heard | None:
         """Remember a packet; gives it if it is a message."""
-        flags = int.from_bytes(packet[2:4], "little")
-        if flags & base.INTERNAL:
+        if message_bytes.base_flags(packet) & base.INTERNAL:
             return None
-        transactional = bool(outline(packet).flags & user.TRANSACTION)
+        transactional = message_bytes.is_transactional(packet)
         heard = Heard(packet, sender, receiver, transactional)
         if transactional:
             self.transactional.append(heard)
@@ -65,6 +62,6 @@ class Overheard:
 def _is_from_and_to(packet: bytes, sender: Node, receiver: Node) -> bool:
     """Whether a packet goes straight from its source to its destination."""
     named = f"TCP:{receiver.address}\\".encode("utf-16-le")
-    return packet[_SOURCE] == sender.identifier and (
-        packet[_DESTINATION] == receiver.identifier or named in packet
+    return message_bytes.source(packet) == sender.identifier and (
+        message_bytes.destination_manager(packet) == receiver.identifier or named in packet
     )

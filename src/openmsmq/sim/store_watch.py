@@ -12,6 +12,7 @@ from openmsmq.sim.facts import number_in
 from openmsmq.storage import records
 from openmsmq.storage.port import Batch
 from openmsmq.storage.records import MachineRecord
+from openmsmq.wire import message_bytes
 from openmsmq.wire.outline import outline
 
 SYSTEM_ROLE: Final = "system"
@@ -133,14 +134,11 @@ class StoreWatch:
             return
         packet = value[records.FACTS_BYTES :]
         found = outline(packet)
-        message_class = int.from_bytes(
-            packet[found.properties_offset + 2 : found.properties_offset + 4], "little"
-        )
         entry = Lying(
             self.shelf(records.queue_of(key)),
             records.lookup_of(key),
-            number_in(packet[found.body_start : found.body_end]),
-            message_class,
+            number_in(message_bytes.body(packet, found)),
+            message_bytes.message_class(packet, found),
             packet,
             durable,
             records.decode_facts(value).deadline_s,

@@ -14,18 +14,17 @@ lead on. Only these may be missing:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from openmsmq.model.identity import Guid
 from openmsmq.sim.enterprise import Enterprise
 from openmsmq.sim.facts import Kind, SimMessage
+from openmsmq.wire import message_bytes
 
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node
     from openmsmq.sim.store_watch import Lying
     from openmsmq.sim.world import World
-
-_DESTINATION: Final = slice(32, 48)
 
 
 class Stranded:
@@ -81,7 +80,7 @@ class Stranded:
         return hop in self._up and self._enterprise.joined(here, hop)
 
     def _goal(self, entry: Lying) -> int | None:
-        return self._enterprise.index_of.get(Guid(entry.packet[_DESTINATION]))
+        return self._enterprise.index_of.get(Guid(message_bytes.destination_manager(entry.packet)))
 
 
 def stranded_of(world: World) -> Stranded | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -10,7 +9,7 @@ import msgspec
 from openmsmq.model.identity import Guid
 from openmsmq.sim.facts import Kind, SimMessage, number_in
 from openmsmq.sim.violation import Violation
-from openmsmq.wire import packets
+from openmsmq.wire import message_bytes, packets
 from openmsmq.wire.acknowledgments import OrderAck
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.framing import FrameBuffer
@@ -28,14 +27,8 @@ if TYPE_CHECKING:
     from openmsmq.sim.node import Node
     from openmsmq.sim.world import World
 
-_SEQUENCE: Final = struct.Struct("<4xIIII")
 _ORDER_LABEL: Final = "QM Ordering Ack".encode("utf-16-le")
 _BITS_COUNT: Final = 32
-_SOURCE: Final = slice(16, 32)
-_DESTINATION: Final = slice(32, 48)
-"""Where the queue manager stands for which a packet is."""
-_NUMBER: Final = slice(56, 60)
-"""What its source numbered it with."""
 
 
 class WirePacket(msgspec.Struct, frozen=True):
@@ -76,7 +69,7 @@ class WireWatch:
     def __init__(self, books: Books, world: World) -> None:
         self._books = books
         self._world = world
-        self._numbered: dict[tuple[int, int, int], dict[int, SimMessage]] = {}
+        self._numbered: dict[tuple[int, int], dict[int, SimMessage]] = {}
         """By source, sequence and destination: the message under each number."""
         self.packet_count = 0
         self.hop_count_max = 0
@@ -105,7 +98,7 @@ class WireWatch:
         return found
 
     def _packet(self, flow: Flow, packet: bytes) -> SimMessage | None:
-        flags = int.from_bytes(packet[2:4], "little")
+        flags = message_bytes.base_flags(packet)
         if flags & base.INTERNAL:
             decoded = packets.decode(packet)
             if isinstance(decoded, SessionAck):
@@ -122,9 +115,8 @@ class WireWatch:
         found = outline(packet)
         if self._world.enterprise is not None:
             self.check_hop(flow, packet, found.flags, self._world.enterprise)
-        offset = found.properties_offset
-        message_class = int.from_bytes(packet[offset + 2 : offset + 4], "little")
-        number = number_in(packet[found.body_start : found.body_end])
+        message_class = message_bytes.message_class(packet, found)
+        number = number_in(message_bytes.body(packet, found))
         message = None
         if number is not None and not message_class:
             message = self._books.messages.get(number)
@@ -141,8 +133,8 @@ class WireWatch:
         """A packet goes to whom the rules allow, and makes few hops."""
         spent = flags & user.HOP_COUNT
         self.hop_count_max = max(self.hop_count_max, spent)
-        before = self._hops_before(packet[_SOURCE] + packet[_NUMBER], spent, enterprise.era)
-        goal = enterprise.index_of.get(Guid(packet[_DESTINATION]))
+        before = self._hops_before(message_bytes.message_id(packet), spent, enterprise.era)
+        goal = enterprise.index_of.get(Guid(message_bytes.destination_manager(packet)))
         if flow.other is None or goal is None:
             return
         number = number_in(packet)
@@ -154,7 +146,7 @@ class WireWatch:
                 f"{spent}, in an enterprise of {enterprise.plan.site_count} sites",
                 messages=() if number is None else (number,),
             )
-        if not spent and packet[_SOURCE] != here.identifier:
+        if not spent and message_bytes.source(packet) != here.identifier:
             raise Violation(
                 f"{here.name} passed on a packet for {goal_name} and did not count the hop",
                 messages=() if number is None else (number,),
@@ -198,9 +190,8 @@ class WireWatch:
         message.on_wire = True
         if not flags & user.TRANSACTION:
             return
-        point = _SEQUENCE.unpack_from(packet, user.skip(packet, base.SIZE)[1])
-        ordinal, timestamp, number, _ = point
-        known = self._numbered.setdefault((message.source.index, ordinal, timestamp), {})
+        sequence, number, _ = message_bytes.sequence_place(packet)
+        known = self._numbered.setdefault((message.source.index, int(sequence)), {})
         twin = known.setdefault(number, message)
         if twin is not message:
             raise Violation(
@@ -245,7 +236,7 @@ class WireWatch:
         found = acknowledgment_in(decoded, Guid(receiver.identifier))
         if not isinstance(found, OrderAck) or decoded.user.source != flow.node.identifier:
             return
-        key = receiver.index, found.sequence.ordinal, found.sequence.timestamp
+        key = receiver.index, int(found.sequence)
         for number, message in self._numbered.get(key, {}).items():
             if (
                 number <= found.number

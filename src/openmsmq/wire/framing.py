@@ -10,11 +10,35 @@ from __future__ import annotations
 from typing import Final
 
 from openmsmq.model.limits import PACKET_MAX_BYTES
-from openmsmq.wire.headers import base, session
+from openmsmq.wire.headers import base, internal, session, user
 from openmsmq.wire.packets import headers_end
 
 BUFFERED_MAX_BYTES: Final = PACKET_MAX_BYTES + session.SIZE
 """No more than one unfinished packet is ever held, beyond what was fed last."""
+
+
+START_BYTES: Final = base.SIZE + user.FIXED_SIZE
+"""How much of a packet `check_start` looks at."""
+
+_SIGNATURE: Final = base.SIGNATURE.to_bytes(4, "little")
+_SIGNATURE_OFFSET: Final = 4
+
+
+def find_header(data: bytearray) -> int:
+    """Return where the next BaseHeader may be; -1 if there is none."""
+    at = data.find(_SIGNATURE, _SIGNATURE_OFFSET)
+    while at >= 0 and data[at - _SIGNATURE_OFFSET] != base.VERSION:
+        at = data.find(_SIGNATURE, at + 1)
+    return max(at - _SIGNATURE_OFFSET, -1)
+
+
+def check_start(start: bytes) -> None:
+    """Raise `DecodeError` if the first `START_BYTES`, or fewer, cannot be those of a packet."""
+    if start[2] & base.INTERNAL:
+        if len(start) >= base.SIZE + internal.SIZE:
+            internal.read(start, base.SIZE)
+    elif len(start) == START_BYTES:
+        user.check_flags(start, base.SIZE)
 
 
 class FrameBuffer:

@@ -33,6 +33,10 @@ class Outline(msgspec.Struct, frozen=True, gc=False):
     """The whole flags word of the UserHeader; its masks are in `headers.user`."""
     destination: bytes
     """The destination queue as encoded; `flags` says in which form."""
+    transaction_offset: int
+    """Where the UserHeader ends and the TransactionHeader starts, if there is one."""
+    security_offset: int
+    """Where the SecurityHeader starts, if there is one."""
     properties_offset: int
     """Where the MessagePropertiesHeader starts."""
     body_start: int
@@ -67,26 +71,23 @@ def outline(data: bytes) -> Outline:
     offset = end + (-end & 3)
     if flags & user.OTHER_NAMES:
         offset = user.skip(data, base.SIZE)[1]
+    transaction_offset = security_offset = offset
     if flags & user.TRANSACTION:
-        offset = transaction.skip(data, offset)
+        offset = security_offset = transaction.skip(data, offset)
     if flags & user.SECURITY:
         offset = security.skip(data, offset)
     body_start, body_end, _ = message_properties.skip(data, offset)
-    return Outline(size, base_flags, flags, data[_NAME_OFFSET:end], offset, body_start, body_end)
-
-
-def transaction_offset(data: bytes) -> int:
-    """Where the TransactionHeader starts in a user message that was looked at before.
-
-    It is asked for several times for each transactional message, so the usual case, a message that
-    names no queue but its destination, does without reading names.
-    """
-    flags = data[_FLAGS_OFFSET] | data[_FLAGS_OFFSET + 1] << 8 | data[_FLAGS_OFFSET + 2] << 16
-    if flags & user.OTHER_NAMES:
-        return int(user.skip(data, base.SIZE)[1])
-    form = flags >> user.DESTINATION_SHIFT & 7
-    end = _NAME_OFFSET + queue_names.size_of(form, data, _NAME_OFFSET, "UserHeader")
-    return end + (-end & 3)
+    return Outline(
+        size,
+        base_flags,
+        flags,
+        data[_NAME_OFFSET:end],
+        transaction_offset,
+        security_offset,
+        offset,
+        body_start,
+        body_end,
+    )
 
 
 class BodyFinder:
@@ -96,16 +97,22 @@ class BodyFinder:
         # One value that is replaced as a whole: several threads may look at the same time.
         self._last: tuple[bytes, int, bytes, tuple[int, int, int]] = (b"", 0, b"", (0, 0, 0))
 
-    def find(self, packet: bytes) -> tuple[int, int, int] | None:
-        """Give the type of the body, where it starts and ends; None if it may be ciphertext."""
+    def find(self, packet: bytes) -> tuple[int, bytes] | None:
+        """Return the type of the body and the body; None if it may be ciphertext."""
         first, end, rest, place = self._last
         if packet[: base.SIZE] == first and packet[_FLAGS_OFFSET:end] == rest:
-            return place
+            body_type, body_start, body_end = place
+            return body_type, packet[body_start:body_end]
         found = outline(packet)
         if found.flags & user.SECURITY:
             return None
         body_type, size = message_properties.body_facts(packet, found.properties_offset)
-        place = body_type, found.body_start, min(found.body_end, found.body_start + size)
+        body_start, body_end = found.body_start, min(found.body_end, found.body_start + size)
         end = found.properties_offset + message_properties.FIXED_SIZE
-        self._last = packet[: base.SIZE], end, packet[_FLAGS_OFFSET:end], place
-        return place
+        self._last = (
+            packet[: base.SIZE],
+            end,
+            packet[_FLAGS_OFFSET:end],
+            (body_type, body_start, body_end),
+        )
+        return body_type, packet[body_start:body_end]

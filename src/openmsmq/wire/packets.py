@@ -130,11 +130,17 @@ def _encode(packet: Packet) -> bytes:
 
 def headers_end(data: bytes) -> int:
     """Where the last header of a user message ends, its SessionHeader apart."""
+    return measure(data)[1]
+
+
+def measure(data: bytes) -> tuple[int, int]:
+    """Where the MessagePropertiesHeader of a user message starts, and where its last one ends."""
     flags, offset = user.skip(data, base.SIZE)
     if flags & user.TRANSACTION:
         offset = transaction.skip(data, offset)
     if flags & user.SECURITY:
         offset = security.skip(data, offset)
+    properties_offset = offset
     offset = message_properties.skip(data, offset)[2]
     if data[2] & base.DEBUG:
         offset = debug.skip(data, offset)
@@ -142,7 +148,7 @@ def headers_end(data: bytes) -> int:
         offset = soap.skip(data, offset)
     if flags & user.MULTI_QUEUE:
         offset = multi_queue.skip(data, offset)
-    return offset
+    return properties_offset, offset
 
 
 def packet_fields(packet: Packet) -> Iterator[Field]:

@@ -12,13 +12,13 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.limits import HOP_MAX_COUNT, PACKET_MAX_BYTES
 from openmsmq.wire.cursor import Field
 from openmsmq.wire.errors import DecodeError, EncodeError
-from openmsmq.wire.forwarding import count_hop
 from openmsmq.wire.headers import base, user
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.queue_names import DirectName
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.user import UserHeader
+from openmsmq.wire.message_bytes import hop_counted
 from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import (
     Packet,
@@ -146,9 +146,9 @@ def test_forwarding_changes_the_hop_count_and_nothing_else(packet: UserMessage) 
     raw = encode(packet)
     if packet.user.hop_count >= HOP_MAX_COUNT:
         with pytest.raises(EncodeError, match="no further"):
-            count_hop(raw)
+            hop_counted(raw)
         return
-    forwarded = count_hop(raw)
+    forwarded = hop_counted(raw)
     assert decode(forwarded).user.hop_count == packet.user.hop_count + 1
     assert bytes((forwarded[60] - 1,)) + forwarded[61:] == raw[60:]
     assert forwarded[:60] == raw[:60]

@@ -19,8 +19,6 @@ from openmsmq.wire.errors import DecodeError, EncodeError
 
 LAYOUT: Final = struct.Struct("<BBH20sIIIIIIII")
 FIXED_SIZE: Final = LAYOUT.size
-PRIVACY_LEVEL_OFFSET: Final = 40
-"""Where the privacy level stands in the header."""
 _SIZES: Final = struct.Struct("<xB30xII12xI")
 _BODY_FACTS: Final = struct.Struct("<24xI4xI")
 _WHERE: Final = "MessagePropertiesHeader"

@@ -21,6 +21,8 @@ FIRST: Final = 0x0000_0004
 LAST: Final = 0x0000_0008
 TRANSACTION_NUMBER: Final = 0x00FF_FFF0
 TRANSACTION_NUMBER_SHIFT: Final = 4
+MARKS: Final = FIRST | LAST | TRANSACTION_NUMBER
+"""The bits that say to which transaction a message belongs, and whether it opens or closes it."""
 
 
 class TransactionHeader(msgspec.Struct, frozen=True, gc=False):
@@ -90,6 +92,15 @@ class TransactionHeader(msgspec.Struct, frozen=True, gc=False):
         yield Field("PreviousTxSequenceNumber", 4, self.previous_number)
         if self.connector_manager is not None:
             yield Field("ConnectorQMGuid", 16, str(self.connector_manager))
+
+
+def transaction_marks(count: int, wire_number: int) -> list[int]:
+    """Return the marks of all messages that a transaction sends, in their order (C-127)."""
+    marks = [wire_number << TRANSACTION_NUMBER_SHIFT] * count
+    if marks:
+        marks[0] |= FIRST
+        marks[-1] |= LAST
+    return marks
 
 
 def skip(data: bytes, offset: int) -> int:

@@ -206,12 +206,18 @@ def flags_problem(flags: int) -> str:
     return _names_and_delivery_problem(flags)
 
 
-def skip(data: bytes, offset: int) -> tuple[int, int]:
-    """Check and pass over the header at `offset`; give its flags and the offset behind it."""
-    need(data, offset, FIXED_SIZE, "UserHeader")
+def check_flags(data: bytes, offset: int) -> int:
+    """Return the flags word of the header at `offset`; raise `DecodeError` if it is not legal."""
     flags = int.from_bytes(data[offset + 44 : offset + 48], "little")
     if flags_problem(flags):
         raise DecodeError("UserHeader", offset + 44, flags_problem(flags))
+    return flags
+
+
+def skip(data: bytes, offset: int) -> tuple[int, int]:
+    """Check and pass over the header at `offset`; give its flags and the offset behind it."""
+    need(data, offset, FIXED_SIZE, "UserHeader")
+    flags = check_flags(data, offset)
     start = offset + FIXED_SIZE
     for shift in (DESTINATION_SHIFT, ADMIN_SHIFT, RESPONSE_SHIFT):
         size = queue_names.size_of(flags >> shift & 7, data, start, "UserHeader")

@@ -8,16 +8,11 @@ from hypothesis import strategies as st
 
 from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.protocol.session import Closed, CloseReason
-from openmsmq.protocol.session_packets import (
-    MESSAGE_MIN_BYTES,
-    PacketStream,
-    StreamEvent,
-    can_carry,
-    laden,
-)
 from openmsmq.wire.framing import FrameBuffer
 from openmsmq.wire.headers import base, session
 from openmsmq.wire.headers.session import SessionHeader
+from openmsmq.wire.message_bytes import MESSAGE_MIN_BYTES, laden
+from openmsmq.wire.packet_stream import PacketStream, StreamEvent, can_carry
 from openmsmq.wire.packets import Packet, SessionAck, UserMessage, decode, encode, headers_end
 from tests.golden import golden
 from tests.strategies.packets import packets

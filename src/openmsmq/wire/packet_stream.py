@@ -13,9 +13,9 @@ from typing import Final, TypeAlias
 from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.model.message import MessageClass
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.headers import base, internal, session, user
+from openmsmq.wire.headers import base, internal, session
 from openmsmq.wire.headers.session import SessionHeader
-from openmsmq.wire.outline import outline
+from openmsmq.wire.message_bytes import MESSAGE_MIN_BYTES, unladen
 from openmsmq.wire.packets import (
     ConnectionParameters,
     EstablishConnection,
@@ -23,20 +23,12 @@ from openmsmq.wire.packets import (
     decode,
     encode,
     headers_end,
+    measure,
 )
 
 _HEAD: Final = struct.Struct("<BxHII")
-_SIZE: Final = struct.Struct("<I")
-_SIZE_OFFSET: Final = 8
-_FLAGS_OFFSET: Final = 2
 _CLASS: Final = struct.Struct("<2xH")
 _NOT_PLAIN: Final = base.INTERNAL | base.SESSION
-
-MESSAGE_MIN_BYTES: Final = base.SIZE + user.FIXED_SIZE
-"""No user message is shorter than its two first headers."""
-
-USER_FLAGS_OFFSET: Final = base.SIZE + 44
-"""Where the low byte of the UserHeader's flags lies, with the delivery mode."""
 
 INTERNAL_MAX_BYTES: Final = 4096
 """The session's own packets are small; a longer one is not worth waiting for. [ours]"""
@@ -170,7 +162,7 @@ class PacketStream:
             if not self._is_whole(data, start, stop - start):
                 return start
             header = session.read(data, start + size)[0]
-        self._run.append(_unladen(message))
+        self._run.append(unladen(message))
         self._end_run()
         self._events.append(header)
         return stop
@@ -199,24 +191,8 @@ def can_carry(packet: bytes) -> bool:
     unknown tail, which a reader would take for it (C-1). Reports travel without one for simplicity.
     """
     try:
-        (message_class,) = _CLASS.unpack_from(packet, outline(packet).properties_offset)
-        return (
-            message_class == MessageClass.NORMAL
-            and len(packet) - headers_end(packet) < session.SIZE
-        )
+        properties_offset, end = measure(packet)
+        (message_class,) = _CLASS.unpack_from(packet, properties_offset)
+        return message_class == MessageClass.NORMAL and len(packet) - end < session.SIZE
     except DecodeError:
         return False
-
-
-def laden(packet: bytes, header: bytes) -> bytes:
-    """Give the user message with a SessionHeader behind it. [MQMQ 2.2.20.4]"""
-    flags = packet[_FLAGS_OFFSET] | base.SESSION
-    return b"".join((packet[:_FLAGS_OFFSET], bytes((flags,)), packet[_FLAGS_OFFSET + 1 :], header))
-
-
-def _unladen(message: bytes) -> bytes:
-    """Give the user message without the marks of the SessionHeader it carried."""
-    raw = bytearray(message)
-    raw[_FLAGS_OFFSET] &= ~base.SESSION & 0xFF
-    _SIZE.pack_into(raw, _SIZE_OFFSET, len(raw))
-    return bytes(raw)

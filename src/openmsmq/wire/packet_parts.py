@@ -12,10 +12,11 @@ from typing import Final
 import msgspec
 
 from openmsmq.model.limits import PACKET_MAX_BYTES
+from openmsmq.wire import message_bytes
 from openmsmq.wire.cursor import ZEROS
 from openmsmq.wire.errors import EncodeError
-from openmsmq.wire.headers import base, security, transaction, user
-from openmsmq.wire.outline import outline, transaction_offset
+from openmsmq.wire.headers import base, security, user
+from openmsmq.wire.outline import Outline, outline
 
 _U32: Final = struct.Struct("<I")
 _PACKET_SIZE_AT: Final = 8
@@ -23,8 +24,6 @@ _FLAGS_AT: Final = base.SIZE + 44
 _SIZES: Final = struct.Struct("<IIIII")
 """Of the MessagePropertiesHeader: body size, allocated size, level, hash and cipher."""
 _SIZES_AT: Final = 32
-_SOURCE_AT: Final = base.SIZE
-_SOURCE_END: Final = base.SIZE + 16
 _NO_SECURITY: Final = (0, 0, 0, 0, 0, 0)
 
 
@@ -32,15 +31,9 @@ class PacketParts(msgspec.Struct, frozen=True, gc=False):
     """A user message, cut where its security begins, and at its body."""
 
     packet: bytes
-    packet_size: int
-    flags: int
-    """The whole flags word of the UserHeader."""
-    security_at: int
+    found: Outline
     security: tuple[int, ...]
     """Its flags, and the sizes of its five items; all 0 without a header."""
-    properties_at: int
-    body_at: int
-    body_end: int
     body_size: int
     level: int
     hash_algorithm: int
@@ -49,52 +42,36 @@ class PacketParts(msgspec.Struct, frozen=True, gc=False):
     @property
     def source(self) -> bytes:
         """The queue manager that sent it."""
-        return self.packet[_SOURCE_AT:_SOURCE_END]
+        return message_bytes.source(self.packet)
 
     @property
     def body(self) -> bytes:
         """The bytes that the body occupies."""
-        return self.packet[self.body_at : self.body_end]
+        return message_bytes.body(self.packet, self.found)
 
     @property
     def plain_body(self) -> bytes:
         """The body of a message that is not encrypted."""
-        return self.packet[self.body_at : min(self.body_at + self.body_size, self.body_end)]
+        return self.body[: self.body_size]
 
     @property
     def encryption_key(self) -> bytes:
         """The session key; empty without one."""
         _, sender, key, *_ = self.security
-        at = self.security_at + security.FIXED_SIZE + (sender + 3 & ~3)
+        at = self.found.security_offset + security.FIXED_SIZE + (sender + 3 & ~3)
         return self.packet[at : at + key]
 
 
 def cut(packet: bytes) -> PacketParts:
     """Find the parts of a user message; `DecodeError` if it is none."""
     found = outline(packet)
-    offset = transaction_offset(packet)
-    if found.flags & user.TRANSACTION:
-        offset = transaction.skip(packet, offset)
     secured = _NO_SECURITY
     if found.flags & user.SECURITY:
-        secured = security.LAYOUT.unpack_from(packet, offset)
+        secured = security.LAYOUT.unpack_from(packet, found.security_offset)
     body_size, _, level, hash_algorithm, cipher = _SIZES.unpack_from(
         packet, found.properties_offset + _SIZES_AT
     )
-    return PacketParts(
-        packet,
-        found.packet_size,
-        found.flags,
-        offset,
-        secured,
-        found.properties_offset,
-        found.body_start,
-        found.body_end,
-        body_size,
-        level,
-        hash_algorithm,
-        cipher,
-    )
+    return PacketParts(packet, found, secured, body_size, level, hash_algorithm, cipher)
 
 
 def join(
@@ -111,22 +88,22 @@ def join(
 
     Without a provider it keeps its own. Without any item it has no SecurityHeader.
     """
-    packet = parts.packet
+    packet, found = parts.packet, parts.found
     header = _security_header(parts, security_flags, key, provider)
-    flags = parts.flags | user.SECURITY if header else parts.flags & ~user.SECURITY
-    middle = packet[parts.properties_at + _SIZES_AT + _SIZES.size : parts.body_at]
-    following = parts.body_end + (parts.properties_at - parts.body_end & 3)
+    flags = found.flags | user.SECURITY if header else found.flags & ~user.SECURITY
+    middle = packet[found.properties_offset + _SIZES_AT + _SIZES.size : found.body_start]
+    following = found.body_end + (found.properties_offset - found.body_end & 3)
     joined = [
         packet[_PACKET_SIZE_AT + 4 : _FLAGS_AT],
         _U32.pack(flags),
-        packet[_FLAGS_AT + 4 : parts.security_at],
+        packet[_FLAGS_AT + 4 : found.security_offset],
         header,
-        packet[parts.properties_at : parts.properties_at + _SIZES_AT],
+        packet[found.properties_offset : found.properties_offset + _SIZES_AT],
         _SIZES.pack(body_size, len(body), level, parts.hash_algorithm, cipher),
         middle,
         body,
         ZEROS[-(len(middle) + len(body)) & 3],
-        packet[following : parts.packet_size],
+        packet[following : found.packet_size],
     ]
     packet_size = _PACKET_SIZE_AT + 4 + sum(map(len, joined))
     if packet_size > PACKET_MAX_BYTES:
@@ -136,7 +113,7 @@ def join(
             "are allowed, so shorten the body, extension or label",
         )
     # A SessionHeader may lie behind the packet; its bytes are not counted.
-    joined.append(packet[parts.packet_size :])
+    joined.append(packet[found.packet_size :])
     return b"".join((packet[:_PACKET_SIZE_AT], _U32.pack(packet_size), *joined))
 
 
@@ -144,12 +121,12 @@ def _security_header(
     parts: PacketParts, security_flags: int, key: bytes, provider: bytes | None
 ) -> bytes:
     """Give the header with what is new, and the other items as they are."""
-    packet = parts.packet
+    packet, found = parts.packet, parts.found
     _, sender, old_key, signature, certificate, provider_size = parts.security
-    items_at = min(parts.security_at + security.FIXED_SIZE, parts.properties_at)
+    items_at = min(found.security_offset + security.FIXED_SIZE, found.properties_offset)
     sender_end = items_at + (sender + 3 & ~3)
     key_end = sender_end + (old_key + 3 & ~3)
-    rest = packet[key_end : parts.properties_at]
+    rest = packet[key_end : found.properties_offset]
     if provider is not None:
         rest = b"".join(
             (
