@@ -90,6 +90,92 @@ def test_a_queue_name_is_no_path_of_a_machine(line: str) -> None:
     assert not lines_that_match(MACHINE_PATH, line)
 
 
+# Packets are cut in `wire` alone. Spark decodes a column of packets at once, with arrays.
+MAY_CUT_PACKETS: Final = ("wire/", "spark/decode/")
+HEADER_PLACES: Final = frozenset(
+    {"properties_offset", "security_offset", "body_start", "body_end", "FIXED_SIZE"}
+)
+
+
+def last_name(node: ast.AST) -> str:
+    """Return `c` of `a.b.c`; nothing for what has no name."""
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def is_packet(node: ast.AST) -> bool:
+    """Whether an expression is the bytes of a packet, by its name: `heard.packet`, `packets[0]`."""
+    if isinstance(node, ast.Subscript):
+        return last_name(node.value) == "packets" and not isinstance(node.slice, ast.Slice)
+    return re.fullmatch(r"(\w+_)?packet", last_name(node)) is not None
+
+
+def cuts(source: str) -> list[str]:
+    """Find where a module knows places in packets: it cuts one, or reckons with its headers."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Subscript(value=cut) if is_packet(cut):
+                found.append(node)
+            case ast.Call(func=ast.Attribute(attr="unpack_from" | "pack_into"), args=[cut, *_]) if (
+                is_packet(cut)
+            ):
+                found.append(node)
+            case ast.Attribute(value=ast.Attribute(attr="LAYOUT"), attr=use) if use != "pack":
+                found.append(node)
+            case ast.Attribute(attr=place) if place in HEADER_PLACES:
+                found.append(node)
+            case ast.BinOp(left, ast.Add(), right) if {last_name(left), last_name(right)} & {
+                "SIZE",
+                "FACTS_BYTES",
+            }:
+                found.append(node)
+    return [f"{node.lineno}: {ast.unparse(node)}" for node in found]
+
+
+@each_module
+def test_only_wire_knows_what_stands_where_in_a_packet(module: Path) -> None:
+    if not module.relative_to(SOURCE).as_posix().startswith(MAY_CUT_PACKETS):
+        assert cuts(module.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "source = packet[16:32]",
+        "express = not packets[0][_FLAGS] & user.RECOVERABLE",
+        "message_id = entry.packet[16:32] + entry.packet[56:60]",
+        "if packet[_SOURCE] != here.identifier: pass",
+        "_SOURCE: Final = FACTS_BYTES + 16",
+        "owner = first[1][FACTS_BYTES + 32 : FACTS_BYTES + 48]",
+        "within_s, sent_s = _STAMP.unpack_from(packet, 48)",
+        "_, ordinal, *_ = transaction.LAYOUT.unpack_from(data, offset)",
+        "asks = data[found.properties_offset]",
+        "USER_FLAGS_OFFSET: Final = base.SIZE + 44",
+        "tail_end = start + message_properties.FIXED_SIZE",
+        "packet[2] = 0",
+    ],
+)
+def test_a_place_in_a_packet_is_recognised(line: str) -> None:
+    assert cuts(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "first = packets[0]",
+        "rest = packets[position:]",
+        "packet = value[FACTS_BYTES:]",
+        "size = len(value) - FACTS_BYTES",
+        "header = session.LAYOUT.pack(1, 2)",
+        "source = message_bytes.source(value, FACTS_BYTES)",
+    ],
+)
+def test_what_is_no_place_in_a_packet_is_none(line: str) -> None:
+    assert not cuts(line)
+
+
 def has_tests(package: str) -> bool:
     folders = (ROOT / "tests/unit" / package, ROOT / "tests" / package)
     return any(True for folder in folders for _ in folder.glob("test_*.py"))

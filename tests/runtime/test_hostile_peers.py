@@ -29,6 +29,7 @@ from openmsmq.runtime.peer_limits import PeerBounds, PeerLimits
 from openmsmq.runtime.ports import HoldsBytes
 from openmsmq.runtime.tcp_door import listening_sockets
 from openmsmq.wire.headers.base import LAYOUT, SIGNATURE, VERSION
+from openmsmq.wire.packet_stream import GREETING_BYTES
 from tests.contracts.certificates import write_certificate
 from tests.fuzz.desk import OPENING, STRANGE, new_desk
 from tests.runtime.computers import Computer, environment, neighbours, running, wait_for
@@ -37,7 +38,7 @@ from tests.runtime.strangers import Stranger, addresses, memory_mb
 
 ROOT = Path(__file__).parents[2]
 ORDERS = r"private$\orders"
-OPENED = bytes(sessions.GREETING_BYTES + 1)
+OPENED = bytes(GREETING_BYTES + 1)
 """As much as a queue manager says to a peer whose session it opens."""
 
 TOTAL_SLOW, TOTAL_FLOOD = 40, 5
@@ -106,7 +107,7 @@ async def test_a_session_that_the_queue_manager_has_opened_is_no_longer_a_handsh
 
 @in_loop
 async def test_one_who_is_refused_by_the_queue_manager_has_not_opened_a_session(monkeypatch):
-    refusal = bytes(sessions.GREETING_BYTES)
+    refusal = bytes(GREETING_BYTES)
     async with small_office(monkeypatch, connects_burst=3, connects_per_s=1) as desk:
         peer = await desk.called()
         number = await accepted(desk, 1)

@@ -14,7 +14,7 @@ import msgspec
 
 from openmsmq.wire import packets
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.framing import START_BYTES, FrameBuffer, check_start, find_header
+from openmsmq.wire.framing import START_BYTES, check_start, find_header, first_packet
 from openmsmq.wire.headers import base, session
 
 SHOWN_BYTES_MAX: Final = 4_096
@@ -113,9 +113,7 @@ class PacketScanner:
         if len(self._data) < size:
             return None
         self._examined_size = size
-        buffer = FrameBuffer()
-        buffer.feed(bytes(self._data[: size + session.SIZE]))
-        return buffer.next_packet()
+        return first_packet(self._data, size)
 
     def _malformed(self, error: DecodeError) -> list[Found]:
         if not self._believed:

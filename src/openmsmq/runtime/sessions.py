@@ -40,12 +40,9 @@ from openmsmq.runtime.start_errors import cannot_listen, os_reason
 from openmsmq.runtime.strangers import Strangers
 from openmsmq.runtime.tcp_door import listening_sockets
 from openmsmq.runtime.tls_transport import TlsFailed, TlsTransport
-from openmsmq.wire.headers import base, establish, internal
+from openmsmq.wire.packet_stream import GREETING_BYTES
 
 _DOOR: Final = "sessions"
-
-GREETING_BYTES: Final = base.SIZE + internal.SIZE + establish.SIZE
-"""What the queue manager says to a peer before its session is open; more means that it is."""
 
 
 class SessionConnection(asyncio.BufferedProtocol):

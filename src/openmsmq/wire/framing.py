@@ -84,3 +84,10 @@ class FrameBuffer:
     def _take(self, size: int) -> bytes:
         with memoryview(self._data) as view:
             return bytes(view[self._start : self._start + size])
+
+
+def first_packet(data: bytearray, size: int) -> bytes | None:
+    """Return the packet at the start of `data`, which announces `size`; None if more must come."""
+    buffer = FrameBuffer()
+    buffer.feed(bytes(data[: size + session.SIZE]))
+    return buffer.next_packet()

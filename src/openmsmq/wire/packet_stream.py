@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.model.message import MessageClass
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.headers import base, internal, session
+from openmsmq.wire.headers import base, establish, internal, session
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.message_bytes import MESSAGE_MIN_BYTES, unladen
 from openmsmq.wire.packets import (
@@ -29,6 +29,9 @@ from openmsmq.wire.packets import (
 _HEAD: Final = struct.Struct("<BxHII")
 _CLASS: Final = struct.Struct("<2xH")
 _NOT_PLAIN: Final = base.INTERNAL | base.SESSION
+
+GREETING_BYTES: Final = base.SIZE + internal.SIZE + establish.SIZE
+"""What a queue manager says to a peer before their session is open; more means that it is."""
 
 INTERNAL_MAX_BYTES: Final = 4096
 """The session's own packets are small; a longer one is not worth waiting for. [ours]"""
