@@ -9,6 +9,8 @@ from typing import Final
 
 import pytest
 
+from openmsmq.model.queue import QueueRole
+
 ROOT: Final = Path(__file__).parents[1]
 SOURCE: Final = ROOT / "src/openmsmq"
 MODULES: Final = sorted(SOURCE.rglob("*.py"))
@@ -174,6 +176,37 @@ def test_a_place_in_a_packet_is_recognised(line: str) -> None:
 )
 def test_what_is_no_place_in_a_packet_is_none(line: str) -> None:
     assert not cuts(line)
+
+
+def role_words(source: str) -> list[str]:
+    """Find where a module goes by the word for a queue's role, and not by what the queue can."""
+    words = {role.value for role in QueueRole} | {"list", "foreign"}
+    return [
+        f"{node.lineno}: {ast.unparse(node)}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Compare | ast.keyword | ast.Match)
+        and any("role" in (getattr(part, "arg", "") or last_name(part)) for part in ast.walk(node))
+        and any(isinstance(part, ast.Constant) and part.value in words for part in ast.walk(node))
+    ]
+
+
+@each_module
+def test_nobody_asks_for_the_role_of_a_queue_by_a_word(module: Path) -> None:
+    assert role_words(module.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'if queue.role == "outgoing": pass',
+        'told = queue.role not in ("queue", "subqueue")',
+        'if "journal" == record.role: pass',
+        'queue = LocalQueue(number, name, role="system")',
+        'match queue.role:\n    case "list": pass',
+    ],
+)
+def test_a_word_for_a_role_is_recognised(line: str) -> None:
+    assert role_words(line)
 
 
 def has_tests(package: str) -> bool:

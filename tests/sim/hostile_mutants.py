@@ -161,7 +161,7 @@ HOSTILE_MUTANTS = (
     Mutant(
         "reports enter closed queues",
         "manager.reporting:Reporter._problem",
-        'if queue.role == "queue" and not self._delivery.may_enter_plain(queue):',
+        "if queue.can.take_messages and not self._delivery.may_enter_plain(queue):",
         "if False:",
         options=_beside("known", "reports"),
     ),

@@ -8,7 +8,7 @@ from openmsmq.api import messages as api
 from openmsmq.client.formatters.plain import BytesFormatter
 from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder
 from openmsmq.model.identity import Guid, SequenceId
-from openmsmq.model.queue import QueueKind, QueueProperties
+from openmsmq.model.queue import QueueKind, QueueProperties, QueueRole
 from openmsmq.sim import endings
 from openmsmq.sim.books import PURGING, READING
 from openmsmq.sim.facts import Fate, Kind
@@ -27,7 +27,7 @@ from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import SessionAck, decode, encode
 
 QUEUES = {PLAIN: 16, TRANSACTIONAL: 18, ADMIN: 20, "direct=os:bravo\\x": 30, "plain;journal": 17}
-ROLES = {30: "outgoing", 17: "journal"}
+ROLES = {30: QueueRole.OUTGOING, 17: QueueRole.JOURNAL}
 JOURNAL, DEAD_LETTER = 1, 2
 
 
@@ -46,7 +46,7 @@ class Scene:
                 properties = QueueProperties(
                     identifier=Guid(bytes(16)), path_name=path, kind=QueueKind.PRIVATE
                 )
-                record = QueueRecord(properties, ROLES.get(number, "queue"))
+                record = QueueRecord(properties, ROLES.get(number, QueueRole.APPLICATION))
                 changes.append((records.queue_key(number), records.encode_record(record)))
             self.books.stored(node, Batch(changes))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openmsmq.model.identity import NIL_GUID, Guid
-from openmsmq.model.queue import QueueKind, QueueProperties
+from openmsmq.model.queue import QueueKind, QueueProperties, QueueRole
 from openmsmq.sim.forgeries import Wanted
 from openmsmq.sim.plan import ADMIN, CLOSED, CLOSED_TRANSACTIONAL, PLAIN, Options
 from openmsmq.sim.runner import make_world
@@ -35,7 +35,7 @@ class Scene:
 
     def add_queue(self, number, path):
         properties = QueueProperties(identifier=NIL_GUID, path_name=path, kind=QueueKind.PRIVATE)
-        role = "outgoing" if path.startswith("direct=") else "queue"
+        role = QueueRole.OUTGOING if path.startswith("direct=") else QueueRole.APPLICATION
         value = records.encode_record(QueueRecord(properties, role))
         self.store([(records.queue_key(number), value)])
 

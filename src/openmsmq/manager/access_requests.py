@@ -126,7 +126,7 @@ class AccessRequests:
 
     def _secured(self, name: str) -> LocalQueue:
         queue = self._table.find(name)
-        if queue.role != "queue":
+        if not queue.can.stand_alone:
             raise PropertyNotAllowed(
                 f"{queue.name} has the rights of its queue, or of the queue manager"
             )

@@ -15,6 +15,7 @@ from openmsmq.manager.notices import NoticeKind, Notices
 from openmsmq.manager.published import is_public
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
+from openmsmq.manager.targets import ForeignQueue, Target
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     AccessDenied,
@@ -44,7 +45,14 @@ from openmsmq.model.names import (
     read_name,
 )
 from openmsmq.model.names.parts import fold
-from openmsmq.model.queue import AccessMode, QueueKind, QueuePrivacy, QueueProperties, ShareMode
+from openmsmq.model.queue import (
+    AccessMode,
+    QueueKind,
+    QueuePrivacy,
+    QueueProperties,
+    QueueRole,
+    ShareMode,
+)
 from openmsmq.security.access import queue_descriptor
 from openmsmq.security.callers import Caller
 from openmsmq.security.descriptors import encode
@@ -53,7 +61,8 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
-_SENDABLE: Final = frozenset({"queue", "outgoing", "list", "foreign"})
+_ADMIN_ACCESS: Final = (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN)
+_ONLY_READERS: Final = "only readers can keep other readers out"
 _CHANGEABLE: Final = (
     "label",
     "journaling",
@@ -138,7 +147,7 @@ class Administration:
         self, queue: LocalQueue, request: api.ChangeQueue, now: Instant
     ) -> QueueProperties:
         """Give the properties that a queue is to have: all may change but those of its nature."""
-        if queue.role != "queue":
+        if not queue.can.stand_alone:
             raise PropertyNotAllowed(f"{queue.name} has the properties of its queue")
         if request.journaling and queue.journal is None:
             raise PropertyNotAllowed(f"{queue.name} has no journal: its connector keeps its own")
@@ -162,24 +171,32 @@ class Administration:
                 msgspec.structs.replace(journal.properties, quota_kb=properties.journal_quota_kb),
             )
 
-    def open(self, state: Connection, queue: LocalQueue, request: api.OpenQueue) -> OpenQueue:
+    def open(self, state: Connection, target: Target, request: api.OpenQueue) -> OpenQueue:
         """Open a queue, if nobody who has it open stands in the way (C-132)."""
         try:
             access = AccessMode(request.access)
             share = ShareMode(request.share)
         except ValueError as error:
             raise InvalidParameter(str(error)) from None
-        opened = OpenQueue(state.take_handle(), state.id, queue, access, share)
-        if access is AccessMode.SEND and queue.role not in _SENDABLE:
+        opened = OpenQueue(state.take_handle(), state.id, target, access, share)
+        if isinstance(target, LocalQueue):
+            self._open_queue(opened, target)
+        elif share is ShareMode.DENY_RECEIVE:
+            raise UnsupportedAccessMode(_ONLY_READERS)
+        target.count_handles(1)
+        return opened
+
+    def _open_queue(self, opened: OpenQueue, queue: LocalQueue) -> None:
+        """Note who reads a queue, unless it may not be opened like this."""
+        access, share = opened.access, opened.share
+        if access is AccessMode.SEND and not queue.can.be_sent_to:
             raise AccessDenied(f"{queue.name} takes no messages from applications")
-        if access is AccessMode.MOVE and queue.role not in ("queue", "subqueue"):
+        if access is AccessMode.MOVE and not queue.can.take_moved:
             raise AccessDenied(f"messages cannot be moved into {queue.name}")
-        if (access in (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN)) and (
-            queue.role != "outgoing"
-        ):
+        if access in _ADMIN_ACCESS and not queue.can.lead_away:
             raise UnsupportedAccessMode(f"{queue.name} is not an outgoing queue")
         if share is ShareMode.DENY_RECEIVE and not opened.reads:
-            raise UnsupportedAccessMode("only readers can keep other readers out")
+            raise UnsupportedAccessMode(_ONLY_READERS)
         if opened.reads:
             if queue.closed_to_readers:
                 raise SharingViolation(f"{queue.name} is open for one reader only")
@@ -187,30 +204,33 @@ class Administration:
                 raise SharingViolation(f"{queue.name} has other readers")
             queue.reader_count += 1
             queue.closed_to_readers = share is ShareMode.DENY_RECEIVE
-        queue.count_handles(1)
-        return opened
 
     def close(self, opened: OpenQueue) -> None:
         """Undo what `open` noted."""
-        queue = opened.queue
-        queue.count_handles(-1)
+        opened.target.count_handles(-1)
         if opened.reads:
+            queue = opened.queue
             queue.reader_count -= 1
             if opened.share is ShareMode.DENY_RECEIVE:
                 queue.closed_to_readers = False
 
     def opened(self, opened: OpenQueue) -> api.Opened:
         """Tell an application what it has opened."""
-        queue = opened.queue
-        name = self._format_name(queue)
+        target = opened.target
+        if isinstance(target, LocalQueue):
+            name, is_here = self._format_name(target), not target.can.lead_away
+            transactional, owner = target.properties.transactional, self._owner_of(target, name)
+        else:
+            name, is_here = parse_format_name(target.name), isinstance(target, ForeignQueue)
+            transactional, owner = False, bytes(NIL_GUID)
         return api.Opened(
             opened.handle,
-            queue.name,
+            target.name,
             str(name),
             name.wire_text if isinstance(name, DirectFormatName) else "",
-            queue.properties.transactional,
-            self._owner_of(queue, name),
-            queue.role not in ("outgoing", "list"),
+            transactional,
+            owner,
+            is_here,
         )
 
     def _owner_of(self, queue: LocalQueue, name: FormatName) -> bytes:
@@ -263,8 +283,10 @@ class Administration:
 
     def _private_name(self, queue: LocalQueue) -> str:
         manager = self._counters.identifier
-        owner = queue.parent if queue.role == "journal" and queue.parent is not None else queue
-        if queue.role == "system":
+        owner = (
+            queue.parent if queue.role is QueueRole.JOURNAL and queue.parent is not None else queue
+        )
+        if queue.role is QueueRole.SYSTEM:
             name = PathName.parse(queue.name).queue
             return str(MachineFormatName(manager, name)) if isinstance(name, SystemQueue) else ""
         number = owner.properties.private_number
@@ -311,7 +333,7 @@ class Administration:
             manager_name=self._config.name,
             manager=bytes(self._counters.identifier),
             software=self._config.software,
-            queue_count=sum(queue.role == "queue" for queue in self._table),
+            queue_count=sum(queue.can.stand_alone for queue in self._table),
             message_count=sum(queue.count for queue in self._table),
             message_bytes=totals.bytes,
             connection_count=connections,
@@ -319,9 +341,7 @@ class Administration:
             started_time_s=self._started_time_s,
             now_s=now.unix_s,
             online=self.is_online(),
-            outgoing_count=sum(
-                queue.role == "outgoing" and queue.count > 0 for queue in self._table
-            ),
+            outgoing_count=sum(queue.can.lead_away and queue.count > 0 for queue in self._table),
             directory=role,
             directory_problem=problem,
             directory_number=number,
@@ -337,7 +357,7 @@ class Administration:
         )
 
     def _format_name(self, queue: LocalQueue) -> FormatName:
-        if queue.is_connector or queue.role in ("outgoing", "list", "foreign"):
+        if queue.is_connector or queue.can.lead_away:
             return parse_format_name(queue.name)
         if queue.is_public:
             return PublicFormatName(queue.properties.identifier)

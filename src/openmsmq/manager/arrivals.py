@@ -254,7 +254,7 @@ class Arrivals:
             and not found.flags & (_UNUSUAL | _RARE)
             and not found.base_flags & _TRACED
             and message_bytes.receive_within_s(packet) == INFINITE_S
-            and queue.role == "queue"
+            and queue.can.take_messages
             and queue.properties.transactional == bool(found.flags & user.TRANSACTION)
             and (opened or self._security.may_enter_plain(queue))
         )
@@ -397,7 +397,7 @@ class Arrivals:
         if self._has_expired(packet, now):
             return MessageClass.NACK_REACH_QUEUE_TIMEOUT
         queue = place.queue
-        if queue is None or queue.role != "queue":
+        if queue is None or not queue.can.take_messages:
             return MessageClass.NACK_BAD_DESTINATION_QUEUE
         transactional = bool(found.flags & user.TRANSACTION)
         if transactional and not queue.properties.transactional:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.reads import Cursor
-from openmsmq.model.errors import InvalidHandle
+from openmsmq.manager.targets import Target
+from openmsmq.model.errors import AccessDenied, InvalidHandle
 from openmsmq.model.queue import AccessMode, ShareMode
 from openmsmq.security.callers import UNLIMITED, Caller
 
@@ -12,18 +13,25 @@ from openmsmq.security.callers import UNLIMITED, Caller
 class OpenQueue:
     """A queue as one application has it open. [MQDMPR 3.1.1.17]"""
 
-    __slots__ = ("access", "connection", "handle", "locked", "queue", "share")
+    __slots__ = ("access", "connection", "handle", "locked", "share", "target")
 
     def __init__(
-        self, handle: int, connection: int, queue: LocalQueue, access: AccessMode, share: ShareMode
+        self, handle: int, connection: int, target: Target, access: AccessMode, share: ShareMode
     ) -> None:
         self.handle = handle
         self.connection = connection
-        self.queue = queue
+        self.target = target
         self.access = access
         self.share = share
         self.locked: set[int] = set()
         """Lookup identifiers of messages read with a lock, whose reads have not ended yet."""
+
+    @property
+    def queue(self) -> LocalQueue:
+        """The queue; refused if it is something that can only be sent to."""
+        if not isinstance(self.target, LocalQueue):
+            raise AccessDenied(f"{self.target.name} is only open for sending")
+        return self.target
 
     @property
     def reads(self) -> bool:

@@ -34,7 +34,7 @@ def dead_letter_queue(table: QueueTable, packet: bytes, *, sent_here: bool) -> L
 def problem_with(queue: LocalQueue, *, transactional: bool) -> str:
     """Say why a queue takes no dead letters of a kind; empty if it does."""
     properties = queue.properties
-    if queue.role != "queue" or queue.is_connector:
+    if not queue.can.take_messages or queue.is_connector:
         return "it is no queue of applications"
     if properties.transactional != transactional:
         return f"it is {'' if properties.transactional else 'not '}transactional"

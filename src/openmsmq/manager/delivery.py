@@ -90,7 +90,7 @@ class Delivery:
 
         `marks` are the bits of the transaction they belong to, as `transaction_marks` gives them.
         """
-        outgoing = queue.role == "outgoing"
+        outgoing, is_goal = queue.can.lead_away, queue.can.take_messages
         if outgoing:
             sends = self.number(queue, sends, marks, now)
         elif marks is not None:
@@ -121,7 +121,7 @@ class Delivery:
                 self._expect_final_ack(queue, lookup_id, packet)
             if (
                 message_bytes.journals_success(packet)
-                and queue.role == "queue"
+                and is_goal
                 and not arrived
                 and message_bytes.source(packet) == self._counters.identifier
             ):
@@ -130,7 +130,7 @@ class Delivery:
 
     def report_arrivals(self, queue: LocalQueue, sends: list[StagedSend], now: Instant) -> None:
         """Tell administration queues of messages that reached their queue, if this is it."""
-        if queue.role != "queue" or queue.is_connector:
+        if not queue.can.take_messages or queue.is_connector:
             return
         for send in sends:
             packet = send.packet
@@ -187,7 +187,7 @@ class Delivery:
                 self.copied(queue, journal, len(value) - FACTS_BYTES)
             if value[ASKS_OFFSET]:
                 self._heed_wishes(queue, value, reason, now, told=told)
-        if told and queue.role == "outgoing":
+        if told and queue.can.lead_away:
             self.given_up(queue, rows)
 
         def still_there(_: MsmqError) -> None:
@@ -216,7 +216,7 @@ class Delivery:
     ) -> None:
         """Do what an entry asked for at its end."""
         asks = records.asks_of(value)
-        if asks & ASKS_FINAL_ACK and queue.role in _SENDING_ROLES:
+        if asks & ASKS_FINAL_ACK and queue.can.hold_sent:
             # There it is we who wait for the final acknowledgment.
             asks &= ~ASKS_FINAL_ACK
             self._ledger.delete(records.final_key(message_bytes.message_number(value, FACTS_BYTES)))
@@ -235,7 +235,7 @@ class Delivery:
         One that was never written need not be deleted, and a forgotten one is found in its time.
         """
         deadline_s = records.deadline_of(value)
-        if queue.role == "outgoing" and not is_near(deadline_s, now.unix_s):
+        if queue.can.lead_away and not is_near(deadline_s, now.unix_s):
             return False
         self._ledger.delete(records.deadline_key(deadline_s, queue.id, lookup_id))
         return True
@@ -314,7 +314,7 @@ class Delivery:
 
     def news(self, queue: LocalQueue) -> None:
         """Let whoever looks after a queue know that something became available in it."""
-        if queue.role == "outgoing":
+        if queue.can.lead_away:
             self.ready[queue] = None
         else:
             self.became_available[queue] = None
@@ -361,7 +361,7 @@ class Delivery:
         if not express:
             self._ledger.touch(queue)
         if deadline_s != INFINITE_S and (
-            queue.role != "outgoing" or is_near(deadline_s, now.unix_s)
+            not queue.can.lead_away or is_near(deadline_s, now.unix_s)
         ):
             self.note_deadline(queue, lookup_id, deadline_s, express=express)
 
@@ -395,7 +395,7 @@ class Delivery:
         """Let readers and the clock know of entries (lookup id, size, deadline) once they count."""
 
         queue.pending += len(placed)
-        noted = queue.role != "outgoing"
+        noted = not queue.can.lead_away
 
         def available() -> None:
             queue.pending -= len(placed)
@@ -469,6 +469,3 @@ class Delivery:
         self.reporter.post(
             name, packet, now, express_max_count=express_max_count, is_final=is_final
         )
-
-
-_SENDING_ROLES: Final = ("outgoing", "awaiting")

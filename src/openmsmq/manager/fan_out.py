@@ -8,7 +8,6 @@ import msgspec
 
 from openmsmq.manager.queue_table import QueueTable
 from openmsmq.manager.queues import LocalQueue
-from openmsmq.manager.totals import Totals
 from openmsmq.model.errors import InvalidParameter, UnsupportedFormatName
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.names import (
@@ -22,8 +21,6 @@ from openmsmq.model.names import (
     read_name,
 )
 from openmsmq.model.names.parts import fold
-from openmsmq.model.queue import QueueProperties
-from openmsmq.storage.port import StoreReader
 from openmsmq.wire.addressing import destinations_header
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.headers.multi_queue import MultiQueueFormatHeader
@@ -38,14 +35,11 @@ from openmsmq.wire.packets import UserMessage, decode, encode
 ListName: TypeAlias = MultipleFormatName | DistributionListFormatName
 
 
-class QueueList(LocalQueue):
-    """Several queues that were opened together for sending; it holds no messages itself."""
+class QueueList:
+    """Several queues that were opened together for sending."""
 
-    __slots__ = ("_published", "header", "named", "targets")
-
-    def __init__(self, name: ListName, table: QueueTable, reader: StoreReader) -> None:
-        properties = QueueProperties(identifier=NIL_GUID, path_name=str(name))
-        super().__init__(0, str(name), properties, reader, Totals(), role="list")
+    def __init__(self, name: ListName, table: QueueTable) -> None:
+        self.name = str(name)
         given = name.elements if isinstance(name, MultipleFormatName) else (name,)
         self.named = frozenset(fold(str(element)) for element in given)
         """What the application has named itself; the others are members of lists."""
@@ -54,14 +48,13 @@ class QueueList(LocalQueue):
         self._published = table.published
         # Messages to one queue name it alike: a sequence is known by the name of its destination.
         self.targets: list[tuple[FormatName, LocalQueue]] = [
-            (parse_format_name(queue.name) if queue.role == "outgoing" else element, queue)
+            (parse_format_name(queue.name) if queue.can.lead_away else element, queue)
             for element, queue in zip(elements, queues, strict=True)
         ]
         self.header = destinations_header(name)
 
     def count_handles(self, change: int) -> None:
         """Keep the queues of the list while the list is open."""
-        super().count_handles(change)
         for _, queue in self.targets:
             queue.count_handles(change)
 
@@ -119,7 +112,7 @@ def parse_list(name: str) -> ListName | None:
 
 def _destination(name: FormatName, table: QueueTable) -> LocalQueue:
     queue = table.destination(name)
-    if queue.role not in ("queue", "outgoing"):
+    if not queue.can.be_sent_to:
         raise UnsupportedFormatName(f"{name} takes no messages from applications")
     return queue
 

@@ -94,10 +94,7 @@ class Housekeeping:
     ) -> None:
         """Remove all messages that are in a queue now; `finished` hears how many."""
         limit = self._counters.last_arrival
-        reason = MessageClass.NACK_QUEUE_PURGED
-        if queue.role == "outgoing":
-            reason = MessageClass.NACK_PURGED
-        self._jobs.append(_Job(queue, reason, limit, finished, failed))
+        self._jobs.append(_Job(queue, queue.can.when_purged, limit, finished, failed))
         self._paused_until_ms = 0
 
     def delete(self, queue: LocalQueue) -> None:
@@ -222,14 +219,14 @@ class Housekeeping:
     def end_overdue(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
         """Take out messages whose time is up."""
         lost = sum(not records.asks_of(value) & ASKS_DEAD_LETTER for _, value in rows)
-        if lost and queue.role != "awaiting":
+        if lost and queue.can.tell_of_expiry:
             self._notices.note(
                 NoticeKind.MESSAGE_DROPPED, "expired", lost, queue=queue.name[:_SHOWN_CHARACTERS]
             )
         self.surely(
             queue,
             rows,
-            lambda moment: self._delivery.end(queue, rows, _overdue_reason(queue), moment),
+            lambda moment: self._delivery.end(queue, rows, queue.can.when_expired, moment),
             now,
         )
 
@@ -300,11 +297,3 @@ class Housekeeping:
             self._paused_until_ms = now.ticks_ms + RETRY_MS
 
         self._ledger.when_done(lambda: None, pause)
-
-
-def _overdue_reason(queue: LocalQueue) -> MessageClass:
-    if queue.role == "outgoing":
-        return MessageClass.NACK_REACH_QUEUE_TIMEOUT
-    if queue.role == "awaiting":
-        return MessageClass.NACK_RECEIVE_TIMEOUT_AT_SENDER
-    return MessageClass.NACK_RECEIVE_TIMEOUT

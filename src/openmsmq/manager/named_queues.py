@@ -58,7 +58,7 @@ class NamedQueues:
 
         Whoever sends dead letters again sends them where they say, and may send there.
         """
-        if queue.role != "queue" or queue.is_connector:
+        if not queue.can.take_messages or queue.is_connector:
             return
         try:
             if self._table.find_format_name(_destination(packet, found)) is queue:
@@ -76,7 +76,7 @@ class NamedQueues:
         except MsmqError:
             # Then the dead-letter queue of the system takes it.
             return
-        if queue.role != "queue":
+        if not queue.can.take_messages:
             return
         closed = closed_because(queue)
         if closed:

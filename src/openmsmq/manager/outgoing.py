@@ -167,7 +167,7 @@ class OutgoingQueues:
         """Messages of which the change of queue is not durable yet, by message number."""
         delivery.number = self._number
         for queue in list(table):
-            if queue.role == "outgoing":
+            if queue.can.lead_away:
                 self.of(queue)
                 delivery.ready[queue] = None
 
@@ -382,8 +382,8 @@ class OutgoingQueues:
         sequence, number, _ = message_bytes.sequence_place(packet)
         if (sequence, number) != (ack.sequence, ack.number):
             return None
-        sender = queue if queue.role == "outgoing" else queue.parent
-        if sender is None or sender.role != "outgoing":
+        sender = queue if queue.can.lead_away else queue.parent
+        if sender is None or not sender.can.lead_away:
             return None
         return Awaited(self.of(sender), queue, row)
 

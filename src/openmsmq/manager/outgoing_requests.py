@@ -46,7 +46,7 @@ class OutgoingRequests:
             wanted = [self._find(request.name)]
         else:
             wanted = [
-                self._outgoing.of(queue) for queue in list(self._table) if queue.role == "outgoing"
+                self._outgoing.of(queue) for queue in list(self._table) if queue.can.lead_away
             ]
         reply = api.OutgoingQueues([self._status_of(outgoing, now) for outgoing in wanted])
         self._replies.answer(state.id, call, reply)
@@ -75,7 +75,7 @@ class OutgoingRequests:
 
     def _find(self, name: str) -> OutgoingQueue:
         queue = self._table.find_outgoing(name)
-        if queue.role != "outgoing":
+        if not queue.can.lead_away:
             raise UnsupportedAccessMode(f"{name} is a queue of this computer, not an outgoing one")
         return self._outgoing.of(queue)
 

@@ -73,7 +73,7 @@ class PlainDelivery:
             now.unix_s,
             queue.properties.transactional,
         )
-        outgoing = queue.role == "outgoing"
+        outgoing = queue.can.lead_away
         facts, within_s, is_soon, deadline_s = b"", INFINITE_S, False, INFINITE_S
         near: list[tuple[int, int]] = []
         rows: list[Row] = []

@@ -205,7 +205,7 @@ class PublicQueues:
             queue.name
             for queue in self._table
             if queue.is_public
-            and queue.role == "queue"
+            and queue.can.stand_alone
             and (
                 (known := published.get(queue.properties.identifier)) is None
                 or known.manager != own

@@ -10,7 +10,6 @@ from openmsmq.manager.admin import Administration
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection, OpenQueue
 from openmsmq.manager.fan_out import QueueList, parse_list
-from openmsmq.manager.foreign import ForeignQueue
 from openmsmq.manager.housekeeping import Housekeeping
 from openmsmq.manager.ledger import Ledger
 from openmsmq.manager.public_queues import PublicQueues
@@ -19,6 +18,7 @@ from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.read_requests import ReadRequests
 from openmsmq.manager.reads import Cursor
 from openmsmq.manager.replies import Replies
+from openmsmq.manager.targets import ForeignQueue, Target
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.model.access import ManagerAccess
 from openmsmq.model.clock import Instant
@@ -76,18 +76,19 @@ class QueueRequests:
         if not state.caller.is_unlimited:
             self._require_rights(state.caller, request)
         makes_subqueues = request.access in (AccessMode.RECEIVE, AccessMode.PEEK, AccessMode.MOVE)
+        target: Target
         if request.access == AccessMode.SEND:
             self._table.guests.opener = (
                 "" if self._access.administers(state.caller) else state.caller.owner_name
             )
-            queue = self._destination(request.name)
+            target = self._destination(request.name)
         elif request.access in _ADMIN_ACCESS:
-            queue = self._table.find_outgoing(request.name)
+            target = self._table.find_outgoing(request.name)
         else:
-            queue = self._table.find(request.name, create=makes_subqueues)
-        if queue.role == "list":
-            self._require_members(state.caller, queue)
-        opened = self._admin.open(state, queue, request)
+            target = self._table.find(request.name, create=makes_subqueues)
+        if isinstance(target, QueueList):
+            self._require_members(state.caller, target)
+        opened = self._admin.open(state, target, request)
         state.queues[opened.handle] = opened
 
         def refused(error: MsmqError) -> None:
@@ -128,23 +129,22 @@ class QueueRequests:
                 raise
             return self._table.find(parent)
 
-    def _require_members(self, caller: Caller, members: LocalQueue) -> None:
+    def _require_members(self, caller: Caller, members: QueueList) -> None:
         """Refuse a list with a queue to which the caller may not send by itself."""
-        assert isinstance(members, QueueList)
         for name, queue in members.targets:
-            if queue.role != "outgoing":
+            if not queue.can.lead_away:
                 self._access.require_open(caller, queue, AccessMode.SEND)
             elif fold(str(name)) in members.named:
                 self._access.require_elsewhere(caller, str(name))
 
-    def _destination(self, name: str) -> LocalQueue:
+    def _destination(self, name: str) -> Target:
         names = parse_list(name)
         if names is None:
             queue = self._table.find_destination(name)
             if queue.is_connector:
-                return ForeignQueue(self._admin.foreign_name(name), queue, self._table.reader)
+                return ForeignQueue(self._admin.foreign_name(name), queue)
             return queue
-        return QueueList(names, self._table, self._table.reader)
+        return QueueList(names, self._table)
 
     def close(self, state: Connection, call: int, request: api.CloseQueue, _: Instant) -> None:
         """Close a queue."""
@@ -154,9 +154,10 @@ class QueueRequests:
 
     def close_queue(self, state: Connection, opened: OpenQueue, error: MsmqError | None) -> None:
         """Close a queue because its application asks for it, or is gone."""
-        for read in list(opened.queue.waiting):
-            if read.opened is opened:
-                self._reads.end_read(read, error)
+        if opened.reads:
+            for read in list(opened.queue.waiting):
+                if read.opened is opened:
+                    self._reads.end_read(read, error)
         self._reads.locks.release(opened)
         for number in [
             number for number, cursor in state.cursors.items() if cursor.owner is opened
@@ -214,7 +215,7 @@ class QueueRequests:
     ) -> None:
         """Delete a queue and what is in it."""
         queue = self._table.find(request.name)
-        if queue.is_public and queue.role == "queue":
+        if queue.is_public and queue.can.stand_alone:
             self.public.delete(state, call, queue, now)
             return
         self.delete(queue, now)
@@ -249,8 +250,8 @@ class QueueRequests:
         queues = [
             self._admin.status_of(queue)
             for queue in self._table
-            if queue.role not in ("outgoing", "awaiting")
-            and (request.everything or queue.role == "queue")
+            if not queue.can.hold_sent
+            and (request.everything or queue.can.stand_alone)
             and self._access.may_see(state.caller, queue)
         ]
         self._replies.answer_when_done(state.id, call, api.Queues(queues))

@@ -46,7 +46,7 @@ from openmsmq.model.names import (
     read_path,
 )
 from openmsmq.model.names.parts import fold
-from openmsmq.model.queue import QueueKind, QueueProperties
+from openmsmq.model.queue import QueueKind, QueueProperties, QueueRole
 from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader
 from openmsmq.storage.records import QueueRecord
@@ -197,7 +197,9 @@ class QueueTable:
             manager=self._counters.identifier,
         )
         totals = self.guests.totals_for(reports=guest is not None and guest.reports)
-        queue = LocalQueue(number, str(name), properties, self.reader, totals, role="outgoing")
+        queue = LocalQueue(
+            number, str(name), properties, self.reader, totals, role=QueueRole.OUTGOING
+        )
         if guest is None:
             queue.opener = self.guests.opener
         else:
@@ -255,7 +257,7 @@ class QueueTable:
         """Find where messages wait that have arrived and whose end is still to be heard of."""
         found = outgoing.subqueues.get("")
         if found is None:
-            found = self._child(outgoing, "awaiting", f"{outgoing.name};awaiting")
+            found = self._child(outgoing, QueueRole.AWAITING, f"{outgoing.name};awaiting")
             outgoing.subqueues[""] = found
 
             def forget(_: MsmqError) -> None:
@@ -296,7 +298,7 @@ class QueueTable:
             manager=self._counters.identifier,
         )
         queue = LocalQueue(number, path.path_text, properties, self.reader, self.totals)
-        journal = self._child(queue, "journal", f"{path.path_text};journal")
+        journal = self._child(queue, QueueRole.JOURNAL, f"{path.path_text};journal")
         queue.journal = journal
         self._write_new(queue)
         self._write_new(journal)
@@ -316,7 +318,7 @@ class QueueTable:
             return found
         if len(self._by_id) >= self._config.queues_max:
             raise InsufficientResources(f"{self._config.queues_max} queues are allowed")
-        queue = self._child(parent, "subqueue", f"{parent.name};{name}")
+        queue = self._child(parent, QueueRole.SUBQUEUE, f"{parent.name};{name}")
         parent.subqueues[fold(name)] = queue
 
         def forget(_: MsmqError) -> None:
@@ -339,7 +341,7 @@ class QueueTable:
 
     def delete(self, queue: LocalQueue) -> list[LocalQueue]:
         """Take a queue, its journal and subqueues out of sight; give them, for their entries."""
-        if queue.role != "queue":
+        if not queue.can.stand_alone:
             raise AccessDenied(f"{queue.name} goes only with the queue it belongs to")
         if queue.is_connector:
             name = parse_format_name(queue.name)
@@ -383,9 +385,9 @@ class QueueTable:
         )
         queue.guest = record.guest
         queue.restore_counts(count, size)
-        if parent is not None and record.role == "journal":
+        if parent is not None and record.role is QueueRole.JOURNAL:
             parent.journal = queue
-        elif parent is not None and record.role == "awaiting":
+        elif parent is not None and record.role is QueueRole.AWAITING:
             parent.subqueues[""] = queue
         elif parent is not None:
             parent.subqueues[fold(queue.name.rpartition(";")[2])] = queue
@@ -448,10 +450,12 @@ class QueueTable:
             transactional=name is SystemQueue.TRANSACTIONAL_DEAD_LETTER,
         )
         self._insert(
-            LocalQueue(number, name.path_text, properties, self.reader, self.totals, role="system")
+            LocalQueue(
+                number, name.path_text, properties, self.reader, self.totals, role=QueueRole.SYSTEM
+            )
         )
 
-    def _child(self, parent: LocalQueue, role: str, name: str) -> LocalQueue:
+    def _child(self, parent: LocalQueue, role: QueueRole, name: str) -> LocalQueue:
         properties = msgspec.structs.replace(
             parent.properties,
             identifier=Guid(self._rng.randbytes(16)),
@@ -461,7 +465,7 @@ class QueueTable:
             private_number=None,
             journaling=False,
             quota_kb=parent.properties.journal_quota_kb
-            if role == "journal"
+            if role is QueueRole.JOURNAL
             else parent.properties.quota_kb,
             journal_quota_kb=JOURNAL_QUOTA_DEFAULT_KB,
         )
@@ -485,18 +489,18 @@ class QueueTable:
         )
 
     def _insert(self, queue: LocalQueue) -> None:
-        if queue.role == "outgoing" and queue.id not in self._by_id:
+        if queue.can.lead_away and queue.id not in self._by_id:
             self.outgoing_count += 1
             self.guests.came(queue)
         self._by_id[queue.id] = queue
         self._by_name[fold(queue.name)] = queue
-        if queue.role == "queue":
+        if queue.can.stand_alone:
             self._by_identifier[queue.properties.identifier] = queue
 
     def _remove(self, queue: LocalQueue) -> None:
-        if self._by_id.pop(queue.id, None) is not None and queue.role == "outgoing":
+        if self._by_id.pop(queue.id, None) is not None and queue.can.lead_away:
             self.outgoing_count -= 1
             self.guests.left(queue)
         self._by_name.pop(fold(queue.name), None)
-        if queue.role == "queue":
+        if queue.can.stand_alone:
             self._by_identifier.pop(queue.properties.identifier, None)

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
+from openmsmq.manager.roles import CAPABILITIES
 from openmsmq.manager.tallies import Tally
 from openmsmq.manager.totals import KILOBYTE, Totals
 from openmsmq.model.limits import UNLIMITED_KB
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import SystemQueue
-from openmsmq.model.queue import QueueKind, QueueProperties
+from openmsmq.model.queue import QueueKind, QueueProperties, QueueRole
 from openmsmq.storage import records
 from openmsmq.storage.records import ReaderRecord, ReservationRecord
 
@@ -55,6 +56,7 @@ class LocalQueue:
     """One queue of this queue manager: an application's, a journal, a subqueue, a system queue."""
 
     __slots__ = (
+        "can",
         "closed_to_readers",
         "doomed",
         "express_bytes",
@@ -99,7 +101,7 @@ class LocalQueue:
         reader: StoreReader,
         totals: Totals,
         *,
-        role: str = "queue",
+        role: QueueRole = QueueRole.APPLICATION,
         parent: LocalQueue | None = None,
     ) -> None:
         self.id = number
@@ -109,6 +111,7 @@ class LocalQueue:
         self.reader = reader
         self.totals = totals
         self.role = role
+        self.can = CAPABILITIES[role]
         self.parent = parent
         self.journal: LocalQueue | None = None
         self.subqueues: dict[str, LocalQueue] = {}
@@ -174,9 +177,14 @@ class LocalQueue:
         """Note that an application has opened it, or closed it."""
         self.open_count += change
 
+    @property
+    def whole(self) -> LocalQueue:
+        """The queue that it is a part of, or itself."""
+        return self.parent if self.can.be_part and self.parent is not None else self
+
     def room_for(self, size: int) -> bool:
         """Whether so many more bytes stay within the quota; subqueues share their parent's."""
-        owner = self.parent if self.role == "subqueue" and self.parent is not None else self
+        owner = self.whole
         quota_kb = owner.properties.quota_kb
         if quota_kb == UNLIMITED_KB:
             return True

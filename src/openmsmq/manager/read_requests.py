@@ -210,7 +210,7 @@ class ReadRequests:
             raise AccessDenied(f"{target.queue.name} is not open for moving messages into it")
         self.require_readable(state, opened, peek=False, transaction=request.transaction)
         source, into = opened.queue, target.queue
-        if source is into or _family(source) is not _family(into):
+        if source is into or source.whole is not into.whole:
             raise InvalidParameter(
                 f"messages move between a queue and its subqueues, "
                 f"not from {source.name} to {into.name}"
@@ -403,7 +403,3 @@ def _require_identifier(request: api.Find) -> None:
     wanted = request.message_id if request.correlation_id is None else request.correlation_id
     if wanted is not None and len(wanted) != IDENTIFIER_BYTES:
         raise IllegalPropertySize(f"an identifier of {len(wanted)} bytes, not {IDENTIFIER_BYTES}")
-
-
-def _family(queue: LocalQueue) -> LocalQueue:
-    return queue.parent if queue.role == "subqueue" and queue.parent is not None else queue

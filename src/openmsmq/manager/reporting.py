@@ -129,7 +129,7 @@ class Reporter:
             return
         stamped = self._staging.stamp(packet, self._counters.take_message_of_turn(), now.unix_s)
         staged = self._staging.stage(queue, stamped, outline(stamped))
-        if queue.role == "outgoing":
+        if queue.can.lead_away:
             # On the wire it lives for ever, as the specification says; here it does not.
             lifetime_s = FINAL_ACK_LIFETIME_S if is_final else REPORT_LIFETIME_S
             deadline_s = min(staged.deadline_s, now.unix_s + lifetime_s)
@@ -157,9 +157,9 @@ class Reporter:
         self, queue: LocalQueue, name: FormatName, packet: bytes, now: Instant, *, has_room: bool
     ) -> str:
         """Say why a report may not enter a queue; empty if it may."""
-        if queue.role not in ("queue", "outgoing") or queue.properties.transactional:
+        if not queue.can.be_sent_to or queue.properties.transactional:
             return "wrong kind of queue"
-        if queue.role == "queue" and not self._delivery.may_enter_plain(queue):
+        if queue.can.take_messages and not self._delivery.may_enter_plain(queue):
             # What a stranger has written may be in it; over the network it would not come in.
             return "closed queue"
         if not has_room:
@@ -177,7 +177,7 @@ class Reporter:
 
     def _has_share(self, queue: LocalQueue, name: FormatName, size: int, *, is_final: bool) -> bool:
         """Whether what is for another computer stays within what may wait for it."""
-        if queue.role == "queue":
+        if queue.can.take_messages:
             return True
         if not is_final:
             return self._table.guests.room_for_report(queue, size)

@@ -6,11 +6,11 @@ from openmsmq.api import messages as api
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.connections import Connection
 from openmsmq.manager.fan_out import QueueList
-from openmsmq.manager.foreign import in_its_kind
 from openmsmq.manager.queues import LocalQueue
 from openmsmq.manager.read_requests import ReadRequests
 from openmsmq.manager.replies import Replies
 from openmsmq.manager.sending import Sending
+from openmsmq.manager.targets import in_its_kind
 from openmsmq.manager.transaction_requests import TransactionRequests
 from openmsmq.manager.transactions import Transaction
 from openmsmq.model.clock import Instant
@@ -40,23 +40,23 @@ class SendRequests:
     def send(self, state: Connection, call: int, request: api.Send, now: Instant) -> None:
         """Put messages into a queue, or into all queues of a list: all of them or none."""
         opened = state.queue(request.handle)
-        queue = opened.queue
+        target = opened.target
         if opened.access is not AccessMode.SEND:
-            raise AccessDenied(f"{queue.name} is not open for sending")
+            raise AccessDenied(f"{target.name} is not open for sending")
         transactional = request.transaction != 0
-        if isinstance(queue, QueueList):
-            self._require_room_for_copies(queue, request.packets)
+        if isinstance(target, QueueList):
+            self._require_room_for_copies(target, request.packets)
             copies = [
-                (in_its_kind(target, transactional=transactional), packets)
-                for target, packets in queue.copies(request.packets)
+                (in_its_kind(queue, transactional=transactional), packets)
+                for queue, packets in target.copies(request.packets)
             ]
         else:
-            queue = in_its_kind(queue, transactional=transactional)
-            copies = [(queue, request.packets)]
-        for target, _ in copies:
-            self._reads.require_open(target)
-        if not request.transaction and not isinstance(queue, QueueList):
-            numbers = self._sending.put_new(queue, request.packets, state.caller, now)
+            copies = [(in_its_kind(target, transactional=transactional), request.packets)]
+        for queue, _ in copies:
+            self._reads.require_open(queue)
+        if not request.transaction and not isinstance(target, QueueList):
+            queue, packets = copies[0]
+            numbers = self._sending.put_new(queue, packets, state.caller, now)
             self._replies.answer_when_done(state.id, call, api.Sent(numbers, now.unix_s))
             return
         own = request.transaction == api.OWN_TRANSACTION
@@ -67,19 +67,19 @@ class SendRequests:
         reply = api.Sent(accepted[0][2], now.unix_s)
         if work is None:
             self._sending.put_all(
-                [(target, sends) for target, sends, _ in accepted], now, own_transaction=own
+                [(queue, sends) for queue, sends, _ in accepted], now, own_transaction=own
             )
             self._replies.answer_when_done(state.id, call, reply)
         else:
             self._stage(work, [send for _, sends, _ in accepted for send in sends])
             self._replies.answer(state.id, call, reply)
 
-    def _require_room_for_copies(self, queue: QueueList, packets: list[bytes]) -> None:
+    def _require_room_for_copies(self, target: QueueList, packets: list[bytes]) -> None:
         """Refuse what would be too much before it is copied: a list has many queues."""
-        size, size_max = queue.size_of_copies(packets), self._config.transaction_bytes_max
+        size, size_max = target.size_of_copies(packets), self._config.transaction_bytes_max
         if size > size_max:
             raise InsufficientResources(
-                f"copies for {len(queue.targets)} queues have {size} bytes, and {size_max} may be "
+                f"copies for {len(target.targets)} queues have {size} bytes, and {size_max} may be "
                 "sent at once: send fewer messages at once, or to fewer queues"
             )
 

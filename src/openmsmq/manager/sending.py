@@ -79,7 +79,7 @@ class Sending:
         """Check packets and put them into their queue with this turn; give their numbers."""
         packets, found, flags = self._admitted(queue, packets, caller, transactional=False)
         numbers = self._counters.take_messages(len(packets))
-        needs_look = queue.role != "outgoing" and (flags & _PROTECTED or _demands_protection(queue))
+        needs_look = not queue.can.lead_away and (flags & _PROTECTED or _demands_protection(queue))
         if not needs_look and are_plain(packets, found):
             self._plain.put_alike(queue, packets, numbers, now)
         else:
@@ -105,7 +105,7 @@ class Sending:
         self, queue: LocalQueue, packets: list[bytes], caller: Caller, *, transactional: bool
     ) -> tuple[list[bytes], list[Outline], int]:
         """Check packets; give them as they may be put, their outlines and all their flags."""
-        if queue.role != "outgoing" and transactional != queue.properties.transactional:
+        if not queue.can.lead_away and transactional != queue.properties.transactional:
             raise TransactionUsage(
                 f"{queue.name} is {'' if queue.properties.transactional else 'not '}transactional"
                 f", so it takes messages only {'in' if not transactional else 'outside'} "
@@ -117,7 +117,7 @@ class Sending:
                 without_claims(packet, outlined)
                 for packet, outlined in zip(packets, found, strict=True)
             ]
-        if queue.role == "outgoing":
+        if queue.can.lead_away:
             _require_destination(queue, packets, found)
         if flags & _NAMING:
             self._named.require_all(caller, queue, packets, found)
@@ -135,7 +135,7 @@ class Sending:
         stamp, stage, sent_s = self._staging.stamp, self._staging.stage, now.unix_s
         staged: list[StagedSend] = []
         last: Outline | None = None
-        is_local, is_strict = queue.role != "outgoing", _demands_protection(queue)
+        is_local, is_strict = not queue.can.lead_away, _demands_protection(queue)
         for packet, number, outlined in zip(packets, numbers, found, strict=True):
             stamped = stamp(packet, number, sent_s)
             if is_local and (is_strict or outlined.flags & _PROTECTED):

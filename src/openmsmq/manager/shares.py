@@ -33,7 +33,6 @@ _ADDRESSES_PER_QUEUE_MAX_COUNT: Final = 64
 """Strangers whose bytes in one queue are told apart; further ones count together."""
 _CHARGED_MAX_COUNT: Final = 1_000
 """Queues after which those that have become empty are looked for."""
-_CHARGED_ROLES: Final = frozenset({"queue", "system"})
 """Where strangers' messages stay; what passes through is bounded otherwise."""
 _INSECURE: Final = frozenset(
     {
@@ -118,7 +117,7 @@ class Shares:
     def charge(self, queue: LocalQueue, size: int) -> None:
         """Note that so many bytes come into a queue on the present asker."""
         asker = self._reporter.asker
-        if not asker.known and queue.role in _CHARGED_ROLES:
+        if not asker.known and queue.can.be_charged:
             self._add(queue, asker.address, size)
 
     def copied(self, source: LocalQueue, target: LocalQueue, size: int) -> None:

@@ -52,7 +52,7 @@ class Staging:
         One that `arrived` came in a session, perhaps from ourselves under another name. One that
         was `sent_here` comes from an application of this computer.
         """
-        if queue.role == "outgoing":
+        if queue.can.lead_away:
             return self._stage_outgoing(queue, packet, found, sent_here=sent_here)
         asks = SENT_HERE if sent_here and found.flags & _SOURCE_JOURNAL else 0
         if found.flags & user.ADMIN_QUEUE and (

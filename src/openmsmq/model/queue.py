@@ -36,6 +36,19 @@ class QueueKind(Enum):
     CONNECTOR = "CONNECTOR"
 
 
+class QueueRole(Enum):
+    """Which part a queue plays in its queue manager; the values are those of the store."""
+
+    APPLICATION = "queue"
+    JOURNAL = "journal"
+    SUBQUEUE = "subqueue"
+    SYSTEM = "system"
+    OUTGOING = "outgoing"
+    """For messages to another queue manager, until that has them."""
+    AWAITING = "awaiting"
+    """Beside an outgoing one, for messages that arrived and whose end is still to be heard of."""
+
+
 class QueuePrivacy(IntEnum):
     """Whether a queue takes encrypted messages. [MQMQ 2.3.1.12]"""
 

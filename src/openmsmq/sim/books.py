@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from openmsmq.api.messages import Entry
 from openmsmq.manager.notices import NoticeKind
+from openmsmq.model.queue import QueueRole
 from openmsmq.sim.copies import Copies
 from openmsmq.sim.facts import MAY_TAKE_EFFECT, Fate, Group, Kind, SimMessage, number_in
 from openmsmq.sim.hostile_watch import HostileWatch
-from openmsmq.sim.store_watch import SYSTEM_ROLE, UNKNOWN_ROLE, Change, Lying, StoreWatch
+from openmsmq.sim.store_watch import Change, Lying, StoreWatch
 from openmsmq.sim.violation import Violation
 from openmsmq.sim.wire_watch import WireWatch
 from openmsmq.storage.port import Batch
@@ -281,7 +282,7 @@ class Books:
     ) -> None:
         entry = change.entry
         role, path = entry.shelf.role, entry.shelf.path
-        if role == UNKNOWN_ROLE and change.came:
+        if role is None and change.came:
             raise Violation(
                 f"{node.name} stored a message in queue {entry.shelf.number}, which it has no "
                 "record of",
@@ -289,7 +290,7 @@ class Books:
             )
         if self.hostile is not None and change.came:
             self.hostile.came(node, entry)
-        if role == "queue" and path.endswith("admin"):
+        if role is QueueRole.APPLICATION and path.endswith("admin"):
             if change.came:
                 self.copies.acknowledgment(entry)
             return
@@ -298,13 +299,13 @@ class Books:
         if trace.wanted and message is not None:
             text = f"{message} {'into' if change.came else 'out of'} {path}"
             trace.note(node.index, "durable", text, (message.number,))
-        if message is None or (entry.message_class and role != SYSTEM_ROLE):
+        if message is None or (entry.message_class and role is not QueueRole.SYSTEM):
             return
         if not change.came:
             self._went(message, node, entry, moved, touched)
-        elif role == SYSTEM_ROLE:
+        elif role is QueueRole.SYSTEM:
             self.copies.copied(message, node, entry)
-        elif role == "journal":
+        elif role is QueueRole.JOURNAL:
             self.copies.journaled(message)
         else:
             self._came(message, node, entry, touched)
@@ -322,7 +323,7 @@ class Books:
         if node is message.source and not message.effective:
             self._takes_effect(message, entry)
             touched[message.group.number] = message.group
-        if entry.shelf.role == "queue":
+        if entry.shelf.role is QueueRole.APPLICATION:
             self._arrives(message, node, entry.shelf.path, durable=entry.durable)
 
     def _takes_effect(self, message: SimMessage, entry: Lying) -> None:
@@ -392,7 +393,7 @@ class Books:
         touched: dict[int, Group],
     ) -> None:
         role = entry.shelf.role
-        if role == "queue":
+        if role is QueueRole.APPLICATION:
             message.removed_ms = self._world.timeline.now_ms
             holder = message.holder
             if message.reserved_for:
@@ -409,7 +410,7 @@ class Books:
                     "had asked for that",
                     messages=(message.number,),
                 )
-        elif role == "outgoing" and message.number not in moved:
+        elif role is QueueRole.OUTGOING and message.number not in moved:
             self._check_left(message, node)
 
     def _check_left(self, message: SimMessage, node: Node) -> None:
@@ -434,7 +435,9 @@ class Books:
     def _is_somewhere(self, message: SimMessage) -> bool:
         """Whether a disk has a message now; it may have come back to who lets it go."""
         return any(
-            entry.message == message.number and entry.durable and entry.shelf.role == "outgoing"
+            entry.message == message.number
+            and entry.durable
+            and entry.shelf.role is QueueRole.OUTGOING
             for watch in self.watches.values()
             for entry in watch.entries.values()
         )

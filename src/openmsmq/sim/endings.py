@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from openmsmq.model.message import AckRequest, MessageClass
+from openmsmq.model.queue import QueueRole
 from openmsmq.sim.books import PURGING, Books
 from openmsmq.sim.facts import Fate, Kind, SimMessage
 from openmsmq.sim.plan import ADMIN, SMALL
@@ -24,7 +25,11 @@ def check(world: World) -> None:
     stranded = stranded_of(world)
     for node in world.nodes:
         for entry in books.watches[node.index].entries.values():
-            if entry.shelf.role == "queue" and entry.shelf.path != ADMIN and entry.message:
+            if (
+                entry.shelf.role is QueueRole.APPLICATION
+                and entry.shelf.path != ADMIN
+                and entry.message
+            ):
                 if entry.message in world.excused:
                     # Its destination had opened a session to where it lay, so it came late.
                     continue
@@ -52,7 +57,7 @@ def is_under_way(world: World, *, received: bool) -> bool:
         watch.outgoing_count or (received and watch.awaiting_count) for watch in watches.values()
     ):
         return False
-    roles = ("outgoing", "awaiting") if received else ("outgoing",)
+    roles = (QueueRole.OUTGOING, QueueRole.AWAITING) if received else (QueueRole.OUTGOING,)
     return next(_left(world, roles), None) is not None
 
 
@@ -66,19 +71,19 @@ def excused_messages(world: World) -> frozenset[int]:
         for node in world.nodes
         for entry in world.books.watches[node.index].entries.values()
         if entry.message
-        and entry.shelf.role == "outgoing"
+        and entry.shelf.role is QueueRole.OUTGOING
         and not world.books.messages[entry.message].arrivals
         and stranded.excuses(node, entry)
     )
 
 
-def _left(world: World, roles: tuple[str, ...]) -> Iterator[tuple[Node, Lying]]:
+def _left(world: World, roles: tuple[QueueRole, ...]) -> Iterator[tuple[Node, Lying]]:
     """Find what still has to move."""
     stranded, hostile = stranded_of(world), world.books.hostile
     for role in roles:
         for node in world.nodes:
             for entry in world.books.watches[node.index].entries.values():
-                if entry.shelf.role != role or (stranded and stranded.excuses(node, entry)):
+                if entry.shelf.role is not role or (stranded and stranded.excuses(node, entry)):
                     continue
                 if hostile is None or not hostile.is_unwanted(entry):
                     yield node, entry
@@ -92,7 +97,7 @@ def why_not_done(world: World) -> Violation:
     for application in world.applications:
         if not application.done:
             return Violation(f"{application.name} still waits for its answer")
-    for node, entry in _left(world, ("outgoing", "awaiting")):
+    for node, entry in _left(world, (QueueRole.OUTGOING, QueueRole.AWAITING)):
         return _stuck(node, entry)
     return Violation("the run does not end")
 
@@ -104,7 +109,7 @@ def _stuck(node: Node, entry: Lying) -> Violation:
         of = "" if number is None else f" of m{number}"
         what = f"an acknowledgment {entry.message_class:#06x}{of}"
     return Violation(
-        f"{what} still lies in {entry.shelf.path} of {node.name} ({entry.shelf.role}), though "
+        f"{what} still lies in {entry.shelf.path} of {node.name}, though "
         "nothing has gone wrong for an hour",
         messages=() if number is None else (number,),
     )

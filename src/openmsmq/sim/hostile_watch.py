@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from openmsmq.model.limits import INFINITE_S
+from openmsmq.model.queue import QueueRole
 from openmsmq.sim.forgeries import is_invented, mark_in
 from openmsmq.sim.overheard import ORDER_LABEL
 from openmsmq.sim.plan import CLOSED, CLOSED_TRANSACTIONAL
@@ -46,11 +47,15 @@ class HostileWatch:
     def came(self, node: Node, entry: Lying) -> None:
         """Something came into a queue."""
         path = entry.shelf.path
-        if path in _SHUT and entry.shelf.role == "queue":
+        if path in _SHUT and entry.shelf.role is QueueRole.APPLICATION:
             raise Violation(f"{path} of {node.name} takes signed messages only, and got another")
-        if entry.shelf.role == "queue" and entry.message is None:
+        if entry.shelf.role is QueueRole.APPLICATION and entry.message is None:
             self._check_name(node, entry)
-        elif entry.shelf.role == "outgoing" and entry.message_class and self.is_unwanted(entry):
+        elif (
+            entry.shelf.role is QueueRole.OUTGOING
+            and entry.message_class
+            and self.is_unwanted(entry)
+        ):
             self._check_lifetime(node, entry)
             self._check_reports(node)
         self._check_room(node, entry)
@@ -76,7 +81,7 @@ class HostileWatch:
         report_bytes = sum(
             len(entry.packet)
             for entry in node.world.books.watches[node.index].entries.values()
-            if entry.shelf.role == "outgoing"
+            if entry.shelf.role is QueueRole.OUTGOING
             and entry.message_class
             and ORDER_LABEL not in entry.packet
             and self.is_unwanted(entry)

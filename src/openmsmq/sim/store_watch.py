@@ -8,6 +8,7 @@ import msgspec
 
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.limits import INFINITE_S
+from openmsmq.model.queue import QueueRole
 from openmsmq.sim.facts import number_in
 from openmsmq.storage import records
 from openmsmq.storage.port import Batch
@@ -15,8 +16,6 @@ from openmsmq.storage.records import MachineRecord
 from openmsmq.wire import message_bytes
 from openmsmq.wire.outline import outline
 
-SYSTEM_ROLE: Final = "system"
-UNKNOWN_ROLE: Final = "unknown"
 """The role of a queue that has entries and no record: a restart would not find them."""
 FIRST_QUEUE: Final = MachineRecord(NIL_GUID, "").next_queue
 JOURNAL: Final = 1
@@ -32,7 +31,8 @@ class Shelf(msgspec.Struct, frozen=True):
 
     number: int
     path: str
-    role: str
+    role: QueueRole | None
+    """None for a queue of which there is no record."""
 
 
 class Lying(msgspec.Struct, frozen=True):
@@ -114,8 +114,9 @@ class StoreWatch:
         """Find a queue by its number; system queues have no records."""
         found = self.shelves.get(number)
         if found is None:
-            role = SYSTEM_ROLE if number < FIRST_QUEUE else UNKNOWN_ROLE
-            found = Shelf(number, f"{role} queue {number}", role)
+            is_system = number < FIRST_QUEUE
+            name = f"{'system' if is_system else 'unknown'} queue {number}"
+            found = Shelf(number, name, QueueRole.SYSTEM if is_system else None)
         return found
 
     def _range(self, start: bytes, stop: bytes, changes: list[Change]) -> None:
@@ -149,9 +150,9 @@ class StoreWatch:
 
     def _count(self, entry: Lying, step: int) -> None:
         self.size_bytes += step * len(entry.packet)
-        if entry.shelf.role == "outgoing":
+        if entry.shelf.role is QueueRole.OUTGOING:
             self.outgoing_count += step
-        elif entry.shelf.role == "awaiting":
+        elif entry.shelf.role is QueueRole.AWAITING:
             self.awaiting_count += step
 
     def _record(self, key: bytes, value: bytes | None) -> None:
@@ -176,5 +177,5 @@ class StoreWatch:
         shelf = Shelf(number, record.properties.path_name.casefold(), record.role)
         self.shelves[number] = shelf
         self.by_path[shelf.path] = shelf
-        if record.role == "outgoing":
+        if record.role is QueueRole.OUTGOING:
             self.leaving.add(number)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from openmsmq.model.identity import Guid
+from openmsmq.model.queue import QueueRole
 from openmsmq.sim.enterprise import Enterprise
 from openmsmq.sim.facts import Kind, SimMessage
 from openmsmq.wire import message_bytes
@@ -62,7 +63,7 @@ class Stranded:
             return not self._leads(message.source.index, goal)
         return any(
             entry.message == message.number
-            and entry.shelf.role == "outgoing"
+            and entry.shelf.role is QueueRole.OUTGOING
             and not self._leads(index, goal)
             for index, watch in self._world.books.watches.items()
             for entry in watch.entries.values()

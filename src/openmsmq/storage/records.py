@@ -35,7 +35,7 @@ import msgspec
 
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import INFINITE_S
-from openmsmq.model.queue import QueueProperties
+from openmsmq.model.queue import QueueProperties, QueueRole
 
 SCHEMA_VERSION: Final = 1
 
@@ -106,7 +106,7 @@ class QueueRecord(msgspec.Struct, frozen=True):
     """A queue: its properties, and the queue it is the journal or a subqueue of."""
 
     properties: QueueProperties
-    role: str = "queue"
+    role: QueueRole = QueueRole.APPLICATION
     parent: int = 0
     guest: str = ""
     """For whom there is an outgoing queue that no application has asked for."""
