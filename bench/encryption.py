@@ -9,13 +9,13 @@ from typing import Any, Final
 from bench.measure import Effort, Figure, Timing, ratio, time_in_turn
 from openmsmq.model.identity import Guid
 from openmsmq.model.message import AuthenticationRequest, PrivacyLevel
-from openmsmq.security.certificates import make_certificate
-from openmsmq.security.decryption import EncryptionKey, ReceiveKeys
-from openmsmq.security.encryption import SendKeys
+from openmsmq.security.encryption.decryption import EncryptionKey, ReceiveKeys
+from openmsmq.security.encryption.encryption import SendKeys
 from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.providers import ADVANCED
 from openmsmq.security.rsa import PrivateKey
-from openmsmq.security.signatures import Signer, check_signature, sign
+from openmsmq.security.signatures.certificates import make_certificate
+from openmsmq.security.signatures.signatures import Signer, check_signature, sign
 from openmsmq.wire import packets
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.queue_names import PublicName

@@ -21,9 +21,9 @@ PACKAGE = HOME / "src" / "openmsmq"
 
 COMPILED = [
     "api/framing.py",
-    "manager/*.py",
-    "protocol/*.py",
-    "runtime/api_connection.py",
+    "manager/**/*.py",
+    "protocol/**/*.py",
+    "runtime/api/connection.py",
     "runtime/server.py",
     "storage/keys.py",
     "storage/memtable.py",

@@ -19,7 +19,7 @@ PAGE = (ROOT / "docs/internals/threat-model.md").read_text(encoding="utf-8")
 TESTS = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
 PLACES = sorted(set(re.findall(r"`(tests/[\w/]+(?:\.py)?)`", PAGE)))
 PACKAGES = "api|capture|directory|manager|protocol|runtime|security|storage|wire"
-MODULES = sorted(set(re.findall(rf"`((?:{PACKAGES})\.\w+)`", PAGE)))
+MODULES = sorted(set(re.findall(rf"`((?:{PACKAGES})(?:\.\w+)+)`", PAGE)))
 NUMBERS = {
     "100 (`transfer_connections_per_peer_max`)": limits.TRANSFER_CONNECTIONS_PER_PEER_MAX_COUNT,
     "1,000 (`transfer_connections_max`)": limits.TRANSFER_CONNECTIONS_MAX_COUNT,

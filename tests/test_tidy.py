@@ -29,6 +29,25 @@ MACHINE_PATH: Final = re.compile(
 WITHOUT_TESTS: Final = {
     "cli/pipeline": "each command is tested beside its pipeline, in tests/spark",
     **dict.fromkeys(
+        (
+            "cli/enterprise",
+            "cli/messages",
+            "cli/options",
+            "cli/queues",
+            "cli/service",
+            "cli/tools",
+            "cli/views",
+        ),
+        "each command has a file in tests/cli, where it is run as people run it",
+    ),
+    **dict.fromkeys(
+        ("sim/applications", "sim/checks", "sim/enterprise", "sim/hostile", "sim/plans"),
+        "a run is tested as a whole, in tests/sim",
+    ),
+    **dict.fromkeys(
+        ("runtime/directory", "manager/transfer"), "between processes, and in tests/transfer"
+    ),
+    **dict.fromkeys(
         ("spark/source", "spark/sink", "spark/decode"), "in tests/spark, where the one Spark is"
     ),
     **dict.fromkeys(

@@ -23,7 +23,7 @@ import msgspec
 from bench.peers.pair import BODY, BODY_BYTES, Gate, Job
 from bench.peers.process import child, wait_until
 from openmsmq.client.formatters import find_formatter
-from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder
+from openmsmq.client.messages.outgoing import OutgoingMessage, PacketBuilder
 from openmsmq.wire.outline import BodyFinder
 
 NAME: Final = "the loop without the product"

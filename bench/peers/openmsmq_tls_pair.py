@@ -12,7 +12,7 @@ from bench.peers import openmsmq_pair
 from bench.peers.openmsmq_pair import SOURCE, TARGET, serve_one
 from bench.peers.process import free_port
 from openmsmq.runtime.clocks import read_clocks
-from openmsmq.runtime.key_files import make_session_files
+from openmsmq.runtime.operating_system.key_files import make_session_files
 
 NAME: Final = "OpenMSMQ, two queue managers over TLS"
 _ADDRESSES: Final = {"source": SOURCE, "target": TARGET}

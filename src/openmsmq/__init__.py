@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from openmsmq.client.blocking import QueueManager as QueueManager
     from openmsmq.client.blocking import Transaction as Transaction
     from openmsmq.client.blocking import connect as connect
-    from openmsmq.client.certificates import Certificate as Certificate
     from openmsmq.client.errors import ConnectionLost as ConnectionLost
     from openmsmq.client.errors import OutcomeUnknown as OutcomeUnknown
     from openmsmq.client.formatters import Formatter as Formatter
     from openmsmq.client.formatters import FormatterError as FormatterError
     from openmsmq.client.formatters import register_formatter as register_formatter
-    from openmsmq.client.outgoing import OutgoingMessage as OutgoingMessage
-    from openmsmq.client.received import ReceivedMessage as ReceivedMessage
+    from openmsmq.client.messages.certificates import Certificate as Certificate
+    from openmsmq.client.messages.outgoing import OutgoingMessage as OutgoingMessage
+    from openmsmq.client.messages.received import ReceivedMessage as ReceivedMessage
     from openmsmq.client.settings import Settings as Settings
-    from openmsmq.client.transactions import SINGLE_MESSAGE as SINGLE_MESSAGE
+    from openmsmq.client.verbs.transactions import SINGLE_MESSAGE as SINGLE_MESSAGE
     from openmsmq.model.errors import MsmqError as MsmqError
     from openmsmq.model.errors import QueueNotFound as QueueNotFound
     from openmsmq.model.errors import ReceiveTimeout as ReceiveTimeout
@@ -44,13 +44,13 @@ __version__ = "0.1.0"
 
 _HOMES: Final = {
     "client.blocking": ("Cursor", "Queue", "QueueManager", "Transaction", "connect"),
-    "client.certificates": ("Certificate",),
+    "client.messages.certificates": ("Certificate",),
     "client.errors": ("ConnectionLost", "OutcomeUnknown"),
     "client.formatters": ("Formatter", "FormatterError", "register_formatter"),
-    "client.outgoing": ("OutgoingMessage",),
-    "client.received": ("ReceivedMessage",),
+    "client.messages.outgoing": ("OutgoingMessage",),
+    "client.messages.received": ("ReceivedMessage",),
     "client.settings": ("Settings",),
-    "client.transactions": ("SINGLE_MESSAGE",),
+    "client.verbs.transactions": ("SINGLE_MESSAGE",),
     "model.errors": ("MsmqError", "QueueNotFound", "ReceiveTimeout"),
     "model.identity": ("MessageId",),
     "model.message": ("AckRequest", "MessageClass"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from openmsmq.client.aio import Cursor, Queue, QueueManager, Transaction, connect
 from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
-from openmsmq.client.outgoing import OutgoingMessage
-from openmsmq.client.received import ReceivedMessage
+from openmsmq.client.messages.outgoing import OutgoingMessage
+from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.client.settings import Settings
-from openmsmq.client.transactions import SINGLE_MESSAGE
+from openmsmq.client.verbs.transactions import SINGLE_MESSAGE
 
 __all__ = [
     "SINGLE_MESSAGE",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openmsmq.security.rights import MANAGER_WORDS, QUEUE_WORDS
+from openmsmq.security.access.rights import MANAGER_WORDS, QUEUE_WORDS
 
 
 def rights_of(shown: dict, who: str) -> list[tuple[bool, list[str]]]:

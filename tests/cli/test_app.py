@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from openmsmq.cli.connecting import EXIT_CODES
+from openmsmq.cli.options.connecting import EXIT_CODES
 from openmsmq.cli.reference import cli_reference
 from openmsmq.runtime.threaded import start_server
 from tests.cli.conftest import ServerProcess, command_line, environment

@@ -11,13 +11,13 @@ import pytest
 import typer
 
 from openmsmq.cli import app as program
-from openmsmq.cli import directory, route
-from openmsmq.cli.connecting import explained
+from openmsmq.cli.enterprise import directory, route
+from openmsmq.cli.options.connecting import explained
 from openmsmq.client.settings import Settings
-from openmsmq.directory.draw import draw
+from openmsmq.directory.drawing.draw import draw
 from openmsmq.directory.image import DirectoryImage
-from openmsmq.directory.plan import read_plan
-from openmsmq.directory.plan_changes import changes_for
+from openmsmq.directory.plans.changes import changes_for
+from openmsmq.directory.plans.plan import read_plan
 from openmsmq.directory.rules import check
 from openmsmq.model.errors import AccessDenied
 from openmsmq.model.identity import Guid

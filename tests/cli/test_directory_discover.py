@@ -13,10 +13,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from openmsmq.cli.directory_discover import DISCOVER_KEYS, discover
+from openmsmq.cli.enterprise.discover import DISCOVER_KEYS, discover
 from openmsmq.model.identity import Guid
 from openmsmq.protocol.discovery_server import DiscoveryFacts, answer_query
-from openmsmq.runtime.discovery import DiscoveryListener
+from openmsmq.runtime.directory.discovery import DiscoveryListener
 from openmsmq.runtime.logs import EventLog
 from tests.runtime.scripted_engine import free_port
 

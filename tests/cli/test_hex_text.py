@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.cli.hex_text import HexTextError, parse_hex
+from openmsmq.cli.tools.hex_text import HexTextError, parse_hex
 
 same_bytes = st.builds(
     lambda byte, count: bytes([byte]) * count, st.integers(0, 255), st.integers(30, 100)

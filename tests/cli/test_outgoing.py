@@ -10,8 +10,13 @@ from typing import Any
 import pytest
 
 from openmsmq.api.messages import ConnectionAttempt, OutgoingStatus
-from openmsmq.cli.journal import SYSTEM_JOURNAL
-from openmsmq.cli.outgoing import OUTGOING_KEYS, STATUS_WORDS, outgoing_object, print_outgoing
+from openmsmq.cli.queues.journal import SYSTEM_JOURNAL
+from openmsmq.cli.queues.outgoing import (
+    OUTGOING_KEYS,
+    STATUS_WORDS,
+    outgoing_object,
+    print_outgoing,
+)
 from openmsmq.model.queue import ConnectionStatus
 from tests.cli.conftest import ServerProcess
 

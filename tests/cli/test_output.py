@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from openmsmq.cli.output import (
+from openmsmq.cli.views.output import (
     ROWS_MAX_COUNT,
     count_text,
     print_facts,

@@ -7,9 +7,9 @@ import ssl
 from pathlib import Path
 
 from openmsmq.model.peers import PeerPolicy
-from openmsmq.runtime.peer_rules import PeerRules
-from openmsmq.runtime.session_tls_table import SessionTlsTable
-from openmsmq.runtime.session_trust import SessionTrust
+from openmsmq.runtime.config.peer_rules import PeerRules
+from openmsmq.runtime.config.session_tls_table import SessionTlsTable
+from openmsmq.runtime.sessions.trust import SessionTrust
 
 
 def test_a_certificate_is_made_that_a_queue_manager_can_use(offline, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from openmsmq.api.messages import Entry
-from openmsmq.cli.message_view import MESSAGE_KEYS, message_object
+from openmsmq.cli.views.message import MESSAGE_KEYS, message_object
 from openmsmq.client.formatters import DEFAULT_FORMATTER
-from openmsmq.client.received import ReceivedMessage
+from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.wire.headers.queue_names import DirectName
 from openmsmq.wire.packets import decode, encode
 from tests.cli.conftest import command_line, environment

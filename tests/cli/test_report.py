@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from openmsmq.cli.app import app
-from openmsmq.cli.report import PAGE_MAX_BYTES, PAGES_MAX_COUNT, ReportServer, make_server
+from openmsmq.cli.tools.report import PAGE_MAX_BYTES, PAGES_MAX_COUNT, ReportServer, make_server
 
 
 @pytest.fixture

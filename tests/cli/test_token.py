@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from openmsmq.runtime.tokens import TokenBook, read_tokens
-from openmsmq.security.callers import Scope
+from openmsmq.runtime.api.tokens import TokenBook, read_tokens
+from openmsmq.security.access.callers import Scope
 
 
 @pytest.fixture

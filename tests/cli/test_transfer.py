@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import openmsmq as mq
-from openmsmq.cli import transfer
-from openmsmq.cli.transfer_file import (
+from openmsmq.cli.messages import transfer
+from openmsmq.cli.messages.transfer_file import (
     MAGIC,
     FileCut,
     Origin,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import openmsmq as mq
-from openmsmq.cli.message_view import BODY_CHARACTERS, BODY_LINES_COUNT
 from openmsmq.cli.pipeline.replay import outcome_text
+from openmsmq.cli.views.message import BODY_CHARACTERS, BODY_LINES_COUNT
 from tests.cli.conftest import CommandLine, ServerProcess, command_line, environment
 
 

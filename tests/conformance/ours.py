@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from openmsmq.model.identity import Guid, MessageId, SequenceId
-from openmsmq.wire.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.order_packets import final_ack_packet, order_ack_packet
 from openmsmq.wire.headers.debug import DebugHeader
 from openmsmq.wire.headers.establish import EstablishHeader
 from openmsmq.wire.headers.message_properties import MessageProperties
@@ -17,7 +18,6 @@ from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.soap import SoapHeader
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import RECOVERABLE, UserHeader
-from openmsmq.wire.order_packets import final_ack_packet, order_ack_packet
 from openmsmq.wire.packets import (
     ConnectionParameters,
     EstablishConnection,

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from openmsmq.model.identity import Guid, MessageId, SequenceId
-from openmsmq.wire.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.order_packets import acknowledgment_in, final_ack_packet, order_ack_packet
 from openmsmq.wire.errors import EncodeError
-from openmsmq.wire.order_packets import acknowledgment_in, final_ack_packet, order_ack_packet
 from openmsmq.wire.packets import UserMessage, encode
 from tests.conformance import ours, peer
 from tests.conformance.ours import decode_user_message

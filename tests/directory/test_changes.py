@@ -16,7 +16,7 @@ from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.queue import QueueProperties
 from openmsmq.model.topology import DistributionList, QueueManagerInfo, RoutingLink, Site
 from openmsmq.runtime.active_directory.client import ActiveDirectory
-from openmsmq.runtime.active_directory.descriptors import (
+from openmsmq.runtime.active_directory.mapping.descriptors import (
     EVERYBODY,
     SITE_RIGHTS,
     AccessEntry,
@@ -24,7 +24,7 @@ from openmsmq.runtime.active_directory.descriptors import (
     decode,
     to_directory,
 )
-from openmsmq.runtime.active_directory.entries import reference
+from openmsmq.runtime.active_directory.mapping.entries import reference
 from tests.directory.domain import COMPUTERS, ORDINARY, USERS, Domain, of_kind, queue_of
 
 pytestmark = [pytest.mark.directory, pytest.mark.xdist_group("samba")]

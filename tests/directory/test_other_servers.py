@@ -18,7 +18,7 @@ from openmsmq.model.errors import NoDirectory
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.topology import Site
 from openmsmq.runtime.active_directory.client import ActiveDirectory
-from openmsmq.runtime.active_directory.descriptors import (
+from openmsmq.runtime.active_directory.mapping.descriptors import (
     EVERYBODY,
     AccessEntry,
     Descriptor,

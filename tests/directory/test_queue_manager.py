@@ -15,7 +15,7 @@ from openmsmq.model.errors import NoDirectory
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.topology import QueueManagerInfo
 from openmsmq.protocol.config import TransferConfig
-from openmsmq.runtime.config_file import ServerConfig
+from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.threaded import ServerThread
 from tests.directory.domain import COMPUTERS, Domain
 from tests.runtime.computers import wait_for

@@ -20,7 +20,7 @@ from openmsmq.model.topology import (
     Site,
     UserInfo,
 )
-from openmsmq.runtime.active_directory.descriptors import (
+from openmsmq.runtime.active_directory.mapping.descriptors import (
     EVERYBODY,
     MANAGER_RIGHTS,
     AccessEntry,

@@ -10,7 +10,7 @@ import pytest
 from openmsmq.model.errors import AccessDenied, MachineNotFound, MsmqError
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.topology import PublicKey, QueueManagerInfo
-from openmsmq.runtime.active_directory.descriptors import Descriptor, decode, encode
+from openmsmq.runtime.active_directory.mapping.descriptors import Descriptor, decode, encode
 from tests.directory.domain import COMPUTERS, Domain, queue_of
 
 pytestmark = [pytest.mark.directory, pytest.mark.xdist_group("samba")]

@@ -10,12 +10,12 @@ from typing import Final
 import msgspec
 
 from openmsmq.model.message import AuthenticationRequest, HashAlgorithm, PrivacyLevel
-from openmsmq.security import access, descriptors
-from openmsmq.security.descriptors import AccessEntry, Descriptor
-from openmsmq.security.encryption import SendKeys
+from openmsmq.security.access import access, descriptors
+from openmsmq.security.access.descriptors import AccessEntry, Descriptor
+from openmsmq.security.access.sids import EVERYONE, unix_user
+from openmsmq.security.encryption.encryption import SendKeys
 from openmsmq.security.providers import ADVANCED, PROVIDERS
-from openmsmq.security.sids import EVERYONE, unix_user
-from openmsmq.security.signatures import sign
+from openmsmq.security.signatures.signatures import sign
 from openmsmq.wire.headers.multi_queue import AddressList, MultiQueueFormatHeader, PublicElement
 from openmsmq.wire.keys import SessionAlgorithm
 from openmsmq.wire.packets import encode

@@ -5,14 +5,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from openmsmq.security import access, certificates, descriptors
-from openmsmq.security.certificates import BadCertificate
-from openmsmq.security.decryption import BadEncryption, EncryptionKey, ReceiveKeys
-from openmsmq.security.descriptors import BadDescriptor
+from openmsmq.security.access import access, descriptors
+from openmsmq.security.access.descriptors import BadDescriptor
+from openmsmq.security.access.sids import identities, unix_user
+from openmsmq.security.encryption.decryption import BadEncryption, EncryptionKey, ReceiveKeys
 from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.providers import PROVIDERS
-from openmsmq.security.sids import identities, unix_user
-from openmsmq.security.signatures import BadSignature, check_signature
+from openmsmq.security.signatures import certificates
+from openmsmq.security.signatures.certificates import BadCertificate
+from openmsmq.security.signatures.signatures import BadSignature, check_signature
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.packets import UserMessage, decode, encode
 from tests.fuzz.registry import Target

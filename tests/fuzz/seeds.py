@@ -12,8 +12,17 @@ from openmsmq.capture import pcapng
 from openmsmq.capture.link_layers import Endpoint, LinkType, Protocol
 from openmsmq.capture.recorder import Recorder, ip_packet, udp_packet
 from openmsmq.model.identity import Guid, MessageId, SequenceId
-from openmsmq.wire.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.notifications import (
+    Command,
+    DirectoryNotification,
+    Event,
+    ManagerNotification,
+    Property,
+    Update,
+)
 from openmsmq.wire.datagrams import DirectoryAnswer, DirectoryQuery, PingPacket, ServerEntry
+from openmsmq.wire.fields.variants import PROPERTIES, PropertyValue, VariantType
 from openmsmq.wire.headers import security, user
 from openmsmq.wire.headers.debug import DebugHeader
 from openmsmq.wire.headers.establish import EstablishHeader
@@ -52,14 +61,6 @@ from openmsmq.wire.keys import (
     UserCertificate,
     UserCertificates,
 )
-from openmsmq.wire.notifications import (
-    Command,
-    DirectoryNotification,
-    Event,
-    ManagerNotification,
-    Property,
-    Update,
-)
 from openmsmq.wire.packets import (
     ConnectionParameters,
     EstablishConnection,
@@ -68,7 +69,6 @@ from openmsmq.wire.packets import (
     UserMessage,
     encode,
 )
-from openmsmq.wire.variants import PROPERTIES, PropertyValue, VariantType
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden"
 ID: Final = Guid(range(16))

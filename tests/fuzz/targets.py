@@ -19,19 +19,19 @@ from openmsmq.capture.source import CaptureError
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.limits import HOP_MAX_COUNT
 from openmsmq.model.names import IllegalName, PathName, parse_format_name
-from openmsmq.wire import notifications
-from openmsmq.wire.acknowledgments import FinalAck, OrderAck
-from openmsmq.wire.cursor import Field
+from openmsmq.wire.bodies import notifications
+from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.order_packets import acknowledgment_in
 from openmsmq.wire.datagrams import DirectoryAnswer, DirectoryQuery, PingPacket
 from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.fields.cursor import Field
 from openmsmq.wire.framing import FrameBuffer
 from openmsmq.wire.headers import base, user
 from openmsmq.wire.keys import PublishedKeys, RsaPublicKey, SessionKeyBlob, UserCertificates
 from openmsmq.wire.message_bytes import hop_counted
-from openmsmq.wire.order_packets import acknowledgment_in
 from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage, decode, encode, headers_end, packet_fields
-from openmsmq.wire.tree import Kind, Node, View, guess_kind, view
+from openmsmq.wire.text.tree import Kind, Node, View, guess_kind, view
 from tests.fuzz.registry import Target
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from openmsmq.manager.manager import QueueManager
 from openmsmq.manager.outputs import Output, Persist, Respond
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources
-from openmsmq.security.callers import UNLIMITED, Caller
+from openmsmq.security.access.callers import UNLIMITED, Caller
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.port import StoreFull
 

@@ -146,8 +146,8 @@ class Enterprise(RuleBasedStateMachine):
         super().__init__()
         self.now = Instant(0, START_S)
         self.patches = [
-            patch("openmsmq.manager.directory_copy.DIRECTORY_REMOVED_MAX_COUNT", 3),
-            patch("openmsmq.manager.directory_requests.DIRECTORY_PART_MAX_BYTES", 900),
+            patch("openmsmq.manager.directory.copy.DIRECTORY_REMOVED_MAX_COUNT", 3),
+            patch("openmsmq.manager.requests.directory.DIRECTORY_PART_MAX_BYTES", 900),
         ]
         for each in self.patches:
             each.start()

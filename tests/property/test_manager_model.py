@@ -15,11 +15,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from openmsmq.api import messages as api
 from openmsmq.manager.config import ManagerConfig
-from openmsmq.manager.housekeeping import RETRY_MS
+from openmsmq.manager.messages.housekeeping import RETRY_MS
 from openmsmq.model.clock import Instant
 from openmsmq.model.limits import INFINITE_S, UNLIMITED_KB
 from openmsmq.model.queue import AccessMode, SeekAction, ShareMode
-from openmsmq.security.sids import LOCAL_SYSTEM
+from openmsmq.security.access.sids import LOCAL_SYSTEM
 from openmsmq.wire.packets import UserMessage, decode
 from tests.property.driver import Driver
 from tests.property.model import (

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.message import AuthenticationLevel, AuthenticationRequest
 from openmsmq.security.policy import SecurityPolicy
-from openmsmq.security.signatures import BadSignature, check_signature, sign
+from openmsmq.security.signatures.signatures import BadSignature, check_signature, sign
 from openmsmq.wire import packets
-from openmsmq.wire.cursor import Field
 from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.fields.cursor import Field
 from openmsmq.wire.headers import queue_names, user
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.debug import DebugHeader

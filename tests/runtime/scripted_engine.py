@@ -17,12 +17,12 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.protocol.session_states import CloseReason
-from openmsmq.runtime.config_file import ServerConfig
+from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.logs import EventLog
-from openmsmq.runtime.network import TransferNetwork
 from openmsmq.runtime.server import ExitCode, Pump
-from openmsmq.security.callers import Caller
-from openmsmq.security.sids import Sid
+from openmsmq.runtime.sessions.network import TransferNetwork
+from openmsmq.security.access.callers import Caller
+from openmsmq.security.access.sids import Sid
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.port import Batch
 

@@ -33,12 +33,13 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.limits import TRANSACTIONS_MAX_COUNT
 from openmsmq.model.queue import AccessMode
 from openmsmq.model.topology import UserInfo
-from openmsmq.runtime import api_server, service
+from openmsmq.runtime import service
+from openmsmq.runtime.api import server as api_server
+from openmsmq.runtime.api.tokens import create_token, revoke_token
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.threaded import ServerThread, start_server
-from openmsmq.runtime.tokens import create_token, revoke_token
-from openmsmq.security.callers import Scope
-from openmsmq.security.sids import ADMINISTRATORS, Sid, unix_user
+from openmsmq.security.access.callers import Scope
+from openmsmq.security.access.sids import ADMINISTRATORS, Sid, unix_user
 from openmsmq.storage.memory import MemoryStore
 from tests.runtime.computers import PROGRAM, environment
 from tests.runtime.namespaces import required_laboratory

@@ -20,8 +20,8 @@ from openmsmq.capture.link_layers import (
 )
 from openmsmq.manager.outputs import Connect, SendBytes
 from openmsmq.model.identity import Guid
-from openmsmq.runtime.capture_file import CaptureFile, endpoint
 from openmsmq.runtime.logs import EventLog
+from openmsmq.runtime.sessions.capture_file import CaptureFile, endpoint
 from openmsmq.runtime.start_errors import StartError
 from openmsmq.wire.datagrams import PingPacket
 from tests.runtime.raw_client import packet

@@ -15,8 +15,8 @@ from openmsmq.client.blocking import QueueManager
 from openmsmq.model.errors import NoDirectory
 from openmsmq.model.identity import Guid
 from openmsmq.model.topology import DirectoryServerKind, QueueManagerInfo
-from openmsmq.runtime.config_errors import ConfigError
-from openmsmq.runtime.config_file import ServerConfig, load_config
+from openmsmq.runtime.config.errors import ConfigError
+from openmsmq.runtime.config.file import ServerConfig, load_config
 from openmsmq.runtime.start_errors import StartError
 from openmsmq.runtime.threaded import ServerThread
 from tests.runtime.computers import (
@@ -228,7 +228,7 @@ def test_a_copy_hears_of_changes_again_when_its_server_has_come_back(tmp_path: P
 def test_a_server_that_lets_nobody_wait_is_asked_from_time_to_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openmsmq.manager.directory_requests.DIRECTORY_READS_WAITING_MAX_COUNT", 0)
+    monkeypatch.setattr("openmsmq.manager.requests.directory.DIRECTORY_READS_WAITING_MAX_COUNT", 0)
     with (
         server(tmp_path, "OFFICE", directory_server=True) as office,
         server(tmp_path, "SHOP", directory=(address(office),), directory_poll_s=1) as shop,
@@ -288,7 +288,7 @@ def test_a_path_name_reaches_a_computer_whose_name_nobody_else_knows(tmp_path: P
 
 
 def test_a_long_directory_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openmsmq.manager.directory_requests.DIRECTORY_PART_MAX_BYTES", 400)
+    monkeypatch.setattr("openmsmq.manager.requests.directory.DIRECTORY_PART_MAX_BYTES", 400)
     with server(tmp_path, "OFFICE", directory_server=True) as office, connected(office) as manager:
         image = manager.read_directory()
         (site,) = image.sites

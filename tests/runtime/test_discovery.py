@@ -23,10 +23,11 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid
 from openmsmq.protocol.discovery import DirectoryFound, DiscoveryClient, Network
 from openmsmq.protocol.discovery_server import DiscoveryFacts, answer_query
-from openmsmq.runtime import discovery, interfaces
-from openmsmq.runtime.discovery import DatagramBudget, DiscoveryListener, discover
-from openmsmq.runtime.interfaces import local_networks, network_of
+from openmsmq.runtime.directory import discovery
+from openmsmq.runtime.directory.discovery import DatagramBudget, DiscoveryListener, discover
 from openmsmq.runtime.logs import EventLog
+from openmsmq.runtime.operating_system import interfaces
+from openmsmq.runtime.operating_system.interfaces import local_networks, network_of
 from openmsmq.runtime.start_errors import StartError
 from openmsmq.wire.datagrams import DirectoryAnswer, DirectoryQuery
 from tests.runtime.namespaces import Host, Laboratory, required_laboratory
@@ -630,7 +631,7 @@ def test_the_command_finds_a_server_on_the_networks_of_its_computer(two_networks
     pc = two_networks.host("pc", one="10.97.1.9")
     server = Server(dc, "10.97.1.1", answering(HOME, "HQ1", "HQ2"))
     program = (
-        "import typer; from openmsmq.cli.directory_discover import discover; typer.run(discover)"
+        "import typer; from openmsmq.cli.enterprise.discover import discover; typer.run(discover)"
     )
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
 

@@ -16,8 +16,8 @@ import msgspec
 import pytest
 
 from openmsmq.client.blocking import QueueManager
-from openmsmq.directory.plan import read_plan
-from openmsmq.directory.plan_changes import changes_for
+from openmsmq.directory.plans.changes import changes_for
+from openmsmq.directory.plans.plan import read_plan
 from openmsmq.model.directory import ObjectKind
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import MSMQ_PORT

@@ -21,7 +21,7 @@ import pytest
 
 from bench.floods import disk_mb, peak_mb
 from bench.peers.flooders import KINDS, OPEN, OPEN_LEDGER
-from openmsmq.client.transactions import SINGLE_MESSAGE
+from openmsmq.client.verbs.transactions import SINGLE_MESSAGE
 from tests.runtime.computers import Computer, neighbours, running, wait_for
 from tests.runtime.test_transfer_hostile import Stranger
 

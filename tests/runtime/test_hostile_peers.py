@@ -22,12 +22,13 @@ import pytest
 
 from openmsmq.manager.outputs import Disconnect, SendBytes
 from openmsmq.model.clock import Instant
-from openmsmq.runtime import network, sessions, tcp_door
+from openmsmq.runtime.admission import tcp_door
+from openmsmq.runtime.admission.guarded_door import DoorKeeper, GuardedDoor
+from openmsmq.runtime.admission.peer_limits import PeerBounds, PeerLimits
+from openmsmq.runtime.admission.tcp_door import listening_sockets
 from openmsmq.runtime.clocks import read_clocks
-from openmsmq.runtime.guarded_door import DoorKeeper, GuardedDoor
-from openmsmq.runtime.peer_limits import PeerBounds, PeerLimits
 from openmsmq.runtime.ports import HoldsBytes
-from openmsmq.runtime.tcp_door import listening_sockets
+from openmsmq.runtime.sessions import network, sessions
 from openmsmq.wire.headers.base import LAYOUT, SIGNATURE, VERSION
 from openmsmq.wire.packet_stream import GREETING_BYTES
 from tests.contracts.certificates import write_certificate

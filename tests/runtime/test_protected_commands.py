@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from openmsmq.client.certificates import Certificate
+from openmsmq.client.messages.certificates import Certificate
 from openmsmq.model.errors import InvalidParameter, UnsupportedFormatName
 from openmsmq.model.message import AuthenticationLevel, PrivacyLevel
 from tests.runtime.computers import Computer, neighbours, running, wait_for

@@ -22,7 +22,7 @@ from openmsmq.model.errors import (
     UnsupportedOperation,
 )
 from openmsmq.model.queue import AccessMode
-from openmsmq.runtime.config_errors import ConfigError
+from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.server import ExitCode
 from openmsmq.runtime.threaded import ServerThread, start_server
 from openmsmq.storage.memory import MemoryStore

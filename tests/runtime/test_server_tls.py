@@ -17,7 +17,7 @@ from openmsmq.client.blocking import connect
 from openmsmq.client.settings import Settings
 from openmsmq.model.errors import AccessDenied
 from openmsmq.model.queue import AccessMode
-from openmsmq.runtime.config_errors import ConfigError
+from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.threaded import start_server
 from openmsmq.storage.memory import MemoryStore
 from tests.runtime.raw_client import RawClient

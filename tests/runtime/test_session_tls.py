@@ -19,10 +19,11 @@ from openmsmq.model.peers import PeerPolicy, PeerRule
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.session_states import CloseReason
-from openmsmq.runtime import session_tls, sessions
-from openmsmq.runtime.config_errors import ConfigError
+from openmsmq.runtime.config.errors import ConfigError
+from openmsmq.runtime.config.session_tls_table import SessionTlsTable
 from openmsmq.runtime.limits import SESSION_READ_BYTES, SESSION_WRITE_BUFFER_MAX_BYTES
-from openmsmq.runtime.session_tls_table import SessionTlsTable
+from openmsmq.runtime.sessions import sessions
+from openmsmq.runtime.sessions import tls as session_tls
 from tests.runtime.scripted_engine import Office, Peer, free_port, in_loop, office, soon
 from tests.runtime.session_certificates import DAY, NOW, Identity
 

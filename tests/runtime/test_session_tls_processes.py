@@ -12,10 +12,10 @@ import pytest
 import openmsmq
 from openmsmq.model.peers import PeerPolicy, PeerRule
 from openmsmq.protocol.config import TransferConfig
-from openmsmq.runtime import session_tls
-from openmsmq.runtime.config_file import ServerConfig
+from openmsmq.runtime.config.file import ServerConfig
+from openmsmq.runtime.config.session_tls_table import SessionTlsTable
 from openmsmq.runtime.logs import EventLog
-from openmsmq.runtime.session_tls_table import SessionTlsTable
+from openmsmq.runtime.sessions import tls as session_tls
 from openmsmq.runtime.threaded import ServerThread
 from openmsmq.storage.memory import MemoryStore
 from tests.runtime.computers import (

@@ -12,13 +12,13 @@ import pytest
 from openmsmq.manager.outputs import Connect, Disconnect, Resolve, SendBytes
 from openmsmq.model.errors import ServiceNotAvailable
 from openmsmq.model.queue import ConnectionStatus
-from openmsmq.runtime import sessions
 from openmsmq.runtime.limits import (
     SESSION_DATA_PER_TURN_BYTES,
     SESSION_READ_BYTES,
     SESSION_WRITE_BUFFER_MAX_BYTES,
 )
 from openmsmq.runtime.server import ExitCode
+from openmsmq.runtime.sessions import sessions
 from openmsmq.runtime.start_errors import StartError
 from tests.runtime.scripted_engine import in_loop, office, soon
 

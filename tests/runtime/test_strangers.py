@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from openmsmq.runtime import strangers
 from openmsmq.runtime.clocks import elapsed_ns
 from openmsmq.runtime.limits import STRANGERS_TIME_AT_ONCE_MS, STRANGERS_WINDOW_MS
+from openmsmq.runtime.sessions import strangers
 from tests.runtime.scripted_engine import Office, in_loop, office
 from tests.runtime.test_hostile_peers import small_office
 

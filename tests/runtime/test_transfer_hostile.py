@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from openmsmq.client.transactions import SINGLE_MESSAGE
+from openmsmq.client.verbs.transactions import SINGLE_MESSAGE
 from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
 from openmsmq.wire.framing import FrameBuffer
 from openmsmq.wire.headers.base import LAYOUT, SIGNATURE, VERSION

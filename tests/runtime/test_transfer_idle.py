@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from openmsmq.client.transactions import SINGLE_MESSAGE
+from openmsmq.client.verbs.transactions import SINGLE_MESSAGE
 from tests.runtime.computers import Computer, neighbours, running, wait_for, waiting_count
 
 LEDGER = r"private$\ledger"

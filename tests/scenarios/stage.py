@@ -7,10 +7,11 @@ import random
 from openmsmq.api import messages as api
 from openmsmq.model.queue import AccessMode
 from openmsmq.protocol.config import TransferConfig
-from openmsmq.sim import endings
-from openmsmq.sim.applications import Ask, Drain, Founder
-from openmsmq.sim.facts import Fate, Kind
-from openmsmq.sim.plan import (
+from openmsmq.sim.applications.applications import Ask, Drain, Founder
+from openmsmq.sim.applications.worker import Worker
+from openmsmq.sim.checks import endings
+from openmsmq.sim.checks.facts import Fate, Kind
+from openmsmq.sim.plans.plan import (
     PLAIN,
     TRANSACTIONAL,
     NetworkHabits,
@@ -18,7 +19,6 @@ from openmsmq.sim.plan import (
     Plan,
     Wishes,
 )
-from openmsmq.sim.worker import Worker
 from openmsmq.sim.world import World
 
 FAR_MS = 3_600_000

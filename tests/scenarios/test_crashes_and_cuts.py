@@ -6,7 +6,7 @@ import pytest
 
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.protocol.config import TransferConfig
-from openmsmq.sim.facts import Kind
+from openmsmq.sim.checks.facts import Kind
 from tests.scenarios.stage import Stage, acknowledged
 
 CERTAIN = pytest.mark.parametrize("kind", [Kind.RECOVERABLE, Kind.TRANSACTIONAL])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openmsmq.sim.plan import Options
+from openmsmq.sim.plans.plan import Options
 from tests.sim.mutants import Mutant
 
 
@@ -14,21 +14,21 @@ HOSTILE_MUTANTS = (
     # Acknowledgments.
     Mutant(
         "an order acknowledgment counts whoever brings it",
-        "manager.order_acks:OrderAcks.take",
+        "manager.incoming.order_acks:OrderAcks.take",
         "if outgoing is not None and self._counts(outgoing, packet, peer, now):",
         "if outgoing is not None:",
         options=_beside("all", "order acks"),
     ),
     Mutant(
         "a final acknowledgment counts whoever brings it",
-        "manager.order_acks:OrderAcks.take",
+        "manager.incoming.order_acks:OrderAcks.take",
         "if awaited is not None and self._counts(awaited.outgoing, packet, peer, now):",
         "if awaited is not None:",
         options=_beside("all", "final acks"),
     ),
     Mutant(
         "a final acknowledgment is found by the number of its message alone, whoever brings it",
-        "manager.order_acks:OrderAcks._counts",
+        "manager.incoming.order_acks:OrderAcks._counts",
         "if self._identities.may_acknowledge(peer, source, outgoing, now):",
         "if True:",
         options=_beside("all", "final acks", "order acks"),
@@ -36,14 +36,14 @@ HOSTILE_MUTANTS = (
     # Names.
     Mutant(
         "everybody may bring messages of others",
-        "manager.identities:Identities._word",
+        "manager.peers.identities:Identities._word",
         "return Word.SURE if self._brings(peer, name) else Word.FOREIGN",
         "return Word.SURE",
         options=_beside("all", "jumps", "younger sequences"),
     ),
     Mutant(
         "everybody is who he says he is",
-        "manager.identities:Identities._known_elsewhere",
+        "manager.peers.identities:Identities._known_elsewhere",
         "if self._is_placed(peer, claimed):",
         "if True:",
         options=_beside("plain", "claims", "jumps", "younger sequences"),
@@ -72,7 +72,7 @@ HOSTILE_MUTANTS = (
     ),
     Mutant(
         "what is refused of a stranger moves the sequence all the same",
-        "manager.arrivals:Arrivals._may_move",
+        "manager.incoming.arrivals:Arrivals._may_move",
         "self._tell_of(problem, NoticeKind.SEQUENCE_REFUSED, packet, peer)\n",
         "stream = self._streams.find(Guid(message_bytes.source(packet)), packet, found)\n"
         "    if isinstance(stream, Stream):\n"
@@ -81,14 +81,14 @@ HOSTILE_MUTANTS = (
     ),
     Mutant(
         "a plain message may come in the name of somebody who is known",
-        "manager.arrivals:Arrivals._may_come",
+        "manager.incoming.arrivals:Arrivals._may_come",
         "and self._identities.knows_elsewhere(peer, message_bytes.source(packet), now)",
         "and False",
         options=_beside("all", "replays", "numbers"),
     ),
     Mutant(
         "messages of others are passed on for anybody",
-        "manager.arrivals:Arrivals._forward",
+        "manager.incoming.arrivals:Arrivals._forward",
         "if place.word is Word.FOREIGN:",
         "if False:",
         options=_beside("all", "relays"),
@@ -97,7 +97,7 @@ HOSTILE_MUTANTS = (
     # Addresses.
     Mutant(
         "what goes to an address goes to whoever has called from there",
-        "manager.neighbours:Neighbours._is_listener",
+        "manager.transfer.neighbours:Neighbours._is_listener",
         "return word is Word.SURE or (word is Word.OWN and peer.remote == reached)",
         "return True",
         options=_beside("all", "housemates"),
@@ -105,21 +105,21 @@ HOSTILE_MUTANTS = (
     # Room.
     Mutant(
         "reports may fill the whole quota",
-        "manager.guests:Guests.room_for_report",
+        "manager.queues.guests:Guests.room_for_report",
         "if quota_kb == UNLIMITED_KB:",
         "if True:",
         options=_beside("known", "reports"),
     ),
     Mutant(
         "reports live for ever",
-        "manager.reporting:Reporter.post",
+        "manager.messages.reporting:Reporter.post",
         "deadline_s = min(staged.deadline_s, now.unix_s + lifetime_s)",
         "deadline_s = staged.deadline_s",
         options=_beside("known", "reports"),
     ),
     Mutant(
         "final acknowledgments give way like reports",
-        "manager.reporting:Reporter._has_share",
+        "manager.messages.reporting:Reporter._has_share",
         "if not is_final:",
         "if True:",
         seeds=150,
@@ -127,14 +127,14 @@ HOSTILE_MUTANTS = (
     ),
     Mutant(
         "sequences of invented senders have no bound",
-        "manager.sequence_records:SequenceRecords.has_room",
+        "manager.incoming.sequence_records:SequenceRecords.has_room",
         "if len(self) < self.max_count:",
         "if True:",
         options=_beside("known", "invented senders"),
     ),
     Mutant(
         "one stranger may have all outgoing queues",
-        "manager.guests:Guests._has_place",
+        "manager.queues.guests:Guests._has_place",
         "return guest.who == _NOBODY or own < OUTGOING_QUEUES_PER_STRANGER_MAX_COUNT",
         "return True",
         options=_beside("known", "many names"),
@@ -142,7 +142,7 @@ HOSTILE_MUTANTS = (
     ),
     Mutant(
         "strangers may store more than the quota",
-        "manager.shares:Shares.takes",
+        "manager.messages.shares:Shares.takes",
         "return totals.room_for_strangers(size) and self._has_share(asker.address, size)",
         "return True",
         options=_beside("known", "floods"),
@@ -150,7 +150,7 @@ HOSTILE_MUTANTS = (
     # Closed doors.
     Mutant(
         "anybody may name a dead-letter queue, also a closed one",
-        "manager.delivery:Delivery.keep_dead_letter",
+        "manager.messages.delivery:Delivery.keep_dead_letter",
         "queue = dead_letter_queue(self._table, packet, sent_here=sent_here)\n",
         "from openmsmq.wire.extensions import dead_letter_path_of\n"
         "    path = dead_letter_path_of(packet)\n"
@@ -160,7 +160,7 @@ HOSTILE_MUTANTS = (
     ),
     Mutant(
         "reports enter closed queues",
-        "manager.reporting:Reporter._problem",
+        "manager.messages.reporting:Reporter._problem",
         "if queue.can.take_messages and not self._delivery.may_enter_plain(queue):",
         "if False:",
         options=_beside("known", "reports"),

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from openmsmq.sim.plan import Options
+from openmsmq.sim.plans.plan import Options
 from openmsmq.sim.runner import Result, run_seed
 
 
@@ -101,13 +101,13 @@ MUTANTS = (
     # One queue manager: disk, locks, transactions.
     Mutant(
         "an answer leaves before its batch is durable",
-        "manager.replies:Replies.answer_when_done",
+        "manager.queues.replies:Replies.answer_when_done",
         "lambda: self.answer(connection, call, reply),",
         "self.answer(connection, call, reply) or (lambda: None),",
     ),
     Mutant(
         "a batch counts as durable when it is handed over",
-        "manager.ledger:Ledger.seal",
+        "manager.turn.ledger:Ledger.seal",
         "self._under_way[self._ticket] = turn\n",
         "self._under_way[self._ticket] = turn\n"
         "    done, turn.done = turn.done, []\n"
@@ -115,25 +115,25 @@ MUTANTS = (
     ),
     Mutant(
         "what the disk refused is not undone",
-        "manager.ledger:Ledger.revoke",
+        "manager.turn.ledger:Ledger.revoke",
         "for turn in (later, self._under_way.pop(ticket)):",
         "self._under_way.pop(ticket)\n    for turn in (later,):",
     ),
     Mutant(
         "recoverable messages are kept only in memory",
-        "manager.delivery:Delivery._keep",
+        "manager.messages.delivery:Delivery._keep",
         "express = not message_bytes.is_recoverable(packet)",
         "express = True",
     ),
     Mutant(
         "a transaction receives without removing",
-        "manager.transactions:TransactionWork.commit",
+        "manager.transactions.work:TransactionWork.commit",
         "self._delivery.end(queue, rows, MessageClass.ACK_RECEIVE, now)",
         "queue.let_go(rows)",
     ),
     Mutant(
         "a commit is made of two batches",
-        "manager.transactions:TransactionWork.commit",
+        "manager.transactions.work:TransactionWork.commit",
         "self._delivery.end(queue, rows, MessageClass.ACK_RECEIVE, now)",
         "end = self._delivery.end\n"
         "        self._ledger.when_done(\n"
@@ -142,13 +142,13 @@ MUTANTS = (
     ),
     Mutant(
         "an aborted transaction gives nothing back",
-        "manager.transactions:TransactionWork._give_back",
+        "manager.transactions.work:TransactionWork._give_back",
         "self._delivery.give_back(queue, lookup_id, value)",
         "pass",
     ),
     Mutant(
         "an aborted transaction sends all the same",
-        "manager.transactions:TransactionWork.abort",
+        "manager.transactions.work:TransactionWork.abort",
         "prepared = work.state is TransactionState.PREPARED",
         "prepared = work.state is TransactionState.PREPARED\n"
         "    for send in work.sends:\n"
@@ -163,7 +163,7 @@ MUTANTS = (
     ),
     Mutant(
         "prepared transactions lose their locks at a restart",
-        "manager.transactions:TransactionWork.restore",
+        "manager.transactions.work:TransactionWork.restore",
         "queue.held[held.lookup_id] = work.number",
         "pass",
         options=Options(
@@ -172,68 +172,68 @@ MUTANTS = (
     ),
     Mutant(
         "a message that is being removed is given to another reader",
-        "manager.read_requests:ReadRequests._take",
+        "manager.reading.requests:ReadRequests._take",
         "queue.hold(rows, BEING_REMOVED)",
         "pass",
     ),
     Mutant(
         "a received message is not journaled",
-        "manager.delivery:Delivery._journal_for",
+        "manager.messages.delivery:Delivery._journal_for",
         "if reason is not MessageClass.ACK_RECEIVE or",
         "if True or",
     ),
     Mutant(
         "an expired message is no dead letter",
-        "manager.delivery:Delivery.tell",
+        "manager.messages.delivery:Delivery.tell",
         "if asks & ASKS_DEAD_LETTER and is_negative(reason):",
         "if False:",
         seeds=100,
     ),
     Mutant(
         "message numbers begin again after a crash",
-        "manager.counters:Counters.open",
+        "manager.turn.counters:Counters.open",
         "self._change(message_limit=self._message + BLOCK_COUNT)",
         "self._message = 1\n    self._change(message_limit=self._message + BLOCK_COUNT)",
     ),
     # Streams and batches.
     Mutant(
         "reservations are forgotten at a restart",
-        "manager.bulk_reads:BulkReads.__init__",
+        "manager.reading.bulk_reads:BulkReads.__init__",
         "queue.keep(kept)",
         "pass",
         options=_STREAMS,
     ),
     Mutant(
         "a reservation counts before it is durable",
-        "manager.bulk_reads:BulkReads.reserve",
+        "manager.reading.bulk_reads:BulkReads.reserve",
         "self._replies.answer_when_done(state.id, call, api.Reserved(stop))",
         "self._replies.answer(state.id, call, api.Reserved(stop))",
         options=_STREAMS,
     ),
     Mutant(
         "a refused completion gives up the reservation",
-        "manager.bulk_reads:BulkReads._set",
+        "manager.reading.bulk_reads:BulkReads._set",
         "queue.keep(before)",
         "pass",
         options=_STREAMS,
     ),
     Mutant(
         "others are given what is reserved",
-        "manager.queues:LocalQueue.front",
+        "manager.queues.queue:LocalQueue.front",
         "reserved = self.reserved_stop > 0",
         "reserved = False",
         options=_STREAMS,
     ),
     Mutant(
         "a purge takes what is reserved",
-        "manager.queues:LocalQueue.rows",
+        "manager.queues.queue:LocalQueue.rows",
         "if self.is_reserved(found):",
         "if False:",
         options=_STREAMS,
     ),
     Mutant(
         "what is reserved expires",
-        "manager.housekeeping:Housekeeping.expire",
+        "manager.messages.housekeeping:Housekeeping.expire",
         "elif not queue.is_held(lookup_id):",
         "elif lookup_id not in queue.held:",
         options=Options(
@@ -242,21 +242,21 @@ MUTANTS = (
     ),
     Mutant(
         "what is completed as a range ends one message later",
-        "manager.bulk_reads:BulkReads._take_range_out",
+        "manager.reading.bulk_reads:BulkReads._take_range_out",
         "level << 56 | bounds[1])",
         "level << 56 | bounds[1] + 1)",
         options=_STREAMS,
     ),
     Mutant(
         "what is completed as a range is not taken out of all priorities",
-        "manager.bulk_reads:BulkReads._take_range_out",
+        "manager.reading.bulk_reads:BulkReads._take_range_out",
         "for level in range(8):",
         "for level in range(4):",
         options=_STREAMS,
     ),
     Mutant(
         "a range that the disk kept stays out of sight",
-        "manager.bulk_reads:BulkReads._take_range_out",
+        "manager.reading.bulk_reads:BulkReads._take_range_out",
         "        queue.leaving.remove(bounds)\n        queue.count_range(count, size)",
         "        queue.count_range(count, size)",
         seeds=200,
@@ -264,7 +264,7 @@ MUTANTS = (
     ),
     Mutant(
         "what is not plain goes as a range too",
-        "manager.bulk_looks:BulkLooks._note",
+        "manager.reading.bulk_looks:BulkLooks._note",
         "if facts[:4] != _NEVER or facts[-1]:",
         "if False:",
         seeds=200,
@@ -272,49 +272,49 @@ MUTANTS = (
     ),
     Mutant(
         "a reservation goes beyond what transactions hold",
-        "manager.bulk_reads:BulkReads._stop_for",
+        "manager.reading.bulk_reads:BulkReads._stop_for",
         "if mine_below <= arrival < stop:",
         "if False:",
         options=_STREAMS,
     ),
     Mutant(
         "completed messages stay in their queue",
-        "manager.bulk_reads:BulkReads._take_out",
+        "manager.reading.bulk_reads:BulkReads._take_out",
         "self._delivery.end(queue, free, MessageClass.ACK_RECEIVE, now)",
         "queue.let_go(free)",
         options=_STREAMS,
     ),
     Mutant(
         "only the first part of a batch is committed",
-        "manager.staged_batches:StagedBatches.commit_batch",
+        "manager.transactions.batches:StagedBatches.commit_batch",
         "for work in parts:",
         "for work in parts[:1]:",
         options=_STREAMS,
     ),
     Mutant(
         "parts that nobody named are committed too",
-        "manager.staged_batches:StagedBatches._named_parts",
+        "manager.transactions.batches:StagedBatches._named_parts",
         "return [mine[unit] for unit in request.units_of_work]",
         "return list(mine.values())",
         options=_STREAMS,
     ),
     Mutant(
         "parts that nobody named wait for ever",
-        "manager.staged_batches:StagedBatches._abort_parts",
+        "manager.transactions.batches:StagedBatches._abort_parts",
         "self._transactions.end_abort(work, now)",
         "pass",
         options=_STREAMS,
     ),
     Mutant(
         "the number of a batch is forgotten at a restart",
-        "manager.staged_batches:StagedBatches._remember",
+        "manager.transactions.batches:StagedBatches._remember",
         "self._ledger.put(records.batch_key(query), records.encode_record(record))",
         "pass",
         options=_STREAMS,
     ),
     Mutant(
         "the number of a batch counts though the disk refused it",
-        "manager.staged_batches:StagedBatches._remember",
+        "manager.transactions.batches:StagedBatches._remember",
         "self._last.pop(query, None)",
         "pass",
         seeds=200,
@@ -323,7 +323,7 @@ MUTANTS = (
     # Two queue managers: sessions.
     Mutant(
         "a session acknowledges what is not durable yet",
-        "manager.transfer:Transfer._take",
+        "manager.transfer.transfer:Transfer._take",
         "self._ledger.when_done(settled, refused)",
         "settled()\n    self._ledger.when_done(lambda: None, refused)",
     ),
@@ -335,7 +335,7 @@ MUTANTS = (
     ),
     Mutant(
         "what a broken session did not deliver stays with it",
-        "manager.transfer:Transfer._closed",
+        "manager.transfer.transfer:Transfer._closed",
         'cast("list[Transit]", peer.engine.unacknowledged())',
         "()",
     ),
@@ -347,7 +347,7 @@ MUTANTS = (
     ),
     Mutant(
         "outgoing queues are not looked at after a restart",
-        "manager.outgoing:OutgoingQueues.__init__",
+        "manager.peers.outgoing:OutgoingQueues.__init__",
         "delivery.ready[queue] = None",
         "pass",
     ),
@@ -360,27 +360,27 @@ MUTANTS = (
     # Duplicates.
     Mutant(
         "nobody looks for duplicates",
-        "manager.history:History.saw",
+        "manager.incoming.history:History.saw",
         "if identifier in self.filter:",
         "if False:",
     ),
     Mutant(
         "identifiers of recoverable messages are forgotten at a restart",
-        "manager.history:History._write",
+        "manager.incoming.history:History._write",
         "if recoverable:",
         "if False:",
         seeds=400,
     ),
     Mutant(
         "identifiers count as seen though the disk refused the messages",
-        "manager.history:History._write",
+        "manager.incoming.history:History._write",
         "lambda _: self.filter.forget(number)",
         "lambda _: None",
         seeds=200,
     ),
     Mutant(
         "messages of different senders with the same number are taken for one",
-        "manager.arrivals:Arrivals._take_plain",
+        "manager.incoming.arrivals:Arrivals._take_plain",
         "message_bytes.message_id_under(source, packet)",
         "message_bytes.message_id_under(bytes(16), packet)",
     ),
@@ -401,35 +401,35 @@ MUTANTS = (
     ),
     Mutant(
         "the place in a sequence is acknowledged before it is durable",
-        "manager.incoming:IncomingStreams.accept",
+        "manager.incoming.streams:IncomingStreams.accept",
         "stream.sequence.assume(sequence, number)",
         "stream.sequence.assume(sequence, number)\n    stream.sequence.settle(sequence, number)",
         seeds=400,
     ),
     Mutant(
         "the place in a sequence stays assumed though the disk refused it",
-        "manager.incoming:_take_back",
+        "manager.incoming.streams:_take_back",
         "stream.sequence.forget_assumed()",
         "pass",
         seeds=100,
     ),
     Mutant(
         "the place in a sequence is forgotten at a restart",
-        "manager.incoming:IncomingStreams._write",
+        "manager.incoming.streams:IncomingStreams._write",
         "self._ledger.put(stream.key, records.encode_record(record))",
         "pass",
         seeds=200,
     ),
     Mutant(
         "the numbers of a sequence begin again after a restart",
-        "manager.outgoing:OutgoingQueues._write",
+        "manager.peers.outgoing:OutgoingQueues._write",
         "self._ledger.put(records.outgoing_key(outgoing.queue.id), records.encode_record(record))",
         "pass",
         seeds=200,
     ),
     Mutant(
         "all sequences have the same identifier",
-        "manager.counters:Counters.take_sequence",
+        "manager.turn.counters:Counters.take_sequence",
         "before.ordinal + 1",
         "1",
     ),
@@ -441,20 +441,20 @@ MUTANTS = (
     ),
     Mutant(
         "a transactional message is done when the next node has it",
-        "manager.departures:Departures.acknowledged",
+        "manager.transfer.departures:Departures.acknowledged",
         "if message_bytes.is_transactional(value, FACTS_BYTES) and",
         "if False and",
     ),
     Mutant(
         "nothing is ever sent again",
-        "manager.departures:Departures.send_again",
+        "manager.transfer.departures:Departures.send_again",
         "outgoing.sequence.outstanding()",
         "()",
         seeds=200,
     ),
     Mutant(
         "order acknowledgments are never sent",
-        "manager.incoming:IncomingStreams.heard",
+        "manager.incoming.streams:IncomingStreams.heard",
         "stream.sequence.heard(now)",
         "pass",
     ),
@@ -468,19 +468,19 @@ MUTANTS = (
     # The end of transactional messages.
     Mutant(
         "final acknowledgments are never sent",
-        "manager.order_acks:OrderAcks.send_final",
+        "manager.incoming.order_acks:OrderAcks.send_final",
         "self._delivery.post(",
         "(lambda *_, **__: None)(",
     ),
     Mutant(
         "a message that was received elsewhere is not journaled",
-        "manager.outgoing:OutgoingQueues.final_acked",
+        "manager.peers.outgoing:OutgoingQueues.final_acked",
         "self._delivery.journal_sent(value, now)",
         "pass",
     ),
     Mutant(
         "a message is journaled when it has arrived, not when it was received",
-        "manager.outgoing:OutgoingQueues.arrived",
+        "manager.peers.outgoing:OutgoingQueues.arrived",
         "for row in waiting:",
         "for row in waiting:\n        self._delivery.journal_sent(row[1], now)",
     ),
@@ -529,14 +529,14 @@ MUTANTS = (
     ),
     Mutant(
         "a message forgets how many hops it has made",
-        "manager.arrivals:Arrivals._forward",
+        "manager.incoming.arrivals:Arrivals._forward",
         "counted = message_bytes.hop_counted(packet)",
         "counted = packet",
         options=_ENTERPRISE,
     ),
     Mutant(
         "messages to public queues go to any queue manager",
-        "manager.ways:Ways.owner_of",
+        "manager.directory.ways:Ways.owner_of",
         "else queue.manager",
         "else min(self._copy.image.managers)",
         options=_ENTERPRISE,
@@ -544,28 +544,28 @@ MUTANTS = (
     # A directory that changes.
     Mutant(
         "the next hops stay as they were when the directory changes",
-        "manager.ways:Ways.routes",
+        "manager.directory.ways:Ways.routes",
         "not image.routes_like(before)",
         "False",
         options=_ENTERPRISE,
     ),
     Mutant(
         "messages that wait are not rerouted when the directory changes",
-        "manager.transfer:Transfer.ways_changed",
+        "manager.transfer.transfer:Transfer.ways_changed",
         "self._retry(outgoing, now)",
         "pass",
         options=_ENTERPRISE,
     ),
     Mutant(
         "a session that has become the wrong way is kept",
-        "manager.neighbours:Neighbours.kept",
+        "manager.transfer.neighbours:Neighbours.kept",
         "is_rerouted and not self._leads_on(outgoing, peer)",
         "False",
         options=_ENTERPRISE,
     ),
     Mutant(
         "messages go round between gates with different directories until they are lost",
-        "manager.neighbours:Neighbours._is_in_doubt",
+        "manager.transfer.neighbours:Neighbours._is_in_doubt",
         "return not doubt.is_settled",
         "return False",
         seeds=300,
@@ -574,7 +574,7 @@ MUTANTS = (
     ),
     Mutant(
         "messages that have gone round wait for ever",
-        "manager.directory_service:DirectoryService.told",
+        "manager.directory.service:DirectoryService.told",
         "if real or doubts:",
         "if real:",
         seeds=300,
@@ -583,7 +583,7 @@ MUTANTS = (
     ),
     Mutant(
         "a copy of the directory keeps links that were removed",
-        "manager.directory_copy:DirectoryCopy.take",
+        "manager.directory.copy:DirectoryCopy.take",
         "changes: Sequence[Change] = told.changes",
         "changes: Sequence[Change] = [c for c in told.changes if not isinstance(c, Removal)]",
         options=_ENTERPRISE,

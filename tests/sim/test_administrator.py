@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from openmsmq.model.directory import NOWHERE, DirectoryChanges
-from openmsmq.sim.administrator import Desk
-from openmsmq.sim.enterprise import Enterprise
-from openmsmq.sim.enterprise_plan import Chore, MemberPlan, Task, draw_enterprise
-from openmsmq.sim.facts import Kind
-from openmsmq.sim.plan import Options
-from openmsmq.sim.rules import Layout
+from openmsmq.sim.applications.administrator import Desk
+from openmsmq.sim.checks.facts import Kind
+from openmsmq.sim.checks.store_watch import Lying, Shelf, StoreWatch
+from openmsmq.sim.checks.stranded import Stranded
+from openmsmq.sim.enterprise.enterprise import Enterprise
+from openmsmq.sim.enterprise.rules import Layout
+from openmsmq.sim.plans.enterprise import Chore, MemberPlan, Task, draw_enterprise
+from openmsmq.sim.plans.plan import Options
 from openmsmq.sim.runner import make_world
-from openmsmq.sim.store_watch import Lying, Shelf, StoreWatch
-from openmsmq.sim.stranded import Stranded
 from tests.sim.test_enterprise import TRIANGLE, built, places
 
 ENTERPRISE = Options(enterprise=True)

@@ -6,23 +6,23 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.client.formatters.plain import BytesFormatter
-from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder
+from openmsmq.client.messages.outgoing import OutgoingMessage, PacketBuilder
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.queue import QueueKind, QueueProperties, QueueRole
-from openmsmq.sim import endings
-from openmsmq.sim.books import PURGING, READING
-from openmsmq.sim.facts import Fate, Kind
-from openmsmq.sim.plan import ADMIN, PLAIN, TRANSACTIONAL, Options
+from openmsmq.sim.checks import endings
+from openmsmq.sim.checks.books import PURGING, READING
+from openmsmq.sim.checks.facts import Fate, Kind
+from openmsmq.sim.checks.wire_watch import Flow
+from openmsmq.sim.plans.plan import ADMIN, PLAIN, TRANSACTIONAL, Options
 from openmsmq.sim.runner import make_world
 from openmsmq.sim.violation import Violation
-from openmsmq.sim.wire_watch import Flow
 from openmsmq.storage import records
 from openmsmq.storage.port import Batch
 from openmsmq.storage.records import EntryFacts, QueueRecord
-from openmsmq.wire.acknowledgments import OrderAck
+from openmsmq.wire.bodies.acknowledgments import OrderAck
+from openmsmq.wire.bodies.order_packets import order_ack_packet
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.transaction import TransactionHeader
-from openmsmq.wire.order_packets import order_ack_packet
 from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import SessionAck, decode, encode
 

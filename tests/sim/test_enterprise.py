@@ -14,12 +14,12 @@ from openmsmq.model.directory import NOWHERE
 from openmsmq.model.identity import Guid
 from openmsmq.model.topology import QueueManagerInfo, RoutingLink, Site
 from openmsmq.routing.next_hops import Routes
-from openmsmq.sim.enterprise import Enterprise, Place
-from openmsmq.sim.enterprise_plan import EnterprisePlan, LinkPlan, MemberPlan, draw_enterprise
-from openmsmq.sim.plan import Options
-from openmsmq.sim.rules import Layout
+from openmsmq.sim.checks.store_watch import StoreWatch
+from openmsmq.sim.enterprise.enterprise import Enterprise, Place
+from openmsmq.sim.enterprise.rules import Layout
+from openmsmq.sim.plans.enterprise import EnterprisePlan, LinkPlan, MemberPlan, draw_enterprise
+from openmsmq.sim.plans.plan import Options
 from openmsmq.sim.runner import make_world, run_seed, run_traced
-from openmsmq.sim.store_watch import StoreWatch
 from openmsmq.sim.violation import Violation
 
 SEEDS = int(os.environ.get("OPENMSMQ_SEEDS", "100")) // 2

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from openmsmq.sim.hostile_plan import ATTACKS, MODES
-from openmsmq.sim.plan import Options
+from openmsmq.sim.plans.hostile import ATTACKS, MODES
+from openmsmq.sim.plans.plan import Options
 from openmsmq.sim.runner import make_world, run_seed, run_traced
 
 SEEDS = int(os.environ.get("OPENMSMQ_HOSTILE_SEEDS", "100"))

@@ -6,8 +6,8 @@ import pytest
 
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.queue import QueueKind, QueueProperties, QueueRole
-from openmsmq.sim.forgeries import Wanted
-from openmsmq.sim.plan import ADMIN, CLOSED, CLOSED_TRANSACTIONAL, PLAIN, Options
+from openmsmq.sim.hostile.forgeries import Wanted
+from openmsmq.sim.plans.plan import ADMIN, CLOSED, CLOSED_TRANSACTIONAL, PLAIN, Options
 from openmsmq.sim.runner import make_world
 from openmsmq.sim.violation import Violation
 from openmsmq.storage import records

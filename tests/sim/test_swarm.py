@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from openmsmq.sim.plan import FAULTS, Options
+from openmsmq.sim.plans.plan import FAULTS, Options
 from openmsmq.sim.runner import run_seed
 
 SEEDS = int(os.environ.get("OPENMSMQ_SEEDS", "100"))

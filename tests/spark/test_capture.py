@@ -19,12 +19,12 @@ from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.spark.pipelines.capture.conversations import read_conversations
 from openmsmq.spark.pipelines.capture.files import SEEN_ORDER, Ports, open_and_read
 from openmsmq.spark.pipelines.capture.rows import batches
-from openmsmq.wire.acknowledgments import OrderAck
+from openmsmq.wire.bodies.acknowledgments import OrderAck
+from openmsmq.wire.bodies.order_packets import order_ack_packet
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
-from openmsmq.wire.order_packets import order_ack_packet
 from openmsmq.wire.packets import UserMessage
 from tests.spark.recorded import capture_file, talk, trouble
 from tests.transfer.network import ALPHA, BETA

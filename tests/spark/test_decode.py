@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from openmsmq.api.messages import Packets
 from openmsmq.client.formatters import DEFAULT_FORMATTER
 from openmsmq.client.formatters.nservicebus import read_headers, write_headers
-from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder
+from openmsmq.client.messages.outgoing import OutgoingMessage, PacketBuilder
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.spark.decode.headers import (

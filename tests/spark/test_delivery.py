@@ -16,7 +16,7 @@ import typer
 from typer.testing import CliRunner
 
 from openmsmq.api import messages as api
-from openmsmq.cli.connecting import Target
+from openmsmq.cli.options.connecting import Target
 from openmsmq.cli.pipeline import delivery as command
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.model.queue import AccessMode

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from openmsmq.client.outgoing import OutgoingMessage
+from openmsmq.client.messages.outgoing import OutgoingMessage
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.spark.errors import BadOption, QueueProblem
 from openmsmq.spark.schema import NAMES, arrow_schema, spark_schema

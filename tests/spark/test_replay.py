@@ -23,8 +23,8 @@ from openmsmq.cli.app import app
 from openmsmq.cli.pipeline import replay as replay_command
 from openmsmq.client.blocking import Queue, QueueManager
 from openmsmq.client.formatters import DEFAULT_FORMATTER
-from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder
-from openmsmq.client.received import ReceivedMessage
+from openmsmq.client.messages.outgoing import OutgoingMessage, PacketBuilder
+from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import parse_format_name

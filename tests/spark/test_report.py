@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from openmsmq.cli.connecting import Target
+from openmsmq.cli.options.connecting import Target
 from openmsmq.cli.pipeline import delivery as delivery_command
 from openmsmq.cli.pipeline import report as report_command
 from openmsmq.model.message import MessageClass, is_negative

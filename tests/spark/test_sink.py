@@ -16,8 +16,8 @@ from pyspark.sql.types import StringType, StructType
 
 import openmsmq as mq
 from openmsmq.model.errors import AccessDenied, TransactionSequence
-from openmsmq.runtime.tokens import create_token, revoke_token
-from openmsmq.security.callers import Scope
+from openmsmq.runtime.api.tokens import create_token, revoke_token
+from openmsmq.security.access.callers import Scope
 from openmsmq.spark.errors import BadOption, QueueProblem, sentence_in
 from openmsmq.spark.sink.options import read_sink_options
 from openmsmq.spark.sink.parts import PART_MAX_COUNT

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.spark.decode import texts
-from openmsmq.wire.bodies import body_text
-from openmsmq.wire.cursor import utf16_text
+from openmsmq.wire.fields.cursor import utf16_text
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import UserMessage
+from openmsmq.wire.text.bodies import body_text
 
 letters = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 usual = st.text("abc é€", max_size=8)

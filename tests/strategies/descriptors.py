@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from openmsmq.security.descriptors import AccessEntry, Descriptor
-from openmsmq.security.sids import (
+from openmsmq.security.access.descriptors import AccessEntry, Descriptor
+from openmsmq.security.access.sids import (
     ADMINISTRATORS,
     ANONYMOUS,
     AUTHENTICATED,

@@ -13,12 +13,12 @@ import msgspec
 from openmsmq.model.identity import Guid
 from openmsmq.model.message import AuthenticationLevel, AuthenticationRequest, HashAlgorithm
 from openmsmq.security import providers
-from openmsmq.security.certificates import make_certificate
-from openmsmq.security.decryption import EncryptionKey
+from openmsmq.security.encryption.decryption import EncryptionKey
 from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.providers import Provider
 from openmsmq.security.rsa import PrivateKey
-from openmsmq.security.signatures import Signer
+from openmsmq.security.signatures.certificates import make_certificate
+from openmsmq.security.signatures.signatures import Signer
 from openmsmq.wire import packets
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.queue_names import PublicName

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from openmsmq.model.identity import Guid, SequenceId
-from openmsmq.wire.cursor import keep_padding, padding_size
+from openmsmq.wire.fields.cursor import keep_padding, padding_size
 from openmsmq.wire.headers import base, queue_names, transaction, user
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.establish import EstablishHeader

@@ -6,8 +6,17 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from openmsmq.model.identity import Guid, MessageId, SequenceId
-from openmsmq.wire.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.notifications import (
+    Command,
+    DirectoryNotification,
+    Event,
+    ManagerNotification,
+    Property,
+    Update,
+)
 from openmsmq.wire.datagrams import DirectoryAnswer, DirectoryQuery, PingPacket, ServerEntry
+from openmsmq.wire.fields.variants import PROPERTIES, PropertyValue, VariantType
 from openmsmq.wire.headers.debug import QUEUE_TYPE, DebugHeader
 from openmsmq.wire.headers.multi_queue import (
     DIRECT_MIN_CHARACTERS,
@@ -32,15 +41,6 @@ from openmsmq.wire.keys import (
     UserCertificate,
     UserCertificates,
 )
-from openmsmq.wire.notifications import (
-    Command,
-    DirectoryNotification,
-    Event,
-    ManagerNotification,
-    Property,
-    Update,
-)
-from openmsmq.wire.variants import PROPERTIES, PropertyValue, VariantType
 
 _u8 = st.integers(0, 0xFF)
 _u16 = st.integers(0, 0xFFFF)

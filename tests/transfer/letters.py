@@ -9,7 +9,8 @@ from openmsmq.model.identity import NIL_GUID, Guid, MessageId, SequenceId
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import PrivateFormatName, parse_format_name
-from openmsmq.wire.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.order_packets import acknowledgment_in, final_ack_packet, order_ack_packet
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.message_properties import MessageProperties
@@ -17,7 +18,6 @@ from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, 
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
-from openmsmq.wire.order_packets import acknowledgment_in, final_ack_packet, order_ack_packet
 from openmsmq.wire.packets import Packet, SessionAck, UserMessage
 from tests.transfer.network import PEER_IDENTIFIER, Computer, Peer
 

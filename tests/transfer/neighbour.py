@@ -9,7 +9,8 @@ import msgspec
 from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass
-from openmsmq.wire.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.order_packets import final_ack_packet, order_ack_packet
 from openmsmq.wire.framing import FrameBuffer
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.base import BaseHeader
@@ -20,7 +21,6 @@ from openmsmq.wire.headers.queue_names import DirectName, QueueName
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
-from openmsmq.wire.order_packets import final_ack_packet, order_ack_packet
 from openmsmq.wire.packets import (
     ConnectionParameters,
     EstablishConnection,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openmsmq.api import messages as api
-from openmsmq.manager.outgoing_sweep import SWEEP_MS
+from openmsmq.manager.transfer.outgoing_sweep import SWEEP_MS
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.queue import AccessMode
 from openmsmq.storage import records

@@ -6,7 +6,7 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.directory.rows import row_of
-from openmsmq.manager.directory_service import HINT_PAUSE_MS
+from openmsmq.manager.directory.service import HINT_PAUSE_MS
 from openmsmq.model.directory import ObjectKind, Removal
 from openmsmq.model.limits import DIRECTORY_PROBE_S, HOP_MAX_COUNT
 from openmsmq.routing.next_hops import EXTRA_MAX_HOPS

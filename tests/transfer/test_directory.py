@@ -21,7 +21,7 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.limits import DIRECTORY_PROBE_S
 from openmsmq.model.names import PublicFormatName
 from openmsmq.model.topology import DistributionList, Site
-from openmsmq.wire.notifications import NOTIFY_QUEUE_NUMBER, Event, ManagerNotification
+from openmsmq.wire.bodies.notifications import NOTIFY_QUEUE_NUMBER, Event, ManagerNotification
 from tests.transfer.directories import COPY, ORIGINAL, POLL_MS, change, image, joined
 from tests.transfer.network import ALPHA, BETA, GAMMA, Computer, Network
 

@@ -6,7 +6,7 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.directory.rows import row_of
-from openmsmq.manager.directory_service import HINT_PAUSE_MS, MOVED_PAUSE_MS
+from openmsmq.manager.directory.service import HINT_PAUSE_MS, MOVED_PAUSE_MS
 from openmsmq.model.errors import InsufficientResources, NoDirectory
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import DIRECTORY_READ_WAIT_MAX_S, DIRECTORY_READS_WAITING_MAX_COUNT

@@ -10,7 +10,7 @@ import pytest
 from openmsmq.api import messages as api
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
-from openmsmq.wire.acknowledgments import FinalAck
+from openmsmq.wire.bodies.acknowledgments import FinalAck
 from openmsmq.wire.headers.establish import EstablishHeader
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
 from openmsmq.wire.packets import EstablishConnection, Packet, UserMessage

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from openmsmq.api import messages as api
-from openmsmq.manager import guests
+from openmsmq.manager.queues import guests
 from openmsmq.model.errors import InsufficientResources
 from openmsmq.model.identity import Guid
 from openmsmq.model.message import MessageClass
@@ -258,8 +258,10 @@ def test_names_of_strangers_do_not_use_up_the_outgoing_queues(
 def test_strangers_together_leave_outgoing_queues_to_known_peers_and_applications(
     network: Network, beta: Computer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openmsmq.manager.guests.OUTGOING_QUEUES_FOR_STRANGERS_MAX_COUNT", 20)
-    monkeypatch.setattr("openmsmq.manager.guests.OUTGOING_QUEUES_FOR_OTHERS_MAX_COUNT", 30)
+    monkeypatch.setattr(
+        "openmsmq.manager.queues.guests.OUTGOING_QUEUES_FOR_STRANGERS_MAX_COUNT", 20
+    )
+    monkeypatch.setattr("openmsmq.manager.queues.guests.OUTGOING_QUEUES_FOR_OTHERS_MAX_COUNT", 30)
     for address in (PEER, GAMMA, ALPHA):
         peer = visitor(network, beta, address)
         Flood(peer).pour(15, TINY, b"", admin=r"TCP:127.0.2.{0}\private$\a" + address, **REFUSED)

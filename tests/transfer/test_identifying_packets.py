@@ -10,14 +10,14 @@ import pytest
 from openmsmq.model.identity import NIL_GUID, MessageId, SequenceId
 from openmsmq.model.limits import INFINITE_S, RETRY_CONNECT_MS
 from openmsmq.model.message import MessageClass
-from openmsmq.wire.acknowledgments import FinalAck
+from openmsmq.wire.bodies.acknowledgments import FinalAck
+from openmsmq.wire.bodies.order_packets import final_ack_packet
 from openmsmq.wire.headers import base, user
 from openmsmq.wire.headers.establish import EstablishHeader
 from openmsmq.wire.headers.message_properties import label_bytes
 from openmsmq.wire.headers.parameters import ParametersHeader
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, QueueName
 from openmsmq.wire.headers.session import SessionHeader
-from openmsmq.wire.order_packets import final_ack_packet
 from openmsmq.wire.packets import (
     ConnectionParameters,
     EstablishConnection,

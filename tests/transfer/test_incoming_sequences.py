@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from openmsmq.manager.incoming import Stream
+from openmsmq.manager.incoming.streams import Stream
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.storage import records
 from openmsmq.storage.records import IncomingRecord
-from openmsmq.wire.acknowledgments import OrderAck
+from openmsmq.wire.bodies.acknowledgments import OrderAck
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
 from openmsmq.wire.packets import UserMessage
 from tests.transfer.letters import (

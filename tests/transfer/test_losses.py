@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from openmsmq.api import messages as api
-from openmsmq.manager.outgoing_sweep import SWEEP_MS
+from openmsmq.manager.transfer.outgoing_sweep import SWEEP_MS
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.queue import AccessMode, ConnectionStatus

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openmsmq.api import messages as api
-from openmsmq.manager.directory_service import HINT_PAUSE_MS
+from openmsmq.manager.directory.service import HINT_PAUSE_MS
 from openmsmq.manager.outputs import AskDirectory
 from openmsmq.model.errors import QueueNotFound
 from openmsmq.model.identity import Guid

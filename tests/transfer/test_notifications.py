@@ -10,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openmsmq.api import messages as api
-from openmsmq.manager.directory_service import HINT_PAUSE_MS
-from openmsmq.manager.notifications import NOTIFICATION_REACH_S, NOTIFICATIONS_WAITING_MAX_COUNT
+from openmsmq.manager.directory.service import HINT_PAUSE_MS
+from openmsmq.manager.incoming.notifications import (
+    NOTIFICATION_REACH_S,
+    NOTIFICATIONS_WAITING_MAX_COUNT,
+)
 from openmsmq.manager.outputs import AskDirectory
 from openmsmq.model.directory import Change, ObjectKind, Removal
 from openmsmq.model.identity import Guid
@@ -19,12 +22,8 @@ from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.names import PrivateFormatName
 from openmsmq.model.queue import QueueKind, QueueProperties
 from openmsmq.model.topology import DistributionList, QueueManagerInfo
-from openmsmq.wire import notifications
-from openmsmq.wire.headers import user
-from openmsmq.wire.headers.message_properties import HashAlgorithm
-from openmsmq.wire.headers.queue_names import PrivateOnDestination
-from openmsmq.wire.headers.security import SecurityHeader, SenderKind
-from openmsmq.wire.notifications import (
+from openmsmq.wire.bodies import notifications
+from openmsmq.wire.bodies.notifications import (
     NOTIFY_QUEUE_NUMBER,
     Command,
     DirectoryNotification,
@@ -33,6 +32,10 @@ from openmsmq.wire.notifications import (
     Property,
     Update,
 )
+from openmsmq.wire.headers import user
+from openmsmq.wire.headers.message_properties import HashAlgorithm
+from openmsmq.wire.headers.queue_names import PrivateOnDestination
+from openmsmq.wire.headers.security import SecurityHeader, SenderKind
 from openmsmq.wire.packets import UserMessage
 from tests.strategies.wire_parts import directory_notifications, manager_notifications
 from tests.transfer.directories import ORIGINAL, PATIENT_COPY, change, image, joined

@@ -9,7 +9,7 @@ from openmsmq.manager.config import ManagerConfig
 from openmsmq.model.identity import Guid
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import OutgoingSequenceStatus
-from openmsmq.wire.acknowledgments import OrderAck
+from openmsmq.wire.bodies.acknowledgments import OrderAck
 from openmsmq.wire.headers.queue_names import PrivateOnDestination
 from openmsmq.wire.packets import UserMessage, decode, encode
 from tests.transfer.letters import (

@@ -10,7 +10,7 @@ import pytest
 from openmsmq.manager.outputs import Connect, SendDatagram
 from openmsmq.model.limits import MSMQ_PORT, PING_PORT
 from openmsmq.protocol.config import TransferConfig
-from openmsmq.runtime.config_file import ServerConfig
+from openmsmq.runtime.config.file import ServerConfig
 from tests.runtime.scripted_engine import in_loop, office, soon
 
 HERE, THERE = "127.0.18.2", "127.0.18.3"

@@ -31,18 +31,18 @@ from openmsmq.model.message import (
 from openmsmq.model.names import MultipleFormatName, parse_format_name
 from openmsmq.model.queue import AccessMode, QueuePrivacy
 from openmsmq.model.topology import PublicKey
-from openmsmq.security import access
-from openmsmq.security.callers import Caller
-from openmsmq.security.certificates import digest
-from openmsmq.security.descriptors import decode as decode_descriptor
-from openmsmq.security.descriptors import encode as encode_descriptor
-from openmsmq.security.encryption import SendKeys
+from openmsmq.security.access import access
+from openmsmq.security.access.callers import Caller
+from openmsmq.security.access.descriptors import decode as decode_descriptor
+from openmsmq.security.access.descriptors import encode as encode_descriptor
+from openmsmq.security.access.sids import ANONYMOUS, EVERYONE, Sid, identities
+from openmsmq.security.encryption.encryption import SendKeys
 from openmsmq.security.own_key import OwnKey
 from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.providers import ADVANCED, BASE, ENHANCED, Provider
-from openmsmq.security.sids import ANONYMOUS, EVERYONE, Sid, identities
-from openmsmq.security.signatures import Signer, sign
-from openmsmq.wire.addressing import destinations_header
+from openmsmq.security.signatures.certificates import digest
+from openmsmq.security.signatures.signatures import Signer, sign
+from openmsmq.wire.fields.addressing import destinations_header
 from openmsmq.wire.headers.message_properties import label_bytes
 from openmsmq.wire.headers.security import BODY_ENCRYPTED, SecurityHeader, SenderKind
 from openmsmq.wire.keys import SessionAlgorithm

@@ -14,15 +14,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from openmsmq.api import messages as api
-from openmsmq.client import queue_verbs
-from openmsmq.client.certificates import Certificate
 from openmsmq.client.context import ClientContext
 from openmsmq.client.formatters import DEFAULT_FORMATTER
-from openmsmq.client.outgoing import OutgoingMessage
+from openmsmq.client.messages.certificates import Certificate
+from openmsmq.client.messages.outgoing import OutgoingMessage
 from openmsmq.client.plans import Ahead, Collect
 from openmsmq.client.queue import QueueHandle
-from openmsmq.client.transactions import SINGLE_MESSAGE
-from openmsmq.manager.reports import report_for
+from openmsmq.client.verbs import queue as queue_verbs
+from openmsmq.client.verbs.transactions import SINGLE_MESSAGE
+from openmsmq.manager.messages.reports import report_for
 from openmsmq.model.errors import AccessDenied, IllegalPropertySize, InvalidParameter, MsmqError
 from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
 from openmsmq.model.limits import DIRECTORY_POLL_S, PACKET_MAX_BYTES
@@ -34,11 +34,11 @@ from openmsmq.model.message import (
     PrivacyLevel,
 )
 from openmsmq.model.queue import QueuePrivacy
-from openmsmq.security.callers import Caller, anonymous
+from openmsmq.security.access.callers import Caller, anonymous
+from openmsmq.security.access.sids import Sid, identities
 from openmsmq.security.policy import BAD_MESSAGES_PER_KEY_MAX_COUNT, SecurityPolicy
 from openmsmq.security.providers import ADVANCED
-from openmsmq.security.sids import Sid, identities
-from openmsmq.security.signatures import sign
+from openmsmq.security.signatures.signatures import sign
 from openmsmq.wire.headers import transaction
 from openmsmq.wire.headers.multi_queue import AddressList, DirectElement, MultiQueueFormatHeader
 from openmsmq.wire.headers.queue_names import PrivateOnSource

@@ -10,10 +10,10 @@ from openmsmq.model.identity import MessageId, SequenceId
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.protocol.config import TransferConfig
-from openmsmq.wire.acknowledgments import FinalAck
+from openmsmq.wire.bodies.acknowledgments import FinalAck
+from openmsmq.wire.bodies.order_packets import final_ack_packet
 from openmsmq.wire.headers.message_properties import NEGATIVE_ARRIVAL
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
-from openmsmq.wire.order_packets import final_ack_packet
 from openmsmq.wire.packets import UserMessage
 from tests.transfer.neighbour import (
     LEDGER,

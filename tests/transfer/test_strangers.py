@@ -17,7 +17,7 @@ from openmsmq.model.limits import INCOMING_SEQUENCE_BYTES
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
 from openmsmq.storage import records
-from openmsmq.wire.acknowledgments import ORDER_LABEL, FinalAck
+from openmsmq.wire.bodies.acknowledgments import ORDER_LABEL, FinalAck
 from openmsmq.wire.headers.queue_names import PrivateOnDestination
 from openmsmq.wire.packets import UserMessage
 from tests.transfer.letters import (

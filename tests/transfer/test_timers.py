@@ -8,7 +8,7 @@ import pytest
 
 from openmsmq.model.identity import SequenceId
 from openmsmq.model.queue import ConnectionStatus
-from openmsmq.wire.acknowledgments import OrderAck
+from openmsmq.wire.bodies.acknowledgments import OrderAck
 from openmsmq.wire.packets import UserMessage
 from tests.transfer.neighbour import (
     LEDGER,

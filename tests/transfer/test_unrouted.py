@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from openmsmq.api import messages as api
-from openmsmq.manager.directory_service import HINT_PAUSE_MS
-from openmsmq.manager.housekeeping import SLICE_ROWS
+from openmsmq.manager.directory.service import HINT_PAUSE_MS
+from openmsmq.manager.messages.housekeeping import SLICE_ROWS
 from openmsmq.manager.notices import NoticeKind
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import (

@@ -10,31 +10,14 @@ from typing import Annotated, Any, Final
 import typer
 
 from openmsmq import __version__
-from openmsmq.cli import (
-    acl,
-    certificate,
-    directory,
-    journal,
-    key,
-    outgoing,
-    packet,
-    peer,
-    query,
-    queue,
-    receive,
-    report,
-    route,
-    send,
-    serve,
-    sim,
-    status,
-    store,
-    token,
-    transaction,
-)
-from openmsmq.cli.connecting import EXIT_FAILED, TOKEN_VARIABLE, Target
-from openmsmq.cli.console import say_error
+from openmsmq.cli.enterprise import directory, route
+from openmsmq.cli.messages import certificate, receive, send
+from openmsmq.cli.options.connecting import EXIT_FAILED, TOKEN_VARIABLE, Target
 from openmsmq.cli.pipeline import app as pipeline
+from openmsmq.cli.queues import acl, journal, outgoing, query, queue, transaction
+from openmsmq.cli.service import key, peer, serve, status, store, token
+from openmsmq.cli.tools import packet, report, sim
+from openmsmq.cli.views.console import say_error
 
 EXIT_UNEXPECTED: Final = 70
 DEBUG_VARIABLE: Final = "OPENMSMQ_DEBUG"

@@ -9,9 +9,9 @@ from typing import Any, Final
 import typer.main
 
 from openmsmq.cli.app import PROGRAM, app
-from openmsmq.cli.connecting import EXIT_CODES
-from openmsmq.cli.message_view import MESSAGE_KEYS
-from openmsmq.cli.outgoing import OUTGOING_KEYS
+from openmsmq.cli.options.connecting import EXIT_CODES
+from openmsmq.cli.queues.outgoing import OUTGOING_KEYS
+from openmsmq.cli.views.message import MESSAGE_KEYS
 
 # These come with the library and say nothing about OpenMSMQ.
 _COMPLETION: Final = ("install_completion", "show_completion")

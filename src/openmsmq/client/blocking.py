@@ -19,27 +19,25 @@ from time import monotonic, sleep  # noqa: TID251 -- the client is no part of th
 from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
 
-from openmsmq.client import (
-    access_verbs,
-    directory_verbs,
-    manager_verbs,
-    outgoing_verbs,
-    queue_verbs,
-    read_verbs,
-    security_verbs,
-    transactions,
-)
-from openmsmq.client.engine import Keeper
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.client.formatters import Formatter, find_formatter
-from openmsmq.client.link import Link, may_be_starting, may_come_back, open_link
-from openmsmq.client.manager_verbs import ManagerHandle, QueueOptions
+from openmsmq.client.links.engine import Keeper
+from openmsmq.client.links.link import Link, may_be_starting, may_come_back, open_link
+from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.client.options import name_of, options_of, unknown_option
 from openmsmq.client.plans import Plan, PlanRun
 from openmsmq.client.queue import CursorHandle, QueueHandle
-from openmsmq.client.received import ReceivedMessage
 from openmsmq.client.settings import Settings, made_settings
-from openmsmq.client.transactions import TransactionHandle
+from openmsmq.client.verbs import access as access_verbs
+from openmsmq.client.verbs import directory as directory_verbs
+from openmsmq.client.verbs import manager as manager_verbs
+from openmsmq.client.verbs import outgoing as outgoing_verbs
+from openmsmq.client.verbs import queue as queue_verbs
+from openmsmq.client.verbs import read as read_verbs
+from openmsmq.client.verbs import security as security_verbs
+from openmsmq.client.verbs import transactions
+from openmsmq.client.verbs.manager import ManagerHandle, QueueOptions
+from openmsmq.client.verbs.transactions import TransactionHandle
 from openmsmq.model.errors import ReceiveTimeout
 from openmsmq.model.queue import AccessMode, ShareMode
 from openmsmq.model.transaction import TransactionState

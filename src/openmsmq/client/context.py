@@ -9,7 +9,7 @@ from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.security.words import SAFE_CIPHER_NAMES
 
 if TYPE_CHECKING:
-    from openmsmq.client.protection import Protection
+    from openmsmq.client.messages.protection import Protection
 
 
 class ClientContext:
@@ -40,7 +40,7 @@ class ClientContext:
         """What signs and encrypts for this client; most applications never need it."""
         if self._protection is None:
             # Loaded here, so that nobody pays for cryptography who does not use it.
-            from openmsmq.client.protection import Protection
+            from openmsmq.client.messages.protection import Protection
 
             self._protection = Protection(self.ciphers)
         return self._protection

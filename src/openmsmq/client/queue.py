@@ -13,10 +13,10 @@ from typing import Final, TypeGuard
 from openmsmq.api import messages as api
 from openmsmq.api.messages import AnyReply, AnyRequest, Entry
 from openmsmq.client.context import ClientContext
-from openmsmq.client.engine import Keeper
 from openmsmq.client.formatters.base import Formatter
+from openmsmq.client.links.engine import Keeper
+from openmsmq.client.messages.outgoing import OutgoingMessage, PacketBuilder, format_name_of
 from openmsmq.client.options import one_of
-from openmsmq.client.outgoing import OutgoingMessage, PacketBuilder, format_name_of
 from openmsmq.client.plans import Plan, ask
 from openmsmq.model.errors import StaleHandle, TransactionSequence
 from openmsmq.model.identity import Guid
@@ -114,7 +114,7 @@ class QueueHandle(Keeper):
             return None
         context = self._context
         # Loaded here, so that nobody pays for cryptography who does not use it.
-        from openmsmq.client.protection import Destination
+        from openmsmq.client.messages.protection import Destination
 
         name = format_name_of(self._name, context.manager_name)
         destination = Destination(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from openmsmq.security.sids import WORDS, Sid, parse_sid
+from openmsmq.security.access.sids import WORDS, Sid, parse_sid
 
 WHO_FORMS: Final = (
     f"{', '.join(WORDS)}, user:NAME, group:NAME, user:NUMBER, group:NUMBER, or a SID (S-1-...)"

@@ -10,8 +10,8 @@ import msgspec
 
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.directory.naming import REFERENCES, WORDS, name_of, reference_name
-from openmsmq.directory.plan_fields import DEFAULTS, FIELDS, UNLIMITED
-from openmsmq.directory.plan_names import PlanNames
+from openmsmq.directory.plans.fields import DEFAULTS, FIELDS, UNLIMITED
+from openmsmq.directory.plans.names import PlanNames
 from openmsmq.model.directory import Change, DirectoryObject, ObjectKind, Removal, kind_of
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import UNLIMITED_KB

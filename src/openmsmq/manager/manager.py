@@ -10,66 +10,66 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from openmsmq.api import messages as api
-from openmsmq.manager.access_control import AccessControl
-from openmsmq.manager.access_requests import AccessRequests
-from openmsmq.manager.admin import Administration
-from openmsmq.manager.arrivals import Arrivals
-from openmsmq.manager.bulk_reads import BulkReads
-from openmsmq.manager.claims import Claims
+from openmsmq.manager.access.control import AccessControl
+from openmsmq.manager.access.message_security import MessageSecurity
 from openmsmq.manager.config import ManagerConfig
-from openmsmq.manager.connections import Connection
-from openmsmq.manager.counters import Counters
-from openmsmq.manager.deadlines import Deadlines
-from openmsmq.manager.delivery import Delivery
-from openmsmq.manager.directory_copy import DirectoryCopy
-from openmsmq.manager.directory_requests import DirectoryRequests
-from openmsmq.manager.directory_service import MOVED_PAUSE_MS, DirectoryService
-from openmsmq.manager.handlers import Requests, all_handlers
-from openmsmq.manager.history import History
-from openmsmq.manager.housekeeping import Housekeeping
-from openmsmq.manager.identities import Identities
-from openmsmq.manager.incoming import IncomingStreams
-from openmsmq.manager.ledger import Ledger
-from openmsmq.manager.message_security import MessageSecurity
-from openmsmq.manager.name_lookups import NameLookups
-from openmsmq.manager.named_queues import NamedQueues
+from openmsmq.manager.directory.copy import DirectoryCopy
+from openmsmq.manager.directory.own_keys import OwnKeys
+from openmsmq.manager.directory.service import MOVED_PAUSE_MS, DirectoryService
+from openmsmq.manager.directory.ways import Ways
+from openmsmq.manager.incoming.arrivals import Arrivals
+from openmsmq.manager.incoming.history import History
+from openmsmq.manager.incoming.notifications import Notifications
+from openmsmq.manager.incoming.order_acks import OrderAcks
+from openmsmq.manager.incoming.streams import IncomingStreams
+from openmsmq.manager.incoming.unrouted import Unrouted
+from openmsmq.manager.messages.delivery import Delivery
+from openmsmq.manager.messages.housekeeping import Housekeeping
+from openmsmq.manager.messages.named_queues import NamedQueues
+from openmsmq.manager.messages.plain_delivery import PlainDelivery
+from openmsmq.manager.messages.reporting import Reporter
+from openmsmq.manager.messages.shares import Shares
+from openmsmq.manager.messages.staging import Staging
 from openmsmq.manager.notices import Notices
-from openmsmq.manager.notifications import Notifications
-from openmsmq.manager.order_acks import OrderAcks
-from openmsmq.manager.outgoing import OutgoingQueues
-from openmsmq.manager.outgoing_requests import OutgoingRequests
 from openmsmq.manager.outputs import Output
-from openmsmq.manager.own_keys import OwnKeys
-from openmsmq.manager.plain_delivery import PlainDelivery
-from openmsmq.manager.public_queues import PublicQueues
-from openmsmq.manager.queue_requests import QueueRequests
-from openmsmq.manager.queue_table import QueueTable
-from openmsmq.manager.quotas import take_quotas
-from openmsmq.manager.read_requests import ReadRequests
+from openmsmq.manager.peers.claims import Claims
+from openmsmq.manager.peers.identities import Identities
+from openmsmq.manager.peers.outgoing import OutgoingQueues
+from openmsmq.manager.queues.connections import Connection
+from openmsmq.manager.queues.quotas import take_quotas
+from openmsmq.manager.queues.replies import Replies
+from openmsmq.manager.queues.table import QueueTable
+from openmsmq.manager.reading.bulk_reads import BulkReads
+from openmsmq.manager.reading.requests import ReadRequests
 from openmsmq.manager.recovery import open_machine, restore_queues, restore_transactions
-from openmsmq.manager.replies import Replies
-from openmsmq.manager.reporting import Reporter
-from openmsmq.manager.security_requests import SecurityRequests
-from openmsmq.manager.send_requests import SendRequests
-from openmsmq.manager.sending import Sending
-from openmsmq.manager.shares import Shares
-from openmsmq.manager.staged_batches import StagedBatches
-from openmsmq.manager.staging import Staging
-from openmsmq.manager.timers import earliest
-from openmsmq.manager.transaction_requests import TransactionRequests
-from openmsmq.manager.transactions import TransactionWork
-from openmsmq.manager.transfer import Transfer
-from openmsmq.manager.unrouted import Unrouted
-from openmsmq.manager.ways import Ways
+from openmsmq.manager.requests.access import AccessRequests
+from openmsmq.manager.requests.admin import Administration
+from openmsmq.manager.requests.directory import DirectoryRequests
+from openmsmq.manager.requests.handlers import Requests, all_handlers
+from openmsmq.manager.requests.name_lookups import NameLookups
+from openmsmq.manager.requests.outgoing import OutgoingRequests
+from openmsmq.manager.requests.public_queues import PublicQueues
+from openmsmq.manager.requests.queues import QueueRequests
+from openmsmq.manager.requests.security import SecurityRequests
+from openmsmq.manager.requests.sending import Sending
+from openmsmq.manager.requests.sends import SendRequests
+from openmsmq.manager.transactions.batches import StagedBatches
+from openmsmq.manager.transactions.requests import TransactionRequests
+from openmsmq.manager.transactions.work import TransactionWork
+from openmsmq.manager.transfer.transfer import Transfer
+from openmsmq.manager.turn.counters import Counters
+from openmsmq.manager.turn.deadlines import Deadlines
+from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.turn.timers import earliest
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import Change, DirectoryChanges
 from openmsmq.model.errors import InvalidParameter, MsmqError
 from openmsmq.model.identity import Guid
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.protocol.session_states import CloseReason
-from openmsmq.security.callers import UNLIMITED, Caller
+from openmsmq.security.access.callers import UNLIMITED, Caller
+from openmsmq.security.access.sids import Sid
 from openmsmq.security.own_key import OwnKey
-from openmsmq.security.sids import Sid
 from openmsmq.storage.port import StoreReader
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from openmsmq.manager.config import ManagerConfig
-from openmsmq.manager.queue_table import QueueTable
-from openmsmq.manager.queues import SYSTEM_QUEUES
-from openmsmq.manager.transactions import Transaction, TransactionWork
+from openmsmq.manager.queues.queue import SYSTEM_QUEUES
+from openmsmq.manager.queues.table import QueueTable
+from openmsmq.manager.transactions.work import Transaction, TransactionWork
 from openmsmq.model.identity import Guid
 from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader, StoreTooNew

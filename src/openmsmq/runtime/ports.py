@@ -12,9 +12,9 @@ from openmsmq.model.directory import Change, DirectoryChanges, Position
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.protocol.session_states import CloseReason
-from openmsmq.security.callers import Caller
+from openmsmq.security.access.callers import Caller
+from openmsmq.security.access.sids import Sid
 from openmsmq.security.own_key import OwnKey
-from openmsmq.security.sids import Sid
 
 
 class Outlet(Protocol):

@@ -33,12 +33,12 @@ from openmsmq.manager.outputs import (
 )
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, MessageStorageFailed, MsmqError
+from openmsmq.runtime.admission.time_shares import TimeShares
 from openmsmq.runtime.clocks import elapsed_ns, read_clocks
 from openmsmq.runtime.limits import PERSISTS_PER_TURN_MAX_COUNT
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.ports import Directory, Engine, Keys, Network, Outlet
-from openmsmq.runtime.time_shares import TimeShares
-from openmsmq.security.callers import Caller
+from openmsmq.security.access.callers import Caller
 from openmsmq.storage.port import Store, StoreError, StoreFull
 
 _OUTCOME_UNKNOWN: Final = (

@@ -22,28 +22,28 @@ from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.errors import ServiceNotAvailable
 from openmsmq.model.identity import Guid
 from openmsmq.protocol.discovery_server import DiscoveryServer
-from openmsmq.runtime.api_connection import SOFTWARE
-from openmsmq.runtime.api_server import ApiServer
+from openmsmq.runtime.api.connection import SOFTWARE
+from openmsmq.runtime.api.server import ApiServer
 from openmsmq.runtime.clocks import read_clocks
-from openmsmq.runtime.config_errors import ConfigError
-from openmsmq.runtime.config_file import ServerConfig, is_loopback
-from openmsmq.runtime.crash_file import CrashFile
-from openmsmq.runtime.directory_link import DirectoryLink
-from openmsmq.runtime.discovery import DiscoveryListener
-from openmsmq.runtime.identity import (
+from openmsmq.runtime.config.errors import ConfigError
+from openmsmq.runtime.config.file import ServerConfig, is_loopback
+from openmsmq.runtime.directory.discovery import DiscoveryListener
+from openmsmq.runtime.directory.joining import Membership, directory_config
+from openmsmq.runtime.directory.link import DirectoryLink
+from openmsmq.runtime.limits import GARBAGE_MIN_COUNT
+from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler
+from openmsmq.runtime.operating_system.crash_file import CrashFile
+from openmsmq.runtime.operating_system.identity import (
     Identity,
     Leave,
     check_directory,
     check_store_identity,
     keep_identity,
 )
-from openmsmq.runtime.joining import Membership, directory_config
-from openmsmq.runtime.key_files import KeyFiles
-from openmsmq.runtime.key_maker import KeyMaker
-from openmsmq.runtime.limits import GARBAGE_MIN_COUNT
-from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler
-from openmsmq.runtime.network import TransferNetwork
+from openmsmq.runtime.operating_system.key_files import KeyFiles
+from openmsmq.runtime.operating_system.key_maker import KeyMaker
 from openmsmq.runtime.server import ExitCode, Pump
+from openmsmq.runtime.sessions.network import TransferNetwork
 from openmsmq.runtime.start_errors import NotYet, StartError
 from openmsmq.security.own_key import OwnKey
 from openmsmq.storage.engine import open_store

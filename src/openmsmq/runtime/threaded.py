@@ -8,7 +8,7 @@ import threading
 from types import TracebackType
 from typing import Self
 
-from openmsmq.runtime.config_file import ServerConfig
+from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.logs import EventLog
 from openmsmq.runtime.server import ExitCode
 from openmsmq.runtime.service import Server, loop_factory

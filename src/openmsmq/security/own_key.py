@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openmsmq.security.decryption import EncryptionKey
+from openmsmq.security.encryption.decryption import EncryptionKey
 
 
 class OwnKey(EncryptionKey, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from openmsmq.security.certificates import (
+from openmsmq.security.signatures.certificates import (
     CERTIFICATE_MAX_BYTES,
     COMMON_NAME_MAX_CHARACTERS,
     BadCertificate,

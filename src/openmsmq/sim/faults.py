@@ -6,11 +6,11 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from openmsmq.sim.books import FOREVER_MS
+from openmsmq.sim.checks.books import FOREVER_MS
 
 if TYPE_CHECKING:
-    from openmsmq.sim.enterprise_plan import Outage
     from openmsmq.sim.node import Node
+    from openmsmq.sim.plans.enterprise import Outage
     from openmsmq.sim.world import World
 
 _OUTPUTS_TO_CRASH_MAX: Final = 12

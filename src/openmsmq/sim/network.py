@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from openmsmq.model.limits import PING_PORT
 from openmsmq.model.queue import ConnectionStatus
-from openmsmq.sim.wire_watch import Flow
+from openmsmq.sim.checks.wire_watch import Flow
 
 if TYPE_CHECKING:
     import random
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from openmsmq.sim.clock import Clock
     from openmsmq.sim.node import Node
-    from openmsmq.sim.plan import NetworkHabits
+    from openmsmq.sim.plans.plan import NetworkHabits
     from openmsmq.sim.world import World
 
 _ASKING_PORT: Final = 50_000

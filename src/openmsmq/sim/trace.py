@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from openmsmq.sim.facts import numbers_in
+from openmsmq.sim.checks.facts import numbers_in
 
 if TYPE_CHECKING:
+    from openmsmq.sim.checks.wire_watch import WirePacket
     from openmsmq.sim.clock import Timeline
-    from openmsmq.sim.wire_watch import WirePacket
     from openmsmq.storage.port import Batch
 
 AROUND_COUNT: Final = 60

@@ -12,22 +12,22 @@ from openmsmq.manager.config import DirectoryConfig, ManagerConfig
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import Guid
 from openmsmq.model.peers import PeerPolicy, PeerRule
-from openmsmq.sim import endings
-from openmsmq.sim.administrator import Administrator
-from openmsmq.sim.adversary import Adversary
-from openmsmq.sim.applications import Application, Drain, Founder, Sweeper
-from openmsmq.sim.books import Books
+from openmsmq.sim.applications.administrator import Administrator
+from openmsmq.sim.applications.applications import Application, Drain, Founder, Sweeper
+from openmsmq.sim.applications.streams import Batches, Stream
+from openmsmq.sim.applications.worker import Worker
+from openmsmq.sim.checks import endings
+from openmsmq.sim.checks.books import Books
+from openmsmq.sim.checks.hostile_watch import HostileWatch
 from openmsmq.sim.clock import Timeline
-from openmsmq.sim.enterprise import Enterprise, Place
+from openmsmq.sim.enterprise.enterprise import Enterprise, Place
 from openmsmq.sim.faults import Faults
-from openmsmq.sim.hostile_watch import HostileWatch
+from openmsmq.sim.hostile.adversary import Adversary
 from openmsmq.sim.network import Network
 from openmsmq.sim.node import Node
-from openmsmq.sim.plan import PLAIN, TRANSACTIONAL, Plan, name_of
-from openmsmq.sim.streams import Batches, Stream
+from openmsmq.sim.plans.plan import PLAIN, TRANSACTIONAL, Plan, name_of
 from openmsmq.sim.trace import Trace
 from openmsmq.sim.violation import Violation
-from openmsmq.sim.worker import Worker
 
 STEPS_MAX_COUNT: Final = 400_000
 """More steps than any run needs."""

@@ -12,9 +12,9 @@ from typing import Final, Self
 import msgspec
 
 from openmsmq.model.identity import Guid
-from openmsmq.wire import utf16
-from openmsmq.wire.cursor import Field, bits, need, pack
 from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.fields import utf16
+from openmsmq.wire.fields.cursor import Field, bits, need, pack
 
 PING_LAYOUT: Final = struct.Struct("<HHI16s")
 PING_SIGNATURE: Final = 0x5548

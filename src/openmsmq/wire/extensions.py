@@ -10,9 +10,9 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from openmsmq.wire import utf16
-from openmsmq.wire.cursor import ZEROS, padding_size
 from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.fields import utf16
+from openmsmq.wire.fields.cursor import ZEROS, padding_size
 from openmsmq.wire.packets import headers_end
 
 DEAD_LETTER: Final = 0x01

@@ -16,9 +16,9 @@ from typing import Final, Self
 import msgspec
 
 from openmsmq.model.identity import Guid
-from openmsmq.wire import utf16
-from openmsmq.wire.cursor import Field, need, pack
 from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.fields import utf16
+from openmsmq.wire.fields.cursor import Field, need, pack
 
 _U32: Final = struct.Struct("<I")
 PUBLIC_KEY_LAYOUT: Final = struct.Struct("<BBHI4sII")

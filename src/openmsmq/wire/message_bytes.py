@@ -13,8 +13,8 @@ from typing import Final
 
 from openmsmq.model.identity import SequenceId
 from openmsmq.model.limits import HOP_MAX_COUNT
-from openmsmq.wire.cursor import need
 from openmsmq.wire.errors import EncodeError
+from openmsmq.wire.fields.cursor import need
 from openmsmq.wire.headers import base, message_properties, queue_names, transaction, user
 from openmsmq.wire.outline import Outline, outline
 

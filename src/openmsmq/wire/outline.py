@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.wire.cursor import need
 from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.fields.cursor import need
 from openmsmq.wire.headers import base, message_properties, queue_names, security, transaction, user
 from openmsmq.wire.headers.queue_names import QueueName
 

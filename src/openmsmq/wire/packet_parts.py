@@ -13,8 +13,8 @@ import msgspec
 
 from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.wire import message_bytes
-from openmsmq.wire.cursor import ZEROS
 from openmsmq.wire.errors import EncodeError
+from openmsmq.wire.fields.cursor import ZEROS
 from openmsmq.wire.headers import base, security, user
 from openmsmq.wire.outline import Outline, outline
 

@@ -12,8 +12,8 @@ from typing import TypeAlias, assert_never
 
 import msgspec
 
-from openmsmq.wire.cursor import Field
 from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.fields.cursor import Field
 from openmsmq.wire.headers import (
     base,
     debug,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import openmsmq as mq
 from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
-from openmsmq.client.outgoing import OutgoingMessage
+from openmsmq.client.messages.outgoing import OutgoingMessage
 from openmsmq.model.errors import ReceiveTimeout, TransactionSequence
 from tests.spark.exactly_once.checker import Bundle, Ledger, Outcome, Sent
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 import openmsmq as mq
-from openmsmq.client.received import ReceivedMessage
+from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.client.settings import API_PORT
 from openmsmq.model.errors import QueueNotFound
 from tests.spark.exactly_once.harness import STARTS_WITHIN_S

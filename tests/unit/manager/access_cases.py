@@ -12,9 +12,9 @@ from openmsmq.api import messages as api
 from openmsmq.model.access import ManagerAccess, QueueAccess
 from openmsmq.model.error_catalogue import CATALOGUE
 from openmsmq.model.queue import AccessMode
-from openmsmq.security.access import MANAGER, QUEUE
-from openmsmq.security.descriptors import AccessEntry, Descriptor, encode
-from openmsmq.security.sids import ADMINISTRATORS, Sid, unix_user
+from openmsmq.security.access.access import MANAGER, QUEUE
+from openmsmq.security.access.descriptors import AccessEntry, Descriptor, encode
+from openmsmq.security.access.sids import ADMINISTRATORS, Sid, unix_user
 from tests.strategies.messages import Draft
 
 ALICE = unix_user(70_001)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from openmsmq.api import messages as api
-from openmsmq.manager.housekeeping import SLICE_ROWS
+from openmsmq.manager.messages.housekeeping import SLICE_ROWS
 from openmsmq.model.clock import Instant
 from openmsmq.model.queue import AccessMode
 from openmsmq.wire.packets import UserMessage, encode

@@ -7,15 +7,15 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.directory.rows import row_of
-from openmsmq.manager import guests
 from openmsmq.manager.config import DirectoryConfig
+from openmsmq.manager.queues import guests
 from openmsmq.model.directory import DirectoryRole, ObjectKind, Removal
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import QUERIES_OVER_MAX_COUNT, QUERY_IDLE_S
 from openmsmq.model.queue import AccessMode
 from openmsmq.model.topology import UserInfo
-from openmsmq.security.callers import Caller, Scope, anonymous, token_caller, unix_caller
-from openmsmq.security.sids import ADMINISTRATORS, Sid, unix_user
+from openmsmq.security.access.callers import Caller, Scope, anonymous, token_caller, unix_caller
+from openmsmq.security.access.sids import ADMINISTRATORS, Sid, unix_user
 from openmsmq.storage import records
 from openmsmq.storage.port import Batch
 from tests.strategies.messages import Draft

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from openmsmq.runtime.config_errors import ConfigError
-from openmsmq.runtime.config_file import ServerConfig
+from openmsmq.runtime.config.errors import ConfigError
+from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.service import loop_factory, manager_config, notify_supervisor
 
 

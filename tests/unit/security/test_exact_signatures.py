@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from openmsmq.model.identity import Guid
 from openmsmq.model.message import AuthenticationLevel, AuthenticationRequest
 from openmsmq.security.policy import SecurityPolicy
-from openmsmq.security.signatures import BadSignature, Checked, check_signature, sign
+from openmsmq.security.signatures.signatures import BadSignature, Checked, check_signature, sign
 from openmsmq.wire import packets
 from openmsmq.wire.errors import EncodeError
 from openmsmq.wire.headers.message_properties import MessageProperties

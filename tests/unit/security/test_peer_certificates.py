@@ -12,12 +12,12 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.security.certificates import BadCertificate
 from openmsmq.security.peer_certificates import (
     certificate_pem,
     make_peer_certificate,
     read_peer_certificate,
 )
+from openmsmq.security.signatures.certificates import BadCertificate
 from tests.runtime.session_certificates import Identity
 
 KEY = ec.generate_private_key(ec.SECP256R1())

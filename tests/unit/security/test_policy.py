@@ -10,8 +10,8 @@ from openmsmq.model.limits import (
     SEND_KEY_CACHE_MAX_COUNT,
 )
 from openmsmq.model.message import AuthenticationLevel, HashAlgorithm, PrivacyLevel
-from openmsmq.security.decryption import ReceiveKeys
-from openmsmq.security.encryption import SendKeys
+from openmsmq.security.encryption.decryption import ReceiveKeys
+from openmsmq.security.encryption.encryption import SendKeys
 from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.providers import (
     ADVANCED,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from openmsmq.wire.cursor import Field
 from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.fields.cursor import Field
 
 
 @st.composite

@@ -7,7 +7,8 @@ import struct
 import pytest
 
 from openmsmq.model.identity import NIL_GUID, Guid, MessageId, SequenceId
-from openmsmq.wire.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.order_packets import acknowledgment_in, final_ack_packet, order_ack_packet
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.establish import PADDING, EstablishHeader
 from openmsmq.wire.headers.internal import InternalHeader
@@ -18,7 +19,6 @@ from openmsmq.wire.headers.security import SecurityHeader
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.transaction import FINAL_ACK, FIRST, LAST, TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
-from openmsmq.wire.order_packets import acknowledgment_in, final_ack_packet, order_ack_packet
 from openmsmq.wire.packets import (
     ConnectionParameters,
     EstablishConnection,

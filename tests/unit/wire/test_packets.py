@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import HOP_MAX_COUNT, PACKET_MAX_BYTES
-from openmsmq.wire.cursor import Field
 from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.fields.cursor import Field
 from openmsmq.wire.headers import base, user
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.message_properties import MessageProperties

@@ -7,7 +7,7 @@ from openmsmq.wire import packets
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import UserMessage
-from openmsmq.wire.tree import Node, View
+from openmsmq.wire.text.tree import Node, View
 
 SOURCE = Guid.parse("11111111-2222-3333-4444-555555555555")
 

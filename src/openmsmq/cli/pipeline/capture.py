@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from openmsmq.cli.console import Printer, fail
-from openmsmq.cli.output import count_text, print_json, print_table, progress
+from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
-from openmsmq.cli.reading import JsonOption
+from openmsmq.cli.views.console import Printer, fail
+from openmsmq.cli.views.output import count_text, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from openmsmq.spark.pipelines.capture import AnomalyCount

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import msgspec
 import typer
 
-from openmsmq.cli.console import fail
-from openmsmq.cli.output import (
+from openmsmq.cli.options.reading import JsonOption
+from openmsmq.cli.pipeline.ingest import FromOption, connection_options
+from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
+from openmsmq.cli.views.console import fail
+from openmsmq.cli.views.output import (
     JsonObject,
     print_facts,
     print_json,
@@ -18,9 +21,6 @@ from openmsmq.cli.output import (
     progress,
     size_text,
 )
-from openmsmq.cli.pipeline.ingest import FromOption, connection_options
-from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
-from openmsmq.cli.reading import JsonOption
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

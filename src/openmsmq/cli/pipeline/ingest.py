@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
-from openmsmq.cli.connecting import TOKEN_VARIABLE, Target
-from openmsmq.cli.console import fail
-from openmsmq.cli.output import count_text, print_facts, print_json, size_text
+from openmsmq.cli.options.connecting import TOKEN_VARIABLE, Target
+from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
-from openmsmq.cli.reading import JsonOption
+from openmsmq.cli.views.console import fail
+from openmsmq.cli.views.output import count_text, print_facts, print_json, size_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

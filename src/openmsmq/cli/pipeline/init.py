@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from openmsmq.cli.connecting import Target
-from openmsmq.cli.console import Printer, fail
-from openmsmq.cli.output import print_json
-from openmsmq.cli.reading import JsonOption
+from openmsmq.cli.options.connecting import Target
+from openmsmq.cli.options.reading import JsonOption
+from openmsmq.cli.views.console import Printer, fail
+from openmsmq.cli.views.output import print_json
 
 
 def init(

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 import typer
 
-from openmsmq.cli.connecting import EXIT_FAILED
-from openmsmq.cli.console import fail
-from openmsmq.cli.message_view import preview
-from openmsmq.cli.output import count_text, print_json, print_table, progress
+from openmsmq.cli.options.connecting import EXIT_FAILED
+from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.pipeline.ingest import FromOption, connection_options
 from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
-from openmsmq.cli.reading import JsonOption
+from openmsmq.cli.views.console import fail
+from openmsmq.cli.views.message import preview
+from openmsmq.cli.views.output import count_text, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession

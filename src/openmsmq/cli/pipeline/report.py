@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 import typer
 
-from openmsmq.cli.console import fail
-from openmsmq.cli.output import print_json, progress, size_text
+from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
-from openmsmq.cli.reading import JsonOption
+from openmsmq.cli.views.console import fail
+from openmsmq.cli.views.output import print_json, progress, size_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from openmsmq.cli.console import Printer, fail
-from openmsmq.cli.output import print_facts, print_json, print_table, progress, size_text
+from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
-from openmsmq.cli.reading import JsonOption
+from openmsmq.cli.views.console import Printer, fail
+from openmsmq.cli.views.output import print_facts, print_json, print_table, progress, size_text
 from openmsmq.routing.changes import Change, GateDown, LinkDown, SetCost
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from openmsmq.cli.console import fail
-from openmsmq.cli.output import progress
+from openmsmq.cli.views.console import fail
+from openmsmq.cli.views.output import progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

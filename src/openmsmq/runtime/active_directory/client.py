@@ -15,15 +15,15 @@ from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.topology import QueueManagerInfo
 from openmsmq.runtime.active_directory.config import ActiveDirectoryConfig
 from openmsmq.runtime.active_directory.connection import parse_server
-from openmsmq.runtime.active_directory.entries import child_name
 from openmsmq.runtime.active_directory.failures import NOT_MATCHING
-from openmsmq.runtime.active_directory.image import (
+from openmsmq.runtime.active_directory.mapping.entries import child_name
+from openmsmq.runtime.active_directory.mapping.image import (
     Entries,
     Objects,
     changes_between,
     read_all,
 )
-from openmsmq.runtime.active_directory.managers import MANAGER_ENTRY
+from openmsmq.runtime.active_directory.mapping.managers import MANAGER_ENTRY
 from openmsmq.runtime.active_directory.reader import (
     has_changed,
     read_changes,

@@ -14,13 +14,17 @@ from typing import Final
 
 from openmsmq.model.identity import Guid
 from openmsmq.model.names.parts import fold
-from openmsmq.runtime.active_directory.entries import Entry, parent_name
-from openmsmq.runtime.active_directory.image import Entries
-from openmsmq.runtime.active_directory.lists import ALIAS_CLASS, GROUP_CLASS, lists_among
-from openmsmq.runtime.active_directory.managers import COMPUTER_CLASS, MANAGER_CLASS
-from openmsmq.runtime.active_directory.queues import QUEUE_CLASS
+from openmsmq.runtime.active_directory.mapping.entries import Entry, parent_name
+from openmsmq.runtime.active_directory.mapping.image import Entries
+from openmsmq.runtime.active_directory.mapping.lists import ALIAS_CLASS, GROUP_CLASS, lists_among
+from openmsmq.runtime.active_directory.mapping.managers import COMPUTER_CLASS, MANAGER_CLASS
+from openmsmq.runtime.active_directory.mapping.queues import QUEUE_CLASS
+from openmsmq.runtime.active_directory.mapping.topology import (
+    ENTERPRISE_CLASS,
+    LINK_CLASS,
+    SITE_CLASS,
+)
 from openmsmq.runtime.active_directory.session import Session
-from openmsmq.runtime.active_directory.topology import ENTERPRISE_CLASS, LINK_CLASS, SITE_CLASS
 
 LISTS_MAX_DEPTH: Final = 32
 """How deep lists may be members of lists. [ours]"""

@@ -12,16 +12,16 @@ from bonsai import LDAPEntry, LDAPModOp, LDAPSearchScope
 from openmsmq.model.directory import ObjectKind
 from openmsmq.model.errors import AccessDenied, DirectoryFailed, NoDirectory
 from openmsmq.model.identity import GUID_BYTES, NIL_GUID, Guid
-from openmsmq.runtime.active_directory import lists, managers, queues, topology, users
 from openmsmq.runtime.active_directory.config import ActiveDirectoryConfig
 from openmsmq.runtime.active_directory.connection import Connection, Server, connect
-from openmsmq.runtime.active_directory.entries import (
+from openmsmq.runtime.active_directory.failures import failure
+from openmsmq.runtime.active_directory.mapping import lists, managers, queues, topology, users
+from openmsmq.runtime.active_directory.mapping.entries import (
     Attributes,
     Entry,
     filter_bytes,
     filter_text,
 )
-from openmsmq.runtime.active_directory.failures import failure
 
 ENTRIES_MAX_COUNT: Final = 500_000
 """Entries of one answer; a directory that has more is not copied. [ours]"""

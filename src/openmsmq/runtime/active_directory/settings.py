@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from openmsmq.model.identity import Guid
 from openmsmq.model.topology import QueueManagerInfo
-from openmsmq.runtime.active_directory.entries import (
+from openmsmq.runtime.active_directory.mapping.entries import (
     Entry,
     child_name,
     differences,
@@ -18,14 +18,14 @@ from openmsmq.runtime.active_directory.entries import (
     parent_name,
     text_value,
 )
-from openmsmq.runtime.active_directory.managers import (
+from openmsmq.runtime.active_directory.mapping.managers import (
     SETTINGS_CLASS,
     SETTINGS_ENTRY,
     serves_others,
     settings_attributes,
 )
+from openmsmq.runtime.active_directory.mapping.topology import SITE_CLASS
 from openmsmq.runtime.active_directory.session import Session
-from openmsmq.runtime.active_directory.topology import SITE_CLASS
 
 
 class ServerSettings:

@@ -24,9 +24,10 @@ from openmsmq.model.topology import (
     Site,
     UserInfo,
 )
-from openmsmq.runtime.active_directory import lists, managers, queues, topology, users
-from openmsmq.runtime.active_directory.descriptors import decode, new_manager, new_queue
-from openmsmq.runtime.active_directory.entries import (
+from openmsmq.runtime.active_directory.failures import not_found
+from openmsmq.runtime.active_directory.mapping import lists, managers, queues, topology, users
+from openmsmq.runtime.active_directory.mapping.descriptors import decode, new_manager, new_queue
+from openmsmq.runtime.active_directory.mapping.entries import (
     Attributes,
     Entry,
     Malformed,
@@ -37,9 +38,8 @@ from openmsmq.runtime.active_directory.entries import (
     parent_name,
     text_value,
 )
-from openmsmq.runtime.active_directory.failures import not_found
-from openmsmq.runtime.active_directory.image import Entries, read_all
-from openmsmq.runtime.active_directory.names import entry_name
+from openmsmq.runtime.active_directory.mapping.image import Entries, read_all
+from openmsmq.runtime.active_directory.mapping.names import entry_name
 from openmsmq.runtime.active_directory.session import Session
 from openmsmq.runtime.active_directory.settings import ServerSettings
 

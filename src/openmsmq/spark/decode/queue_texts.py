@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from openmsmq.api.messages import Entry
 from openmsmq.client.formatters import DEFAULT_FORMATTER
-from openmsmq.client.received import ReceivedMessage
+from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.model.identity import Guid
 from openmsmq.spark.decode.layouts import Layout, Part
 from openmsmq.spark.decode.packed import Flags, Packed

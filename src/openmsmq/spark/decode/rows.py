@@ -12,17 +12,17 @@ from typing import Any, Final, TypeAlias
 
 from openmsmq.api.messages import PLACE_FORMAT, Entry, Packets
 from openmsmq.client.formatters import DEFAULT_FORMATTER
-from openmsmq.client.received import ReceivedMessage
+from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.model.identity import MessageId
 from openmsmq.model.message import NO_CORRELATION, message_class_name
 from openmsmq.model.names import FormatName, IllegalName
 from openmsmq.spark.decode.headers import headers_of
 from openmsmq.spark.decode.packed import PLACE_BYTES, Packed
 from openmsmq.spark.schema import ALL_NAMES
-from openmsmq.wire.bodies import body_text
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers import queue_names
 from openmsmq.wire.headers.queue_names import QueueName, SameAsAdmin
+from openmsmq.wire.text.bodies import body_text
 
 _PLACE: Final = struct.Struct(PLACE_FORMAT)
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from openmsmq.spark.decode.packed import Flags, Numbers, Octets
-from openmsmq.wire.cursor import utf16_text
+from openmsmq.wire.fields.cursor import utf16_text
 
 _HEX: Final = np.frombuffer("".join(f"{octet:02x}" for octet in range(256)).encode(), "<u2")
 _GUID_ORDER: Final = np.array([3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15])

@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from openmsmq.client.outgoing import OutgoingMessage
+from openmsmq.client.messages.outgoing import OutgoingMessage
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import MessageId
 from openmsmq.spark.errors import BadOption, QueueProblem

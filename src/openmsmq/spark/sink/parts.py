@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from openmsmq.client.blocking import Queue, QueueManager, Transaction
 from openmsmq.client.errors import ConnectionLost
-from openmsmq.client.outgoing import OutgoingMessage
+from openmsmq.client.messages.outgoing import OutgoingMessage
 from openmsmq.model.errors import MsmqError, TransactionSequence
 from openmsmq.spark.connecting import explained
 from openmsmq.spark.errors import QueueProblem

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from openmsmq.api.messages import ARRIVAL_MASK
 from openmsmq.client.blocking import QueueManager
-from openmsmq.client.outgoing import OutgoingMessage
+from openmsmq.client.messages.outgoing import OutgoingMessage
 from openmsmq.model.errors import TransactionSequence
 from openmsmq.model.limits import LABEL_MAX_CHARACTERS
 from openmsmq.spark.errors import QueueProblem

@@ -14,8 +14,8 @@ from typing import Final
 import msgspec
 
 from openmsmq.model.limits import INFINITE_S, PACKET_MAX_BYTES
-from openmsmq.wire.cursor import Field, bits, lifetime_meaning, need
 from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.fields.cursor import Field, bits, lifetime_meaning, need
 
 LAYOUT: Final = struct.Struct("<BBHIII")
 SIZE: Final = LAYOUT.size

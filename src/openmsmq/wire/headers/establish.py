@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from openmsmq.model.identity import NIL_GUID, Guid
-from openmsmq.wire.cursor import Field, bits, need
 from openmsmq.wire.errors import EncodeError
+from openmsmq.wire.fields.cursor import Field, bits, need
 
 LAYOUT: Final = struct.Struct("<16s16sIHH512s")
 SIZE: Final = LAYOUT.size

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.wire.cursor import Field, bits, need
 from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.fields.cursor import Field, bits, need
 
 LAYOUT: Final = struct.Struct("<HH")
 SIZE: Final = LAYOUT.size

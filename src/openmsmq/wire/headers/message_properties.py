@@ -14,8 +14,16 @@ import msgspec
 
 from openmsmq.model.limits import IDENTIFIER_BYTES, LABEL_MAX_CHARACTERS
 from openmsmq.model.message import EncryptionAlgorithm, HashAlgorithm, message_class_name
-from openmsmq.wire.cursor import Field, Pads, bits, keep_padding, need, padding_size, utf16_text
 from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.fields.cursor import (
+    Field,
+    Pads,
+    bits,
+    keep_padding,
+    need,
+    padding_size,
+    utf16_text,
+)
 
 LAYOUT: Final = struct.Struct("<BBH20sIIIIIIII")
 FIXED_SIZE: Final = LAYOUT.size

@@ -16,9 +16,9 @@ from typing import Final, TypeAlias, assert_never
 import msgspec
 
 from openmsmq.model.identity import Guid
-from openmsmq.wire import utf16
-from openmsmq.wire.cursor import Field, Pads, keep_padding, need, padding_size
 from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.fields import utf16
+from openmsmq.wire.fields.cursor import Field, Pads, keep_padding, need, padding_size
 
 LIST_LAYOUT: Final = struct.Struct("<IHHI")
 LIST_MIN_BYTES: Final = LIST_LAYOUT.size

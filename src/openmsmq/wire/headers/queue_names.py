@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 import msgspec
 
 from openmsmq.model.identity import Guid
-from openmsmq.wire.cursor import need
 from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.fields.cursor import need
 
 _U16: Final = struct.Struct("<H")
 _U32: Final = struct.Struct("<I")

@@ -17,9 +17,9 @@ from typing import Final, Self
 import msgspec
 
 from openmsmq.model.identity import Guid
-from openmsmq.wire import utf16
-from openmsmq.wire.cursor import Field, Pads, bits, keep_padding, need, pack, padding_size
 from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.fields import utf16
+from openmsmq.wire.fields.cursor import Field, Pads, bits, keep_padding, need, pack, padding_size
 
 LAYOUT: Final = struct.Struct("<HHHHII")
 FIXED_SIZE: Final = LAYOUT.size

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.wire.cursor import Field, need
+from openmsmq.wire.fields.cursor import Field, need
 
 LAYOUT: Final = struct.Struct("<HHIHHHH")
 SIZE: Final = LAYOUT.size

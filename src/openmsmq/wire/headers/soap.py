@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.wire.cursor import Field, Pads, keep_padding, need, utf16_text
 from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.fields.cursor import Field, Pads, keep_padding, need, utf16_text
 
 LAYOUT: Final = struct.Struct("<HHI")
 SECTION_SIZE: Final = LAYOUT.size

@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from openmsmq.model.identity import Guid, SequenceId, SequencePoint
-from openmsmq.wire.cursor import Field, bits, need
 from openmsmq.wire.errors import EncodeError
+from openmsmq.wire.fields.cursor import Field, bits, need
 
 LAYOUT: Final = struct.Struct("<IIIII")
 FIXED_SIZE: Final = LAYOUT.size

@@ -14,7 +14,8 @@ import msgspec
 
 from openmsmq.model.identity import GUID_BYTES, NIL_GUID, Guid
 from openmsmq.model.limits import INFINITE_S
-from openmsmq.wire.cursor import (
+from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.fields.cursor import (
     Field,
     Pads,
     bits,
@@ -24,7 +25,6 @@ from openmsmq.wire.cursor import (
     padding_size,
     time_meaning,
 )
-from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.headers import queue_names
 from openmsmq.wire.headers.queue_names import QueueName
 

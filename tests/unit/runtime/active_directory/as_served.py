@@ -6,14 +6,14 @@ import re
 
 from openmsmq.model.access import ManagerAccess
 from openmsmq.model.identity import Guid
-from openmsmq.runtime.active_directory.descriptors import (
+from openmsmq.runtime.active_directory.mapping.descriptors import (
     EVERYBODY,
     MANAGER_RIGHTS,
     AccessEntry,
     Descriptor,
     to_directory,
 )
-from openmsmq.runtime.active_directory.entries import Attributes, Entry
+from openmsmq.runtime.active_directory.mapping.entries import Attributes, Entry
 
 SELF = Guid(b"S" * 16)
 ROOT = "DC=mq,DC=test"

@@ -22,14 +22,14 @@ from openmsmq.model.topology import (
     Site,
     UserInfo,
 )
-from openmsmq.runtime.active_directory.descriptors import (
+from openmsmq.runtime.active_directory.mapping.descriptors import (
     MANAGER_RIGHTS,
     QUEUE_RIGHTS,
     SITE_RIGHTS,
     translate_from_directory,
 )
-from openmsmq.runtime.active_directory.entries import Malformed, child_name
-from openmsmq.runtime.active_directory.managers import (
+from openmsmq.runtime.active_directory.mapping.entries import Malformed, child_name
+from openmsmq.runtime.active_directory.mapping.managers import (
     certificate_digest,
     manager_attributes,
     read_manager,
@@ -37,9 +37,9 @@ from openmsmq.runtime.active_directory.managers import (
     settings_attributes,
     signing_attributes,
 )
-from openmsmq.runtime.active_directory.names import entry_name, lower_case
-from openmsmq.runtime.active_directory.queues import queue_attributes, read_queue
-from openmsmq.runtime.active_directory.topology import (
+from openmsmq.runtime.active_directory.mapping.names import entry_name, lower_case
+from openmsmq.runtime.active_directory.mapping.queues import queue_attributes, read_queue
+from openmsmq.runtime.active_directory.mapping.topology import (
     enterprise_attributes,
     link_attributes,
     link_name,
@@ -48,7 +48,7 @@ from openmsmq.runtime.active_directory.topology import (
     read_site,
     site_attributes,
 )
-from openmsmq.runtime.active_directory.users import read_user, user_attributes
+from openmsmq.runtime.active_directory.mapping.users import read_user, user_attributes
 from openmsmq.wire.keys import UserCertificate, UserCertificates
 from tests.strategies.names import queue_names
 from tests.unit.runtime.active_directory.as_served import (

@@ -7,16 +7,16 @@ import random
 import pytest
 
 from openmsmq.manager.config import DirectoryConfig
-from openmsmq.manager.counters import Counters
-from openmsmq.manager.directory_copy import DirectoryCopy
-from openmsmq.manager.ledger import Ledger
-from openmsmq.manager.published import Published
+from openmsmq.manager.directory.copy import DirectoryCopy
+from openmsmq.manager.directory.published import Published
+from openmsmq.manager.turn.counters import Counters
+from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.errors import QueueNotFound
 from openmsmq.model.identity import Guid
 from openmsmq.model.names import DistributionListFormatName
-from openmsmq.runtime.active_directory.entries import Entry
-from openmsmq.runtime.active_directory.image import Entries, read_all
+from openmsmq.runtime.active_directory.mapping.entries import Entry
+from openmsmq.runtime.active_directory.mapping.image import Entries, read_all
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.records import MachineRecord
 from tests.unit.runtime.active_directory.as_served import (

@@ -11,8 +11,8 @@ from openmsmq.model.errors import DirectoryFailed, NoDirectory
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.queue import QueueKind, QueueProperties
 from openmsmq.model.topology import QueueManagerInfo, Site
-from openmsmq.runtime.active_directory.descriptors import Descriptor, encode
-from openmsmq.runtime.active_directory.entries import Entry
+from openmsmq.runtime.active_directory.mapping.descriptors import Descriptor, encode
+from openmsmq.runtime.active_directory.mapping.entries import Entry
 from openmsmq.runtime.active_directory.session import Session
 from openmsmq.runtime.active_directory.settings import ServerSettings
 from openmsmq.runtime.active_directory.writer import Writer

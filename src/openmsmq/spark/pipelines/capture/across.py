@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from openmsmq.spark.pipelines.capture.kinds import AnomalyKind, Fate, severity
 from openmsmq.spark.pipelines.capture.rows import ANOMALIES
-from openmsmq.wire.acknowledgments import OrderAck
+from openmsmq.wire.bodies.acknowledgments import OrderAck
 
 _LINK: Final = ("source_address", "destination_address")
 # A message to several queues of one computer has the same identifier in each.

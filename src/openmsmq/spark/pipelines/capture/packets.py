@@ -11,16 +11,16 @@ from openmsmq.capture.link_layers import Endpoint
 from openmsmq.model.identity import MessageId
 from openmsmq.model.message import NO_CORRELATION, message_class_name
 from openmsmq.spark.pipelines.capture.rows import PacketRow, time_us
-from openmsmq.wire import summaries
-from openmsmq.wire.acknowledgments import FinalAck, OrderAck
-from openmsmq.wire.bodies import known_body
+from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
 from openmsmq.wire.datagrams import PingPacket
 from openmsmq.wire.headers import queue_names
 from openmsmq.wire.headers.queue_names import PrivateOnDestination
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import Packet, SessionAck, UserMessage
-from openmsmq.wire.tree import Kind, guess_kind, view
+from openmsmq.wire.text import summaries
+from openmsmq.wire.text.bodies import known_body
+from openmsmq.wire.text.tree import Kind, guess_kind, view
 
 MALFORMED: Final = "malformed"
 DISCOVERY_PORT: Final = 1801

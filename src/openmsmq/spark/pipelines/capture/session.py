@@ -22,7 +22,7 @@ from openmsmq.spark.pipelines.capture.packets import (
 )
 from openmsmq.spark.pipelines.capture.rows import PacketRow, Row, SessionRow, anomaly
 from openmsmq.wire import packets
-from openmsmq.wire.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.packets import (

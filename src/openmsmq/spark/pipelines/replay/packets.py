@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from openmsmq.client.outgoing import OutgoingMessage
-from openmsmq.client.received import ReceivedMessage
+from openmsmq.client.messages.outgoing import OutgoingMessage
+from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.model.errors import InvalidParameter
 from openmsmq.model.identity import NIL_GUID, Guid, MessageId, SequenceId
 from openmsmq.model.message import BodyType, MessageClass

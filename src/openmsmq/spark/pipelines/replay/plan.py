@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 )
 
 from openmsmq.client.blocking import QueueManager
-from openmsmq.client.outgoing import format_name_of
+from openmsmq.client.messages.outgoing import format_name_of
 from openmsmq.model.errors import MsmqError, RemoteMachineNotAvailable
 from openmsmq.model.message import MessageClass
 from openmsmq.spark.connecting import connected, explained

@@ -19,9 +19,9 @@ import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.client.blocking import Queue, QueueManager, Transaction
+from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.client.plans import Plan, failure
-from openmsmq.client.received import ReceivedMessage
-from openmsmq.client.transactions import TransactionLike, number_of
+from openmsmq.client.verbs.transactions import TransactionLike, number_of
 from openmsmq.model.errors import (
     MessageLocked,
     MessageNotFound,

@@ -1,0 +1,1 @@
+"""Commands about the enterprise: its directory, its servers, its routes."""

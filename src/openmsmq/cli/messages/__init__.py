@@ -1,0 +1,1 @@
+"""Commands about messages: send, receive, look, export, import, sign."""

@@ -1,0 +1,101 @@
+"""`openmsmq receive` and `openmsmq peek`: messages out of a queue, and messages looked at."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from openmsmq.cli.options.connecting import connected
+from openmsmq.cli.options.reading import (
+    CorrelationOption,
+    CountOption,
+    IdOption,
+    JsonOption,
+    LookupOption,
+    SeekOption,
+    TimeoutOption,
+    choose,
+    look,
+    take,
+)
+from openmsmq.cli.views.console import fail
+from openmsmq.cli.views.message import show_message
+
+QueueArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="QUEUE",
+        help=r"Path name or format name, such as 'private$\orders' or 'system$;deadletter'.",
+    ),
+]
+AllOption = Annotated[bool, typer.Option("--all", help="All messages that are there.")]
+
+
+def receive(
+    context: typer.Context,
+    queue: QueueArgument,
+    timeout: TimeoutOption = 0,
+    count: CountOption = None,
+    everything: AllOption = False,
+    message_id: IdOption = None,
+    correlation_id: CorrelationOption = None,
+    lookup_id: LookupOption = None,
+    seek: SeekOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Take messages out of a queue and show them: one, or more with --count or --all.
+
+    Exit code 3 says that there was none, or that none came in time. From a transactional queue
+    messages are received in a transaction, which is committed when they have been shown.
+    """
+    choice = choose(
+        count=wanted_count(count, everything),
+        timeout=timeout,
+        message_id=message_id,
+        correlation_id=correlation_id,
+        lookup_id=lookup_id,
+        seek=seek,
+    )
+    with connected(context) as manager:
+        take(manager, manager.queue(queue), choice, lambda found: show_message(found, json=json))
+
+
+def peek(
+    context: typer.Context,
+    queue: QueueArgument,
+    timeout: TimeoutOption = 0,
+    count: CountOption = None,
+    everything: AllOption = False,
+    message_id: IdOption = None,
+    correlation_id: CorrelationOption = None,
+    lookup_id: LookupOption = None,
+    seek: SeekOption = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="All of every body; without, long ones are cut.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Show messages and leave them in the queue: the first, or more with --count or --all.
+
+    Of a long body only the beginning is shown, unless --full or --json asks for all of it.
+    Exit code 3 says that there was none, or that none came in time.
+    """
+    choice = choose(
+        count=wanted_count(count, everything),
+        timeout=timeout,
+        message_id=message_id,
+        correlation_id=correlation_id,
+        lookup_id=lookup_id,
+        seek=seek,
+    )
+    with connected(context) as manager:
+        for message in look(manager.queue(queue), choice):
+            show_message(message, json=json, full=full)
+
+
+def wanted_count(count: int | None, everything: bool) -> int | None:
+    """Give how many messages --count and --all ask for; None for all."""
+    if everything and count is not None:
+        fail("--count and --all say different things: give one of them.")
+    return None if everything else count or 1

@@ -1,0 +1,1 @@
+"""Commands about queues: the queues, journals, rights, outgoing queues, transactions, queries."""

@@ -1,0 +1,259 @@
+"""`openmsmq journal` and `openmsmq deadletter`: copies that were kept, and what did not arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from openmsmq.cli.options.connecting import EXIT_FAILED, connected
+from openmsmq.cli.options.reading import (
+    Choice,
+    CountOption,
+    IdOption,
+    JsonOption,
+    LookupOption,
+    choose,
+    look,
+    take,
+)
+from openmsmq.cli.queues.queue import purge_queue, report_purge
+from openmsmq.cli.views.console import YesOption, fail, say_error
+from openmsmq.cli.views.message import (
+    COLUMNS,
+    dead_letter_reason,
+    message_object,
+    message_row,
+    preview,
+    show_message,
+)
+from openmsmq.cli.views.output import count_text, print_json, print_table
+from openmsmq.model.errors import (
+    MessageNotFound,
+    MsmqError,
+    ReceiveTimeout,
+    RemoteMachineNotAvailable,
+)
+from openmsmq.model.queue import SeekAction
+
+if TYPE_CHECKING:
+    from openmsmq.client.blocking import Queue, QueueManager
+    from openmsmq.client.messages.received import ReceivedMessage
+
+SYSTEM_JOURNAL: Final = "system$;journal"
+DEAD_LETTERS: Final = "system$;deadletter"
+TRANSACTIONAL_DEAD_LETTERS: Final = "system$;deadxact"
+DEAD_LETTER_COLUMNS: Final = (*COLUMNS[:5], "Reason", "Destination", *COLUMNS[6:])
+
+ReceiveOption = Annotated[
+    bool, typer.Option("--receive", help="Take the messages out and show them.")
+]
+PurgeOption = Annotated[
+    bool, typer.Option("--purge", help="Delete the messages; at a terminal, ask first.")
+]
+
+
+def journal(
+    context: typer.Context,
+    queue: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[QUEUE]", help="The queue whose journal is meant; without it, the system's."
+        ),
+    ] = None,
+    receive: ReceiveOption = False,
+    purge: PurgeOption = False,
+    yes: YesOption = False,
+    count: CountOption = None,
+    message_id: IdOption = None,
+    lookup_id: LookupOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show the journal of a queue (what was received) or of the queue manager (what was sent)."""
+    _only_one({"--receive": receive, "--purge": purge})
+    choice = choose(count=count, message_id=message_id, lookup_id=lookup_id)
+    name = SYSTEM_JOURNAL if queue is None else _journal_of(queue)
+    with connected(context) as manager:
+        kept = manager.queue(name)
+        if purge:
+            report_purge(name, purge_queue(kept, yes=yes), json=json)
+        elif receive:
+            take(manager, kept, choice, lambda found: show_message(found, json=json))
+        else:
+            _list(name, look(kept, choice), json=json)
+
+
+def deadletter(
+    context: typer.Context,
+    transactional: Annotated[
+        bool, typer.Option("--transactional", help="The transactional dead-letter queue.")
+    ] = False,
+    receive: ReceiveOption = False,
+    requeue: Annotated[
+        bool,
+        typer.Option("--requeue", help="Send the messages to their queues again."),
+    ] = False,
+    purge: PurgeOption = False,
+    yes: YesOption = False,
+    count: CountOption = None,
+    message_id: IdOption = None,
+    lookup_id: LookupOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show messages that could not be delivered or were not received in time."""
+    _only_one({"--receive": receive, "--requeue": requeue, "--purge": purge})
+    choice = choose(count=count, message_id=message_id, lookup_id=lookup_id)
+    name = TRANSACTIONAL_DEAD_LETTERS if transactional else DEAD_LETTERS
+    with connected(context) as manager:
+        letters = manager.queue(name)
+        if purge:
+            report_purge(name, purge_queue(letters, yes=yes), json=json)
+        elif receive:
+            take(manager, letters, choice, lambda found: _show_letter(found, json=json))
+        elif requeue:
+            _Requeue(manager, letters, transactional=transactional).run(choice, json=json)
+        else:
+            _list_letters(name, look(letters, choice), json=json)
+            if not json:
+                _mention_others(manager, transactional=transactional)
+
+
+def _journal_of(queue: str) -> str:
+    """Name the journal of a queue; who has named the journal itself means it."""
+    is_journal = queue.lower().endswith((";journal", "\\journal$"))
+    return queue if is_journal else f"{queue};journal"
+
+
+def _only_one(actions: dict[str, bool]) -> None:
+    given = [name for name, is_given in actions.items() if is_given]
+    if len(given) > 1:
+        fail(f"{' and '.join(given)} are different things to do: give one of them.")
+
+
+def _list(name: str, messages: Iterator[ReceivedMessage], *, json: bool) -> None:
+    if json:
+        for message in _until_empty(messages):
+            print_json(message_object(message))
+    elif not print_table(COLUMNS, map(message_row, _until_empty(messages))):
+        typer.echo(f"no messages in {name}")
+
+
+def _list_letters(name: str, messages: Iterator[ReceivedMessage], *, json: bool) -> None:
+    if json:
+        for message in _until_empty(messages):
+            _show_letter(message, json=True)
+    elif not print_table(DEAD_LETTER_COLUMNS, map(_letter_row, _until_empty(messages))):
+        typer.echo(f"no messages in {name}")
+
+
+def _mention_others(manager: QueueManager, *, transactional: bool) -> None:
+    """Say so if the other dead-letter queue has messages: who looks here may miss them."""
+    name = DEAD_LETTERS if transactional else TRANSACTIONAL_DEAD_LETTERS
+    try:
+        count = manager.queue(name).count()
+    except MsmqError:
+        # Who may look into one need not be allowed to look into the other.
+        return
+    if count:
+        how = "without" if transactional else "with"
+        typer.echo(f"{count_text(count)} in {name}: `openmsmq deadletter` {how} --transactional")
+
+
+def _until_empty(messages: Iterator[ReceivedMessage]) -> Iterator[ReceivedMessage]:
+    """A list of nothing is a list; only what was asked for by name must be there."""
+    try:
+        yield from messages
+    except ReceiveTimeout:
+        return
+
+
+def _letter_row(message: ReceivedMessage) -> list[str]:
+    row = message_row(message)
+    shown = _letter_object(message)
+    return [
+        *row[:5],
+        str(shown["reason"] or "unknown"),
+        preview(str(shown.get("destination") or "")),
+        *row[6:],
+    ]
+
+
+def _letter_object(message: ReceivedMessage) -> dict[str, object]:
+    shown = message_object(message)
+    readable = "problem" not in shown
+    return {**shown, "reason": dead_letter_reason(message) if readable else None}
+
+
+def _show_letter(message: ReceivedMessage, *, json: bool) -> None:
+    if json:
+        print_json(_letter_object(message))
+    else:
+        show_message(message, json=False)
+
+
+class _Requeue:
+    """Sends dead letters to their queues again.
+
+    From the transactional dead-letter queue that is one transaction for each. The other one knows
+    no transactions: a crash in between leaves a message in both places.
+    """
+
+    def __init__(self, manager: QueueManager, letters: Queue, *, transactional: bool) -> None:
+        self._manager = manager
+        self._letters = letters
+        self._transactional = transactional
+
+    def run(self, choice: Choice, *, json: bool) -> None:
+        done = refused = 0
+        # What is sent again may die again: each is tried once.
+        for message in list(_until_empty(look(self._letters, choice))):
+            name = str(message.destination)
+            problem = None
+            try:
+                self._send_again(message, name)
+                done += 1
+            except MsmqError as error:
+                problem = error
+                refused += 1
+                say_error(f"{message.id} stays: {error}")
+            if json:
+                print_json(
+                    {
+                        "message_id": str(message.id),
+                        "destination": name,
+                        "requeued": problem is None,
+                        "error": None if problem is None else problem.name,
+                    }
+                )
+        if not json:
+            stays = f"; {refused} could not be" if refused else ""
+            typer.echo(f"sent {count_text(done)} again{stays}")
+        if refused:
+            raise typer.Exit(EXIT_FAILED)
+
+    def _send_again(self, message: ReceivedMessage, name: str) -> None:
+        # Other commands do not pay for loading the client.
+        from openmsmq.cli.messages.bulk import PacketRewriter, send_packets
+
+        if message.destination is None:
+            raise MessageNotFound("it does not say to which queue it was sent")
+        target = self._manager.queue(name)
+        try:
+            found = target.properties()
+            rewriter = PacketRewriter(
+                transactional=found.transactional, format_name=found.format_name
+            )
+        except RemoteMachineNotAvailable:
+            # It waits in an outgoing queue then, as it did before.
+            rewriter = PacketRewriter(transactional=self._transactional)
+        packet = rewriter.rewrite(message.packet_bytes)
+        if self._transactional:
+            with self._manager.transaction() as transaction:
+                self._letters.receive_by_lookup_id(
+                    message.lookup_id, SeekAction.CURRENT, transaction=transaction
+                )
+                send_packets(target, [packet], transaction)
+        else:
+            send_packets(target, [packet], None)
+            self._letters.receive_by_lookup_id(message.lookup_id, SeekAction.CURRENT)

@@ -1,0 +1,298 @@
+"""`openmsmq outgoing`: messages that wait to leave for other computers, and what they wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from openmsmq.cli.messages.receive import AllOption, wanted_count
+from openmsmq.cli.options.connecting import connected
+from openmsmq.cli.options.reading import (
+    CountOption,
+    IdOption,
+    JsonOption,
+    LookupOption,
+    choose,
+    look,
+)
+from openmsmq.cli.queues.queue import report_purge
+from openmsmq.cli.views.console import safe
+from openmsmq.cli.views.message import show_message
+from openmsmq.cli.views.output import (
+    JsonObject,
+    count_text,
+    print_facts,
+    print_json,
+    print_table,
+    progress_by_asking,
+    size_text,
+    time_text,
+)
+from openmsmq.model.queue import AccessMode, ConnectionStatus
+
+if TYPE_CHECKING:
+    from openmsmq.api.messages import ConnectionAttempt, OutgoingStatus
+
+app: Final = typer.Typer(
+    help="Messages for other computers: what waits to leave, why, and how to help it along.",
+    no_args_is_help=True,
+)
+
+LeadsTo = Annotated[
+    str,
+    typer.Argument(
+        metavar="QUEUE",
+        help=r"The queue it leads to, as in `send`: 'DIRECT=OS:beta\private$\orders'.",
+    ),
+]
+
+STATUS_WORDS: Final[dict[int, str]] = {
+    ConnectionStatus.IN_PROCESS: "connecting",
+    ConnectionStatus.ESTABLISH_PACKET_RECEIVED: "connected, session being opened",
+    ConnectionStatus.ESTABLISHED: "session open",
+    ConnectionStatus.UNKNOWN_FAILURE: "session failed",
+    ConnectionStatus.PING_FAILURE: "no answer to the ping",
+    ConnectionStatus.SOCKET_CREATE_FAILURE: "no socket here",
+    ConnectionStatus.SOCKET_BIND_FAILURE: "no local address",
+    ConnectionStatus.SOCKET_CONNECT_FAILURE: "connection not accepted",
+    ConnectionStatus.TCP_NOT_ENABLED: "network not reachable",
+    ConnectionStatus.SOCKET_SEND_FAILURE: "connection lost",
+    ConnectionStatus.CONNECTION_NOT_READY: "session not opened in time",
+    ConnectionStatus.DNS_FAILURE: "address not found",
+    ConnectionStatus.CERTIFICATE_VALIDATION_FAILURE: "certificate not trusted",
+    ConnectionStatus.CONNECTION_LIMIT_REACHED: "too many connections",
+    ConnectionStatus.CONNECTION_REFUSED: "session refused",
+    ConnectionStatus.ROUTING_DATA_NOT_AVAILABLE: "no route known",
+    ConnectionStatus.LOW_RESOURCE: "memory or disk short",
+}
+"""How people read the history of a connection."""
+
+OUTGOING_KEYS: Final = {
+    "format_name": "The queue it leads to.",
+    "state": "How far it has come, in the words of MSMQ: `WAITING`, `CONNECTED`, `ONHOLD`, ...",
+    "explanation": "What its first message waits for, in one sentence.",
+    "paused": "Whether it was told to wait.",
+    "message_count": "Messages in it, those on their way included.",
+    "message_bytes": "Their size.",
+    "unread_count": "Transactional messages that arrived and whose end is still to be heard.",
+    "next_hops": "The addresses that are tried.",
+    "address": "The address of the open session.",
+    "in_flight_count": "Messages sent in the session and not acknowledged by the neighbour.",
+    "sequence": "The sequence of transactional messages, as one number.",
+    "next_number": "The number that the next one gets.",
+    "unacknowledged_count": "Those that are sent and that the destination has not acknowledged.",
+    "last_acknowledged_number": "The last one that it has acknowledged.",
+    "last_ack_time": "When it did.",
+    "resend_count": "How often they were sent again.",
+    "resend_time": "When they are sent again.",
+    "history": "The last attempts to connect: `time`, `status`, `addresses`.",
+}
+"""The keys of `outgoing_object`, for `docs/reference/cli.md`."""
+
+
+@app.command("list")
+def list_(context: typer.Context, json: JsonOption = False) -> None:
+    """List the outgoing queues."""
+    with connected(context) as manager:
+        queues = sorted(manager.outgoing(), key=lambda found: found.format_name)
+    if json:
+        for found in queues:
+            print_json(outgoing_object(found))
+        return
+    columns = ("Queue", ">Messages", ">Size", "State", "Next hops")
+    rows = [
+        [
+            found.format_name,
+            str(found.message_count),
+            size_text(found.message_bytes),
+            found.state,
+            ", ".join(found.next_hops),
+        ]
+        for found in queues
+    ]
+    if not print_table(columns, rows):
+        typer.echo("there are no outgoing queues: nothing waits to leave for another computer")
+
+
+@app.command()
+def show(context: typer.Context, queue: LeadsTo, json: JsonOption = False) -> None:
+    """Show an outgoing queue: what its first message waits for, and how far the others are."""
+    with connected(context) as manager:
+        found = manager.outgoing_queue(queue)
+    if json:
+        print_json(outgoing_object(found))
+    else:
+        print_outgoing(found)
+
+
+@app.command()
+def pause(context: typer.Context, queue: LeadsTo, json: JsonOption = False) -> None:
+    """Let the messages of an outgoing queue wait, also after a restart, until it is resumed."""
+    with connected(context) as manager:
+        manager.pause_outgoing(queue)
+    _report(queue, "paused", json=json, paused=True)
+
+
+@app.command()
+def resume(context: typer.Context, queue: LeadsTo, json: JsonOption = False) -> None:
+    """Let an outgoing queue go on, and try at once to reach the other computer."""
+    with connected(context) as manager:
+        manager.resume_outgoing(queue)
+    _report(queue, "resumed", json=json, paused=False)
+
+
+@app.command()
+def resend(context: typer.Context, queue: LeadsTo, json: JsonOption = False) -> None:
+    """Send the transactional messages again now that the other side has not acknowledged."""
+    with connected(context) as manager:
+        manager.resend_outgoing(queue)
+    _report(queue, "sending again what is not acknowledged to", json=json, resent=True)
+
+
+@app.command()
+def purge(context: typer.Context, queue: LeadsTo, json: JsonOption = False) -> None:
+    """Delete the messages of an outgoing queue; the other computer keeps what has arrived."""
+    with connected(context) as manager:
+        total = manager.outgoing_queue(queue).message_count
+        opened = manager.open(queue, AccessMode.RECEIVE_ADMIN)
+        with progress_by_asking(
+            f"Purging {queue}", total, lambda: manager.outgoing_queue(queue).message_count
+        ):
+            purged = opened.purge()
+    report_purge(queue, purged, json=json)
+
+
+@app.command()
+def peek(
+    context: typer.Context,
+    queue: LeadsTo,
+    count: CountOption = None,
+    everything: AllOption = False,
+    message_id: IdOption = None,
+    lookup_id: LookupOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show messages that wait in an outgoing queue: the first, or more with --count or --all.
+
+    Those that are sent and not yet acknowledged are not shown. Exit code 3 says that there was
+    none.
+    """
+    choice = choose(
+        count=wanted_count(count, everything), message_id=message_id, lookup_id=lookup_id
+    )
+    with connected(context) as manager:
+        for message in look(manager.open(queue, AccessMode.PEEK_ADMIN), choice):
+            show_message(message, json=json)
+
+
+def online(context: typer.Context, json: JsonOption = False) -> None:
+    """Let the queue manager exchange messages with others again."""
+    _set_online(context, online=True, json=json)
+
+
+def offline(context: typer.Context, json: JsonOption = False) -> None:
+    """Keep the queue manager from exchanging messages with others, until `online` or a restart.
+
+    Applications go on as before; what they send to other computers waits in outgoing queues.
+    """
+    _set_online(context, online=False, json=json)
+
+
+def _set_online(context: typer.Context, *, online: bool, json: bool) -> None:
+    with connected(context) as manager:
+        manager.set_online(online)
+        name = manager.name
+    if json:
+        print_json({"manager_name": name, "online": online})
+    else:
+        typer.echo(f"{name} is {online_text(online)}")
+
+
+def online_text(online: bool) -> str:
+    """Say whether a queue manager exchanges messages with others."""
+    return "online" if online else "offline"
+
+
+def _report(queue: str, what: str, *, json: bool, **facts: bool) -> None:
+    if json:
+        print_json({"queue": queue, **facts})
+    else:
+        typer.echo(f"{what} {queue}")
+
+
+def outgoing_object(found: OutgoingStatus) -> JsonObject:
+    """Give everything about an outgoing queue under the names that programs rely on."""
+    return {
+        "format_name": found.format_name,
+        "state": found.state,
+        "explanation": found.explanation,
+        "paused": found.paused,
+        "message_count": found.message_count,
+        "message_bytes": found.message_bytes,
+        "unread_count": found.unread_count,
+        "next_hops": found.next_hops,
+        "address": found.address or None,
+        "in_flight_count": found.in_flight_count,
+        "sequence": found.sequence or None,
+        "next_number": found.next_number,
+        "unacknowledged_count": found.unacknowledged_count,
+        "last_acknowledged_number": found.last_acknowledged_number,
+        "last_ack_time": _time(found.last_ack_time_s),
+        "resend_count": found.resend_count,
+        "resend_time": _time(found.resend_time_s),
+        "history": [
+            {
+                "time": time_text(attempt.time_s),
+                "status": _status_name(attempt.status),
+                "addresses": attempt.addresses,
+            }
+            for attempt in found.history
+        ],
+    }
+
+
+def print_outgoing(found: OutgoingStatus) -> None:
+    """Print an outgoing queue for people: why it waits, what is in it, how connecting went."""
+    typer.echo(safe(found.explanation))
+    print_facts(found.format_name, _facts(found))
+    if found.history:
+        typer.echo()
+        print_table(("Time", "Attempt", "Addresses"), map(_attempt_row, found.history))
+
+
+def _facts(found: OutgoingStatus) -> Iterator[tuple[str, str]]:
+    yield "state", found.state
+    yield "next hops", ", ".join(found.next_hops) or "not known"
+    if found.address:
+        yield "session with", found.address
+    yield "messages", f"{found.message_count} ({size_text(found.message_bytes)})"
+    yield "in flight", str(found.in_flight_count)
+    if not found.sequence:
+        return
+    yield "sequence", f"{found.sequence:#018x}, next number {found.next_number}"
+    yield "not acknowledged", str(found.unacknowledged_count)
+    if found.last_acknowledged_number:
+        when = time_text(found.last_ack_time_s)
+        yield "acknowledged", f"up to number {found.last_acknowledged_number}, at {when}"
+    if found.resend_time_s:
+        times = count_text(found.resend_count, "time")
+        yield "sent again", f"{times}, next at {time_text(found.resend_time_s)}"
+    yield "arrived, not received", str(found.unread_count)
+
+
+def _attempt_row(attempt: ConnectionAttempt) -> list[str]:
+    words = STATUS_WORDS.get(attempt.status) or _status_name(attempt.status)
+    return [time_text(attempt.time_s), words, ", ".join(attempt.addresses)]
+
+
+def _status_name(status: int) -> str:
+    try:
+        return ConnectionStatus(status).name.lower()
+    except ValueError:
+        return f"{status:#010x}"
+
+
+def _time(time_s: int) -> str | None:
+    return time_text(time_s) if time_s else None

@@ -1,0 +1,1 @@
+"""Commands about one queue manager: run it, see how it is, its store, tokens and keys."""

@@ -1,0 +1,110 @@
+"""`openmsmq store`: care for the store of a queue manager that is not running."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final, NoReturn
+
+import msgspec
+import typer
+
+from openmsmq.cli.options.connecting import EXIT_FAILED
+from openmsmq.cli.options.reading import JsonOption
+from openmsmq.cli.views.console import say_error
+from openmsmq.cli.views.output import (
+    count_text,
+    print_facts,
+    print_json,
+    progress,
+    size_text,
+)
+
+STORE_FOLDER: Final = "store"
+"""The store's place below the directory that `serve --data` is given."""
+
+STORE_FILES: Final = ("format.json", "records.mdb", "journal-*.log")
+"""What a store is known by, even if a part of it is lost."""
+
+app: Final = typer.Typer(
+    help="Check and compact the store of a queue manager that is stopped.", no_args_is_help=True
+)
+
+DirectoryArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DIRECTORY", help="What `serve` was given as --data, or the store itself."
+    ),
+]
+
+
+@app.command()
+def check(directory: DirectoryArgument, json: JsonOption = False) -> None:
+    """Read everything in a store and verify it; changes nothing.
+
+    Exit code 1 says that something is wrong.
+    """
+    # Other commands do not pay for loading the store.
+    from openmsmq.storage.maintenance import check_store
+    from openmsmq.storage.port import StoreError
+
+    path = _store_path(directory)
+    # Nothing at all is no damage but the wrong directory, and nobody should restore a backup.
+    if path.is_dir() and not any(any(path.glob(each)) for each in STORE_FILES):
+        _fail(f"there is no store at {path}: check the path")
+    try:
+        with progress(f"Checking {path}") as bar:
+            report = check_store(path, progress=bar.show)
+    except StoreError as error:
+        _fail(str(error))
+    if json:
+        print_json({**msgspec.to_builtins(report), "sound": report.sound})
+    else:
+        print_facts(
+            report.path,
+            [
+                ("records", f"{report.record_count} ({size_text(report.record_bytes)})"),
+                ("on disk", size_text(report.file_bytes)),
+                ("only in the journal", count_text(report.journal_change_count, "change")),
+                ("result", "sound" if report.sound else "damaged"),
+            ],
+        )
+    for problem in report.problems:
+        say_error(problem)
+    if report.problem_count > len(report.problems):
+        say_error(f"{report.problem_count - len(report.problems)} more problems")
+    if not report.sound:
+        raise typer.Exit(EXIT_FAILED)
+
+
+@app.command()
+def compact(directory: DirectoryArgument, json: JsonOption = False) -> None:
+    """Give the space of deleted messages back to the disk.
+
+    Everything is verified on the way. A crash leaves the store as it was, or compacted.
+    """
+    from openmsmq.storage.maintenance import compact_store
+    from openmsmq.storage.port import StoreError
+
+    path = _store_path(directory)
+    try:
+        with progress(f"Compacting {path}") as bar:
+            report = compact_store(path, progress=bar.show)
+    except StoreError as error:
+        _fail(str(error))
+    if json:
+        print_json(msgspec.to_builtins(report))
+    else:
+        typer.echo(
+            f"{report.path}: {count_text(report.record_count, 'record')}, "
+            f"{size_text(report.before_bytes)} before, {size_text(report.after_bytes)} now"
+        )
+
+
+def _store_path(directory: str) -> Path:
+    below = Path(directory) / STORE_FOLDER
+    return below if below.is_dir() else Path(directory)
+
+
+def _fail(sentence: str) -> NoReturn:
+    say_error(sentence if sentence.endswith(".") else f"{sentence}.")
+    raise typer.Exit(EXIT_FAILED)

@@ -1,0 +1,1 @@
+"""Commands that need no queue manager: packets made readable, the simulator, reports."""

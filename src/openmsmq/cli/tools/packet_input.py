@@ -1,0 +1,180 @@
+"""What `openmsmq packet decode` is given: a capture, hexadecimal text, or the bytes themselves."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO, Final
+
+import msgspec
+
+from openmsmq.capture.conversation import DatagramItem, Item, PacketItem, ProblemItem, follow
+from openmsmq.capture.frames import MAGIC_BYTES, is_capture, read_frames
+from openmsmq.capture.packet_scanner import FoundPacket, PacketScanner
+from openmsmq.cli.tools.hex_text import HexTextError, parse_hex
+from openmsmq.cli.views.console import fail
+from openmsmq.wire.text.tree import Kind, View, guess_kind, view
+
+STANDARD_INPUT: Final = "-"
+INPUT_BYTES_MAX: Final = 256 * 1024 * 1024
+"""Captures are read as they come and may be of any size; anything else is read at once."""
+_BYTE_ORDER_MARKS: Final = {
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+    b"\xef\xbb\xbf": "utf-8-sig",
+}
+
+
+class Ports(msgspec.Struct, frozen=True):
+    """Which ports of a capture are followed."""
+
+    tcp: frozenset[int]
+    udp: frozenset[int]
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One thing to show: a packet, a datagram, or a problem; and where it comes from."""
+
+    data: bytes
+    view: View | None = None
+    problem: str = ""
+    frame: int | None = None
+    time_ns: int | None = None
+    source: str = ""
+    destination: str = ""
+    connection: int | None = None
+    offset: int | None = None
+    """Where in its stream it starts."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether all of it could be read."""
+        return not self.problem and (self.view is None or not self.view.problem)
+
+
+def read_records(argument: str, kind: Kind | None, ports: Ports) -> Iterator[Record]:
+    """Give what the argument holds; stops with a sentence when that cannot be told."""
+    if argument == STANDARD_INPUT:
+        if sys.stdin is None:
+            fail("the standard input is closed.")
+        yield from _read(sys.stdin.buffer, "the standard input", kind, ports)
+    elif os.path.isdir(argument):
+        fail(f"{argument} is a directory; name a file in it.")
+    elif os.path.exists(argument):
+        try:
+            with open(argument, "rb") as file:
+                yield from _read(file, argument, kind, ports)
+        except OSError as error:
+            fail(f"{argument} cannot be read: {error.strerror}.")
+    else:
+        yield from _records_of_argument(argument, kind)
+
+
+def _records_of_argument(argument: str, kind: Kind | None) -> Iterator[Record]:
+    try:
+        runs = parse_hex(argument)
+    except HexTextError:
+        shown = argument if len(argument) <= 60 else argument[:60] + "…"
+        fail(
+            f"{shown!r} is neither a file that exists nor hexadecimal digits; "
+            "give a capture, a file with a packet, or the packet's bytes as 10 00 0b 00 …"
+        )
+    for run in runs:
+        yield from _records_of_bytes(run, "the argument", kind)
+
+
+def _read(file: BinaryIO, name: str, kind: Kind | None, ports: Ports) -> Iterator[Record]:
+    start = file.read(MAGIC_BYTES)
+    if is_capture(start):
+        ahead = [start]
+
+        def read(size: int) -> bytes:
+            found = ahead[0][:size] or file.read(size)
+            ahead[0] = ahead[0][size:]
+            return found
+
+        for item in follow(read_frames(read), ports.tcp, ports.udp):
+            yield _record_of_item(item)
+        return
+    data = start + file.read(INPUT_BYTES_MAX)
+    if not data:
+        fail(f"{name} is empty.")
+    if len(data) > INPUT_BYTES_MAX:
+        fail(f"{name} has more than {INPUT_BYTES_MAX} bytes and is no capture in pcapng or pcap.")
+    text = _text(data)
+    try:
+        runs = [data] if text is None else parse_hex(text)
+    except HexTextError as error:
+        fail(f"{name} is no capture and no hexadecimal text: {error}.")
+    for run in runs:
+        yield from _records_of_bytes(run, name, kind)
+
+
+def _text(data: bytes) -> str | None:
+    """Read a file that is text; None when it is not."""
+    encoding = next(
+        (known for mark, known in _BYTE_ORDER_MARKS.items() if data.startswith(mark)), "utf-8"
+    )
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+    is_text = all(letter.isprintable() or letter in "\t\r\n\f" for letter in text)
+    return text if is_text else None
+
+
+def _records_of_bytes(data: bytes, name: str, kind: Kind | None) -> Iterator[Record]:
+    known = kind or guess_kind(data)
+    if known is None:
+        fail(
+            f"{name} has no packet that can be recognised: a packet of a session has LIOR at byte "
+            "4, a ping has 24 bytes with HU at byte 2, discovery has type 1 or 2 at byte 1. "
+            "If you know what it is, say so with --kind."
+        )
+    if known is not Kind.SESSION:
+        yield Record(data, view(data, known))
+        return
+    scanner = PacketScanner()
+    for found in (*scanner.feed(data), *scanner.finish("the input is over")):
+        if isinstance(found, FoundPacket):
+            yield Record(found.data, view(found.data), offset=found.offset)
+        else:
+            yield Record(
+                found.data, _unfinished_view(found.data), found.problem, offset=found.offset
+            )
+
+
+def _record_of_item(item: Item) -> Record:
+    source = "" if item.source is None else str(item.source)
+    destination = "" if item.destination is None else str(item.destination)
+    shown, problem, connection, offset = None, "", None, None
+    match item:
+        case PacketItem():
+            shown, connection, offset = view(item.data), item.connection, item.offset
+        case DatagramItem():
+            shown = view(item.data, guess_kind(item.data) or _kind_by_port(item))
+        case ProblemItem():
+            shown, problem = _unfinished_view(item.data), item.problem
+            connection, offset = item.connection, item.offset
+    return Record(
+        item.data,
+        shown,
+        problem,
+        item.frame,
+        item.time_ns,
+        source,
+        destination,
+        connection,
+        offset,
+    )
+
+
+def _kind_by_port(item: DatagramItem) -> Kind:
+    """What a datagram without a signature should be, so that it can be said what is wrong."""
+    return Kind.DISCOVERY if 1801 in (item.source.port, item.destination.port) else Kind.PING
+
+
+def _unfinished_view(data: bytes) -> View | None:
+    """Show as much of a packet as there is, if that is how the bytes begin."""
+    return view(data) if guess_kind(data) is Kind.SESSION else None

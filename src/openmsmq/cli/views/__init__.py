@@ -1,0 +1,1 @@
+"""How results are shown: to people at a terminal, and to programs."""

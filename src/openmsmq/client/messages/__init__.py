@@ -1,0 +1,1 @@
+"""Messages on the side of the application: those to send, those received, and their protection."""

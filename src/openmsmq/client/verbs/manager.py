@@ -1,0 +1,268 @@
+"""What an application can ask a queue manager for, beside its queues' messages, as plans."""
+
+from __future__ import annotations
+
+from typing import Final, TypedDict, Unpack
+
+from openmsmq.api import messages as api
+from openmsmq.client.context import ClientContext
+from openmsmq.client.links.engine import Keeper
+from openmsmq.client.options import one_of
+from openmsmq.client.plans import Plan, ask, failure
+from openmsmq.model.errors import QueueExists, QueueNotFound
+from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.queue import QueuePrivacy
+from openmsmq.security.words import SAFE_CIPHER_NAMES
+
+
+class ManagerHandle(Keeper):
+    """What every verb of a queue manager works on."""
+
+    def __init__(self, ciphers: tuple[str, ...] = SAFE_CIPHER_NAMES) -> None:
+        self._context = ClientContext(ciphers)
+
+    @property
+    def context(self) -> ClientContext:
+        """Which connection is the current one, and who answers it."""
+        return self._context
+
+    @property
+    def name(self) -> str:
+        """The name of the queue manager."""
+        return self._context.manager_name
+
+    @property
+    def identifier(self) -> Guid:
+        """Who the queue manager is, however it is addressed."""
+        return self._context.manager
+
+
+class QueueOptions(TypedDict, total=False):
+    """What a new queue can be; its path apart."""
+
+    transactional: bool
+    journaling: bool
+    quota_kb: int | None
+    journal_quota_kb: int | None
+    label: str
+    authenticate: bool
+    privacy: QueuePrivacy | int
+    service_type: Guid
+    base_priority: int
+
+
+def create_queue(
+    manager: ManagerHandle,  # noqa: ARG001 -- all verbs begin with what they are a verb of
+    path: str,
+    *,
+    exist_ok: bool = False,
+    **options: Unpack[QueueOptions],
+) -> Plan[api.QueueStatus]:
+    """Create a queue; with `exist_ok` one that is there, and is as asked for, is as good."""
+    if exist_ok:
+        # Looked for first: who may not create queues may well use one that is there.
+        found = yield from _existing(path, options)
+        if found is not None:
+            return found
+    request = api.CreateQueue(
+        path,
+        transactional=options.get("transactional", False),
+        journaling=options.get("journaling", False),
+        quota_kb=options.get("quota_kb"),
+        journal_quota_kb=options.get("journal_quota_kb"),
+        label=options.get("label", ""),
+        authentication_required=options.get("authenticate", False),
+        privacy=_privacy(options.get("privacy", QueuePrivacy.OPTIONAL)),
+        service_type=bytes(options.get("service_type", NIL_GUID)),
+        base_priority=options.get("base_priority", 0),
+    )
+    reply = yield request
+    if exist_ok and isinstance(reply, api.Failed) and reply.code == QueueExists.code:
+        # Somebody else was quicker.
+        found = yield from _existing(path, options)
+        if found is not None:
+            return found
+    if not isinstance(reply, api.Queues):
+        raise failure(reply)
+    return reply.queues[0]
+
+
+def _privacy(privacy: QueuePrivacy | int) -> QueuePrivacy:
+    return one_of(QueuePrivacy, privacy, "privacy")
+
+
+def _existing(path: str, options: QueueOptions) -> Plan[api.QueueStatus | None]:
+    """Give a queue that is there; raise if it is not what is asked for."""
+    reply = yield api.GetQueue(path)
+    if isinstance(reply, api.Failed) and reply.code == QueueNotFound.code:
+        return None
+    if not isinstance(reply, api.Queues):
+        raise failure(reply)
+    found = reply.queues[0]
+    different = [
+        f"{name} is {getattr(found, _STATUS_NAMES.get(name, name))!r}, not {wanted!r}"
+        for name, wanted in options.items()
+        if wanted is not None and getattr(found, _STATUS_NAMES.get(name, name)) != _plain(wanted)
+    ]
+    if different:
+        raise QueueExists(
+            f"{found.path_name} is there already and is another queue than asked for: "
+            f"{'; '.join(different)}. Ask for one like it, change it, or choose another name"
+        )
+    return found
+
+
+_STATUS_NAMES: Final = {"authenticate": "authentication_required"}
+"""Options whose property has another name."""
+
+
+def _plain(wanted: object) -> object:
+    return bytes(wanted) if isinstance(wanted, Guid) else wanted
+
+
+def delete_queue(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
+    """Delete a queue with everything in it."""
+    yield from ask(api.DeleteQueue(name), api.Done)
+
+
+def queues(
+    manager: ManagerHandle,  # noqa: ARG001
+    *,
+    everything: bool = False,
+) -> Plan[list[api.QueueStatus]]:
+    """Ask for all queues; with `everything` also journals, subqueues and system queues."""
+    return (yield from ask(api.ListQueues(everything), api.Queues)).queues
+
+
+def exists(manager: ManagerHandle, name: str) -> Plan[bool]:  # noqa: ARG001
+    """Ask whether there is a queue of this name."""
+    reply = yield api.GetQueue(name)
+    if isinstance(reply, api.Failed) and reply.code == QueueNotFound.code:
+        return False
+    if not isinstance(reply, api.Queues):
+        raise failure(reply)
+    return True
+
+
+def names(manager: ManagerHandle, name: str) -> Plan[api.Names]:  # noqa: ARG001
+    """Ask for all names of a queue, by path name or format name."""
+    return (yield from ask(api.GetNames(name), api.Names))
+
+
+def format_name(manager: ManagerHandle, path: str) -> Plan[str]:
+    """Translate a path name into a format name (MQPathNameToFormatName)."""
+    return (yield from names(manager, path)).format_name
+
+
+def path_name(manager: ManagerHandle, format_name: str) -> Plan[str]:
+    """Translate a format name into a path name."""
+    return (yield from names(manager, format_name)).path_name
+
+
+def status(manager: ManagerHandle) -> Plan[api.Status]:  # noqa: ARG001
+    """Ask how the queue manager is."""
+    return (yield from ask(api.GetStatus(), api.Status))
+
+
+def in_doubt(manager: ManagerHandle) -> Plan[list[api.InDoubt]]:  # noqa: ARG001
+    """Ask for the prepared transactions that nobody has ended yet."""
+    return (yield from ask(api.ListTransactions(), api.Transactions)).transactions
+
+
+def resolve(
+    manager: ManagerHandle,  # noqa: ARG001
+    unit_of_work: bytes,
+    *,
+    commit: bool,
+) -> Plan[None]:
+    """Commit or abort a prepared transaction by its lasting name."""
+    yield from ask(api.Resolve(bytes(unit_of_work), commit), api.Done)
+
+
+def epochs(manager: ManagerHandle) -> Plan[list[api.Epoch]]:  # noqa: ARG001
+    """Give the lives of the queue manager that its store remembers; the last one is now."""
+    return (yield from ask(api.GetEpochs(), api.Epochs)).epochs
+
+
+def release(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
+    """Give all that a reader has reserved in a queue back to its other readers."""
+    yield from ask(api.Release(name), api.Done)
+
+
+def last_batch(manager: ManagerHandle, query: str) -> Plan[int]:  # noqa: ARG001
+    """Ask for the last batch that a query has committed; -1 before the first."""
+    return (yield from ask(api.GetBatch(query), api.LastBatch)).batch
+
+
+def has_batch(
+    manager: ManagerHandle,  # noqa: ARG001
+    query: str,
+    batch: int,
+    *,
+    checkpoint: str = "",
+) -> Plan[bool]:
+    """Ask whether a batch is the last one that a query has committed.
+
+    Raises `TransactionSequence` if it cannot be written: it is older than the last one, or that
+    one was numbered by another checkpoint.
+    """
+    request = api.GetBatch(query, batch, checkpoint)
+    return (yield from ask(request, api.LastBatch)).batch == batch
+
+
+def queries(
+    manager: ManagerHandle,  # noqa: ARG001
+    *,
+    prefix: str = "",
+) -> Plan[list[api.QueryStatus]]:
+    """Ask for the queries whose last batch is remembered, whose names begin so."""
+    found: list[api.QueryStatus] = []
+    after = ""
+    while part := (yield from ask(api.ListQueries(prefix, after), api.Queries)).queries:
+        found += part
+        after = part[-1].query
+    return found
+
+
+def commit_batch(
+    manager: ManagerHandle,  # noqa: ARG001
+    query: str,
+    batch: int,
+    units_of_work: list[bytes],
+    *,
+    checkpoint: str = "",
+    row_count: int = -1,
+) -> Plan[bool]:
+    """Commit the prepared parts of a batch, all at once; gives False if it was committed before.
+
+    Parts of the query that are not named, of this batch or an earlier one, are aborted. A
+    `checkpoint` is the identity of what numbers the batches, such as the id of a query of Spark.
+    Raises `TransactionSequence` as `has_batch` does, and for a batch that was committed before
+    with fewer rows, if `row_count` tells them.
+    """
+    request = api.CommitBatch(query, batch, units_of_work, checkpoint, row_count)
+    return not (yield from ask(request, api.BatchCommitted)).before
+
+
+def abort_batch(
+    manager: ManagerHandle,  # noqa: ARG001
+    query: str,
+    batch: int,
+    *,
+    checkpoint: str = "",
+) -> Plan[None]:
+    """Abort the prepared parts of a batch, and of earlier ones, that were not committed."""
+    yield from ask(api.AbortBatch(query, batch, checkpoint), api.Done)
+
+
+def forget_query(
+    manager: ManagerHandle,  # noqa: ARG001
+    query: str,
+    *,
+    is_over: bool = False,
+) -> Plan[None]:
+    """Forget the last batch of a query that will not come again, and abort its parts.
+
+    If the query is over for good, what is prepared for it from now on is refused.
+    """
+    yield from ask(api.ForgetQuery(query, is_over), api.Done)

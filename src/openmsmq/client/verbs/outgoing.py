@@ -1,0 +1,43 @@
+"""What an application can ask about messages for other computers, as plans.
+
+An outgoing queue goes by the name of the queue that it leads to. To read or empty one, open it
+with `AccessMode.PEEK_ADMIN` or `AccessMode.RECEIVE_ADMIN`.
+"""
+
+from __future__ import annotations
+
+from openmsmq.api import messages as api
+from openmsmq.client.plans import Plan, ask
+from openmsmq.client.verbs.manager import ManagerHandle
+
+
+def outgoing(
+    manager: ManagerHandle,  # noqa: ARG001 -- all verbs begin with what they are a verb of
+) -> Plan[list[api.OutgoingStatus]]:
+    """Ask for all outgoing queues: what waits to leave for other computers, and for what."""
+    return (yield from ask(api.ListOutgoing(), api.OutgoingQueues)).queues
+
+
+def outgoing_queue(manager: ManagerHandle, name: str) -> Plan[api.OutgoingStatus]:  # noqa: ARG001
+    """Ask for one outgoing queue; `QueueNotActive` when nothing waits to go there."""
+    return (yield from ask(api.ListOutgoing(name), api.OutgoingQueues)).queues[0]
+
+
+def pause_outgoing(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
+    """Let the messages of an outgoing queue wait until it is resumed."""
+    yield from ask(api.ControlOutgoing(name, "pause"), api.Done)
+
+
+def resume_outgoing(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
+    """Let an outgoing queue go on, and try at once to reach where it leads to."""
+    yield from ask(api.ControlOutgoing(name, "resume"), api.Done)
+
+
+def resend_outgoing(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
+    """Send the transactional messages again now that are sent and not acknowledged."""
+    yield from ask(api.ControlOutgoing(name, "resend"), api.Done)
+
+
+def set_online(manager: ManagerHandle, online: bool) -> Plan[None]:  # noqa: ARG001
+    """Take the queue manager offline, so that it neither sends nor accepts, or back online."""
+    yield from ask(api.SetOnline(online), api.Done)

@@ -1,0 +1,40 @@
+"""What an application can do with keys and certificates, as plans."""
+
+from __future__ import annotations
+
+from openmsmq.api import messages as api
+from openmsmq.client.plans import Plan, ask
+from openmsmq.client.verbs.manager import ManagerHandle
+from openmsmq.model.identity import Guid
+
+
+def encryption_keys(
+    manager: ManagerHandle,  # noqa: ARG001
+    identifier: Guid,
+) -> Plan[list[api.EncryptionKey]]:
+    """Ask for the keys that a queue manager has published."""
+    request = api.GetEncryptionKeys(bytes(identifier))
+    return (yield from ask(request, api.EncryptionKeys)).keys
+
+
+def renew_keys(manager: ManagerHandle) -> Plan[None]:  # noqa: ARG001
+    """Have the queue manager make a new key pair and publish it.
+
+    What was encrypted for the old one can be read for as long as old keys are kept.
+    """
+    yield from ask(api.RenewKeys(), api.Done)
+
+
+def register_certificate(manager: ManagerHandle, certificate: bytes) -> Plan[api.Certificates]:  # noqa: ARG001
+    """Register a certificate, X.509 in DER, for the user who is connected."""
+    return (yield from ask(api.RegisterCertificate(certificate), api.Certificates))
+
+
+def remove_certificate(manager: ManagerHandle, digest: bytes) -> Plan[api.Certificates]:  # noqa: ARG001
+    """Take a certificate of the user who is connected out of the directory, by its MD5 hash."""
+    return (yield from ask(api.RemoveCertificate(digest), api.Certificates))
+
+
+def certificates(manager: ManagerHandle) -> Plan[api.Certificates]:  # noqa: ARG001
+    """Ask for the certificates of the user who is connected."""
+    return (yield from ask(api.ListCertificates(), api.Certificates))

@@ -1,0 +1,118 @@
+"""Transactions as an application holds them, and what it can do with them. [MQDMPR 3.1.4]"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from openmsmq.api import messages as api
+from openmsmq.client.context import ClientContext
+from openmsmq.client.links.engine import Keeper
+from openmsmq.client.plans import Plan, ask
+from openmsmq.model.errors import TransactionSequence
+from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.transaction import TransactionState
+
+
+class SingleMessage:
+    """Says that a send is a transaction of its own (MQ_SINGLE_MESSAGE). Use `SINGLE_MESSAGE`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "SINGLE_MESSAGE"
+
+
+SINGLE_MESSAGE: Final = SingleMessage()
+
+
+class TransactionHandle(Keeper):
+    """A transaction of this application: sends and receives that take effect together."""
+
+    def __init__(self, context: ClientContext) -> None:
+        self._context = context
+        self._generation = 0
+        self._number = 0
+        self._unit_of_work = NIL_GUID
+        self.state = TransactionState.ACTIVE
+        """How far it has come, as this application knows."""
+
+    @property
+    def unit_of_work(self) -> Guid:
+        """Its lasting name: what `resolve` takes after `prepare`, also on another connection."""
+        return self._unit_of_work
+
+    @property
+    def number(self) -> int:
+        """What requests name it by; raises when it can take no more."""
+        if self.state is not TransactionState.ACTIVE:
+            raise TransactionSequence(f"the transaction is {self.state.value}: begin another")
+        if self._generation != self._context.generation:
+            self.state = TransactionState.ABORTED
+            raise TransactionSequence(
+                "the connection was lost, and with it everything done in the transaction: begin "
+                "another"
+            )
+        return self._number
+
+    @property
+    def context(self) -> ClientContext:
+        """The client it belongs to."""
+        return self._context
+
+    def begun(self, reply: api.Begun, generation: int) -> None:
+        """Take the queue manager's answer, which came over the connection of a generation."""
+        self._generation = generation
+        self._number = reply.transaction
+        self._unit_of_work = Guid(reply.unit_of_work)
+
+
+TransactionLike: TypeAlias = TransactionHandle | SingleMessage | None
+
+
+def number_of(transaction: TransactionLike) -> int:
+    """Give what a request says about its transaction."""
+    if transaction is None:
+        return 0
+    if isinstance(transaction, SingleMessage):
+        return api.OWN_TRANSACTION
+    return transaction.number
+
+
+def begin(transaction: TransactionHandle, *, distributed: bool = False) -> Plan[None]:
+    """Begin the transaction. A distributed one is refused: there is no coordinator for it."""
+    generation = transaction.context.generation
+    transaction.begun((yield from ask(api.Begin(distributed), api.Begun)), generation)
+
+
+def prepare(
+    transaction: TransactionHandle, *, query: str = "", batch: int = 0, checkpoint: str = ""
+) -> Plan[None]:
+    """Make it survive everything until it is committed or aborted, here or by `resolve`.
+
+    With a `query` it is a part of one of its batches, and `commit_batch` commits it.
+    """
+    yield from ask(api.Prepare(transaction.number, query, batch, checkpoint), api.Done)
+    transaction.state = TransactionState.PREPARED
+
+
+def commit(transaction: TransactionHandle) -> Plan[None]:
+    """Make everything in it take effect, at once."""
+    yield from _end(transaction, TransactionState.COMMITTED)
+
+
+def abort(transaction: TransactionHandle) -> Plan[None]:
+    """Undo everything in it; what it received is in its queue again."""
+    yield from _end(transaction, TransactionState.ABORTED)
+
+
+def _end(transaction: TransactionHandle, state: TransactionState) -> Plan[None]:
+    committing = state is TransactionState.COMMITTED
+    request: api.AnyRequest
+    if transaction.state is TransactionState.PREPARED:
+        request = api.Resolve(bytes(transaction.unit_of_work), committing)
+    elif committing:
+        request = api.Commit(transaction.number)
+    else:
+        request = api.Abort(transaction.number)
+    yield from ask(request, api.Done)
+    transaction.state = state

@@ -1,0 +1,1 @@
+"""A picture of an enterprise: boxes, lines and texts, without fonts and without randomness."""

@@ -1,0 +1,1 @@
+"""Plans: an enterprise as a file describes it, and the changes that make a directory so."""

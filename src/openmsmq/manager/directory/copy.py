@@ -1,0 +1,259 @@
+"""The directory as this queue manager has it in its store: the original, or a copy of it.
+
+Each object carries the number of its last change. A copy takes over the numbers of its directory,
+or higher ones: so whoever has a copy can serve others from it, and they may change servers. To get
+an object twice does no harm, to miss one would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Final
+
+from openmsmq.directory.codec import decode_object, encode_object
+from openmsmq.directory.image import DirectoryImage
+from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.model.directory import (
+    NOWHERE,
+    Change,
+    DirectoryChanges,
+    DirectoryObject,
+    ObjectKind,
+    Position,
+    Removal,
+    kind_of,
+)
+from openmsmq.model.errors import MsmqError
+from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.limits import DIRECTORY_REMOVED_MAX_COUNT
+from openmsmq.storage import records
+from openmsmq.storage.port import StoreReader
+from openmsmq.storage.records import PositionRecord
+
+_KINDS: Final = (
+    ObjectKind.ENTERPRISE,
+    ObjectKind.SITE,
+    ObjectKind.LINK,
+    ObjectKind.NETWORK,
+    ObjectKind.MANAGER,
+    ObjectKind.QUEUE,
+    ObjectKind.USER,
+    ObjectKind.LIST,
+)
+"""The kinds by the number that they have in the store: new ones are added at the end."""
+_NUMBERS: Final = {kind: number for number, kind in enumerate(_KINDS)}
+_ROWS: Final = 1000
+
+_Key = tuple[ObjectKind, Guid]
+
+
+class DirectoryCopy:
+    """All objects of the directory, and how far this copy has come."""
+
+    def __init__(self, ledger: Ledger, reader: StoreReader) -> None:
+        self._ledger = ledger
+        self.removed_max = DIRECTORY_REMOVED_MAX_COUNT
+        """So many removals are remembered."""
+        self.position = NOWHERE
+        self.is_original = False
+        """Whether the changes are counted here."""
+        self.question_number = 0
+        """How often the directory was asked since we started."""
+        self.answer_number = 0
+        """The last of these questions that was answered."""
+        self.is_doubted = False
+        """Whether this copy looks as if it were behind, so that the directory is to be asked."""
+        self.moved: Callable[[], None] = lambda: None
+        """Hears when this copy, or original, is at another position."""
+        self._floor = 0
+        self._numbers: dict[_Key, int] = {}
+        """The last change of each object and each removal; those changed last come last."""
+        self._is_in_order = True
+        self._removed: dict[_Key, None] = {}
+        self._everything: tuple[DirectoryObject, ...] | None = None
+        objects: list[DirectoryObject] = []
+        value = reader.get(records.POSITION_KEY)
+        if value is not None:
+            record = records.decode_position(value)
+            self.position = Position(record.incarnation, record.number)
+            self.is_original = record.is_original
+            self._floor = record.floor
+            objects = self._restore(reader)
+        self.image = DirectoryImage(objects)
+
+    def _restore(self, reader: StoreReader) -> list[DirectoryObject]:
+        objects: list[DirectoryObject] = []
+        start, stop = records.kind_range(b"G")
+        while rows := reader.scan(start, stop, _ROWS):
+            for key, value in rows:
+                kind, identifier = _KINDS[key[1]], Guid(key[2:])
+                number, data = records.decode_object_row(value)
+                self._numbers[kind, identifier] = number
+                if data:
+                    objects.append(decode_object(kind, data))
+                else:
+                    self._removed[kind, identifier] = None
+            start = rows[-1][0] + b"\0"
+        self._is_in_order = False
+        return objects
+
+    # Changing.
+
+    def found(self, incarnation: Guid, objects: Sequence[DirectoryObject]) -> None:
+        """Begin a directory of our own: with these objects, and with what a copy has already.
+
+        Others may know later changes than a copy does, so its numbers are not gone on with.
+        """
+        position = Position(incarnation, self.position.number + 1)
+        self._apply(position, objects, is_original=True, renumber=True)
+
+    def write(self, changes: Sequence[Change]) -> list[Change]:
+        """Change the original; gives what really changed."""
+        real = self._real(changes)
+        if real:
+            position = Position(self.position.incarnation, self.position.number + 1)
+            self._apply(position, real, is_original=True)
+        return real
+
+    def take(self, told: DirectoryChanges) -> list[Change]:
+        """Come up to date with what a directory says; gives what really changed."""
+        position = told.position
+        same = position.incarnation == self.position.incarnation
+        back = same and position.number < self.position.number
+        if position.incarnation == NIL_GUID or (back and not told.is_complete):
+            # A server that has read nothing yet, or less than we have.
+            return []
+        changes: Sequence[Change] = told.changes
+        if told.is_complete:
+            named = {_key_of(change) for change in changes}
+            gone = (key for key in map(_key_of, self.image) if key not in named)
+            changes = [*changes, *(Removal(*key) for key in gone)]
+        real = self._real(changes)
+        if told.is_complete:
+            # Who is not as far as this asks for everything, so only what is new gets a number.
+            changes = real
+        if changes or position != self.position:
+            renumber = back or not same
+            self._apply(position, changes, renumber=renumber, forget=told.is_complete)
+        return real
+
+    def _real(self, changes: Iterable[Change]) -> list[Change]:
+        """Give the last change of each object, unless it is so already."""
+        last = {_key_of(change): change for change in changes}
+        return [
+            change
+            for key, change in last.items()
+            if self.image.get(*key) != (None if isinstance(change, Removal) else change)
+        ]
+
+    def _apply(
+        self,
+        position: Position,
+        changes: Sequence[Change],
+        *,
+        is_original: bool = False,
+        renumber: bool = False,
+        forget: bool = False,
+    ) -> None:
+        """Become what the changes say, those too that are not new here.
+
+        Others may have missed more than we have: an object may have changed to and fro, or come
+        and gone, since we last asked, and they ask us.
+        """
+        before = self.image, self.position, self._floor, self.is_original
+        removed = self._removed.copy()
+        numbers: dict[_Key, int | None] = {}
+
+        def restore(_: MsmqError) -> None:
+            self.image, self.position, self._floor, self.is_original = before
+            self._removed = removed
+            for key, number in numbers.items():
+                self._numbers.pop(key, None)
+                if number is not None:
+                    self._numbers[key] = number
+            self._is_in_order = False
+            self._everything = None
+
+        self._ledger.when_done(lambda: None, restore)
+        if changes:
+            self.image = self.image.changed(changes)
+            self._everything = None
+        self.position = position
+        self.is_original = is_original
+        if renumber:
+            # The numbers of another directory mean nothing in this one.
+            changes = [*(each for each in changes if isinstance(each, Removal)), *self.image]
+        for change in changes:
+            self._store(change, position.number, numbers)
+        if renumber or forget or len(self._removed) > self.removed_max:
+            self._forget_removed(position.number, numbers)
+        record = PositionRecord(position.incarnation, position.number, self._floor, is_original)
+        self._ledger.put(records.POSITION_KEY, records.encode_record(record))
+        self.moved()
+
+    def _store(self, change: Change, number: int, before: dict[_Key, int | None]) -> None:
+        kind, identifier = key = _key_of(change)
+        data = b""
+        if isinstance(change, Removal):
+            self._removed[key] = None
+        else:
+            self._removed.pop(key, None)
+            data = encode_object(change)
+        before.setdefault(key, self._numbers.pop(key, None))
+        self._numbers[key] = number
+        row = records.encode_object_row(number, data)
+        self._ledger.put(records.object_key(_NUMBERS[kind], identifier), row)
+
+    def _forget_removed(self, floor: int, before: dict[_Key, int | None]) -> None:
+        self._floor = floor
+        for key in self._removed:
+            before.setdefault(key, self._numbers.pop(key, None))
+            self._ledger.delete(records.object_key(_NUMBERS[key[0]], key[1]))
+        self._removed.clear()
+
+    # Asking.
+
+    def doubt(self) -> int:
+        """Say that this copy may be behind; gives the question whose answer settles that."""
+        self.is_doubted = True
+        return self.question_number + 1
+
+    # Telling others.
+
+    def since(self, position: Position) -> DirectoryChanges:
+        """Tell what has changed since a position; in a stable order, so that it can be cut up."""
+        same = position.incarnation == self.position.incarnation
+        # Nobody can be farther than the original, unless that was restored from a backup.
+        lost = self.is_original and position.number > self.position.number
+        if not same or lost or position.number < self._floor:
+            return DirectoryChanges(self.position, self._all(), is_complete=True)
+        changes: list[Change] = []
+        for kind_number, identifier in sorted(self._changed_after(position.number)):
+            kind = _KINDS[kind_number]
+            value = self.image.get(kind, Guid(identifier))
+            changes.append(Removal(kind, Guid(identifier)) if value is None else value)
+        return DirectoryChanges(self.position, tuple(changes))
+
+    def _changed_after(self, number: int) -> Iterator[tuple[int, bytes]]:
+        if not self._is_in_order:
+            self._numbers = dict(sorted(self._numbers.items(), key=itemgetter(1)))
+            self._is_in_order = True
+        for key, changed in reversed(self._numbers.items()):
+            if changed <= number:
+                return
+            yield _NUMBERS[key[0]], bytes(key[1])
+
+    def _all(self) -> tuple[DirectoryObject, ...]:
+        if self._everything is None:
+            self._everything = tuple(
+                value
+                for kind in _KINDS
+                for _, value in sorted(self.image.of_kind(kind).items(), key=itemgetter(0))
+            )
+        return self._everything
+
+
+def _key_of(change: Change) -> _Key:
+    kind = change.kind if isinstance(change, Removal) else kind_of(change)
+    return kind, change.identifier

@@ -1,0 +1,111 @@
+"""Which messages came already, also before a restart (C-59, C-81, C-82). [MQQB 3.1.5.8.1]
+
+The identifiers of recoverable messages that one turn takes are one record, written with that turn.
+An identifier is the number of a message and what stands for its source (`places`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import MsmqError
+from openmsmq.model.limits import IDENTIFIER_BYTES
+from openmsmq.protocol.config import TransferConfig
+from openmsmq.protocol.duplicates import DuplicateFilter
+from openmsmq.storage import records
+from openmsmq.storage.port import StoreReader
+
+_RECORDS: Final = 100_000
+
+
+class History:
+    """The duplicate filter, and its records in the store."""
+
+    def __init__(
+        self, config: TransferConfig, ledger: Ledger, reader: StoreReader, now: Instant
+    ) -> None:
+        self._ledger = ledger
+        self.filter = DuplicateFilter(config.duplicates_max, config.duplicates_kept_ms)
+        self._next_record = 0
+        self._fresh: dict[bytes, bool] = {}
+        """What came in this turn, and whether it is recoverable."""
+        self._now = now
+        start, stop = records.kind_range(b"H")
+        for key, value in reader.scan(start, stop, _RECORDS):
+            number = records.history_of(key)
+            self._next_record = number
+            size = IDENTIFIER_BYTES
+            identifiers = [value[at : at + size] for at in range(0, len(value), size)]
+            self.filter.note(identifiers, now, number)
+
+    def saw(self, identifier: bytes, now: Instant) -> bool:
+        """Whether a message came before; if so, it is remembered from now on again."""
+        self._now = now
+        if identifier in self._fresh:
+            return True
+        if identifier in self.filter:
+            self.filter.refresh(identifier, now)
+            return True
+        return False
+
+    def take_new(self, identifiers: list[bytes], now: Instant, *, recoverable: bool) -> list[bool]:
+        """Say which messages did not come before, and remember them: this turn decides on them."""
+        self._now = now
+        if not self._fresh:
+            self._begin()
+        fresh, known = self._fresh, self.filter
+        latest = dict.fromkeys(identifiers, recoverable)
+        if (
+            len(latest) == len(identifiers)
+            and not known.has_any(identifiers)
+            and fresh.keys().isdisjoint(identifiers)
+        ):
+            fresh.update(latest)
+            return [True] * len(identifiers)
+        new: list[bool] = []
+        for identifier in identifiers:
+            if identifier in fresh:
+                new.append(False)
+            elif identifier in known:
+                known.refresh(identifier, now)
+                new.append(False)
+            else:
+                fresh[identifier] = recoverable
+                new.append(True)
+        return new
+
+    def note(self, identifier: bytes, *, recoverable: bool) -> None:
+        """Remember a message whose fate this turn decides."""
+        if not self._fresh:
+            self._begin()
+        self._fresh[identifier] = recoverable
+
+    def _begin(self) -> None:
+        self._ledger.before_seal(self._write)
+        self._ledger.when_done(lambda: None, self._take_back)
+
+    def clean_up(self, now: Instant) -> None:
+        """Drop what is too old. [MQQB 3.1.6.7]"""
+        for number in self.filter.expired(now):
+            if number > 0:
+                self._ledger.delete(records.history_key(number))
+
+    def _take_back(self, _: MsmqError) -> None:
+        self._fresh = {}
+
+    def _write(self) -> None:
+        fresh, self._fresh = self._fresh, {}
+        if not fresh:
+            return
+        recoverable = [identifier for identifier, durable in fresh.items() if durable]
+        self._next_record += 1
+        # Groups without a record have negative numbers. One group for both kinds, so that all
+        # are forgotten if the disk refuses the turn.
+        number = self._next_record if recoverable else -self._next_record
+        if recoverable:
+            self._ledger.put(records.history_key(number), b"".join(recoverable))
+        self.filter.note(list(fresh), self._now, number)
+        self._ledger.when_done(lambda: None, lambda _: self.filter.forget(number))
+        self.clean_up(self._now)

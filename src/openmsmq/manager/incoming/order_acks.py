@@ -1,0 +1,150 @@
+"""Acknowledgments of transactional messages: those that come, and those we owe. [MQQB 3.1.5.6]
+
+One that comes counts if it is of the queue manager to which the flow goes, or came on the way from
+it. One that we owe goes to the queue manager whose messages it answers: of several behind one
+address each has its own outgoing queue for that.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from openmsmq.manager.incoming.streams import IncomingStreams, Stream
+from openmsmq.manager.messages.delivery import Delivery
+from openmsmq.manager.notices import NoticeKind, Notices
+from openmsmq.manager.peers.identities import Identities
+from openmsmq.manager.peers.outgoing import OutgoingQueue, OutgoingQueues
+from openmsmq.manager.peers.peering import Peer
+from openmsmq.manager.queues.return_queues import return_queue
+from openmsmq.manager.turn.counters import Counters
+from openmsmq.model.clock import Instant
+from openmsmq.model.identity import Guid, MessageId
+from openmsmq.model.limits import INFINITE_S, REACH_QUEUE_DEFAULT_S
+from openmsmq.model.message import MessageClass
+from openmsmq.model.names import (
+    FormatName,
+    PrivateFormatName,
+)
+from openmsmq.wire import message_bytes
+from openmsmq.wire.bodies.acknowledgments import ORDER_QUEUE_NUMBER, FinalAck, OrderAck
+from openmsmq.wire.bodies.order_packets import (
+    ReturnAddress,
+    acknowledgment_in,
+    final_ack_packet,
+    order_ack_packet,
+)
+from openmsmq.wire.outline import outline
+from openmsmq.wire.packets import UserMessage, decode, encode
+
+ORDER_ACKS_WAITING_MAX_COUNT: Final = 100
+"""Order acknowledgments that wait for one sender at a time: they are in memory, and whoever cannot
+be reached asks for them again by sending again."""
+
+
+class OrderAcks:
+    """Heeds order and final acknowledgments, and sends them."""
+
+    def __init__(
+        self,
+        counters: Counters,
+        delivery: Delivery,
+        outgoing: OutgoingQueues,
+        streams: IncomingStreams,
+        identities: Identities,
+        notices: Notices,
+    ) -> None:
+        self._identities = identities
+        self._notices = notices
+        self._counters = counters
+        self._delivery = delivery
+        self._outgoing = outgoing
+        self._streams = streams
+        delivery.send_final_ack = self.send_final
+
+    def take(self, packet: bytes, peer: Peer, now: Instant) -> None:
+        """Heed an OrderAck or a FinalAck; anything else to the order queue is dropped."""
+        message = decode(packet)
+        assert isinstance(message, UserMessage)
+        ack = acknowledgment_in(message, self._counters.identifier)
+        if isinstance(ack, OrderAck):
+            outgoing = self._outgoing.of_sequence(ack.sequence)
+            if outgoing is not None and self._counts(outgoing, packet, peer, now):
+                self._outgoing.order_acked(outgoing, ack.sequence, ack.number, now)
+        elif isinstance(ack, FinalAck):
+            awaited = self._outgoing.awaited(ack)
+            if awaited is not None and self._counts(awaited.outgoing, packet, peer, now):
+                self._outgoing.final_acked(awaited, message.properties.message_class, now)
+
+    def _counts(self, outgoing: OutgoingQueue, packet: bytes, peer: Peer, now: Instant) -> bool:
+        """Whether an acknowledgment is of the one to whom the messages go."""
+        source = Guid(message_bytes.source(packet))
+        if self._identities.may_acknowledge(peer, source, outgoing, now):
+            return True
+        self._notices.note(
+            NoticeKind.ACKNOWLEDGMENT_REFUSED,
+            "foreign-source",
+            peer=peer.engine.address,
+            says_it_is=str(peer.remote),
+            source=str(source),
+            queue=str(outgoing.name),
+        )
+        return False
+
+    def send_due(self, streams: list[Stream], now: Instant) -> None:
+        """Tell senders how far their sequences have come. [MQQB 3.1.6.9]"""
+        for stream in streams:
+            point = stream.sequence.order_ack_due(now)
+            self._streams.timers.set(stream, stream.sequence.next_wake_ms)
+            if point is None:
+                continue
+            if stream.source == self._counters.identifier:
+                # We reach ourselves under a name that is not known to be ours.
+                outgoing = self._outgoing.of_sequence(point.id)
+                if outgoing is not None:
+                    self._outgoing.order_acked(outgoing, point.id, point.number, now)
+                continue
+            packet = order_ack_packet(
+                OrderAck.up_to(point.id, point.number),
+                source=self._counters.identifier,
+                to=stream.return_address,
+                message_number=0,
+                sent_time_s=0,
+                reach_queue_within_s=REACH_QUEUE_DEFAULT_S,
+            )
+            self._delivery.post(
+                _order_queue(stream.return_address, stream.source),
+                encode(packet),
+                now,
+                express_max_count=ORDER_ACKS_WAITING_MAX_COUNT,
+            )
+
+    def send_final(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
+        """Tell the source of a transactional message how it ended (C-77). [MQQB 3.1.7.2.2]"""
+        source = Guid(message_bytes.source(packet))
+        stream = self._streams.find(source, packet, outline(packet))
+        to = source if stream is None else stream.return_address
+        message = MessageId(source, message_bytes.message_number(packet))
+        ack = FinalAck(*message_bytes.sequence_place(packet), message)
+        if source == self._counters.identifier:
+            awaited = self._outgoing.awaited(ack)
+            if awaited is not None:
+                self._outgoing.final_acked(awaited, reason, now)
+            return
+        carrier = final_ack_packet(
+            ack,
+            reason,
+            source=self._counters.identifier,
+            to=to,
+            message_number=0,
+            sent_time_s=0,
+            reach_queue_within_s=INFINITE_S,
+        )
+        name = _order_queue(to, source)
+        self._delivery.post(name, encode(carrier), now, is_final=True)
+
+
+def _order_queue(to: ReturnAddress, sender: Guid) -> FormatName:
+    """Give where acknowledgments for a sender wait to leave."""
+    if isinstance(to, str):
+        return return_queue(to, sender)
+    return PrivateFormatName(Guid(to), ORDER_QUEUE_NUMBER)

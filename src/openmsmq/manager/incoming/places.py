@@ -1,0 +1,170 @@
+"""Where packets of other queue managers go, and what the name of their source is worth.
+
+Both are found once for all packets of a group with the same source and queue.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+from openmsmq.manager.incoming.streams import Stream
+from openmsmq.manager.peers.identities import Identities
+from openmsmq.manager.peers.peering import Peer, Word
+from openmsmq.manager.queues.queue import LocalQueue
+from openmsmq.manager.queues.table import QueueTable
+from openmsmq.manager.turn.counters import Counters
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import MsmqError
+from openmsmq.model.identity import GUID_BYTES, NIL_GUID, Guid
+from openmsmq.model.limits import PEER_NAMES_MAX_COUNT
+from openmsmq.model.names import (
+    DirectFormatName,
+    FormatName,
+    IllegalName,
+    PrivateFormatName,
+    PublicFormatName,
+    SystemQueue,
+)
+from openmsmq.wire import message_bytes
+from openmsmq.wire.bodies.acknowledgments import ORDER_QUEUE_NUMBER
+from openmsmq.wire.bodies.notifications import NOTIFY_QUEUE_NUMBER
+from openmsmq.wire.bodies.order_packets import ORDER_QUEUE_PATH
+from openmsmq.wire.headers import user
+from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
+from openmsmq.wire.outline import Outline
+
+
+class Place:
+    """Where packets with the same destination go: found once for each group of packets."""
+
+    __slots__ = (
+        "is_notify_queue",
+        "is_order_queue",
+        "local",
+        "manager",
+        "queue",
+        "remembered_as",
+        "route",
+        "stream",
+        "word",
+    )
+
+    def __init__(self, manager: Guid, word: Word, remembered_as: bytes) -> None:
+        self.manager = manager
+        self.word = word
+        self.remembered_as = remembered_as
+        """What stands for the source in the history: nobody makes another's messages look like
+        ones that came already."""
+        self.local = True
+        self.is_order_queue = False
+        self.is_notify_queue = False
+        self.queue: LocalQueue | None = None
+        self.route: FormatName | None = None
+        self.stream: Stream | None = None
+        """The sequence that its transactional messages go on, if they may."""
+
+
+class Places:
+    """The places of one group of packets; queues may come and go between two groups."""
+
+    def __init__(
+        self, table: QueueTable, counters: Counters, identities: Identities, peer: Peer
+    ) -> None:
+        self._table = table
+        self._counters = counters
+        self._identities = identities
+        self._peer = peer
+        self._places: dict[bytes, Place] = {}
+
+    def find(self, packet: bytes, found: Outline, now: Instant) -> Place:
+        """Give the place of a packet."""
+        form = found.flags >> user.DESTINATION_SHIFT & 7
+        # Streams belong to a source, so it is part of what makes two destinations the same.
+        form |= bool(found.flags & user.TRANSACTION) << 3
+        key = b"".join(
+            (
+                bytes((form,)),
+                message_bytes.source(packet),
+                message_bytes.destination_manager(packet),
+                found.destination,
+            )
+        )
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = self._find(packet, found, now)
+        return place
+
+    def _find(self, packet: bytes, found: Outline, now: Instant) -> Place:
+        manager = Guid(message_bytes.destination_manager(packet))
+        source = message_bytes.source(packet)
+        word = self._identities.word(self._peer, source, now)
+        place = Place(manager, word, self._remembered_as(source, word))
+        place.local = manager in (NIL_GUID, self._counters.identifier)
+        match found.destination_name:
+            case DirectName(text):
+                transactional = bool(found.flags & user.TRANSACTION)
+                self._find_direct(place, text, transactional=transactional)
+            case PrivateOnDestination(number):
+                if not place.local:
+                    place.route = PrivateFormatName(manager, number)
+                elif number == ORDER_QUEUE_NUMBER:
+                    place.is_order_queue = True
+                elif number == NOTIFY_QUEUE_NUMBER:
+                    place.is_notify_queue = True
+                else:
+                    place.queue = self._or_none(
+                        lambda: self._table.find_format_name(
+                            PrivateFormatName(self._counters.identifier, number)
+                        )
+                    )
+            case PublicName(queue):
+                name = PublicFormatName(queue)
+                if place.local:
+                    place.queue = self._or_none(lambda: self._table.find_format_name(name))
+                else:
+                    place.route = name
+            case _:
+                pass
+        return place
+
+    def _remembered_as(self, source: bytes, word: Word) -> bytes:
+        if word is Word.SURE:
+            return source
+        known = self._peer.histories
+        if source not in known:
+            if len(known) >= PEER_NAMES_MAX_COUNT:
+                known.clear()
+            text = source + self._peer.place.encode()
+            known[source] = hashlib.blake2b(text, digest_size=GUID_BYTES).digest()
+        return known[source]
+
+    def _find_direct(self, place: Place, text: str, *, transactional: bool) -> None:
+        """A direct name came to the computer it names, by whatever host name.
+
+        Unless that is the name of a foreign computer to which there is a connector here, or the
+        packet is for another queue manager (C-79).
+        """
+        if not place.local:
+            return
+        try:
+            name = DirectFormatName.from_wire_text(text)
+        except IllegalName:
+            return
+        foreign = self._table.connector_of(name.host)
+        if foreign is not None:
+            place.queue = foreign.transactional_twin if transactional else foreign
+            return
+        queue = name.queue
+        if isinstance(queue, SystemQueue):
+            return
+        if text.casefold().endswith(ORDER_QUEUE_PATH.casefold()):
+            place.is_order_queue = True
+            return
+        place.queue = self._or_none(lambda: self._table.find_here(queue))
+
+    def _or_none(self, find: Callable[[], LocalQueue]) -> LocalQueue | None:
+        try:
+            return find()
+        except MsmqError:
+            return None

@@ -1,0 +1,291 @@
+"""Sequences that other queue managers send here: how far each has come. [MQQB 3.1.5.8.6]
+
+A sequence is known by its source and by the destination as its messages name it. One queue may have
+two names, and a sender numbers the messages to each of them on its own. It goes on only by packets
+of its own sender: each record says where that one is, or that others vouch for him.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from typing import Final
+
+from openmsmq.manager.incoming.sequence_records import SequenceRecords
+from openmsmq.manager.peers.claims import Claims
+from openmsmq.manager.peers.identities import Identities
+from openmsmq.manager.peers.peering import Peer, Word
+from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.turn.timers import Timers
+from openmsmq.model.clock import Instant
+from openmsmq.model.identity import Guid, SequenceId
+from openmsmq.model.limits import INCOMING_SEQUENCES_CACHED_COUNT, SEQUENCES_LOOKED_THROUGH_MS
+from openmsmq.protocol.config import TransferConfig
+from openmsmq.protocol.incoming_sequence import IncomingSequence
+from openmsmq.storage import records
+from openmsmq.storage.port import StoreReader
+from openmsmq.storage.records import IncomingRecord
+from openmsmq.wire import message_bytes
+from openmsmq.wire.bodies.order_packets import ReturnAddress
+from openmsmq.wire.headers import queue_names, user
+from openmsmq.wire.outline import Outline
+
+_DIGEST_BYTES: Final = 16
+_DIRECT: Final = 7
+_RECORDS: Final = 10_000_000
+
+
+class Stream:
+    """One sender's sequence to one destination, and the way back to the sender."""
+
+    __slots__ = (
+        "changed",
+        "claimed_at",
+        "destination",
+        "direct_address",
+        "heard",
+        "key",
+        "place",
+        "seen_at",
+        "sequence",
+        "source",
+    )
+
+    def __init__(
+        self,
+        key: bytes,
+        source: Guid,
+        destination: str,
+        direct_address: str,
+        sequence: IncomingSequence,
+    ) -> None:
+        self.key = key
+        self.source = source
+        self.destination = destination
+        self.direct_address = direct_address
+        self.sequence = sequence
+        self.place: str | None = None
+        """Where its sender is, by his own word; empty where others vouch for him."""
+        self.claimed_at = ""
+        """Where the claims have him for this stream; empty if they do not."""
+        self.seen_at = ""
+        """Where he was himself when his last message came, whoever vouches for him; empty if
+        somebody else brought it."""
+        self.heard: Instant | None = None
+        self.changed: tuple[SequenceId, int] | None = None
+        """The last message accepted in this turn, to be written at its end."""
+
+    @property
+    def return_address(self) -> ReturnAddress:
+        """Where acknowledgments go: to the source, or to the address the messages came from."""
+        return self.direct_address or self.source
+
+
+class IncomingStreams:
+    """The sequences of all senders; those in use are at hand, the others in the store."""
+
+    def __init__(
+        self,
+        config: TransferConfig,
+        ledger: Ledger,
+        reader: StoreReader,
+        identities: Identities,
+        claims: Claims,
+        now: Instant,
+    ) -> None:
+        self._config = config
+        self._ledger = ledger
+        self._reader = reader
+        self._identities = identities
+        self._claims = claims
+        self._claimed: set[bytes] = set()
+        """The records of streams for which the claims have their senders somewhere."""
+        self._at_hand: OrderedDict[bytes, Stream] = OrderedDict()
+        self.timers: Timers[Stream] = Timers()
+        self.records = SequenceRecords(self._forget)
+        self.look_through_ms = now.ticks_ms + SEQUENCES_LOOKED_THROUGH_MS
+        """When to look for sequences that nobody uses."""
+        self._take_up()
+
+    def _take_up(self) -> None:
+        """Go on from what the store has: of two places of one sender, the later one counts."""
+        start, stop = records.kind_range(b"I")
+        found = [
+            (record.last_access_time_s, key, record.place, record.place or record.seen_at)
+            for key, value in self._reader.scan(start, stop, _RECORDS)
+            for record in (records.decode_incoming(value),)
+        ]
+        found.sort(key=lambda each: each[:2])
+        for used_s, key, place, claimed_at in found:
+            self.records.used(key, place or "", used_s)
+            if claimed_at:
+                self._claims.restore(records.source_of(key), claimed_at)
+                self._claimed.add(key)
+
+    def look_through(self, now: Instant) -> None:
+        """Forget what nobody has used for long."""
+        self.look_through_ms = now.ticks_ms + SEQUENCES_LOOKED_THROUGH_MS
+        self.records.expire(now)
+
+    def of(
+        self, packet: bytes, found: Outline, peer: Peer, word: Word, now: Instant, *, durably: bool
+    ) -> Stream | str:
+        """Find the stream that a transactional message of a peer belongs to.
+
+        Gives a word why not, if it is not the peer's or if there is no room for one more.
+        """
+        source = Guid(message_bytes.source(packet))
+        place = "" if word is Word.SURE else peer.place
+        stream = self.find(source, packet, found)
+        if word is Word.FOREIGN:
+            return "foreign-source"
+        key = _key(packet, found)
+        if durably and key not in self.records and not self.records.has_room(place, now):
+            return "too-many-sequences"
+        if stream is None:
+            name = queue_names.describe(found.destination_name)
+            stream = Stream(key, source, name, "", self._new())
+            self._keep(stream)
+        elif place and stream.place == "" and not self._is_silent(stream, now):
+            return "foreign-sequence"
+        elif not place and stream.place and self._identities.disowns(peer, source, stream.place):
+            stream.sequence = self._new()
+        stream.place = place
+        stream.seen_at = peer.place if peer.remote == source else ""
+        direct = found.flags >> user.DESTINATION_SHIFT & 7 == _DIRECT
+        stream.direct_address = peer.engine.address if direct else ""
+        return stream
+
+    def _new(self) -> IncomingSequence:
+        return IncomingSequence(self._config, SequenceId(0, 0), 0)
+
+    def _is_silent(self, stream: Stream, now: Instant) -> bool:
+        """Whether those who vouch for a sender have brought nothing for so long that he may come
+        himself."""
+        silent_s = now.unix_s - stream.sequence.last_access_time_s
+        return silent_s >= self._config.peers.silence_s
+
+    def find(self, source: Guid, packet: bytes, found: Outline) -> Stream | None:
+        """Find a stream that is known already."""
+        key = _key(packet, found)
+        stream = self._at_hand.get(key)
+        if stream is not None:
+            return stream
+        value = self._reader.get(key)
+        if value is None:
+            return None
+        record = records.decode_incoming(value)
+        sequence = IncomingSequence(
+            self._config, SequenceId.from_int(record.sequence), record.number
+        )
+        sequence.rejected_count = record.rejected_count
+        sequence.last_access_time_s = record.last_access_time_s
+        stream = Stream(key, source, record.destination, record.direct_address, sequence)
+        stream.place = record.place
+        stream.claimed_at = record.place or record.seen_at
+        self._keep(stream)
+        return stream
+
+    def accept(
+        self, stream: Stream, sequence: SequenceId, number: int, *, durably: bool = True
+    ) -> None:
+        """Go on from a message that is accepted in this turn."""
+        stream.sequence.assume(sequence, number)
+        if not durably:
+            self._ledger.when_done(
+                lambda: self._settle(stream, sequence, number), lambda _: _take_back(stream)
+            )
+            return
+        first = stream.changed is None
+        stream.changed = sequence, number
+        if first:
+            self._note_use(stream)
+            self._ledger.before_seal(lambda: self._write(stream))
+            self._ledger.when_done(lambda: None, lambda _: _take_back(stream))
+
+    def _write(self, stream: Stream) -> None:
+        """Write once per turn where the sequence stands then."""
+        if stream.changed is None:
+            return
+        sequence, number = stream.changed
+        stream.changed = None
+        engine = stream.sequence
+        record = IncomingRecord(
+            int(sequence),
+            number,
+            stream.destination,
+            stream.direct_address,
+            engine.rejected_count,
+            engine.last_access_time_s,
+            stream.place,
+            stream.claimed_at,
+        )
+        self._ledger.put(stream.key, records.encode_record(record))
+
+        self._ledger.when_done(lambda: self._settle(stream, sequence, number), lambda _: None)
+
+    def _settle(self, stream: Stream, sequence: SequenceId, number: int) -> None:
+        stream.sequence.settle(sequence, number)
+        self.timers.set(stream, stream.sequence.next_wake_ms)
+
+    def _note_use(self, stream: Stream) -> None:
+        """A stream has, or will have, a record: its sender is where he is now."""
+        self.records.used(stream.key, stream.place or "", stream.sequence.last_access_time_s)
+        # Who is on the way from him says nothing about where he is himself.
+        place = stream.place or stream.seen_at
+        if not place or place == stream.claimed_at or stream.heard is None:
+            return
+        self._claims.begin(stream.source, place, stream.heard)
+        self._claimed.add(stream.key)
+        if stream.claimed_at:
+            self._claims.end(stream.source)
+        stream.claimed_at = place
+
+    def _forget(self, key: bytes) -> None:
+        """Let a record go."""
+        self._ledger.delete(key)
+        self.records.drop(key)
+        if key in self._claimed:
+            self._claimed.discard(key)
+            self._claims.end(records.source_of(key))
+        stream = self._at_hand.pop(key, None)
+        if stream is not None:
+            stream.changed = None
+            self.timers.set(stream, None)
+
+    def heard(self, stream: Stream, now: Instant) -> None:
+        """A message of the stream came: its sender will hear how far it has come."""
+        stream.heard = now
+        if stream.claimed_at:
+            self._claims.heard(stream.source, stream.place or stream.claimed_at, now)
+        stream.sequence.heard(now)
+        self.timers.set(stream, stream.sequence.next_wake_ms)
+
+    def statuses(self) -> list[Stream]:
+        """Give the streams at hand, for management."""
+        return list(self._at_hand.values())
+
+    def _keep(self, stream: Stream) -> None:
+        self._at_hand[stream.key] = stream
+        while len(self._at_hand) > INCOMING_SEQUENCES_CACHED_COUNT:
+            oldest = next(iter(self._at_hand.values()))
+            if oldest.changed is not None or oldest.sequence.next_wake_ms is not None:
+                # It is in use: look at another one next time.
+                self._at_hand.move_to_end(oldest.key)
+                return
+            del self._at_hand[oldest.key]
+            self.timers.set(oldest, None)
+
+
+def _take_back(stream: Stream) -> None:
+    stream.changed = None
+    stream.sequence.forget_assumed()
+
+
+def _key(packet: bytes, found: Outline) -> bytes:
+    form = found.flags >> user.DESTINATION_SHIFT & 7
+    digest = hashlib.blake2b(
+        bytes((form,)) + message_bytes.destination_manager(packet) + found.destination,
+        digest_size=_DIGEST_BYTES,
+    )
+    return records.incoming_key(message_bytes.source(packet), digest.digest())

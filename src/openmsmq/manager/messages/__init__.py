@@ -1,0 +1,1 @@
+"""Into a queue, out of it, and what that causes: copies, reports, expiry."""

@@ -1,0 +1,189 @@
+"""What the queue manager sends of its own: acknowledgments, reports and notifications.
+
+Others ask for them, so all of them are within bounds: a lifetime here, a share of the quota and of
+the outgoing queues, and, if a stranger has them sent to somebody else, a rate. What does not fit is
+dropped and counted: a report is the first to give way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from openmsmq.manager.messages.reports import is_wanted, report_for
+from openmsmq.manager.notices import NoticeKind, Notices
+from openmsmq.manager.peers.askers import OURSELVES, Asker, ReportRates
+from openmsmq.manager.queues.guests import Guest
+from openmsmq.manager.queues.return_queues import is_order_queue
+from openmsmq.model.errors import InsufficientResources, MsmqError
+from openmsmq.model.identity import Guid
+from openmsmq.model.limits import (
+    FINAL_ACK_LIFETIME_S,
+    FINAL_ACKS_QUOTA_PARTS_COUNT,
+    REPORT_BODY_MAX_BYTES,
+    REPORT_LIFETIME_S,
+)
+from openmsmq.model.names import FormatName, PrivateFormatName, PublicFormatName
+from openmsmq.storage.records import StagedSend
+from openmsmq.wire.message_bytes import is_recoverable
+from openmsmq.wire.outline import outline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from openmsmq.manager.messages.delivery import Delivery
+    from openmsmq.manager.messages.staging import Staging
+    from openmsmq.manager.queues.queue import LocalQueue
+    from openmsmq.manager.queues.table import QueueTable
+    from openmsmq.manager.turn.counters import Counters
+    from openmsmq.model.clock import Instant
+    from openmsmq.model.message import MessageClass
+
+_SHOWN_CHARACTERS: Final = 200
+_TOO_MANY: Final = frozenset({"quota", "rate", "outgoing queues"})
+
+
+class Reporter:
+    """Posts what others asked for, as far as they may ask for it."""
+
+    def __init__(
+        self,
+        table: QueueTable,
+        counters: Counters,
+        delivery: Delivery,
+        staging: Staging,
+        notices: Notices,
+    ) -> None:
+        self._table = table
+        self._counters = counters
+        self._delivery = delivery
+        self._staging = staging
+        self._notices = notices
+        self._rates = ReportRates()
+        self.asker: Asker = OURSELVES
+        """On whose word the queue manager acts at this moment."""
+        self.leads_back: Callable[[FormatName, Asker], bool] = lambda _name, _asker: False
+        """Says whether a queue is on the computer on whose word something goes there."""
+        self.knows: Callable[[FormatName], bool] = lambda _name: False
+        """Says whether configuration or directory know the computer of a queue."""
+        self.has_way: Callable[[FormatName, Guid, Instant], bool] = lambda *_: True
+        """Says whether it is known how to reach a queue of a queue manager."""
+        delivery.reporter = self
+
+    def report(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
+        """Tell the administration queue of a message what became of it, if it asked for that."""
+        if not is_wanted(packet, reason):
+            return
+        if not self.asker.known and self._rates.is_quiet(self.asker, now):
+            self._notices.note(NoticeKind.REPORT_DROPPED, "pause", peer=self.asker.address)
+            return
+        made = report_for(
+            packet,
+            reason,
+            self._counters.identifier,
+            self._table.published.owner_of,
+            self._body_max,
+        )
+        if made is None:
+            return
+        if is_order_queue(made.queue):
+            # Label and body are those of the message: there they would be a word of ours.
+            self._dropped(made.queue, "order queue")
+            return
+        self.post(made.queue, made.packet, now)
+
+    def _body_max(self, queue: FormatName) -> int | None:
+        """Say how long a body a report to a queue may show; None for any."""
+        asker = self.asker
+        if asker.known or self.leads_back(queue, asker):
+            return None
+        return REPORT_BODY_MAX_BYTES
+
+    def post(
+        self,
+        name: FormatName,
+        packet: bytes,
+        now: Instant,
+        *,
+        express_max_count: int | None = None,
+        is_final: bool = False,
+    ) -> None:
+        """Send a message of the queue manager itself; one that has no way or no room is dropped.
+
+        With `express_max_count` it is one by which flows go on: it finds its way when others do
+        not, but is dropped where so many express messages wait already. With `is_final` it ends a
+        flow, and nobody asks for it again: it lives longer, and has more room.
+        """
+        is_urgent = express_max_count is not None
+        queue, problem = self._destination(name, now, is_urgent=is_urgent)
+        if queue is not None:
+            has_room = self._has_room(queue, packet, is_urgent=is_urgent) and (
+                is_urgent or self._has_share(queue, name, len(packet), is_final=is_final)
+            )
+            problem = self._problem(queue, name, packet, now, has_room=has_room)
+        if queue is None or problem:
+            self._dropped(name, problem)
+            if problem in _TOO_MANY and not self.asker.known:
+                self._rates.refused(self.asker, now)
+            return
+        if express_max_count is not None and queue.express_count >= express_max_count:
+            return
+        stamped = self._staging.stamp(packet, self._counters.take_message_of_turn(), now.unix_s)
+        staged = self._staging.stage(queue, stamped, outline(stamped))
+        if queue.can.lead_away:
+            # On the wire it lives for ever, as the specification says; here it does not.
+            lifetime_s = FINAL_ACK_LIFETIME_S if is_final else REPORT_LIFETIME_S
+            deadline_s = min(staged.deadline_s, now.unix_s + lifetime_s)
+            staged = StagedSend(staged.queue, staged.packet, deadline_s, staged.asks)
+        self._delivery.put(queue, [staged], now)
+
+    def _destination(
+        self, name: FormatName, now: Instant, *, is_urgent: bool
+    ) -> tuple[LocalQueue | None, str]:
+        asker = self.asker
+        if not asker.known and isinstance(name, PrivateFormatName | PublicFormatName):
+            manager = name.queue_manager if isinstance(name, PrivateFormatName) else asker.manager
+            if manager != self._counters.identifier and not self.has_way(name, manager, now):
+                # Strangers may name queue managers without end.
+                return None, "no way"
+        guest = Guest(asker, reports=True, is_urgent=is_urgent)
+        try:
+            return self._table.destination(name, guest), ""
+        except InsufficientResources:
+            return None, "outgoing queues"
+        except MsmqError:
+            return None, "no such queue"
+
+    def _problem(
+        self, queue: LocalQueue, name: FormatName, packet: bytes, now: Instant, *, has_room: bool
+    ) -> str:
+        """Say why a report may not enter a queue; empty if it may."""
+        if not queue.can.be_sent_to or queue.properties.transactional:
+            return "wrong kind of queue"
+        if queue.can.take_messages and not self._delivery.may_enter_plain(queue):
+            # What a stranger has written may be in it; over the network it would not come in.
+            return "closed queue"
+        if not has_room:
+            return "quota"
+        asker = self.asker
+        if not asker.known and not self.leads_back(name, asker):
+            return "" if self._rates.take(asker, len(packet), now) else "rate"
+        return ""
+
+    def _has_room(self, queue: LocalQueue, packet: bytes, *, is_urgent: bool) -> bool:
+        totals, size = self._table.totals, len(packet)
+        if not queue.room_for(size) or not totals.room_for(size):
+            return False
+        return is_recoverable(packet) or totals.memory_for(1, size, strangers=not is_urgent)
+
+    def _has_share(self, queue: LocalQueue, name: FormatName, size: int, *, is_final: bool) -> bool:
+        """Whether what is for another computer stays within what may wait for it."""
+        if queue.can.take_messages:
+            return True
+        if not is_final:
+            return self._table.guests.room_for_report(queue, size)
+        totals = self._table.totals
+        return self.knows(name) or totals.room_for_strangers(size, FINAL_ACKS_QUOTA_PARTS_COUNT)
+
+    def _dropped(self, name: FormatName, problem: str) -> None:
+        shown = str(name)[:_SHOWN_CHARACTERS]
+        self._notices.note(NoticeKind.REPORT_DROPPED, problem, peer=self.asker.address, queue=shown)

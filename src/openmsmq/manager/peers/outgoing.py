@@ -1,0 +1,423 @@
+"""Outgoing queues: messages for other computers, until those have them. [MQDMPR 3.1.1.3]
+
+The messages themselves lie in the store like those of any queue. What is kept here is how far each
+queue has come: its place on a link, the numbering of its transactional messages, and which entries
+are on their way. An entry on its way is held; it is free again when its session ends, and gone when
+the neighbour has it (transactional: when the destination has it).
+"""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Final, NamedTuple
+
+from openmsmq.manager.messages.delivery import Delivery
+from openmsmq.manager.messages.lifetimes import receive_deadline_s
+from openmsmq.manager.peers.claims import Claims
+from openmsmq.manager.queues.queue import BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.queues.table import QueueTable
+from openmsmq.manager.turn.counters import Counters
+from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import MsmqError
+from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
+from openmsmq.model.limits import INFINITE_S
+from openmsmq.model.message import MessageClass, is_negative
+from openmsmq.model.names import FormatName, PublicFormatName, parse_format_name
+from openmsmq.protocol.config import TransferConfig
+from openmsmq.protocol.outgoing_sequence import OutgoingSequence
+from openmsmq.storage import records
+from openmsmq.storage.port import StoreReader
+from openmsmq.storage.records import (
+    ASKS_DEAD_LETTER,
+    ASKS_FINAL_ACK,
+    FACTS_BYTES,
+    SENT_HERE,
+    OutgoingRecord,
+    StagedSend,
+)
+from openmsmq.wire import message_bytes
+from openmsmq.wire.bodies.acknowledgments import FinalAck
+
+IN_TRANSIT: Final = -1
+"""Holder of an entry that was sent; transactions have numbers from 1."""
+
+
+class OutgoingQueue:
+    """How far the messages for one queue of another computer have come."""
+
+    __slots__ = (
+        "in_flight",
+        "is_rerouted",
+        "leaving_count",
+        "name",
+        "neighbour",
+        "noted_session",
+        "paused",
+        "queue",
+        "reached",
+        "reached_at",
+        "sequence",
+        "session",
+    )
+
+    def __init__(
+        self, queue: LocalQueue, name: FormatName, sequence: OutgoingSequence, *, paused: bool
+    ) -> None:
+        self.queue = queue
+        self.name = name
+        self.sequence = sequence
+        self.paused = paused
+        self.is_rerouted = False
+        """Whether the directory has changed, so that its session may lead the wrong way."""
+        self.neighbour = ""
+        """The key of the neighbour it was last seen behind."""
+        self.reached = NIL_GUID
+        """Who was at the other end of its last session, by his own word."""
+        self.reached_at = ""
+        """Where that was, if nobody but himself vouches for him."""
+        self.session: int | None = None
+        """The session its messages go through; kept while that is open, so that they stay in
+        order."""
+        self.noted_session: int | None = None
+        """The session at whose other end `reached` was noted."""
+        self.leaving_count = 0
+        """Removals that wait for the disk. If it refuses one, the entries are there again; a
+        transactional message behind them must not have arrived before them."""
+        self.in_flight: set[int] = set()
+        """Transactional entries that are sent and that no session has acknowledged yet."""
+
+    @property
+    def awaiting(self) -> LocalQueue | None:
+        """Messages that arrived and whose final acknowledgment is awaited."""
+        return self.queue.subqueues.get("")
+
+    @property
+    def owner_by_messages(self) -> Guid | None:
+        """The queue manager to which the messages themselves are addressed."""
+        first = next(self.queue.rows(-1), None)
+        if first is None:
+            return None
+        owner = Guid(message_bytes.destination_manager(first[1], FACTS_BYTES))
+        return None if owner == NIL_GUID else owner
+
+    @property
+    def has_own_words(self) -> bool:
+        """Whether an application of this computer sends there, now or with places in a sequence.
+
+        Reports and acknowledgments go where others have asked for them to go. They may stand
+        before the messages of applications, and change nothing about those.
+        """
+        if self.sequence.id is not None:
+            return True
+        first = next(self.queue.rows(-1), None)
+        if first is None:
+            return False
+        return message_bytes.message_class(first[1][FACTS_BYTES:]) == MessageClass.NORMAL
+
+    @property
+    def has_work(self) -> bool:
+        """Whether something waits to be sent, beyond what is under way."""
+        return not self.paused and bool(self.queue.front(1, 1))
+
+    @property
+    def is_unneeded(self) -> bool:
+        """Whether nothing would be lost with it."""
+        awaiting = self.awaiting
+        return (
+            not self.queue.count
+            and not self.queue.open_count
+            and not self.paused
+            and self.session is None
+            and (awaiting is None or not awaiting.count)
+        )
+
+
+class Awaited(NamedTuple):
+    """A message whose final acknowledgment is awaited: who sends it, and where it waits."""
+
+    outgoing: OutgoingQueue
+    queue: LocalQueue
+    row: Row
+
+
+class OutgoingQueues:
+    """All outgoing queues: numbers their messages, and takes them out when they have arrived."""
+
+    def __init__(
+        self,
+        config: TransferConfig,
+        table: QueueTable,
+        delivery: Delivery,
+        counters: Counters,
+        ledger: Ledger,
+        reader: StoreReader,
+        claims: Claims,
+    ) -> None:
+        self._claims = claims
+        self._config = config
+        self._table = table
+        self._delivery = delivery
+        self._counters = counters
+        self._ledger = ledger
+        self._reader = reader
+        self._by_queue: dict[LocalQueue, OutgoingQueue] = {}
+        self._by_sequence: dict[int, OutgoingQueue] = {}
+        self._moving: dict[int, tuple[LocalQueue, Row]] = {}
+        """Messages of which the change of queue is not durable yet, by message number."""
+        delivery.number = self._number
+        for queue in list(table):
+            if queue.can.lead_away:
+                self.of(queue)
+                delivery.ready[queue] = None
+
+    def __len__(self) -> int:
+        return len(self._by_queue)
+
+    @property
+    def has_guests(self) -> bool:
+        """Whether there are outgoing queues that no application has asked for."""
+        return self._table.guests.count > 0
+
+    def all(self) -> list[OutgoingQueue]:
+        """Give all outgoing queues."""
+        return list(self._by_queue.values())
+
+    def owner_of(self, name: PublicFormatName) -> Guid:
+        """Give the queue manager of a public queue; nil if it is not known."""
+        return self._table.published.owner_of(name)
+
+    def exists(self, queue: LocalQueue) -> bool:
+        """Whether an outgoing queue is still there."""
+        return queue in self._table
+
+    def knows(self, outgoing: OutgoingQueue) -> bool:
+        """Whether an outgoing queue was not forgotten meanwhile."""
+        return self._by_queue.get(outgoing.queue) is outgoing
+
+    def of(self, queue: LocalQueue) -> OutgoingQueue:
+        """Find what is known of an outgoing queue."""
+        outgoing = self._by_queue.get(queue)
+        if outgoing is None:
+            value = self._reader.get(records.outgoing_key(queue.id))
+            record = OutgoingRecord() if value is None else records.decode_outgoing(value)
+            identifier = SequenceId.from_int(record.sequence) if record.sequence else None
+            sequence = OutgoingSequence(self._config, identifier, record.last_number)
+            name = parse_format_name(queue.name)
+            outgoing = OutgoingQueue(queue, name, sequence, paused=record.paused)
+            outgoing.reached, outgoing.reached_at = record.reached, record.reached_at
+            if record.reached_at:
+                self._claims.restore(record.reached, record.reached_at)
+            self._by_queue[queue] = outgoing
+            self._note_sequence(outgoing)
+        return outgoing
+
+    def drop(self, outgoing: OutgoingQueue) -> None:
+        """Forget an outgoing queue that is not needed any more."""
+        del self._by_queue[outgoing.queue]
+        if outgoing.sequence.id is not None:
+            self._by_sequence.pop(int(outgoing.sequence.id), None)
+        if outgoing.reached_at:
+            self._claims.end(outgoing.reached)
+        if outgoing.queue in self._table:
+            self._table.drop_outgoing(outgoing.queue)
+
+    def pause(self, outgoing: OutgoingQueue, *, paused: bool) -> None:
+        """Let the messages of a queue wait, or go on. [MQDMPR 3.1.7.2.3]"""
+        before, outgoing.paused = outgoing.paused, paused
+
+        def restore(_: MsmqError) -> None:
+            outgoing.paused = before
+
+        self._write(outgoing)
+        self._ledger.when_done(lambda: None, restore)
+
+    def note_reached(
+        self, outgoing: OutgoingQueue, reached: Guid, place: str, now: Instant
+    ) -> None:
+        """Note who is at the other end, and where if only he himself says so.
+
+        After a restart his acknowledgments still count, and nobody else's.
+        """
+        if (reached, place) == (outgoing.reached, outgoing.reached_at):
+            return
+        if place:
+            self._claims.begin(reached, place, now)
+        if outgoing.reached_at:
+            self._claims.end(outgoing.reached)
+        outgoing.reached, outgoing.reached_at = reached, place
+        self._write(outgoing)
+
+    # Numbers.
+
+    def _number(
+        self, queue: LocalQueue, sends: list[StagedSend], marks: list[int] | None, now: Instant
+    ) -> list[StagedSend]:
+        """Give our own transactional messages their places in the sequence (C-65).
+
+        The numbers become durable with the messages, long before one of them is sent.
+        """
+        own = self._counters.identifier
+        if not any(message_bytes.is_transactional(send.packet) for send in sends):
+            return sends
+        outgoing = self.of(queue)
+        sequence = outgoing.sequence
+        before = sequence.id, sequence.last_number
+        empty = not queue.count
+        numbered: list[StagedSend] = []
+        for send, mark in zip(sends, marks or repeat(0), strict=False):
+            packet = send.packet
+            if not message_bytes.is_transactional(packet) or message_bytes.source(packet) != own:
+                numbered.append(send)
+                continue
+            if sequence.needs_renewal(empty):
+                if empty and sequence.id is not None:
+                    # Nothing of the old sequence is left that could be acknowledged.
+                    self._by_sequence.pop(int(sequence.id), None)
+                sequence.renew(self._new_sequence(sequence.id, now))
+            empty = False
+            numbered.append(self._with_number(send, mark, sequence))
+        self._note_sequence(outgoing)
+        self._write(outgoing)
+
+        def restore(_: MsmqError) -> None:
+            sequence.restore(*before)
+            self._note_sequence(outgoing)
+
+        self._ledger.when_done(lambda: None, restore)
+        return numbered
+
+    def _new_sequence(self, before: SequenceId | None, now: Instant) -> SequenceId:
+        """Give a sequence of which no other queue has messages: it names the queue (C-64)."""
+        found = self._counters.take_sequence(before, now)
+        while int(found) in self._by_sequence:
+            found = self._counters.take_sequence(None, now)
+        return found
+
+    def _with_number(self, send: StagedSend, mark: int, sequence: OutgoingSequence) -> StagedSend:
+        point = sequence.take_number()
+        offset = message_bytes.transaction_offset(send.packet)
+        packet = message_bytes.numbered(send.packet, mark, point.id, point.number, offset)
+        asks = send.asks
+        if message_bytes.wants_final_ack(packet, offset):
+            asks |= ASKS_FINAL_ACK
+        return StagedSend(send.queue, packet, send.deadline_s, asks)
+
+    def _note_sequence(self, outgoing: OutgoingQueue) -> None:
+        if outgoing.sequence.id is not None:
+            self._by_sequence[int(outgoing.sequence.id)] = outgoing
+
+    def _write(self, outgoing: OutgoingQueue) -> None:
+        sequence = outgoing.sequence
+        record = OutgoingRecord(
+            0 if sequence.id is None else int(sequence.id),
+            sequence.last_number,
+            outgoing.paused,
+            outgoing.reached,
+            outgoing.reached_at,
+        )
+        self._ledger.put(records.outgoing_key(outgoing.queue.id), records.encode_record(record))
+
+    # What has arrived.
+
+    def of_sequence(self, sequence: SequenceId) -> OutgoingQueue | None:
+        """Find the queue whose messages have, or had last, places in a sequence."""
+        return self._by_sequence.get(int(sequence))
+
+    def order_acked(
+        self, outgoing: OutgoingQueue, sequence: SequenceId, number: int, now: Instant
+    ) -> None:
+        """The destination has our messages up to a number (C-64, C-67). [MQQB 3.1.5.6]"""
+        released = outgoing.sequence.order_acked(sequence, number, now)
+        queue = outgoing.queue
+        rows = [
+            (entry, value)
+            for entry in released
+            if queue.held.get(entry) != BEING_REMOVED and (value := queue.entry(entry)) is not None
+        ]
+        self.arrived(outgoing, rows, now)
+        self._delivery.ready[queue] = None
+
+    def arrived(self, outgoing: OutgoingQueue, rows: list[Row], now: Instant) -> None:
+        """Transactional messages are in their queue: they are done, or wait for their end."""
+        queue = outgoing.queue
+        queue.hold_all(rows, BEING_REMOVED)
+        outgoing.in_flight.difference_update(lookup_id for lookup_id, _ in rows)
+        done = [row for row in rows if not records.asks_of(row[1]) & ASKS_FINAL_ACK]
+        if done:
+            self._delivery.delivered(queue, done, now)
+        waiting = [row for row in rows if records.asks_of(row[1]) & ASKS_FINAL_ACK]
+        for row in waiting:
+            target = self._table.awaiting(queue)
+            deadline_s = self._final_deadline_s(row[1][FACTS_BYTES:])
+            self._delivery.transfer(queue, row, target, deadline_s, now)
+            self._note_move(message_bytes.message_number(row[1], FACTS_BYTES), target, row)
+
+    def _note_move(self, number: int, target: LocalQueue, row: Row) -> None:
+        self._moving[number] = target, row
+
+        def settled() -> None:
+            self._moving.pop(number, None)
+
+        self._ledger.when_done(settled, lambda _: settled())
+
+    def _final_deadline_s(self, packet: bytes) -> int:
+        """Until when a final acknowledgment can come (C-76)."""
+        received_s = receive_deadline_s(packet)
+        if received_s == INFINITE_S:
+            return INFINITE_S
+        return min(received_s + self._config.final_ack_grace_s, INFINITE_S - 1)
+
+    def awaited(self, ack: FinalAck) -> Awaited | None:
+        """Find the message that a final acknowledgment is about: all that it says must fit."""
+        if ack.message.source != self._counters.identifier:
+            return None
+        found = self._awaited(ack.message.number)
+        if found is None:
+            return None
+        queue, row = found
+        packet = row[1][FACTS_BYTES:]
+        if not message_bytes.is_transactional(packet):
+            return None
+        sequence, number, _ = message_bytes.sequence_place(packet)
+        if (sequence, number) != (ack.sequence, ack.number):
+            return None
+        sender = queue if queue.can.lead_away else queue.parent
+        if sender is None or not sender.can.lead_away:
+            return None
+        return Awaited(self.of(sender), queue, row)
+
+    def final_acked(self, found: Awaited, message_class: int, now: Instant) -> None:
+        """A message was received, or has failed for good (C-75). [MQQB 3.1.5.7]"""
+        queue, row = found.queue, found.row
+        lookup_id, value = row
+        queue.hold_all([row], BEING_REMOVED)
+        self._moving.pop(message_bytes.message_number(value, FACTS_BYTES), None)
+        self._delivery.end(queue, [row], MessageClass.ACK_RECEIVE, now, told=False)
+        outgoing = self._by_queue.get(queue)
+        if outgoing is not None:
+            outgoing.in_flight.discard(lookup_id)
+            outgoing.sequence.gone(lookup_id)
+        packet = value[FACTS_BYTES:]
+        if not is_negative(message_class):
+            self._delivery.journal_sent(value, now)
+        elif records.asks_of(value) & ASKS_DEAD_LETTER:
+            reason = MessageClass.NACK_RECEIVE_REJECTED
+            if message_class in MessageClass.__members__.values():
+                reason = MessageClass(message_class)
+            asks = records.asks_of(value) & (ASKS_DEAD_LETTER | SENT_HERE)
+            self._delivery.tell(asks, packet, reason, now)
+
+    def _awaited(self, number: int) -> tuple[LocalQueue, Row] | None:
+        moving = self._moving.get(number)
+        if moving is not None:
+            return moving
+        place = self._reader.get(records.final_key(number))
+        if place is None:
+            return None
+        queue_number, lookup_id = records.decode_place(place)
+        queue = self._table.by_id(queue_number)
+        if queue is None or queue.held.get(lookup_id) == BEING_REMOVED:
+            return None
+        value = queue.entry(lookup_id)
+        return None if value is None else (queue, (lookup_id, value))

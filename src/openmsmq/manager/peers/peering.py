@@ -1,0 +1,107 @@
+"""Peers and neighbours: a session with whoever is at its other end, and a link with its queues."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from openmsmq.manager.peers.outgoing import OutgoingQueue
+from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.peers import PeerRule
+from openmsmq.protocol.link import Link, LinkState
+from openmsmq.protocol.session import Role, Session
+
+
+class Word(Enum):
+    """What the name of a queue manager is worth in the mouth of a peer."""
+
+    SURE = "sure"
+    """Configuration, directory or certificate say that it is that one, or speaks for it."""
+    OWN = "own"
+    """Its own name, which nobody else has at another place; only its address speaks for it."""
+    FOREIGN = "foreign"
+    """Somebody else's, or its own that is known to belong elsewhere."""
+
+
+class Peer:
+    """A session and the outgoing queues that use it."""
+
+    __slots__ = (
+        "engine",
+        "expected",
+        "histories",
+        "is_counted",
+        "link",
+        "number",
+        "proven",
+        "queues",
+        "rule",
+        "served",
+        "waiting",
+        "words",
+        "words_version",
+    )
+
+    def __init__(self, number: int, engine: Session, link: Neighbour | None) -> None:
+        self.is_counted = False
+        """Whether it is one of the sessions that others opened and that were let in."""
+        self.number = number
+        self.engine = engine
+        self.expected = engine.remote
+        """Who was asked for at an address of his; nil for one who only says himself who he is."""
+        self.link = link
+        self.proven = ""
+        """The rule of `[peers]` whose certificate it has shown; empty without TLS."""
+        self.rule: PeerRule | None = None
+        """The rule of `[peers]` that names it."""
+        self.words: dict[bytes, Word] = {}
+        """What was found out about the names it uses, while nothing has changed."""
+        self.words_version = -1
+        self.histories: dict[bytes, bytes] = {}
+        """Under what its messages of a source are remembered."""
+        self.queues: dict[OutgoingQueue, None] = {}
+        self.waiting: dict[OutgoingQueue, None] = {}
+        """Queues that had more to send than there was room."""
+        self.served: OutgoingQueue | None = None
+        """The queue that took the last room: the others come before it next time."""
+
+    @property
+    def remote(self) -> Guid:
+        """Who it says it is."""
+        return self.engine.remote
+
+    @property
+    def place(self) -> str:
+        """Where it is: at an address, or behind a certificate, wherever that is shown."""
+        return f"[peers.{self.proven}]" if self.proven else self.engine.address
+
+    @property
+    def is_dialled(self) -> bool:
+        """Whether we have opened the session: at its other end is the listener of its address."""
+        return self.engine.role is Role.INITIATOR
+
+
+class Neighbour:
+    """A link and the outgoing queues behind it."""
+
+    __slots__ = ("engine", "is_return", "key", "peer", "queues", "reached")
+
+    def __init__(self, key: str, engine: Link) -> None:
+        self.key = key
+        self.engine = engine
+        self.peer: Peer | None = None
+        self.is_return = False
+        """Whether only acknowledgments go there, to somebody who said himself where he is."""
+        self.reached = NIL_GUID
+        """Who has answered there last; nil while nobody has."""
+        self.queues: dict[OutgoingQueue, None] = {}
+
+    @property
+    def first_manager(self) -> Guid:
+        """The queue manager that is tried first; nil where it is not known who answers."""
+        hops = self.engine.hops
+        return hops[0].manager if hops else NIL_GUID
+
+    @property
+    def is_unneeded(self) -> bool:
+        """Whether it leads nowhere that anybody wants to go."""
+        return not self.queues and self.engine.state is LinkState.IDLE

@@ -1,0 +1,85 @@
+"""What an application has open: its connection, its queues, its cursors."""
+
+from __future__ import annotations
+
+from openmsmq.manager.queues.queue import LocalQueue
+from openmsmq.manager.queues.reads import Cursor
+from openmsmq.manager.queues.targets import Target
+from openmsmq.model.errors import AccessDenied, InvalidHandle
+from openmsmq.model.queue import AccessMode, ShareMode
+from openmsmq.security.access.callers import UNLIMITED, Caller
+
+
+class OpenQueue:
+    """A queue as one application has it open. [MQDMPR 3.1.1.17]"""
+
+    __slots__ = ("access", "connection", "handle", "locked", "share", "target")
+
+    def __init__(
+        self, handle: int, connection: int, target: Target, access: AccessMode, share: ShareMode
+    ) -> None:
+        self.handle = handle
+        self.connection = connection
+        self.target = target
+        self.access = access
+        self.share = share
+        self.locked: set[int] = set()
+        """Lookup identifiers of messages read with a lock, whose reads have not ended yet."""
+
+    @property
+    def queue(self) -> LocalQueue:
+        """The queue; refused if it is something that can only be sent to."""
+        if not isinstance(self.target, LocalQueue):
+            raise AccessDenied(f"{self.target.name} is only open for sending")
+        return self.target
+
+    @property
+    def reads(self) -> bool:
+        """Whether messages can be seen through it."""
+        return self.access not in (AccessMode.SEND, AccessMode.MOVE)
+
+
+class Connection:
+    """One application's connection and all that ends with it."""
+
+    __slots__ = (
+        "caller",
+        "cursors",
+        "id",
+        "lock_holder",
+        "next_handle",
+        "queues",
+        "reads_as",
+        "transactions",
+    )
+
+    def __init__(self, number: int, caller: Caller = UNLIMITED) -> None:
+        self.id = number
+        self.caller = caller
+        self.next_handle = 1
+        self.queues: dict[int, OpenQueue] = {}
+        self.cursors: dict[int, Cursor] = {}
+        self.transactions: set[int] = set()
+        self.reads_as: set[tuple[int, str]] = set()
+        """Queues that a query reads through it by arrival numbers, with the name of the reader."""
+        self.lock_holder = 0
+        """Who holds the messages that it reads with a lock; 0 before the first."""
+
+    def take_handle(self) -> int:
+        """Give a number that this connection has not used."""
+        self.next_handle += 1
+        return self.next_handle - 1
+
+    def queue(self, handle: int) -> OpenQueue:
+        """Find an open queue by its handle."""
+        try:
+            return self.queues[handle]
+        except KeyError:
+            raise InvalidHandle(f"no queue is open under handle {handle}") from None
+
+    def cursor(self, number: int, opened: OpenQueue) -> Cursor:
+        """Find a cursor of an open queue."""
+        cursor = self.cursors.get(number)
+        if cursor is None or cursor.owner is not opened:
+            raise InvalidHandle(f"the queue has no cursor {number}")
+        return cursor

@@ -1,0 +1,34 @@
+"""Answers to applications: at once, or when the disk has what they stand on."""
+
+from __future__ import annotations
+
+from openmsmq.api import messages as api
+from openmsmq.manager.outputs import Output, Respond
+from openmsmq.manager.queues.connections import Connection
+from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.model.errors import MsmqError
+
+
+class Replies:
+    """The connections, and what is to be said to them."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self.connections: dict[int, Connection] = {}
+        self.outputs: list[Output] = []
+
+    def answer(self, connection: int, call: int, reply: api.AnyReply) -> None:
+        """Answer a call; who is gone gets no answer."""
+        if connection in self.connections:
+            self.outputs.append(Respond(connection, call, reply))
+
+    def answer_when_done(self, connection: int, call: int, reply: api.AnyReply) -> None:
+        """Answer a call when the current turn is durable, or say why it is not."""
+        self._ledger.when_done(
+            lambda: self.answer(connection, call, reply),
+            lambda error: self.fail(connection, call, error),
+        )
+
+    def fail(self, connection: int, call: int, error: MsmqError) -> None:
+        """Refuse a call."""
+        self.answer(connection, call, api.Failed(error.code, error.detail))

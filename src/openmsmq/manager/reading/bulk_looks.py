@@ -1,0 +1,243 @@
+"""Looking at very many messages by arrival number: the messages, how far they reach, and how many.
+
+Whoever fetches for a query that has reserved them leaves a mark that they were read. The mark is on
+the disk before the first of them is handed out.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from typing import Final
+
+import msgspec
+
+from openmsmq.api import messages as api
+from openmsmq.manager.queues.connections import Connection
+from openmsmq.manager.queues.queue import (
+    ARRIVALS_MAX_BYTES,
+    LOOKUP_START,
+    LocalQueue,
+    Row,
+    Stored,
+    arrival_in,
+)
+from openmsmq.manager.queues.replies import Replies
+from openmsmq.manager.reading.readers import Readers
+from openmsmq.manager.reading.requests import ReadRequests, entries_of
+from openmsmq.manager.reading.surveys import surveyed
+from openmsmq.manager.turn.counters import Counters
+from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import InvalidParameter, MsmqError, SharingViolation
+from openmsmq.model.limits import INFINITE_S, SURVEY_PARTS_MAX_COUNT
+from openmsmq.model.lives import is_good_place
+from openmsmq.storage import records
+
+SLICE_ROWS: Final = 10_000
+"""How many messages one request takes out, and one step of longer work looks at."""
+
+_DEADLINE_START: Final = 4
+_NEVER: Final = INFINITE_S.to_bytes(4, "little")
+
+_U32_CODE: Final = next(code for code in "ILH" if array(code).itemsize == 4)
+
+
+class BulkLooks:
+    """Shows messages by arrival number."""
+
+    def __init__(
+        self,
+        counters: Counters,
+        reads: ReadRequests,
+        replies: Replies,
+        ledger: Ledger,
+        readers: Readers,
+    ) -> None:
+        self._counters = counters
+        self._reads = reads
+        self._replies = replies
+        self._ledger = ledger
+        self._readers = readers
+        self._marking: set[LocalQueue] = set()
+        """Queues whose reservation counts as read as soon as the disk says so."""
+
+    def fetch_range(
+        self, state: Connection, call: int, request: api.FetchRange, _: Instant
+    ) -> None:
+        """Peek messages by their arrival numbers."""
+        found = self._found(state, request)[0]
+        rows = [(int.from_bytes(key[LOOKUP_START:], "big"), value) for key, value in found]
+        self._replies.answer(state.id, call, entries_of(rows))
+
+    def fetch_packets(
+        self, state: Connection, call: int, request: api.FetchPackets, now: Instant
+    ) -> None:
+        """Peek messages by their arrival numbers, for a reader of very many."""
+        queue = state.queue(request.handle).queue
+        if request.checkpoint:
+            self._require_reserved(queue, request)
+            self._readers.heard(queue, request.reader, request.checkpoint, now)
+        found, next_start = self._found(state, request)
+        values = [value for _, value in found]
+        self._note(queue, request.start, next_start, values)
+        reply = api.Packets(
+            # Keys end with the same eight bytes that the reply has.
+            b"".join([key[LOOKUP_START:] for key, _ in found]),
+            _little_endian(array(_U32_CODE, [len(value) for value in values])),
+            b"".join(values),
+            next_start,
+        )
+        if request.checkpoint and found:
+            self._mark_read(queue, request.start)
+        if queue in self._marking:
+            self._replies.answer_when_done(state.id, call, reply)
+        else:
+            self._replies.answer(state.id, call, reply)
+
+    def _require_reserved(self, queue: LocalQueue, request: api.FetchPackets) -> None:
+        """Refuse the task of a query that has its messages no more: they may be others now."""
+        if queue.reserved_for != request.reader or (
+            queue.reserved_checkpoint not in ("", request.checkpoint)
+        ):
+            raise SharingViolation(
+                f"{queue.name} is being read by {queue.reserved_for or 'nobody'!r} now, from "
+                "another checkpoint: give each query a name of its own with the option reader"
+            )
+        if request.start < queue.reserved_start or queue.reserved_stop < request.stop:
+            raise SharingViolation(
+                f"arrival numbers {request.start} to {request.stop - 1} of {queue.name} are not "
+                "reserved any more: this task is late, or what it was to read was released"
+            )
+
+    def _mark_read(self, queue: LocalQueue, start: int) -> None:
+        """Note that somebody has what is reserved; nobody gets it before that is durable."""
+        kept = queue.reservation
+        if kept.is_read or not kept.start <= start < kept.stop:
+            return
+        changed = msgspec.structs.replace(kept, is_read=True)
+        self._ledger.put(records.reservation_key(queue.id), records.encode_record(changed))
+        queue.reserved_is_read = True
+        self._marking.add(queue)
+
+        def undo(_: MsmqError) -> None:
+            self._marking.discard(queue)
+            queue.reserved_is_read = False
+
+        self._ledger.when_done(lambda: self._marking.discard(queue), undo)
+
+    def _note(self, queue: LocalQueue, start: int, stop: int, values: list[bytes]) -> None:
+        """Remember how much a part of what is reserved is, if its end causes nothing else."""
+        if not queue.reserved_start <= start < stop <= queue.reserved_stop:
+            return
+        # From when it expires to what its end has to cause. Few are different.
+        for facts in {value[_DEADLINE_START : records.FACTS_BYTES] for value in values}:
+            if facts[:4] != _NEVER or facts[-1]:
+                return
+        size = sum([len(value) for value in values]) - records.FACTS_BYTES * len(values)
+        queue.tally.note(start, stop, len(values), size)
+
+    def _found(
+        self, state: Connection, request: api.FetchRange | api.FetchPackets
+    ) -> tuple[list[Stored], int]:
+        """Give the messages of a range that are not on their way out, and where it goes on."""
+        opened = state.queue(request.handle)
+        self._reads.require_readable(state, opened, peek=True, transaction=0)
+        if request.count < 1:
+            raise InvalidParameter("count must be 1 or more")
+        queue, start, count = opened.queue, request.start, request.count
+        left = max(1, min(request.bytes_max, ARRIVALS_MAX_BYTES))
+        rows: list[Stored] = []
+        while len(rows) < count and left > 0:
+            found = queue.stored_by_arrival(start, request.stop, count - len(rows), left)
+            if not found:
+                return rows, request.stop
+            start = arrival_in(found[-1][0]) + 1
+            if queue.held or queue.leaving:
+                found = [row for row in found if not _is_leaving(queue, row)]
+            rows += found
+            for row in found:
+                left -= len(row[1])
+        return rows, start
+
+    def measure(self, state: Connection, call: int, request: api.Measure, _: Instant) -> None:
+        """Tell how far so many messages reach; what is told is durable."""
+        opened = state.queue(request.handle)
+        self._reads.require_readable(state, opened, peek=True, transaction=0)
+        self.require_limits(request)
+        stop = end_of(opened.queue, request, self.below(request))
+        self._replies.answer_when_done(state.id, call, api.Measured(stop))
+
+    def survey(self, state: Connection, call: int, request: api.Survey, _: Instant) -> None:
+        """Tell how messages are spread over a range."""
+        opened = state.queue(request.handle)
+        self._reads.require_readable(state, opened, peek=True, transaction=0)
+        if not 1 <= request.parts <= SURVEY_PARTS_MAX_COUNT:
+            raise InvalidParameter(f"parts is a number from 1 to {SURVEY_PARTS_MAX_COUNT}")
+        stop = min(request.stop, self._counters.last_arrival + 1)
+        found = surveyed(opened.queue, request.start, stop, request.parts)
+        self._replies.answer(state.id, call, api.Surveyed(found))
+
+    def get_epochs(self, state: Connection, call: int, _: api.GetEpochs, __: Instant) -> None:
+        """Tell which lives of the queue manager the store remembers; what is told is durable."""
+        lives = [api.Epoch(life.identifier, life.first) for life in self._counters.epochs()]
+        self._replies.answer_when_done(state.id, call, api.Epochs(lives))
+
+    def require_limits(self, request: api.Reserve | api.Measure) -> None:
+        """Refuse a range that cannot be."""
+        if min(request.start, request.count, request.bytes_max, request.below) < 0:
+            raise InvalidParameter("start, count, bytes_max and below are 0 or more")
+        last = self._counters.last_arrival
+        if request.start > last + 1:
+            raise InvalidParameter(
+                f"arrival number {request.start} was never given, the last one was {last}: this "
+                "is not the store in which the reader has come so far; let it begin anew"
+            )
+        if not request.epoch:
+            return
+        lives = [(life.identifier, life.first) for life in self._counters.epochs()]
+        if not is_good_place(lives, request.epoch, request.start):
+            raise InvalidParameter(
+                f"arrival number {request.start} was told in another life of the queue manager: "
+                "this is an older copy of the store in which the reader has come so far"
+            )
+
+    def below(self, request: api.Reserve | api.Measure) -> int:
+        """Give the arrival number before which the messages of a range end."""
+        stop = self._counters.last_arrival + 1
+        return min(stop, request.below) if request.below else stop
+
+
+def end_of(queue: LocalQueue, request: api.Reserve | api.Measure, stop: int) -> int:
+    """Give where a range ends: behind its last message, so that no news is no change."""
+    start = request.start
+    if not request.count and not request.bytes_max:
+        last = queue.last_arrival(start, stop)
+        return start if last is None else last + 1
+    count = request.count or stop
+    size = request.bytes_max or 1 << 62
+    while rows := queue.by_arrival(
+        start, stop, min(count, SLICE_ROWS), min(size, ARRIVALS_MAX_BYTES)
+    ):
+        start = arrival_of(rows[-1]) + 1
+        count -= len(rows)
+        size -= sum(len(value) for _, value in rows)
+        if count <= 0 or size <= 0:
+            break
+    return start
+
+
+def _is_leaving(queue: LocalQueue, row: Stored) -> bool:
+    """Whether the removal of an entry waits for the disk."""
+    return queue.is_leaving(int.from_bytes(row[0][LOOKUP_START:], "big"))
+
+
+def arrival_of(row: Row) -> int:
+    """The arrival number of an entry."""
+    return row[0] & records.ARRIVAL_MASK
+
+
+def _little_endian(numbers: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes()

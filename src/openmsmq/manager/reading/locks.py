@@ -1,0 +1,131 @@
+"""Reads in two steps: a message is locked, and then taken out or given back. [MQDMPR 3.1.7.1.11]
+
+A reader that can be lost on the way, such as one on another computer, takes a message out only
+once it has it. The lock belongs to the handle it was read through, and is in memory only: when the
+handle or its connection is closed, and after a restart, the message is there for others again.
+"""
+
+from __future__ import annotations
+
+from openmsmq.api import messages as api
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.messages.delivery import Delivery
+from openmsmq.manager.queues.connections import Connection, OpenQueue
+from openmsmq.manager.queues.queue import BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.queues.replies import Replies
+from openmsmq.manager.queues.table import QueueTable
+from openmsmq.manager.transactions.requests import TransactionRequests
+from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import (
+    InsufficientResources,
+    MsmqError,
+    QueueNotAvailable,
+    TransactionSequence,
+)
+from openmsmq.model.message import MessageClass
+
+
+class ReadLocks:
+    """Holds messages for readers that will say later what becomes of them."""
+
+    def __init__(
+        self,
+        config: ManagerConfig,
+        table: QueueTable,
+        delivery: Delivery,
+        transactions: TransactionRequests,
+        replies: Replies,
+        ledger: Ledger,
+    ) -> None:
+        self._config = config
+        self._table = table
+        self._delivery = delivery
+        self._transactions = transactions
+        self._replies = replies
+        self._ledger = ledger
+        self._doomed: list[tuple[LocalQueue, int]] = []
+        """Messages that were given back, and that were purged while they were locked."""
+
+    def lock(self, state: Connection, opened: OpenQueue, rows: list[Row]) -> None:
+        """Hold messages for the reader that has a queue open."""
+        if len(opened.locked) + len(rows) > self._config.transaction_messages_max:
+            raise InsufficientResources(
+                f"a reader may lock {self._config.transaction_messages_max} messages"
+            )
+        opened.queue.hold(rows, self._holder(state))
+        opened.locked.update(lookup_id for lookup_id, _ in rows)
+
+    def _holder(self, state: Connection) -> int:
+        if not state.lock_holder:
+            state.lock_holder = self._transactions.take_holder()
+        return state.lock_holder
+
+    def end(self, state: Connection, call: int, request: api.EndReceive, now: Instant) -> None:
+        """Take a locked message out, or give it back. [MQDMPR 3.1.7.1.12]"""
+        opened = state.queue(request.handle)
+        queue, lookup_id = opened.queue, request.lookup_id
+        if lookup_id not in opened.locked:
+            raise TransactionSequence(
+                f"lookup id {lookup_id} in {queue.name} is not locked through this handle"
+            )
+        opened.locked.discard(lookup_id)
+        if queue not in self._table:
+            self._unlock(queue, lookup_id)
+            raise QueueNotAvailable(f"{queue.name} was deleted while the message was locked")
+        if not request.remove:
+            self._unlock(queue, lookup_id)
+            self._replies.answer(state.id, call, api.Done())
+            return
+
+        def lock_again(_: MsmqError) -> None:
+            if state.queues.get(opened.handle) is opened:
+                queue.held[lookup_id] = self._holder(state)
+                opened.locked.add(lookup_id)
+            else:
+                queue.doomed.pop(lookup_id, None)
+
+        # Noted first, so undone last: by then the message is back in its queue.
+        self._ledger.when_done(lambda: None, lock_again)
+        self._remove(queue, lookup_id, now)
+        self._replies.answer_when_done(state.id, call, api.Done())
+
+    def release(self, opened: OpenQueue) -> None:
+        """Give back what is locked through a handle that is being closed."""
+        for lookup_id in opened.locked:
+            self._unlock(opened.queue, lookup_id)
+        opened.locked.clear()
+
+    def finish(self, now: Instant) -> None:
+        """Remove what was purged while it was locked."""
+        while self._doomed:
+            queue, lookup_id = self._doomed.pop()
+
+            def there_again(
+                _: MsmqError, queue: LocalQueue = queue, lookup_id: int = lookup_id
+            ) -> None:
+                queue.doomed.pop(lookup_id, None)
+
+            self._ledger.when_done(lambda: None, there_again)
+            self._remove(queue, lookup_id, now)
+
+    def _unlock(self, queue: LocalQueue, lookup_id: int) -> None:
+        value = queue.entry(lookup_id)
+        if value is None:
+            queue.held.pop(lookup_id, None)
+        elif lookup_id in queue.doomed and queue in self._table:
+            self._doomed.append((queue, lookup_id))
+        else:
+            # What a deleted queue still has goes with the rest of it.
+            self._delivery.give_back(queue, lookup_id, value)
+
+    def _remove(self, queue: LocalQueue, lookup_id: int, now: Instant) -> None:
+        value = queue.entry(lookup_id)
+        if value is None:
+            queue.held.pop(lookup_id, None)
+            return
+        row = (lookup_id, value)
+        # A purge that came in between wins over the reader's word.
+        reason = queue.doomed.get(lookup_id, MessageClass.ACK_RECEIVE)
+        queue.hold_all([row], BEING_REMOVED)
+        self._delivery.end(queue, [row], reason, now)

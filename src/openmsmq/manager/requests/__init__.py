@@ -1,0 +1,1 @@
+"""What applications ask for: one module for each kind of request. The top of the manager."""

@@ -1,0 +1,178 @@
+"""What operators ask about outgoing queues: how far they are, and why they are stuck."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from openmsmq.api import messages as api
+from openmsmq.manager.peers.outgoing import IN_TRANSIT, OutgoingQueue, OutgoingQueues
+from openmsmq.manager.queues.connections import Connection
+from openmsmq.manager.queues.replies import Replies
+from openmsmq.manager.queues.table import QueueTable
+from openmsmq.manager.transfer.transfer import Transfer
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import InvalidParameter, UnsupportedAccessMode
+from openmsmq.model.queue import OutgoingQueueState
+from openmsmq.protocol.explain import MessageStage, StuckFacts, explain
+from openmsmq.protocol.link import LinkState
+from openmsmq.storage import records
+
+_ACTIONS: Final = ("pause", "resume", "resend")
+
+
+class OutgoingRequests:
+    """Shows outgoing queues, and lets operators hold and release them."""
+
+    def __init__(
+        self,
+        table: QueueTable,
+        outgoing: OutgoingQueues,
+        transfer: Transfer,
+        replies: Replies,
+        *,
+        hardened: bool,
+    ) -> None:
+        self._hardened = hardened
+        self._table = table
+        self._outgoing = outgoing
+        self._transfer = transfer
+        self._replies = replies
+
+    def list_outgoing(
+        self, state: Connection, call: int, request: api.ListOutgoing, now: Instant
+    ) -> None:
+        """Show one outgoing queue, or all."""
+        if request.name:
+            wanted = [self._find(request.name)]
+        else:
+            wanted = [
+                self._outgoing.of(queue) for queue in list(self._table) if queue.can.lead_away
+            ]
+        reply = api.OutgoingQueues([self._status_of(outgoing, now) for outgoing in wanted])
+        self._replies.answer(state.id, call, reply)
+
+    def control(
+        self, state: Connection, call: int, request: api.ControlOutgoing, now: Instant
+    ) -> None:
+        """Pause, resume or resend. [MQDMPR 3.1.7.2.3, 3.1.7.2.4]"""
+        outgoing = self._find(request.name)
+        if request.action == "pause":
+            self._transfer.pause(outgoing, now)
+        elif request.action == "resume":
+            self._transfer.resume(outgoing, now)
+        elif request.action == "resend":
+            self._transfer.resend(outgoing, now)
+        else:
+            raise InvalidParameter(f"{request.action!r} is none of {', '.join(_ACTIONS)}")
+        self._replies.answer_when_done(state.id, call, api.Done())
+
+    def set_online(
+        self, state: Connection, call: int, request: api.SetOnline, now: Instant
+    ) -> None:
+        """Take part in the transfer between queue managers, or not."""
+        self._transfer.set_online(online=request.online, now=now)
+        self._replies.answer_when_done(state.id, call, api.Done())
+
+    def _find(self, name: str) -> OutgoingQueue:
+        queue = self._table.find_outgoing(name)
+        if not queue.can.lead_away:
+            raise UnsupportedAccessMode(f"{name} is a queue of this computer, not an outgoing one")
+        return self._outgoing.of(queue)
+
+    def _status_of(self, outgoing: OutgoingQueue, now: Instant) -> api.OutgoingStatus:
+        link = self._transfer.link_of(outgoing)
+        session = self._transfer.session_of(outgoing)
+        queue, awaiting = outgoing.queue, outgoing.awaiting
+        unread = 0 if awaiting is None else awaiting.count
+        sequence = outgoing.sequence.status(unread)
+        return api.OutgoingStatus(
+            format_name=queue.name,
+            state=self._state_of(outgoing).management_text,
+            explanation=explain(self._facts(outgoing, now)),
+            paused=outgoing.paused,
+            message_count=queue.count,
+            message_bytes=queue.size,
+            unread_count=unread,
+            next_hops=[] if link is None else list(link.next_hops),
+            address="" if session is None else session.address,
+            in_flight_count=0 if session is None else session.in_flight_count,
+            sequence=0 if outgoing.sequence.id is None else int(outgoing.sequence.id),
+            next_number=0 if sequence.next is None else sequence.next.number,
+            unacknowledged_count=sequence.unacknowledged_count,
+            last_acknowledged_number=(
+                0 if sequence.last_acknowledged is None else sequence.last_acknowledged.number
+            ),
+            last_ack_time_s=sequence.last_ack_time_s,
+            resend_count=sequence.resend_count,
+            resend_time_s=sequence.resend_time_s,
+            history=[
+                api.ConnectionAttempt(event.status, event.time_s, list(event.addresses))
+                for event in (() if link is None else link.history)
+            ],
+        )
+
+    def _state_of(self, outgoing: OutgoingQueue) -> OutgoingQueueState:
+        if self._hardened:
+            return OutgoingQueueState.LOCKED
+        if outgoing.paused:
+            return OutgoingQueueState.ON_HOLD
+        if outgoing.session is not None:
+            return OutgoingQueueState.CONNECTED
+        link = self._transfer.link_of(outgoing)
+        return OutgoingQueueState.INACTIVE if link is None else link.queue_state
+
+    def _facts(self, outgoing: OutgoingQueue, now: Instant) -> StuckFacts:
+        link = self._transfer.link_of(outgoing)
+        session = self._transfer.session_of(outgoing)
+        awaiting = outgoing.awaiting
+        count = outgoing.queue.count
+        if not count and awaiting is not None:
+            count = awaiting.count
+        status = outgoing.sequence.status(0)
+        described = {} if session is None else session.describe()
+        unheard_ms = described.get("unheard_since_ms")
+        window = described.get("window")
+        state = LinkState.IDLE if link is None else link.state
+        retry_ms = None if link is None else link.retry_at_ms
+        silent_s = (now.ticks_ms - unheard_ms) // 1000 if isinstance(unheard_ms, int) else 0
+        return StuckFacts(
+            neighbour=outgoing.queue.name if link is None else link.name,
+            message_count=count,
+            offline=not self._transfer.online,
+            hardened=self._hardened,
+            paused=outgoing.paused,
+            stage=self._stage_of(outgoing),
+            link=LinkState.OPEN if session is not None else state,
+            address="" if session is None else session.address,
+            last_problem="" if link is None else link.last_problem,
+            link_since_s=0 if link is None else (now.ticks_ms - link.since_ms) // 1000,
+            retry_in_s=0 if retry_ms is None else max(retry_ms - now.ticks_ms, 0) // 1000,
+            window=window if isinstance(window, int) else 0,
+            in_flight_count=0 if session is None else session.in_flight_count,
+            silent_for_s=silent_s,
+            sent_s=self._sent_s(outgoing, silent_s, now),
+            resend_in_s=max(status.resend_time_s - now.unix_s, 0),
+        )
+
+    def _sent_s(self, outgoing: OutgoingQueue, silent_s: int, now: Instant) -> int:
+        """How long ago the first message left, or arrived if it waits for its end."""
+        status = outgoing.sequence.status(0)
+        if not outgoing.queue.count and outgoing.awaiting is not None:
+            first = next(outgoing.awaiting.rows(-1), None)
+            arrived_s = now.unix_s if first is None else records.place_of(first[1])[0]
+            return max(now.unix_s - arrived_s, 0)
+        if status.unacknowledged_count:
+            return max(now.unix_s - status.resend_time_s + status.resend_interval_s, 0)
+        return silent_s
+
+    def _stage_of(self, outgoing: OutgoingQueue) -> MessageStage:
+        first = next(outgoing.queue.rows(-1), None)
+        if first is None:
+            return MessageStage.AWAITING_FINAL_ACK
+        lookup_id = first[0]
+        if outgoing.queue.held.get(lookup_id) != IN_TRANSIT:
+            return MessageStage.QUEUED
+        waits_for_order = outgoing.sequence.is_outstanding(lookup_id)
+        if waits_for_order and lookup_id not in outgoing.in_flight:
+            return MessageStage.AWAITING_ORDER_ACK
+        return MessageStage.IN_FLIGHT

@@ -1,0 +1,1 @@
+"""Transactions and batches: several sends and receives that take effect together."""

@@ -1,0 +1,326 @@
+"""What applications ask about transactions. [MQDMPR 3.1.4]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from openmsmq.api import messages as api
+from openmsmq.manager.access.control import AccessControl
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.queues.connections import Connection
+from openmsmq.manager.queues.queue import LocalQueue
+from openmsmq.manager.queues.replies import Replies
+from openmsmq.manager.transactions.work import Transaction, TransactionWork
+from openmsmq.manager.turn.counters import Counters
+from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import (
+    InsufficientResources,
+    MsmqError,
+    NoTransactionCoordinator,
+    TransactionSequence,
+)
+from openmsmq.model.identity import Guid
+from openmsmq.model.limits import OWNER_SHARE_FACTOR
+from openmsmq.model.transaction import TransactionState
+from openmsmq.security.access.callers import Caller
+
+if TYPE_CHECKING:
+    import random
+
+
+class TransactionRequests:
+    """Begins transactions and ends them; those that are prepared outlive their connection."""
+
+    def __init__(
+        self,
+        config: ManagerConfig,
+        counters: Counters,
+        ledger: Ledger,
+        work: TransactionWork,
+        replies: Replies,
+        rng: random.Random,
+        access: AccessControl,
+    ) -> None:
+        self._config = config
+        self._counters = counters
+        self._ledger = ledger
+        self._work = work
+        self._replies = replies
+        self._rng = rng
+        self._access = access
+        self._transactions: dict[int, Transaction] = {}
+        self._owned_count: dict[str, int] = {}
+        """How many transactions each owner has under way."""
+        self._next_transaction = 1
+        self.require_batch: Callable[[Caller, api.Prepare, Transaction, Instant], None] = (
+            lambda _caller, _request, _work, _now: None
+        )
+        """Refuses a part of a batch that cannot be committed any more."""
+        self._shown: dict[int, set[tuple[int, int]]] = {}
+        """What others may look at though a transaction holds it: queue numbers, lookup ids."""
+
+    def __len__(self) -> int:
+        """How many transactions are under way."""
+        return len(self._transactions)
+
+    def begin(self, state: Connection, call: int, request: api.Begin, _: Instant) -> None:
+        """Begin a transaction; there is no coordinator for distributed ones. [MQDMPR 3.1.7.1.8]"""
+        if request.distributed:
+            raise NoTransactionCoordinator(
+                "transactions are those of this queue manager; `prepare` lets a coordinator of "
+                "your own decide"
+            )
+        self._require_share(state.caller)
+        work = self.adopt(Guid(self._rng.randbytes(16)), state.id, state.caller.owner_name)
+        state.transactions.add(work.number)
+
+        def refused(error: MsmqError) -> None:
+            self._forget(work)
+            self._replies.fail(state.id, call, error)
+
+        begun = api.Begun(work.number, bytes(work.unit_of_work))
+        self._ledger.when_done(lambda: self._replies.answer(state.id, call, begun), refused)
+
+    def _require_share(self, caller: Caller) -> None:
+        """Refuse a transaction that there is no room for, or that would leave others none."""
+        most = self._config.transactions_max
+        if len(self._transactions) >= most:
+            raise InsufficientResources(f"{most} transactions are open")
+        own = self._owned_count.get(caller.owner_name, 0)
+        share = share_of(most, len(self._transactions) - own)
+        if own >= share and not self._access.administers(caller):
+            raise InsufficientResources(
+                f"{caller.name} has {own} transactions open or prepared, and may have {share} "
+                "while others have theirs: end some first"
+            )
+
+    def sends_to(self, queue: LocalQueue) -> bool:
+        """Whether a transaction under way will put something into a queue."""
+        return any(
+            send.queue == queue.id for work in self._transactions.values() for send in work.sends
+        )
+
+    def adopt(self, unit_of_work: Guid, connection: int | None, owner: str) -> Transaction:
+        """Take up a transaction: a new one, or one that the store has."""
+        number, wire_number = self.take_holder(), self._counters.take_transaction()
+        work = Transaction(number, wire_number, unit_of_work, connection, owner)
+        self._transactions[number] = work
+        self._owned_count[owner] = self._owned_count.get(owner, 0) + 1
+        return work
+
+    def give(self, work: Transaction, owner: str) -> None:
+        """Let a transaction belong to somebody else."""
+        if owner != work.owner:
+            self._disown(work.owner)
+            self._owned_count[owner] = self._owned_count.get(owner, 0) + 1
+            work.owner = owner
+
+    def _disown(self, owner: str) -> None:
+        """Count one transaction less for an owner; who has none is forgotten."""
+        left = self._owned_count[owner] - 1
+        if left:
+            self._owned_count[owner] = left
+        else:
+            del self._owned_count[owner]
+
+    def take_holder(self) -> int:
+        """Give a number for somebody who holds messages: a transaction, or a connection."""
+        self._next_transaction += 1
+        return self._next_transaction - 1
+
+    def show(self, work: Transaction, queue: LocalQueue, lookup_id: int) -> None:
+        """Let others look at a message until the transaction that holds it has ended."""
+        self._shown.setdefault(work.number, set()).add((queue.id, lookup_id))
+
+    def shown_in(self, queue: LocalQueue) -> set[int]:
+        """Give the lookup identifiers of held messages of a queue that others may look at."""
+        return {
+            lookup_id
+            for places in self._shown.values()
+            for number, lookup_id in places
+            if number == queue.id and lookup_id not in queue.doomed
+        }
+
+    def commit(self, state: Connection, call: int, request: api.Commit, now: Instant) -> None:
+        """Commit a transaction of this connection, or a prepared one."""
+        work = self.find(state, request.transaction, prepared=True)
+        self._require_own(work)
+        self._commit_work(work, state.id, call, now)
+
+    def _commit_work(self, work: Transaction, connection: int, call: int, now: Instant) -> None:
+        self.end_commit(work, now)
+        self._replies.answer_when_done(connection, call, api.Done())
+
+    def end_commit(self, work: Transaction, now: Instant) -> None:
+        """Commit a transaction, or a part of a batch, with this turn."""
+        before = work.state
+        # Noted first, so undone last: by then the transaction holds its messages again.
+        self._ledger.when_done(lambda: None, lambda _: self._back_to(work, before, now))
+        self._counters.cover_transactions()
+        self._work.commit(work, now)
+        work.state = TransactionState.COMMITTED
+        self._ledger.when_done(lambda: self._forget(work), lambda _: None)
+
+    def abort(self, state: Connection, call: int, request: api.Abort, now: Instant) -> None:
+        """Abort a transaction of this connection, or a prepared one."""
+        self._abort_work(self.find(state, request.transaction, prepared=True), state.id, call, now)
+
+    def _abort_work(self, work: Transaction, connection: int, call: int, now: Instant) -> None:
+        lasting = work.state is TransactionState.PREPARED
+        self.end_abort(work, now)
+
+        def aborted() -> None:
+            self._replies.answer(connection, call, api.Done())
+
+        def refused(error: MsmqError) -> None:
+            # An active transaction is gone all the same: nothing of it was ever on the disk.
+            if lasting:
+                self._replies.fail(connection, call, error)
+            else:
+                aborted()
+
+        self._ledger.when_done(aborted, refused)
+
+    def abort_all(self, state: Connection, now: Instant) -> None:
+        """Abort what a connection that is gone has under way."""
+        for number in list(state.transactions):
+            self.end_abort(self._transactions[number], now)
+
+    def end_abort(self, work: Transaction, now: Instant) -> None:
+        """Abort a transaction because its application asks for it, or is gone."""
+        before = work.state
+        if before is TransactionState.COMMITTED:
+            return
+        if before is TransactionState.PREPARED:
+            self._ledger.when_done(
+                lambda: self._forget(work), lambda _: self._back_to(work, before, now)
+            )
+        else:
+            self._forget(work)
+        self._work.abort(work, now)
+        work.state = TransactionState.ABORTED
+
+    def _back_to(self, work: Transaction, state: TransactionState, now: Instant) -> None:
+        """Undo a change of state; an active transaction whose application is gone aborts."""
+        work.state = state
+        if state is TransactionState.ACTIVE and work.connection not in self._replies.connections:
+            self.end_abort(work, now)
+
+    def prepare(self, state: Connection, call: int, request: api.Prepare, now: Instant) -> None:
+        """Prepare a transaction: from then on only its coordinator decides."""
+        work = self.find(state, request.transaction)
+        if request.query:
+            self.require_batch(state.caller, request, work, now)
+            work.query, work.batch = request.query, request.batch
+        self._work.prepare(work, now)
+        work.state = TransactionState.PREPARED
+        work.prepared_time_s = now.unix_s
+
+        def prepared() -> None:
+            # From now on it belongs to its coordinator, not to the connection.
+            if work.connection is not None:
+                self._leave(work)
+            self._replies.answer(state.id, call, api.Done())
+
+        def refused(error: MsmqError) -> None:
+            self._replies.fail(state.id, call, error)
+            work.query, work.batch = "", 0
+            self.give(work, state.caller.owner_name)
+            self._back_to(work, TransactionState.ACTIVE, now)
+
+        self._ledger.when_done(prepared, refused)
+
+    def list_in_doubt(
+        self, state: Connection, call: int, _: api.ListTransactions, _now: Instant
+    ) -> None:
+        """List the prepared transactions that the caller may end."""
+        everything = self._access.administers(state.caller)
+        found = [
+            api.InDoubt(
+                bytes(work.unit_of_work),
+                work.prepared_time_s,
+                len(work.sends),
+                len(work.receives),
+                work.query,
+                work.batch,
+                work.owner,
+            )
+            for work in self.prepared()
+            if everything or work.owner == state.caller.owner_name
+        ]
+        self._replies.answer(state.id, call, api.Transactions(found))
+
+    def resolve(self, state: Connection, call: int, request: api.Resolve, now: Instant) -> None:
+        """Commit or abort a prepared transaction by its lasting name."""
+        for work in self._transactions.values():
+            if work.unit_of_work == request.unit_of_work:
+                break
+        else:
+            raise _unknown()
+        if not self._access.may_use(state.caller, work.owner):
+            # The same words as for one that is not there: who guesses learns nothing.
+            raise _unknown()
+        if work.state is not TransactionState.PREPARED:
+            raise TransactionSequence(f"the transaction is {work.state.value}, not prepared")
+        if request.commit:
+            self._require_own(work)
+            self._commit_work(work, state.id, call, now)
+        else:
+            self._abort_work(work, state.id, call, now)
+
+    def prepared(self) -> list[Transaction]:
+        """Give the transactions that wait for somebody's word."""
+        return [
+            work for work in self._transactions.values() if work.state is TransactionState.PREPARED
+        ]
+
+    def _require_own(self, work: Transaction) -> None:
+        if work.query:
+            raise TransactionSequence(
+                f"it is a part of batch {work.batch} of {work.query!r}, which commits as a whole; "
+                "it can only be aborted alone"
+            )
+
+    def find(self, state: Connection, number: int, *, prepared: bool = False) -> Transaction:
+        """Find a transaction that this connection has begun; its number is good for no other."""
+        work = self._transactions.get(number)
+        if work is None or work.maker != state.id:
+            raise TransactionSequence(f"this connection has no transaction {number}")
+        if work.state is TransactionState.ACTIVE and work.connection == state.id:
+            return work
+        if prepared and work.state is TransactionState.PREPARED:
+            return work
+        raise TransactionSequence(f"transaction {number} is {work.state.value}")
+
+    def _leave(self, work: Transaction) -> None:
+        state = self._replies.connections.get(work.connection or 0)
+        if state is not None:
+            state.transactions.discard(work.number)
+        work.connection = None
+
+    def _forget(self, work: Transaction) -> None:
+        self._leave(work)
+        if self._transactions.pop(work.number, None) is not None:
+            self._disown(work.owner)
+        self._shown.pop(work.number, None)
+
+    def require_room(self, work: Transaction, count: int) -> None:
+        """Refuse messages that a transaction has no room for."""
+        if work.message_count + count > self._config.transaction_messages_max:
+            raise InsufficientResources(
+                f"a transaction may hold {self._config.transaction_messages_max} messages"
+            )
+
+
+def share_of(most: int, others: int) -> int:
+    """Give how much of something one owner may have: a part of what the others have left."""
+    return max(most - others, 0) // OWNER_SHARE_FACTOR
+
+
+def _unknown() -> TransactionSequence:
+    return TransactionSequence(
+        "no prepared transaction of yours has this unit of work: in-doubt ones are listed by "
+        "`openmsmq transaction list`"
+    )

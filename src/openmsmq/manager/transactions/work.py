@@ -1,0 +1,212 @@
+"""Transactions: sends and receives of several queues that take effect together. [MQDMPR 3.1.4]"""
+
+from __future__ import annotations
+
+from openmsmq.manager.messages.delivery import Delivery
+from openmsmq.manager.queues.queue import LocalQueue, Row
+from openmsmq.manager.queues.table import QueueTable
+from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import MsmqError
+from openmsmq.model.identity import Guid
+from openmsmq.model.message import MessageClass
+from openmsmq.model.transaction import TransactionState
+from openmsmq.storage import records
+from openmsmq.storage.records import HeldEntry, StagedSend, TransactionRecord
+from openmsmq.wire.headers.transaction import transaction_marks
+
+
+class Transaction:
+    """One transaction of an application, or one that outlived it because it is prepared."""
+
+    __slots__ = (
+        "batch",
+        "bytes",
+        "connection",
+        "maker",
+        "moves",
+        "number",
+        "owner",
+        "prepared_time_s",
+        "query",
+        "receives",
+        "sends",
+        "state",
+        "unit_of_work",
+        "wire_number",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        wire_number: int,
+        unit_of_work: Guid,
+        connection: int | None,
+        owner: str = "",
+    ) -> None:
+        self.number = number
+        """Names it inside this run of the queue manager; holders of entries are such numbers."""
+        self.wire_number = wire_number
+        self.unit_of_work = unit_of_work
+        self.connection = connection
+        self.maker = connection
+        """The connection on which its number means anything, also once it is prepared."""
+        self.owner = owner
+        """Who may end it from elsewhere by its lasting name, as `Caller.owner_name`."""
+        self.state = TransactionState.ACTIVE
+        self.sends: list[StagedSend] = []
+        self.receives: list[tuple[LocalQueue, int]] = []
+        self.moves: list[tuple[LocalQueue, int, LocalQueue]] = []
+        self.bytes = 0
+        self.prepared_time_s = 0
+        self.query = ""
+        """The query of whose batch it is a part; empty for a transaction of its own."""
+        self.batch = 0
+
+    @property
+    def message_count(self) -> int:
+        """How many messages it sends, receives and moves."""
+        return len(self.sends) + len(self.receives) + len(self.moves)
+
+    def record(self, now: Instant) -> TransactionRecord:
+        """What a prepared transaction needs to survive."""
+        held = [HeldEntry(queue.id, lookup_id) for queue, lookup_id in self.receives]
+        held += [HeldEntry(queue.id, found, target.id) for queue, found, target in self.moves]
+        return TransactionRecord(self.sends, held, now.unix_s, self.query, self.batch, self.owner)
+
+
+class TransactionWork:
+    """Carries out the end of transactions, within the current turn."""
+
+    def __init__(self, table: QueueTable, delivery: Delivery, ledger: Ledger) -> None:
+        self._table = table
+        self._delivery = delivery
+        self._ledger = ledger
+
+    def commit(self, work: Transaction, now: Instant) -> None:
+        """Let everything take effect, all with one batch."""
+        self._ledger.when_done(lambda: None, lambda _: _hold_again(work))
+        marks = transaction_marks(len(work.sends), work.wire_number)
+        sends_by_queue: dict[int, tuple[list[StagedSend], list[int]]] = {}
+        for send, mark in zip(work.sends, marks, strict=True):
+            sends, own_marks = sends_by_queue.setdefault(send.queue, ([], []))
+            sends.append(send)
+            own_marks.append(mark)
+        for number, (sends, own_marks) in sends_by_queue.items():
+            queue = self._table.by_id(number)
+            if queue is not None:
+                self._delivery.put(queue, sends, now, own_marks)
+                self._delivery.report_arrivals(queue, sends, now)
+            else:
+                for send in sends:
+                    self._delivery.tell(
+                        send.asks, send.packet, MessageClass.NACK_QUEUE_DELETED, now
+                    )
+        for queue, rows in self._rows_by_queue(work).items():
+            self._delivery.end(queue, rows, MessageClass.ACK_RECEIVE, now)
+        for queue, lookup_id, target in work.moves:
+            self._move(queue, lookup_id, target, now)
+        if work.state is TransactionState.PREPARED:
+            self._ledger.delete(records.transaction_key(work.unit_of_work))
+
+    def abort(self, work: Transaction, now: Instant) -> None:
+        """Give everything back; what was received counts one more abort.
+
+        What was purged in the meantime does not come back (C-126).
+        """
+        doomed = {
+            (queue, lookup_id): queue.doomed[lookup_id]
+            for queue, lookup_id in _held(work)
+            if lookup_id in queue.doomed
+        }
+
+        def release() -> None:
+            for queue, lookup_id in _held(work):
+                if (queue, lookup_id) not in doomed:
+                    self._give_back(work, queue, lookup_id)
+
+        def release_all(_: MsmqError) -> None:
+            doomed.clear()
+            release()
+
+        prepared = work.state is TransactionState.PREPARED
+        if not (prepared or work.receives or doomed):
+            release()
+            return
+        # The locks of an active transaction go even when the disk cannot take the new abort
+        # counts: nothing else depends on those, and a lock nobody owns would hide messages until
+        # the next start. A prepared one stays prepared: its coordinator will ask again.
+        self._ledger.when_done(release, (lambda _: _hold_again(work)) if prepared else release_all)
+        self._count_aborts(work)
+        for (queue, lookup_id), reason in doomed.items():
+            value = queue.entry(lookup_id)
+            if value is not None:
+                self._delivery.end(queue, [(lookup_id, value)], reason, now)
+        if prepared:
+            self._ledger.delete(records.transaction_key(work.unit_of_work))
+
+    def prepare(self, work: Transaction, now: Instant) -> None:
+        """Make the transaction survive until its coordinator decides."""
+        record = records.encode_record(work.record(now))
+        self._ledger.put(records.transaction_key(work.unit_of_work), record)
+
+    def restore(self, work: Transaction, record: TransactionRecord) -> None:
+        """Take up a prepared transaction again after a restart, with all its locks."""
+        work.state = TransactionState.PREPARED
+        work.prepared_time_s = record.prepared_time_s
+        work.sends = record.sends
+        work.bytes = sum(len(send.packet) for send in record.sends)
+        work.query, work.batch = record.query, record.batch
+        for held in record.held:
+            queue = self._table.by_id(held.queue)
+            if queue is None:
+                continue
+            queue.held[held.lookup_id] = work.number
+            target = self._table.by_id(held.target)
+            if target is None:
+                work.receives.append((queue, held.lookup_id))
+            else:
+                work.moves.append((queue, held.lookup_id, target))
+
+    def _move(self, queue: LocalQueue, lookup_id: int, target: LocalQueue, now: Instant) -> None:
+        value = queue.entry(lookup_id)
+        if value is None:
+            return
+        row = (lookup_id, value)
+        if target in self._table:
+            self._delivery.move(queue, row, target, now)
+        else:
+            self._delivery.end(queue, [row], MessageClass.NACK_QUEUE_DELETED, now)
+
+    def _count_aborts(self, work: Transaction) -> None:
+        for queue, rows in self._rows_by_queue(work).items():
+            for row in rows:
+                if row[0] not in queue.doomed:
+                    self._delivery.count_abort(queue, row)
+
+    def _give_back(self, work: Transaction, queue: LocalQueue, lookup_id: int) -> None:
+        queue.doomed.pop(lookup_id, None)
+        if queue.held.get(lookup_id) != work.number:
+            return
+        value = queue.entry(lookup_id)
+        if value is None:
+            del queue.held[lookup_id]
+        else:
+            self._delivery.give_back(queue, lookup_id, value)
+
+    def _rows_by_queue(self, work: Transaction) -> dict[LocalQueue, list[Row]]:
+        found: dict[LocalQueue, list[Row]] = {}
+        for queue, lookup_id in work.receives:
+            value = queue.entry(lookup_id)
+            if value is not None:
+                found.setdefault(queue, []).append((lookup_id, value))
+        return found
+
+
+def _held(work: Transaction) -> list[tuple[LocalQueue, int]]:
+    return work.receives + [(queue, lookup_id) for queue, lookup_id, _ in work.moves]
+
+
+def _hold_again(work: Transaction) -> None:
+    for queue, lookup_id in _held(work):
+        queue.held[lookup_id] = work.number

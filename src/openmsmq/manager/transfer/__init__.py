@@ -1,0 +1,1 @@
+"""Sessions and links with other queue managers, and which message goes through which."""

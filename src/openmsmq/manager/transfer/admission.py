@@ -1,0 +1,39 @@
+"""Who is let in: how many sessions others may open, and when there is no room for more."""
+
+from __future__ import annotations
+
+from openmsmq.manager.peers.peering import Peer
+from openmsmq.model.clock import Instant
+from openmsmq.protocol.config import TransferConfig
+
+
+class Admission:
+    """Counts the sessions that other queue managers have opened."""
+
+    def __init__(self, config: TransferConfig) -> None:
+        self._config = config
+        self._count = 0
+        self._throttled_until_ms = 0
+
+    def refuses(self, now: Instant) -> bool:
+        """Whether nobody is let in now."""
+        return (
+            self._config.hardened
+            or now.ticks_ms < self._throttled_until_ms
+            or self._count >= self._config.incoming_sessions_max
+        )
+
+    def let_in(self, peer: Peer) -> None:
+        """Somebody has opened a session."""
+        self._count += 1
+        peer.is_counted = True
+
+    def left(self, peer: Peer) -> None:
+        """A session has ended, whoever opened it."""
+        if peer.is_counted:
+            self._count -= 1
+            peer.is_counted = False
+
+    def throttle(self, now: Instant) -> None:
+        """Let nobody in for as long as senders wait between two attempts (C-58, C-84)."""
+        self._throttled_until_ms = now.ticks_ms + self._config.retry_ms

@@ -1,0 +1,195 @@
+"""Departures: which messages of an outgoing queue leave next, and what becomes of them."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import Final, TypeAlias
+
+from openmsmq.manager.incoming.traces import departure_report
+from openmsmq.manager.messages.delivery import Delivery
+from openmsmq.manager.messages.housekeeping import Housekeeping
+from openmsmq.manager.peers.outgoing import IN_TRANSIT, OutgoingQueue, OutgoingQueues
+from openmsmq.manager.queues.queue import BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.turn.counters import Counters
+from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import MsmqError
+from openmsmq.model.identity import SequencePoint
+from openmsmq.protocol.config import TransferConfig
+from openmsmq.protocol.session import Session, SessionState, Token
+from openmsmq.storage import records
+from openmsmq.storage.records import FACTS_BYTES
+from openmsmq.wire import message_bytes
+from openmsmq.wire.extensions import without_extensions
+
+DISPATCH_BYTES: Final = 4 * 1024 * 1024
+"""How many bytes of one queue are read from the store at a time."""
+
+
+Transit: TypeAlias = tuple[OutgoingQueue, int, bytes]
+"""A message on its way, as a session knows it: its queue, lookup id and entry."""
+
+
+class Departures:
+    """Hands messages to sessions and hears what became of them."""
+
+    def __init__(
+        self,
+        config: TransferConfig,
+        delivery: Delivery,
+        counters: Counters,
+        outgoing: OutgoingQueues,
+        housekeeping: Housekeeping,
+        ledger: Ledger,
+    ) -> None:
+        self._ledger = ledger
+        self._config = config
+        self._delivery = delivery
+        self._housekeeping = housekeeping
+        self._counters = counters
+        self._outgoing = outgoing
+
+    def send_some(self, outgoing: OutgoingQueue, session: Session, now: Instant) -> bool:
+        """Send what the window takes; says whether more may be there to send."""
+        queue = outgoing.queue
+        room = session.room
+        rows = queue.front(room, min(session.room_bytes, DISPATCH_BYTES))
+        if not rows:
+            return False
+        rows = self._without_expired(outgoing, rows, now)
+        packets = self._plain_packets(rows)
+        taken = rows
+        if packets is None:
+            packets = self._ready_packets(outgoing, rows, now)
+            taken = rows[: len(packets)]
+        if taken:
+            queue.hold(taken, IN_TRANSIT)
+            tokens: list[Token] = [(outgoing, lookup_id, value) for lookup_id, value in taken]
+            session.send(tokens, packets, now)
+            self._trace(packets, session.address, now)
+        return len(taken) == len(rows) and session.state is SessionState.OPEN
+
+    @staticmethod
+    def _plain_packets(rows: list[Row]) -> list[bytes] | None:
+        """Give packets that leave as they are stored; None if one of them may not."""
+        for _, value in rows:
+            if message_bytes.is_transactional(value, FACTS_BYTES) or (
+                message_bytes.journals_failure(value, FACTS_BYTES)
+            ):
+                return None
+        return [value[FACTS_BYTES:] for _, value in rows]
+
+    def _ready_packets(self, outgoing: OutgoingQueue, rows: list[Row], now: Instant) -> list[bytes]:
+        """Give packets as they are to leave, up to the first that has to wait."""
+        packets: list[bytes] = []
+        identifier = self._counters.identifier
+        for row in rows:
+            packet = row[1][FACTS_BYTES:]
+            if message_bytes.source(packet) == identifier:
+                if message_bytes.journals_failure(packet):
+                    packet = without_extensions(packet)
+                if message_bytes.is_transactional(packet):
+                    placed = None
+                    if not outgoing.leaving_count:
+                        placed = self._in_sequence(outgoing, row, packet, now)
+                    if placed is None:
+                        return packets
+                    packet = placed
+                    outgoing.in_flight.add(row[0])
+            packets.append(packet)
+        return packets
+
+    def _trace(self, packets: list[bytes], address: str, now: Instant) -> None:
+        """Report traced messages that left, if reports are wanted here."""
+        if not self._config.trace_reports:
+            return
+        for packet in packets:
+            report = departure_report(
+                packet, address, self._counters.identifier, now, self._outgoing.owner_of
+            )
+            if report is not None:
+                self._delivery.post(*report, now)
+
+    def _without_expired(self, outgoing: OutgoingQueue, rows: list[Row], now: Instant) -> list[Row]:
+        """Take out messages that are too late; not every deadline is noted for the clock."""
+        deadlines = {value[4:8] for _, value in rows}
+        if all(int.from_bytes(deadline, "little") > now.unix_s for deadline in deadlines):
+            return rows
+        expired = [row for row in rows if records.deadline_of(row[1]) <= now.unix_s]
+        self._housekeeping.end_overdue(outgoing.queue, expired, now)
+        gone = set(map(itemgetter(0), expired))
+        return [row for row in rows if row[0] not in gone]
+
+    def _in_sequence(
+        self, outgoing: OutgoingQueue, row: Row, packet: bytes, now: Instant
+    ) -> bytes | None:
+        """Give one of our transactional messages ready to leave (C-69); None if it has to wait."""
+        sequence = outgoing.sequence
+        offset = message_bytes.transaction_offset(packet)
+        identifier, number, _ = message_bytes.sequence_place(packet, offset)
+        point = SequencePoint(identifier, number, 0)
+        if not sequence.can_send and not sequence.is_outstanding(row[0]):
+            return None
+        previous = sequence.previous_of(number)
+        sequence.sent(point, row[0], now)
+        return message_bytes.following(packet, previous, offset)
+
+    def give_back(self, queue: LocalQueue, lookup_id: int, value: bytes, now: Instant) -> None:
+        """Let an entry be sent again, unless it was purged meanwhile."""
+        if queue.held.get(lookup_id) != IN_TRANSIT:
+            return
+        reason = queue.doomed.pop(lookup_id, None)
+        if reason is None:
+            self._delivery.give_back(queue, lookup_id, value)
+            return
+        queue.hold_all([(lookup_id, value)], BEING_REMOVED)
+        self._delivery.end(queue, [(lookup_id, value)], reason, now)
+
+    def acknowledged(self, tokens: list[Transit], now: Instant) -> None:
+        """The neighbour has these; a transactional one waits on for its destination."""
+        delivered: dict[OutgoingQueue, list[Row]] = {}
+        own = self._counters.identifier
+        for outgoing, lookup_id, value in tokens:
+            if outgoing.queue.held.get(lookup_id) != IN_TRANSIT:
+                continue
+            if message_bytes.is_transactional(value, FACTS_BYTES) and (
+                message_bytes.source(value, FACTS_BYTES) == own
+            ):
+                outgoing.in_flight.discard(lookup_id)
+            else:
+                delivered.setdefault(outgoing, []).append((lookup_id, value))
+        for outgoing, rows in delivered.items():
+            self._let_go(outgoing.queue, rows, now)
+
+    def _let_go(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
+        """Take out what the neighbour has; a full disk must not make us send it again and again."""
+        self._housekeeping.surely(
+            queue, rows, lambda moment: self._delivery.delivered(queue, rows, moment), now
+        )
+
+    def given_up(self, queue: LocalQueue, rows: list[Row]) -> None:
+        """Entries leave for another reason: when that is durable, their places are bridged."""
+        outgoing = self._outgoing.of(queue)
+        outgoing.leaving_count += 1
+
+        def gone() -> None:
+            outgoing.leaving_count -= 1
+            for lookup_id, _ in rows:
+                outgoing.sequence.gone(lookup_id)
+            self._delivery.ready[queue] = None
+
+        def stays(_: MsmqError) -> None:
+            outgoing.leaving_count -= 1
+            self._delivery.ready[queue] = None
+
+        self._ledger.when_done(gone, stays)
+
+    def send_again(self, outgoing: OutgoingQueue, now: Instant) -> None:
+        """Let everything be sent again that the destination has not acknowledged."""
+        queue = outgoing.queue
+        for lookup_id in outgoing.sequence.outstanding():
+            if lookup_id in outgoing.in_flight:
+                continue
+            value = queue.entry(lookup_id)
+            if value is not None:
+                self.give_back(queue, lookup_id, value, now)

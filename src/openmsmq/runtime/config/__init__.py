@@ -1,0 +1,1 @@
+"""The configuration: a file, the environment and flags become frozen values, or a sentence."""

@@ -1,0 +1,508 @@
+"""How a server is set up: defaults, then a TOML file, then OPENMSMQ_ variables, then flags.
+
+`ServerConfig` is the one list of options. The flags of `openmsmq serve`, the environment
+variables, the keys of the file and the reference page are all made from it. How queue managers
+talk to each other is set in tables of the file only; `transfer_tables` reads them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import re
+import socket
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from openmsmq.model.directory import DirectoryRole
+from openmsmq.model.limits import (
+    DIRECTORY_POLL_S,
+    EXPRESS_MEMORY_DEFAULT_KB,
+    MANAGER_QUOTA_DEFAULT_KB,
+    MSMQ_PORT,
+    PING_PORT,
+    PORT_MAX_NUMBER,
+    UNLIMITED_KB,
+)
+from openmsmq.protocol.config import TransferConfig
+from openmsmq.runtime import limits
+from openmsmq.runtime.config.errors import ConfigError, nearest, reason
+from openmsmq.runtime.config.security_table import SecurityTable, read_security
+from openmsmq.runtime.config.session_tls_table import SessionTlsTable, read_session_tls
+from openmsmq.runtime.config.transfer_tables import TABLES, Parameter, parameters_of, read_tables
+from openmsmq.runtime.logs import Format, Level
+
+VARIABLE_PREFIX: Final = "OPENMSMQ_"
+STORE_FOLDER: Final = "store"
+"""The store's place below the data directory."""
+TOKENS_FILE: Final = "tokens.json"
+"""The usual place of the tokens below it."""
+AUDIT_LOG: Final = "audit.log"
+"""The usual place of the audit log below it."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,255}")
+_ALIKE: Final = 0.75
+"""How similar a misspelt variable is to the one that was meant; others may use the prefix too."""
+
+
+class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an operator decides about a server."""
+
+    name: Annotated[
+        str, Meta(description="Computer name of the queue manager. Empty: the host's, upper-cased.")
+    ] = ""
+    data: Annotated[
+        str, Meta(description="Directory for everything the queue manager keeps. Required.")
+    ] = ""
+    address: Annotated[str, Meta(description="IP address (or host name) to listen on.")] = (
+        "127.0.0.1"
+    )
+    also_known_as: Annotated[
+        tuple[str, ...],
+        Meta(description="Further host names and IP addresses by which others address it."),
+    ] = ()
+    api_tcp: Annotated[bool, Meta(description="Whether applications may connect by TCP.")] = True
+    api_port: Annotated[
+        int, Meta(ge=0, le=65535, description="TCP port for applications; 0 takes a free one.")
+    ] = limits.API_PORT
+    api_socket: Annotated[
+        str,
+        Meta(
+            description="Unix socket for applications, relative to the data directory; "
+            "`none` for no socket."
+        ),
+    ] = "api.sock"
+    api_socket_group: Annotated[
+        str,
+        Meta(
+            description="Group that may use the Unix socket beside the server's own user and root."
+        ),
+    ] = ""
+    token_file: Annotated[
+        str, Meta(description="File with the token that applications must show on TCP.")
+    ] = ""
+    tokens_file: Annotated[
+        str,
+        Meta(
+            description="File with the tokens that `openmsmq token` makes, relative to the data "
+            "directory."
+        ),
+    ] = TOKENS_FILE
+    allow_remote_without_token: Annotated[
+        bool,
+        Meta(
+            description="Whether others may connect from other computers without a token. They "
+            "may do what `everyone` and `anonymous` may: by default send, and read properties."
+        ),
+    ] = False
+    tls_cert: Annotated[
+        str, Meta(description="Certificate chain in PEM; with it, TCP is TLS only.")
+    ] = ""
+    tls_key: Annotated[
+        str, Meta(description="Private key in PEM. Empty: it is in the certificate's file.")
+    ] = ""
+    tls_client_ca: Annotated[
+        str,
+        Meta(
+            description="Authorities in PEM whose certificates applications may show instead of a "
+            "token; the directory says whose a certificate is."
+        ),
+    ] = ""
+    audit_log: Annotated[
+        str,
+        Meta(
+            description="File for who changed what, relative to the data directory; `none` for no "
+            "file."
+        ),
+    ] = AUDIT_LOG
+    transfer: Annotated[
+        bool,
+        Meta(description="Whether messages come from other queue managers and go to them."),
+    ] = True
+    transfer_connections_max: Annotated[
+        int, Meta(ge=1, description="Connections from other queue managers at a time.")
+    ] = limits.TRANSFER_CONNECTIONS_MAX_COUNT
+    transfer_connections_per_peer_max: Annotated[
+        int, Meta(ge=1, description="The same, from one address.")
+    ] = limits.TRANSFER_CONNECTIONS_PER_PEER_MAX_COUNT
+    connect_timeout_ms: Annotated[
+        int,
+        Meta(ge=1, description="How long to wait for a connection to another queue manager."),
+    ] = limits.CONNECT_MS
+    capture: Annotated[
+        str,
+        Meta(
+            description="File in which to record what is sent to other queue managers and received "
+            "from them, as pcapng. It holds the messages, and replaces the file that is there."
+        ),
+    ] = ""
+    capture_max_bytes: Annotated[
+        int, Meta(ge=4096, description="A recording ends when it is this long.")
+    ] = limits.CAPTURE_MAX_BYTES
+    directory_server: Annotated[
+        bool,
+        Meta(
+            description="Whether it keeps the directory of the enterprise, for itself and others; "
+            "a read copy if `directory` says where the original is."
+        ),
+    ] = False
+    directory: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Directory servers, as `host` or `host:port` of their port for "
+            "applications; the first that answers is asked."
+        ),
+    ] = ()
+    directory_discovery: Annotated[
+        bool,
+        Meta(description="Whether to look for directory servers by broadcast; none is named then."),
+    ] = False
+    directory_token_file: Annotated[
+        str, Meta(description="File with the token that directory servers want to see.")
+    ] = ""
+    directory_tls: Annotated[
+        str,
+        Meta(
+            description="TLS to directory servers: `system` trusts the authorities of the system, "
+            "a path names a file of certificates to trust. Empty: no TLS."
+        ),
+    ] = ""
+    directory_poll_s: Annotated[
+        int, Meta(ge=1, le=86_400, description="How often the copy of the directory is renewed.")
+    ] = DIRECTORY_POLL_S
+    enterprise: Annotated[str, Meta(description="What a new directory calls the enterprise.")] = (
+        "Enterprise"
+    )
+    site: Annotated[
+        str,
+        Meta(
+            description="Site in which it registers itself; one that is not there is waited for. "
+            "Empty: the first by name."
+        ),
+    ] = ""
+    routing_server: Annotated[
+        bool, Meta(description="Whether it registers itself as a routing server.")
+    ] = False
+    qualified_name: Annotated[
+        str, Meta(description="Full name of the computer, which others ask a name server for.")
+    ] = ""
+    quota_kb: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=UNLIMITED_KB,
+            description="Room for the messages of all queues. 0: what the directory says, or "
+            f"{MANAGER_QUOTA_DEFAULT_KB}.",
+        ),
+    ] = 0
+    express_memory_kb: Annotated[
+        int, Meta(ge=1, le=UNLIMITED_KB, description="Memory for express messages, in the quota.")
+    ] = EXPRESS_MEMORY_DEFAULT_KB
+    journal_quota_kb: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=UNLIMITED_KB,
+            description="Room for the journal of the queue manager. 0: what the directory says, or "
+            "no limit.",
+        ),
+    ] = 0
+    checkpoint_bytes: Annotated[
+        int,
+        Meta(
+            ge=limits.CHECKPOINT_MIN_BYTES,
+            description="Size of a journal file of the store. Larger: faster with a backlog, "
+            "more memory, longer start after a crash.",
+        ),
+    ] = limits.CHECKPOINT_DEFAULT_BYTES
+    connections_max: Annotated[
+        int, Meta(ge=1, description="Connections of applications at a time.")
+    ] = limits.CONNECTIONS_MAX_COUNT
+    connections_per_peer_max: Annotated[
+        int, Meta(ge=1, description="The same, from one address of another computer.")
+    ] = limits.CONNECTIONS_PER_PEER_MAX_COUNT
+    calls_waiting_max: Annotated[
+        int, Meta(ge=1, description="Calls of one connection that may wait at a time.")
+    ] = limits.CALLS_WAITING_MAX_COUNT
+    write_buffer_bytes: Annotated[
+        int,
+        Meta(
+            ge=4096,
+            description="Answers that may wait for a slow client before its calls are left unread.",
+        ),
+    ] = limits.WRITE_BUFFER_MAX_BYTES
+    hello_timeout_ms: Annotated[
+        int,
+        Meta(ge=1, description="A connection that has not introduced itself by then is closed."),
+    ] = limits.HELLO_MS
+    stop_timeout_ms: Annotated[
+        int, Meta(ge=0, description="How long a stop waits for clients to take their answers.")
+    ] = limits.STOP_MS
+    failure_grace_ms: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="How long a server whose disk failed tells its clients so before it ends.",
+        ),
+    ] = limits.FAILURE_GRACE_MS
+    event_loop: Annotated[
+        Literal["auto", "asyncio", "uvloop"],
+        Meta(description="Event loop; `auto` takes uvloop if it is installed."),
+    ] = "auto"
+    log_format: Annotated[Format, Meta(description="Form of the log lines.")] = "text"
+    log_level: Annotated[Level, Meta(description="Least important level that is logged.")] = "info"
+    # What follows stands in tables of the file.
+    session_port: Annotated[
+        int, Meta(ge=1, le=PORT_MAX_NUMBER, extra={"registry": "MsmqIpPort"})
+    ] = MSMQ_PORT
+    ping_port: Annotated[
+        int, Meta(ge=1, le=PORT_MAX_NUMBER, extra={"registry": "MsmqIpPingPort"})
+    ] = PING_PORT
+    parameters: TransferConfig = TransferConfig()
+    security: SecurityTable = SecurityTable()
+    session_tls: SessionTlsTable = SessionTlsTable()
+    active_directory: dict[str, Any] = {}
+    """Where Active Directory is; its own package reads it."""
+
+    def __post_init__(self) -> None:
+        if not self.data:
+            raise ConfigError(
+                "where is the data to be kept? Give --data DIRECTORY, the variable "
+                f"{VARIABLE_PREFIX}DATA, or the key data in the configuration file"
+            )
+        if self.name and not _NAME.fullmatch(self.name):
+            raise ConfigError(
+                f"name {self.name!r} is no computer name: use up to 256 letters, digits, "
+                "hyphens, underscores and dots"
+            )
+        if self.tls_key and not self.tls_cert:
+            raise ConfigError("tls_key is given but tls_cert is not: TLS needs the certificate too")
+        if self.tls_client_ca and not self.tls_cert:
+            raise ConfigError(
+                "tls_client_ca is given but tls_cert is not: certificates are shown over TLS only"
+            )
+        if not self.api_tcp and self.socket_path is None:
+            raise ConfigError(
+                "api_tcp is false and api_socket is none: nobody could connect; allow one of them"
+            )
+
+        sources = (bool(self.directory), self.directory_discovery, bool(self.active_directory))
+        if sum(sources) > 1:
+            raise ConfigError(
+                "directory, directory_discovery and [active_directory] say where the directory "
+                "is: use one of them"
+            )
+        if self.directory_server and self.active_directory:
+            raise ConfigError(
+                "with [active_directory] the domain controllers are the directory servers: leave "
+                "directory_server out"
+            )
+
+        own = {text.lower() for text in (self.manager_name, self.address, *self.also_known_as)}
+        for host in self.parameters.connectors:
+            if host in own:
+                raise ConfigError(f"[connectors] {host} is this computer, not a foreign one")
+
+    @property
+    def directory_role(self) -> DirectoryRole:
+        """What it has of a directory."""
+        if self.directory or self.directory_discovery or self.active_directory:
+            return DirectoryRole.COPY
+        return DirectoryRole.ORIGINAL if self.directory_server else DirectoryRole.NONE
+
+    @property
+    def manager_name(self) -> str:
+        """The name, or what the host's name makes of it."""
+        return self.name or default_name(socket.gethostname())
+
+    @property
+    def store_path(self) -> Path:
+        """Where the store is."""
+        return Path(self.data) / STORE_FOLDER
+
+    @property
+    def socket_path(self) -> Path | None:
+        """Where the Unix socket is, or None without one."""
+        if self.api_socket in ("", "none"):
+            return None
+        return Path(self.data) / self.api_socket
+
+    @property
+    def tokens_path(self) -> Path:
+        """Where the tokens are."""
+        return Path(self.data) / self.tokens_file
+
+    @property
+    def audit_path(self) -> Path | None:
+        """Where the audit log is, or None without one."""
+        return None if self.audit_log in ("", "none") else Path(self.data) / self.audit_log
+
+    @property
+    def needs_token(self) -> bool:
+        """Whether this address may not be served without a token."""
+        return (
+            self.api_tcp and not self.allow_remote_without_token and not is_loopback(self.address)
+        )
+
+
+def default_name(host: str) -> str:
+    """Make a computer name of a host name: its first label, upper-cased."""
+    label = re.sub(r"[^A-Z0-9_-]", "", host.partition(".")[0].upper()).lstrip("-")
+    return label or "LOCALHOST"
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this computer can connect to an address."""
+    if address.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+# Options and where they come from.
+
+HINTS: Final[dict[str, Any]] = get_type_hints(ServerConfig, include_extras=True)
+PARAMETERS: Final[dict[str, Parameter]] = {
+    **parameters_of(ServerConfig),
+    **parameters_of(TransferConfig),
+}
+"""Those that have a registry name, by it."""
+_IN_TABLES: Final = {
+    "parameters",
+    "security",
+    "session_tls",
+    "active_directory",
+    *(each.field for each in PARAMETERS.values()),
+}
+DEFAULTS: Final[dict[str, Any]] = {
+    field.name: field.default
+    for field in msgspec.structs.fields(ServerConfig)
+    if field.name not in _IN_TABLES
+}
+"""The options."""
+
+
+def load_config(
+    flags: Mapping[str, object],
+    environment: Mapping[str, str],
+    file: str | None = None,
+) -> ServerConfig:
+    """Put the sources together; a flag that is None was not given."""
+    options = _from_file(file) if file else {}
+    options |= _from_environment(environment)
+    options |= {
+        key: _checked(key, value, flag(key)) for key, value in flags.items() if value is not None
+    }
+    return ServerConfig(**options)
+
+
+def flag(key: str) -> str:
+    """Give the flag of an option."""
+    return "--" + key.replace("_", "-")
+
+
+def variable(key: str) -> str:
+    """Give the environment variable of an option."""
+    return VARIABLE_PREFIX + key.upper()
+
+
+def plain_type(key: str) -> Any:
+    """Give the type of an option without its bounds."""
+    hint = HINTS[key]
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
+def description(key: str) -> str:
+    """Give the meaning of an option."""
+    return str(get_args(HINTS[key])[1].description)
+
+
+def _from_file(file: str) -> dict[str, Any]:
+    try:
+        table = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the configuration file {file}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not valid TOML: {error}") from None
+    security = read_security(table.pop("security", {}), file)
+    session_tls = read_session_tls(table.pop("session_tls", {}), file)
+    active_directory = table.pop("active_directory", {})
+    if not isinstance(active_directory, dict):
+        raise ConfigError(f"{file}: active_directory is a table; begin it with [active_directory]")
+    tables: dict[str, object] = {key: table.pop(key) for key in TABLES if key in table}
+    for key in table:
+        if key in PARAMETERS:
+            raise ConfigError(f"{file}: {key} belongs below a line [parameters]")
+        if key not in DEFAULTS:
+            raise ConfigError(
+                f"{file}: there is no option {key!r}{nearest(key, [*DEFAULTS, *TABLES])}"
+            )
+    options = {
+        key: _checked(key, value, f"{file}: {key}", strict=True) for key, value in table.items()
+    }
+    changed = read_tables(tables, PARAMETERS, file)
+    ports = {key: changed.pop(key) for key in ("session_port", "ping_port") if key in changed}
+    tables = {
+        "parameters": TransferConfig(**changed),
+        "security": security,
+        "session_tls": session_tls,
+        "active_directory": active_directory,
+    }
+    return options | ports | tables
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for name, text in environment.items():
+        if not name.startswith(VARIABLE_PREFIX):
+            continue
+        key = name.removeprefix(VARIABLE_PREFIX).lower()
+        if key in DEFAULTS:
+            value = text.split(",") if plain_type(key) == tuple[str, ...] else text
+            options[key] = _checked(key, value, name)
+        elif meant := difflib.get_close_matches(key, DEFAULTS, 1, _ALIKE):
+            raise ConfigError(f"there is no variable {name}; did you mean {variable(meant[0])}?")
+    return options
+
+
+def _checked(key: str, value: object, where: str, *, strict: bool = False) -> Any:
+    try:
+        return msgspec.convert(value, HINTS[key], strict=strict)
+    except msgspec.ValidationError as error:
+        kind = plain_type(key)
+        if get_origin(kind) is Literal:
+            problem = f"it is one of {', '.join(map(str, get_args(kind)))}"
+        else:
+            problem = reason(error)
+        raise ConfigError(f"{where} = {value!r} is wrong: {problem}") from None
+
+
+def configuration_table() -> str:
+    """Write the options as a Markdown table, for `docs/reference/configuration.md`."""
+    lines = ["| Key | Flag | Variable | Value | Default | Meaning |", "|---|---|---|---|---|---|"]
+    for key, default in DEFAULTS.items():
+        shown = "" if default in ("", ()) else f"`{msgspec.json.encode(default).decode()}`"
+        flags = f"`{flag(key)}`"
+        if plain_type(key) is bool:
+            flags += f", `--no-{flag(key)[2:]}`"
+        lines.append(
+            f"| `{key}` | {flags} | `{variable(key)}` | {_type_text(key)} | {shown} "
+            f"| {description(key)} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _type_text(key: str) -> str:
+    kind = plain_type(key)
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{choice}`" for choice in get_args(kind))
+    if kind == tuple[str, ...]:
+        return "list of texts (in a variable: separated by commas)"
+    return {bool: "true or false", int: "whole number", str: "text"}[kind]

@@ -1,0 +1,1 @@
+"""What only the operating system knows or keeps: files, networks, owners of sockets."""

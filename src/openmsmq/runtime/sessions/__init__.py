@@ -1,0 +1,1 @@
+"""Connections with other queue managers: TCP, TLS, datagrams and names."""

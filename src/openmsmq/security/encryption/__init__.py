@@ -1,0 +1,1 @@
+"""Bodies encrypted for their destination, and decrypted there."""

@@ -1,0 +1,1 @@
+"""Applications in a run: workers, streams as Spark has them, and an administrator."""

@@ -1,0 +1,1 @@
+"""What must hold in a run, judged from outside the queue managers."""

@@ -1,0 +1,1 @@
+"""An enterprise in a run: its directory, and where messages may go by it."""

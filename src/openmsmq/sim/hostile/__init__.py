@@ -1,0 +1,1 @@
+"""The adversary: what it knows, where it sits, and what it forges."""

@@ -1,0 +1,1 @@
+"""What a seed decides before its run begins."""

@@ -1,0 +1,1 @@
+"""Bodies with a layout of their own: acknowledgments of order, and change notifications."""

@@ -1,0 +1,136 @@
+r"""OrderAck and FinalAck: the messages that close a transactional sequence. [MQQB 2.2.4, 2.2.5]
+
+Both are ordinary user messages to the sender's `private$\order_queue$`, told apart from all others
+by destination, label, body size and class, and by nothing else (C-4).
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.wire.bodies.acknowledgments import (
+    BODY_BYTES,
+    ORDER_ACK_CLASS,
+    ORDER_LABEL,
+    ORDER_QUEUE_NUMBER,
+    FinalAck,
+    OrderAck,
+)
+from openmsmq.wire.errors import EncodeError
+from openmsmq.wire.headers import user
+from openmsmq.wire.headers.base import BaseHeader
+from openmsmq.wire.headers.message_properties import MessageProperties, label_bytes
+from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
+from openmsmq.wire.headers.user import UserHeader
+from openmsmq.wire.packets import UserMessage
+
+ORDER_QUEUE_PATH: Final = r"\PRIVATE$\order_queue$"
+FINAL_ACK_CLASS_MIN: Final = 0x4000
+
+ReturnAddress: TypeAlias = Guid | str
+"""Where a message came from: its queue manager, or, when it was sent to a direct name, the IP
+address it came from."""
+
+
+def order_ack_packet(
+    ack: OrderAck,
+    *,
+    source: Guid,
+    to: ReturnAddress,
+    message_number: int,
+    sent_time_s: int,
+    reach_queue_within_s: int,
+) -> UserMessage:
+    """Carry an OrderAck to the queue manager that sent the sequence. [MQQB 2.2.4]"""
+    return _packet(
+        ack.encode(),
+        ORDER_ACK_CLASS,
+        UserHeader(source, sent_time_s=sent_time_s, message_number=message_number),
+        to,
+        reach_queue_within_s,
+    )
+
+
+def final_ack_packet(
+    ack: FinalAck,
+    message_class: int,
+    *,
+    source: Guid,
+    to: ReturnAddress,
+    message_number: int,
+    sent_time_s: int,
+    reach_queue_within_s: int,
+) -> UserMessage:
+    """Carry a FinalAck; the class says what became of the message. [MQQB 2.2.5]"""
+    if message_class < FINAL_ACK_CLASS_MIN:
+        raise EncodeError("FinalAck", f"class {message_class:#06x} is no end of a message")
+    return _packet(
+        ack.encode(),
+        message_class,
+        UserHeader(
+            source,
+            sent_time_s=sent_time_s,
+            message_number=message_number,
+            flags=user.RECOVERABLE,
+        ),
+        to,
+        reach_queue_within_s,
+    )
+
+
+def acknowledgment_in(packet: UserMessage, local: Guid) -> OrderAck | FinalAck | None:
+    """Read the OrderAck or FinalAck that a packet brings to `local`, or None. [MQQB 3.1.5.1.1]"""
+    properties = packet.properties
+    # More may be set aside for a body than it has.
+    body = properties.body[:BODY_BYTES]
+    if (
+        not properties.body_size == len(body) == BODY_BYTES
+        or properties.label_text != ORDER_LABEL
+        or not _is_order_queue(packet.user, local)
+    ):
+        return None
+    if properties.message_class == ORDER_ACK_CLASS:
+        return OrderAck.decode(body)
+    if properties.message_class >= FINAL_ACK_CLASS_MIN:
+        return FinalAck.decode(body)
+    return None
+
+
+def _packet(
+    body: bytes, message_class: int, header: UserHeader, to: ReturnAddress, within_s: int
+) -> UserMessage:
+    manager, destination = (
+        (NIL_GUID, DirectName(f"TCP:{to}{ORDER_QUEUE_PATH}"))
+        if isinstance(to, str)
+        else (to, PrivateOnDestination(ORDER_QUEUE_NUMBER))
+    )
+    return UserMessage(
+        UserHeader(
+            header.source,
+            manager,
+            header.receive_within_s,
+            header.sent_time_s,
+            header.message_number,
+            header.flags,
+            destination,
+        ),
+        MessageProperties(
+            body=body,
+            label=label_bytes(ORDER_LABEL),
+            message_class=message_class,
+            body_size=len(body),
+            allocated_size=len(body),
+        ),
+        BaseHeader(flags=0, reach_queue_within_s=within_s),
+    )
+
+
+def _is_order_queue(header: UserHeader, local: Guid) -> bool:
+    match header.destination:
+        case PrivateOnDestination(number):
+            return number == ORDER_QUEUE_NUMBER and header.destination_manager == local
+        case DirectName(text):
+            return text.casefold().endswith(ORDER_QUEUE_PATH.casefold())
+        case _:
+            return False

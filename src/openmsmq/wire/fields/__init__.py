@@ -1,0 +1,1 @@
+"""Fields that several headers have: strings, names, property values, alignment."""
