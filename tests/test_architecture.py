@@ -34,6 +34,11 @@ VIOLATIONS: Final = {
         ("wire/planted.py", "import openmsmq.cli"),
         ("unlisted/__init__.py", ""),
     ],
+    "manager": [
+        ("manager/turn/planted.py", "import openmsmq.manager.queues.queue"),
+        ("manager/messages/planted.py", "import openmsmq.manager.requests.sends"),
+        ("manager/unlisted/__init__.py", ""),
+    ],
     "core": [
         (f"{package}/planted.py", f"import {module}")
         for package in ("model", "wire")

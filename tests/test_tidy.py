@@ -19,6 +19,9 @@ MODULES: Final = sorted(SOURCE.rglob("*.py"))
 # row, so a module that is one list may be as long as the list.
 MAXIMUM_LINES: Final = 550
 LISTS: Final = {"model/error_catalogue.py"}
+# A folder is one idea, and its modules fit on a screen. Those that are fuller are to be cut yet.
+MAXIMUM_MODULES: Final = 14
+TOO_FULL: Final = {"wire"}
 
 PROMISE: Final = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 MACHINE_PATH: Final = re.compile(
@@ -81,6 +84,12 @@ def lines_that_match(pattern: re.Pattern[str], text: str) -> list[str]:
 def test_a_module_fits_into_a_head(module: Path) -> None:
     lines = module.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= MAXIMUM_LINES or module.relative_to(SOURCE).as_posix() in LISTS
+
+
+def test_a_folder_fits_on_a_screen() -> None:
+    modules = [path.parent for path in MODULES if path.name != "__init__.py"]
+    full = {folder for folder in modules if modules.count(folder) > MAXIMUM_MODULES}
+    assert {folder.relative_to(SOURCE).as_posix() for folder in full} == TOO_FULL
 
 
 @each_module

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from openmsmq.manager.askers import OURSELVES, Asker
+from openmsmq.manager.messages.report_rates import ReportRates
 from openmsmq.manager.messages.reports import is_wanted, report_for
 from openmsmq.manager.notices import NoticeKind, Notices
-from openmsmq.manager.peers.askers import OURSELVES, Asker, ReportRates
 from openmsmq.manager.queues.guests import Guest
 from openmsmq.manager.queues.return_queues import is_order_queue
 from openmsmq.model.errors import InsufficientResources, MsmqError

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from openmsmq.manager.peers.askers import Asker
+from openmsmq.manager.askers import Asker
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.totals import KILOBYTE, Share, Totals
 from openmsmq.model.errors import InsufficientResources, UnsupportedFormatName

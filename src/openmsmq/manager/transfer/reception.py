@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from openmsmq.manager.askers import OURSELVES
 from openmsmq.manager.incoming.arrivals import Arrivals, NoRoom, NotBelieved
 from openmsmq.manager.messages.reporting import Reporter
-from openmsmq.manager.peers.askers import OURSELVES, Acquaintances
+from openmsmq.manager.peers.acquaintances import Acquaintances
 from openmsmq.manager.peers.peering import Peer
 from openmsmq.manager.transfer.admission import Admission
 from openmsmq.model.clock import Instant

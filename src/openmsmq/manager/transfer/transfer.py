@@ -18,7 +18,7 @@ from openmsmq.manager.incoming.streams import IncomingStreams
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.housekeeping import RETRY_MS, Housekeeping
 from openmsmq.manager.outputs import Connect, Disconnect, Output, SendBytes
-from openmsmq.manager.peers.askers import Acquaintances
+from openmsmq.manager.peers.acquaintances import Acquaintances
 from openmsmq.manager.peers.claims import Claims
 from openmsmq.manager.peers.identities import Identities
 from openmsmq.manager.peers.outgoing import OutgoingQueue, OutgoingQueues

@@ -11,14 +11,22 @@ on what memory assumes, so it falls together with the batch before it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from openmsmq.manager.outputs import Persist
-from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.model.errors import MsmqError
 from openmsmq.storage import records
 from openmsmq.storage.port import Batch
 
 Undo = Callable[[MsmqError], None]
+
+
+class Counted(Protocol):
+    """What has counts that are written with the turn: a queue."""
+
+    id: int
+    stored_count: int
+    stored_bytes: int
 
 
 class Turn:
@@ -31,7 +39,7 @@ class Turn:
         self.done: list[Callable[[], None]] = []
         self.done_last: list[Callable[[], None]] = []
         self.undo: list[Undo] = []
-        self.touched: set[LocalQueue] = set()
+        self.touched: set[Counted] = set()
         self.last_words: list[Callable[[], None]] = []
 
     def follow(self) -> None:
@@ -82,7 +90,7 @@ class Ledger:
         """Remove a record with this turn, wherever it is."""
         self._turn.batch.changes.append((key, None))
 
-    def touch(self, queue: LocalQueue) -> None:
+    def touch(self, queue: Counted) -> None:
         """Write the queue's counts with this turn."""
         self._turn.touched.add(queue)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from openmsmq.manager.peers.askers import Asker, ReportRates
+from openmsmq.manager.askers import Asker
+from openmsmq.manager.messages.report_rates import ReportRates
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.peers import PeerPolicy, PeerRule

@@ -1,0 +1,29 @@
+"""On whose word the queue manager acts: its applications', a known peer's or a stranger's."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from openmsmq.model.identity import NIL_GUID, Guid
+
+
+class Asker:
+    """Who says so, as far as it is known."""
+
+    __slots__ = ("address", "known", "manager")
+
+    def __init__(self, address: str, manager: Guid, *, known: bool) -> None:
+        self.address = address
+        """Where the session comes from; empty for the queue manager and its applications."""
+        self.manager = manager
+        """The queue manager at its other end; nil where another one may have that identifier."""
+        self.known = known
+
+    @property
+    def is_own(self) -> bool:
+        """Whether nobody else says so."""
+        return not self.address
+
+
+OURSELVES: Final = Asker("", NIL_GUID, known=True)
+"""The word of the queue manager itself, of its applications and of its clock."""
