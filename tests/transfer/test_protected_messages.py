@@ -42,7 +42,7 @@ from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.providers import ADVANCED, BASE, ENHANCED, Provider
 from openmsmq.security.signatures.certificates import digest
 from openmsmq.security.signatures.signatures import Signer, sign
-from openmsmq.wire.fields.addressing import destinations_header
+from openmsmq.wire.addressing import destinations_header
 from openmsmq.wire.headers.message_properties import label_bytes
 from openmsmq.wire.headers.security import BODY_ENCRYPTED, SecurityHeader, SenderKind
 from openmsmq.wire.keys import SessionAlgorithm

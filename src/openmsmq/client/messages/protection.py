@@ -31,8 +31,8 @@ from openmsmq.security.policy import SAFE_CIPHERS, SecurityPolicy
 from openmsmq.security.signatures.signatures import Signer, sign
 from openmsmq.security.words import CIPHERS
 from openmsmq.wire import packets
+from openmsmq.wire.addressing import destinations_header
 from openmsmq.wire.errors import EncodeError
-from openmsmq.wire.fields.addressing import destinations_header
 from openmsmq.wire.headers.security import SenderKind
 from openmsmq.wire.message_bytes import with_privacy_level
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from openmsmq.manager.queues.fan_out import QueueList
 from openmsmq.manager.queues.queue import LocalQueue
-from openmsmq.manager.requests.fan_out import QueueList
 
 
 class ForeignQueue:

@@ -9,6 +9,7 @@ from openmsmq.manager.access.control import AccessControl
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.messages.housekeeping import Housekeeping
 from openmsmq.manager.queues.connections import Connection, OpenQueue
+from openmsmq.manager.queues.fan_out import QueueList, parse_list
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.reads import Cursor
 from openmsmq.manager.queues.replies import Replies
@@ -16,7 +17,6 @@ from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.queues.targets import ForeignQueue, Target
 from openmsmq.manager.reading.requests import ReadRequests
 from openmsmq.manager.requests.admin import Administration
-from openmsmq.manager.requests.fan_out import QueueList, parse_list
 from openmsmq.manager.requests.public_queues import PublicQueues
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.turn.ledger import Ledger

@@ -5,11 +5,11 @@ from __future__ import annotations
 from openmsmq.api import messages as api
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.queues.connections import Connection
+from openmsmq.manager.queues.fan_out import QueueList
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.targets import in_its_kind
 from openmsmq.manager.reading.requests import ReadRequests
-from openmsmq.manager.requests.fan_out import QueueList
 from openmsmq.manager.requests.sending import Sending
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.transactions.work import Transaction

@@ -21,8 +21,8 @@ from openmsmq.model.names import (
     read_name,
 )
 from openmsmq.model.names.parts import fold
+from openmsmq.wire.addressing import destinations_header
 from openmsmq.wire.errors import DecodeError, EncodeError
-from openmsmq.wire.fields.addressing import destinations_header
 from openmsmq.wire.headers.multi_queue import MultiQueueFormatHeader
 from openmsmq.wire.headers.queue_names import (
     DirectName,
