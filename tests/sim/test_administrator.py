@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from openmsmq.model.directory import NOWHERE, DirectoryChanges
+from openmsmq.model.queue import QueueRole
 from openmsmq.sim.applications.administrator import Desk
 from openmsmq.sim.checks.facts import Kind
 from openmsmq.sim.checks.store_watch import Lying, Shelf, StoreWatch
@@ -149,7 +150,7 @@ def stranded_in_the_triangle(*down, dead_links=()):
 
 def lying(world, at, goal, message):
     packet = bytes(32) + bytes([goal + 1]) * 16
-    entry = Lying(Shelf(9, "out", "outgoing"), 1, message.number, 0, packet, True)
+    entry = Lying(Shelf(9, "out", QueueRole.OUTGOING), 1, message.number, 0, packet, True)
     world.books.watches[at].entries[b"E"] = entry
     return world.nodes[at], entry
 
