@@ -162,6 +162,21 @@ def test_every_kind_of_caller_can_do_what_the_table_says_over_the_interface(tmp_
     assert not any(wrong.values()), wrong
 
 
+def test_a_weak_token_gets_into_no_closed_queue_by_a_dead_letter(tmp_path: Path) -> None:
+    closed = r"private$\closed"
+    shown = token(tmp_path, Scope.SEND, queues=(ORDERS,))
+    with start(tmp_path) as server:
+        address = f"{server.host}:{server.port}"
+        with openmsmq.connect(address) as root, openmsmq.connect(address, token=shown) as web:
+            root.create_queue(ORDERS)
+            root.create_queue(closed)
+            with pytest.raises(AccessDenied, match="lacks the right send on"):
+                web.queue(closed).send("direct")
+            with pytest.raises(AccessDenied, match="lacks the right send on"):
+                web.queue(ORDERS).send("dead at once", receive_within_s=0, dead_letter_queue=closed)
+            assert root.queue(closed).count() == 0
+
+
 def test_a_weak_token_leaves_transactions_for_others(tmp_path: Path) -> None:
     greedy, other = token(tmp_path, Scope.SEND, name="g"), token(tmp_path, Scope.SEND, name="o")
     half = TRANSACTIONS_MAX_COUNT // 2

@@ -16,20 +16,26 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.floods import disk_mb, peak_mb
 from bench.peers.flooders import KINDS, OPEN, OPEN_LEDGER
 from openmsmq.client.verbs.transactions import SINGLE_MESSAGE
+from openmsmq.model.limits import OUTGOING_QUEUES_PER_STRANGER_MAX_COUNT
+from openmsmq.wire.packets import encode
 from tests.runtime.computers import Computer, neighbours, running, wait_for
-from tests.runtime.test_transfer_hostile import Stranger
+from tests.runtime.test_transfer_hostile import STRANGER, Stranger
+from tests.transfer.letters import ARRIVAL_NACK, direct, letter
 
 ROOT = Path(__file__).parents[2]
 LEDGER = r"private$\ledger"
+FULL = r"private$\full"
 QUOTA_KB = 8 * 1024
 MEMORY_MB = 300
 DISK_MB = 600
+NOWHERE = "127.0.0.77"
 FLOOD_S = 1.5
 COUNT = 40
 
@@ -88,6 +94,27 @@ def test_a_small_queue_manager_survives_a_flood_and_serves_who_is_known(
     assert disk_mb(beta.data) < DISK_MB
     assert status.message_bytes <= QUOTA_KB * 1024
     assert status.express_memory_bytes <= QUOTA_KB * 1024
+
+
+def test_reports_that_a_stranger_has_sent_nowhere_stay_within_his_shares(
+    pair: tuple[Computer, Computer],
+) -> None:
+    _, beta = pair
+    full = direct(beta.address, FULL)
+    with beta.connect() as manager, Stranger(beta) as stranger:
+        manager.create_queue(FULL, quota_kb=0)
+        stranger.open()
+        for number in range(1, 301):
+            admin = direct(NOWHERE, rf"private$\a{number % 150}")
+            wish: dict[str, Any] = {"acknowledge": ARRIVAL_NACK, "admin_queue": admin}
+            message = letter(STRANGER, 1_000_000 + number, full, bytes(9_000), **wish)
+            stranger.send(encode(message))
+        stranger.send(stranger.message(OPEN, b"that was all"))
+        while manager.queue(OPEN).receive(timeout=30).body != b"that was all":
+            pass
+        made = [queue for queue in manager.outgoing() if NOWHERE in queue.format_name]
+        assert 0 < len(made) <= OUTGOING_QUEUES_PER_STRANGER_MAX_COUNT
+        assert sum(queue.message_bytes for queue in made) <= QUOTA_KB * 1024 // 8
 
 
 def test_what_was_dropped_is_in_the_log_and_in_status(pair: tuple[Computer, Computer]) -> None:

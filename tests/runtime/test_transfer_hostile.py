@@ -13,6 +13,7 @@ import pytest
 
 from openmsmq.client.verbs.transactions import SINGLE_MESSAGE
 from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
+from openmsmq.model.message import MessageClass
 from openmsmq.wire.framing import FrameBuffer
 from openmsmq.wire.headers.base import LAYOUT, SIGNATURE, VERSION
 from openmsmq.wire.headers.establish import EstablishHeader
@@ -34,7 +35,7 @@ from tests.runtime.computers import (
     wait_for,
     waiting_count,
 )
-from tests.transfer.letters import direct, letter, session_ack
+from tests.transfer.letters import direct, final_ack, letter, order_ack, session_ack
 
 ORDERS, LEDGER = r"private$\orders", r"private$\ledger"
 STRANGE = "127.0.0.9"
@@ -44,6 +45,7 @@ RELAY = "127.0.0.8"
 """Where somebody passes on what is meant for one of the honest computers."""
 
 STRANGER = Guid(b"a stranger here ")
+HONEST = Guid(b"a known receiver")
 WITHIN_S = 30.0
 NUMBERS = itertools.count(1)
 
@@ -109,6 +111,18 @@ class Stranger:
         assert isinstance(self.hear(), EstablishConnection)
         self.send(PARAMETERS)
         assert isinstance(self.hear(), ConnectionParameters)
+
+    def answer(self, identifier: Guid) -> UserMessage:
+        """Open the session that the other end has asked for; give the first message there."""
+        asked = self.hear()
+        assert isinstance(asked, EstablishConnection)
+        answer = EstablishHeader(asked.establish.client, identifier, asked.establish.ticks_ms)
+        self.send(encode(EstablishConnection(answer)))
+        assert isinstance(self.hear(), ConnectionParameters)
+        self.send(PARAMETERS)
+        message = self.hear()
+        assert isinstance(message, UserMessage)
+        return message
 
     def is_cut_off(self) -> bool:
         """Wait for the end of the connection."""
@@ -255,13 +269,7 @@ def test_one_who_never_acknowledges_gets_one_window_and_delays_nobody_else(pair)
         listener.settimeout(WITHIN_S)
         manager.queue(name).send_many(bodies, recoverable=True)
         with Stranger(pair.alpha, listener.accept()[0]) as silent:
-            asked = silent.hear()
-            assert isinstance(asked, EstablishConnection)
-            answer = EstablishHeader(asked.establish.client, STRANGER, asked.establish.ticks_ms)
-            silent.send(encode(EstablishConnection(answer)))
-            assert isinstance(silent.hear(), ConnectionParameters)
-            silent.send(PARAMETERS)
-            messages = [silent.hear() for _ in range(64)]
+            messages = [silent.answer(STRANGER), *(silent.hear() for _ in range(63))]
             assert [message.properties.body for message in messages] == bodies[:64]
             pair.move_messages()
             found = manager.outgoing_queue(name)
@@ -272,25 +280,57 @@ def test_one_who_never_acknowledges_gets_one_window_and_delays_nobody_else(pair)
                 silent.socket.recv(1)
 
 
-# Byte by byte.
+# In the name of others.
 
 
-def test_a_stranger_neither_acknowledges_nor_moves_what_is_between_others(pair):
-    """He knows all there is to know of a flow, and says it in the name of each of the two."""
+def test_nobody_else_is_one_of_two_who_know_each_other(pair):
     pair.move_messages()
     alpha, beta = (Guid.parse(each.identifier) for each in (pair.alpha, pair.beta))
     for target, claimed in ((pair.alpha, beta), (pair.beta, alpha)):
         with Stranger(target) as impostor:
             impostor.send(encode(EstablishConnection(EstablishHeader(claimed, NIL_GUID))))
             assert impostor.is_cut_off()
+    wait_for(lambda: "identity-refused" in pair.beta.log, otherwise=lambda: pair.beta.log)
+
+
+def test_a_stranger_moves_no_sequence_that_is_between_others(pair):
+    pair.move_messages()
     with Stranger(pair.beta) as stranger:
         stranger.open()
         place = (SequenceId(1, 0xFFFF_FFFF), 1, 0)
-        to = direct(pair.beta.address, LEDGER)
-        stranger.send(encode(letter(alpha, 1, to, b"younger", place=place)))
+        # The name of the queue as it stands in the messages of the flow.
+        to = direct(pair.beta.address, r"PRIVATE$\ledger")
+        source = Guid.parse(pair.alpha.identifier)
+        stranger.send(encode(letter(source, 1, to, b"younger", place=place)))
         pair.move_messages()
-    for word in ("identity-refused", "sequence-refused"):
-        wait_for(lambda word=word: word in pair.beta.log, otherwise=lambda: pair.beta.log)
+    wait_for(lambda: "sequence-refused" in pair.beta.log, otherwise=lambda: pair.beta.log)
+
+
+def test_a_stranger_acknowledges_nothing_that_goes_to_another(pair):
+    """He knows all of the message, as if he had read along, and who its receiver is."""
+    manager, alpha = pair.managers[pair.alpha], Guid.parse(pair.alpha.identifier)
+    name = rf"DIRECT=TCP:{RELAY}\{LEDGER}"
+    with socket.create_server((RELAY, pair.alpha.session_port)) as listener:
+        listener.settimeout(WITHIN_S)
+        manager.queue(name).send(b"precious", transaction=SINGLE_MESSAGE, journal_on_success=True)
+        with Stranger(pair.alpha, listener.accept()[0]) as receiver:
+            message = receiver.answer(HONEST)
+            with Stranger(pair.alpha) as stranger:
+                stranger.open()
+                for source in (STRANGER, HONEST, alpha):
+                    received = MessageClass.ACK_RECEIVE
+                    stranger.send(
+                        encode(final_ack(message, alpha, received, source=source)),
+                        encode(order_ack(message, alpha, source=source)),
+                    )
+                stranger.send(stranger.message(ORDERS, b"that was all"))
+                heard = manager.queue(ORDERS).receive(timeout=WITHIN_S)
+                assert heard.body == b"that was all"
+            assert waiting_count(manager, name) == 1
+            assert manager.queue("system$;journal").count() == 0
+            receiver.send(encode(order_ack(message, alpha, source=HONEST)))
+            wait_for(lambda: not waiting_count(manager, name), otherwise=lambda: pair.alpha.log)
+    assert "acknowledgment-refused" in pair.alpha.log
 
 
 def test_strictly_nobody_comes_in_whom_no_rule_names(tmp_path):
@@ -299,6 +339,9 @@ def test_strictly_nobody_comes_in_whom_no_rule_names(tmp_path):
     with running(alone), Stranger(alone) as stranger:
         assert stranger.is_cut_off()
         wait_for(lambda: "not-named" in alone.log, otherwise=lambda: alone.log)
+
+
+# Byte by byte.
 
 
 def one_by_one(data: bytes) -> Iterator[bytes]:

@@ -449,21 +449,30 @@ def test_a_batch_that_was_released_is_refused_or_reserved_again_as_asked(
     assert queue.count() == 0
 
 
+@pytest.mark.parametrize("missing", ["beginning", "end"])
 def test_a_batch_of_which_a_part_is_not_reserved_any_more_is_refused_or_read_as_asked(
-    qm: mq.QueueManager,
+    qm: mq.QueueManager, missing: str
 ) -> None:
     queue = qm.create_queue(r"private$\a")
     send(queue, *"123")
     stream = Stream(qm, r"private$\a")
     end = stream.plan()
     qm.release(r"private$\a")
-    queue.reserve("spark", 0, count=2)
-    assert queue.receive(0).label == "3"
+    if missing == "beginning":
+        assert queue.receive(0).label == "1"
+        queue.reserve("spark", queue.properties().last_arrival_number - 1)
+    else:
+        queue.reserve("spark", 0, count=2)
+        assert queue.receive(0).label == "3"
     with pytest.raises(DataLost, match="had reserved in"):
         stream.read(end)
     stream.options["failOnDataLoss"] = "false"
     stream.reader = stream.again()
-    assert stream.read(end) == ["1", "2"]
+    if missing == "end":
+        assert stream.read(end) == ["1", "2"]
+    else:
+        with pytest.raises(QueueProblem, match="another one uses its name, or it has lost its"):
+            stream.read(end)
 
 
 def test_nobody_completes_a_batch_who_only_goes_by_the_name_of_the_reader(

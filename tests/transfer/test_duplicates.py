@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from openmsmq.model.identity import Guid
+from openmsmq.model.limits import DUPLICATE_FILTER_MAX_COUNT
 from openmsmq.model.message import MessageClass
 from openmsmq.wire.headers.queue_names import DirectName
 from tests.transfer.letters import (
@@ -177,3 +179,9 @@ def test_a_rejected_message_is_rejected_once(network: Network) -> None:
     (nack,) = letters_in(packets, peer.identifier)
     assert nack.properties.message_class == MessageClass.NACK_BAD_DESTINATION_QUEUE
     assert headers_in(packets)[-1].received_count == 2
+
+
+def test_the_page_says_how_many_messages_are_remembered() -> None:
+    page = Path(__file__).parents[2] / "docs" / "concepts" / "delivery-guarantees.md"
+    said = f"remembers the last {DUPLICATE_FILTER_MAX_COUNT:,} messages"
+    assert said in page.read_text(encoding="utf-8")

@@ -35,7 +35,15 @@ def deleted(shop: Computer, name: str) -> None:
     shop.network.run(1_000)
 
 
-@pytest.mark.parametrize("leave", [received, purged, expired, deleted])
+def moved(shop: Computer, name: str) -> None:
+    source = shop.ok(api.OpenQueue(name, AccessMode.RECEIVE)).handle
+    target = shop.ok(api.OpenQueue(f"{name};later", AccessMode.MOVE)).handle
+    for entry in shop.ok(api.FetchRange(source, 0, 1 << 56)).entries:
+        shop.ok(api.Move(source, entry.lookup_id, target))
+    received(shop, f"{name};later")
+
+
+@pytest.mark.parametrize("leave", [received, purged, expired, deleted, moved])
 @pytest.mark.parametrize("count", [1, 3], ids=["one", "several at once"])
 def test_what_has_gone_takes_no_room(leave: Callable[[Computer, str], None], count: int) -> None:
     shop = Network().manager("SHOP", "127.0.0.2")

@@ -316,6 +316,16 @@ def test_a_new_session_makes_the_pauses_short_again() -> None:
     assert outgoing.status(0).resend_count == 0
 
 
+def test_sessions_that_come_and_go_do_not_put_off_what_is_due() -> None:
+    outgoing = sequence()
+    send(outgoing, 1)
+    for seconds in (10, 20, 29):
+        outgoing.reconnected(after(seconds))
+        assert outgoing.next_wake_ms == after(30).ticks_ms
+        assert outgoing.status(0).resend_time_s == after(30).unix_s
+    assert outgoing.resend_due(after(30))
+
+
 def test_a_new_session_without_messages_starts_no_timer() -> None:
     outgoing = sequence()
     outgoing.reconnected(NOW)

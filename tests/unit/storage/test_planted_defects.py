@@ -136,6 +136,14 @@ DEFECTS = [
         frames.test_no_content_makes_looking_for_records_long,
     ),
     Defect(
+        "a start pays for each mark in the bodies of messages",
+        "storage.frames:_Beginnings.crc_of",
+        "crc32_combine(begun ^ self._up_to(start), self._up_to(end), end - start)",
+        "crc32(self._data[start:end], begun)",
+        recovery.test_a_start_reads_no_more_for_bodies_full_of_records,
+        {"is_clean": False, "is_old": False},
+    ),
+    Defect(
         "a record that ends with the file is not found",
         "storage.frames:Framing.find_later",
         "body + length <= size",

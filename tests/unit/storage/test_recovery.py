@@ -111,9 +111,10 @@ def test_a_start_reads_no_more_for_bodies_full_of_records(
     description = read_format(FileOps(), tmp_path)
     assert description is not None
     mark = FIRST_VERSION_MARK if is_old else description.mark
-    unit = mark + struct.pack("<IQI", size // 2, 2**40, 12345)
+    unit = mark + struct.pack("<IQI", size // 16, 2**40, 12345)
     store = open_store(tmp_path, checkpoint_bytes=size)
-    for number in range(6):
+    # So many that the last one begins a file anew: what was there before stands behind it.
+    for number in range(7):
         body = unit * (size // 4 // len(unit))
         store.commit(Batch([(b"E%d" % number, body)]))
         store.commit(Batch([(b"E%d" % number, None)]))
@@ -122,6 +123,8 @@ def test_a_start_reads_no_more_for_bodies_full_of_records(
         store.close()
     else:
         store.abandon()
+    written = [(tmp_path / name).read_bytes() for name in JOURNAL_NAMES]
+    assert all(unit * 1000 in data[size // 2 :] for data in written)
     with counted() as sizes:
         store = open_store(tmp_path, checkpoint_bytes=size)
     assert content(store) == expected

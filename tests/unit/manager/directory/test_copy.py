@@ -280,6 +280,14 @@ def test_images_share_what_does_not_change() -> None:
     assert guid(3) not in before.lists
 
 
+def test_an_object_that_was_cut_or_goes_on_is_refused() -> None:
+    whole = encode_object(Site(identifier=guid(2), name="site"))
+    assert decode_object(ObjectKind.SITE, whole)
+    for data in (*(whole[:size] for size in range(len(whole))), whole + b"\0", whole * 2):
+        with pytest.raises(ValueError, match="not a site of a directory"):
+            decode_object(ObjectKind.SITE, data)
+
+
 @given(kind=st.sampled_from(ObjectKind), data=st.binary(min_size=1, max_size=200))
 def test_bytes_that_are_no_object_are_refused(kind: ObjectKind, data: bytes) -> None:
     try:
