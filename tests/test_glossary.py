@@ -13,7 +13,7 @@ NAMES = re.findall(r"`(openmsmq(?:\.\w+)+)`", GLOSSARY.read_text(encoding="utf-8
 
 
 def test_the_glossary_names_classes():
-    assert any(name.endswith(".Message") for name in NAMES)
+    assert any(name.endswith(".UserMessage") for name in NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

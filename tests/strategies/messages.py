@@ -8,10 +8,11 @@ from hypothesis.strategies import SearchStrategy
 
 from openmsmq.model.identity import NIL_GUID, SequenceId
 from openmsmq.model.limits import INFINITE_S
+from openmsmq.model.message import NO_CORRELATION
 from openmsmq.wire.extensions import dead_letter_extension
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.base import BaseHeader
-from openmsmq.wire.headers.message_properties import NO_CORRELATION, MessageProperties
+from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.queue_names import DirectName
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader

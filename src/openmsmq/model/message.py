@@ -1,60 +1,26 @@
-"""A message, with everything that travels or is stored with it. [MQDMPR 3.1.1.12]
+"""The values that properties of messages have. [MQDMPR 3.1.1.12]
 
-`docs/reference/message.md` maps each property of the specification to a field here. Numbers that
-other systems may fill with values unknown to us (message class, body type, algorithms) are kept
-as plain integers, so that they are delivered as they came; the enumerations give them names.
-Acknowledgment requests are an integer too: it is tested for every message, and flag arithmetic
-of `enum` is fifty times slower.
+Numbers that other systems may fill with values unknown to us (message class, body type,
+algorithms) are kept as plain integers, so that they are delivered as they came; the enumerations
+give them names. Acknowledgment requests are an integer too: it is tested for every message, and
+flag arithmetic of `enum` is fifty times slower. `docs/reference/message.md` says where each
+property is.
 """
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum, IntFlag
-from typing import TYPE_CHECKING, Final, NoReturn
+from enum import IntEnum, IntFlag
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from openmsmq.model.errors import IllegalPropertySize, IllegalPropertyValue, LabelTooLong
-from openmsmq.model.identity import (
-    NIL_GUID,
-    Guid,
-    LookupId,
-    MessageId,
-    SequencePoint,
-    TransactionId,
-)
-from openmsmq.model.limits import (
-    IDENTIFIER_BYTES,
-    INFINITE_S,
-    LABEL_MAX_CHARACTERS,
-    PRIORITY_DEFAULT_LEVEL,
-    PRIORITY_MAX_LEVEL,
-    REACH_QUEUE_DEFAULT_S,
-    RECEIVE_DEFAULT_S,
-)
+from openmsmq.model.identity import NIL_GUID, Guid, SequencePoint, TransactionId
+from openmsmq.model.limits import IDENTIFIER_BYTES
 
 if TYPE_CHECKING:
     from openmsmq.model.names import FormatName
 
-NO_MESSAGE_ID: Final = MessageId(NIL_GUID, 0)
-"""The identifier of a message that has not been sent: numbers begin with 1."""
-
 NO_CORRELATION: Final = bytes(IDENTIFIER_BYTES)
-
-# A label of so many code points fits even if each one takes two UTF-16 units.
-_LABEL_SURELY_FITS: Final = LABEL_MAX_CHARACTERS // 2
-
-
-class DeliveryMode(Enum):
-    """What a message survives. [MQDMPR 3.1.1.12]
-
-    The wire knows express and recoverable; a transaction header on a recoverable message makes it
-    transactional: exactly once, in order.
-    """
-
-    EXPRESS = "express"
-    RECOVERABLE = "recoverable"
-    TRANSACTIONAL = "transactional"
 
 
 class MessageClass(IntEnum):
@@ -105,14 +71,6 @@ def is_about_receiving(message_class: int) -> bool:
     return bool(message_class & _RECEIVE_STAGE)
 
 
-class Journaling(IntFlag):
-    """Copies that the sender keeps of its messages. [MQAC 2.2.2.12]"""
-
-    NONE = 0
-    ON_FAILURE = 1
-    ON_SUCCESS = 2
-
-
 class AckRequest(IntFlag):
     """Which acknowledgments the administration queue gets. [MQAC 2.2.2.11]
 
@@ -128,21 +86,6 @@ class AckRequest(IntFlag):
     FULL_REACH_QUEUE = POSITIVE_ARRIVAL | NEGATIVE_ARRIVAL
     NACK_RECEIVE = NEGATIVE_ARRIVAL | NEGATIVE_RECEIVE
     FULL_RECEIVE = POSITIVE_RECEIVE | NEGATIVE_ARRIVAL | NEGATIVE_RECEIVE
-
-
-class TraceMode(IntEnum):
-    """Whether each hop reports the message. [MQAC 2.2.2.13]"""
-
-    NONE = 0
-    REPORT_ROUTE = 1
-
-
-class SenderIdKind(IntEnum):
-    """What the sender identifier is. [MQDMPR 3.1.1.12, MQMQ 2.2.20.6]"""
-
-    NONE = 0
-    SECURITY_IDENTIFIER = 1
-    QUEUE_MANAGER = 2
 
 
 class PrivacyLevel(IntEnum):
@@ -246,144 +189,3 @@ class TransactionFacts(msgspec.Struct, frozen=True):
     final_ack_requested: bool = False
     connector_manager: Guid = NIL_GUID
     status_queue: FormatName | None = None
-
-
-class SoapParts(msgspec.Struct, frozen=True):
-    """The SOAP form of a message that came over HTTP; for applications only. [MQDMPR 3.1.1.12]"""
-
-    envelope: str = ""
-    header: str = ""
-    body: str = ""
-    compound_message: bytes = b""
-
-
-class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """One message. [MQDMPR 3.1.1.12]
-
-    Fields that a sender leaves alone have the defaults of the specification. Values that no
-    message can ever have are refused when the message is made.
-    """
-
-    # What the application says.
-    body: bytes = b""
-    body_type: int = BodyType.UNSPECIFIED
-    label: str = ""
-    extension: bytes = b""
-    application_tag: int = 0
-    correlation_id: bytes = NO_CORRELATION
-    message_class: int = MessageClass.NORMAL
-    priority: int = PRIORITY_DEFAULT_LEVEL
-
-    # Where it goes and who hears of it.
-    destination: FormatName | None = None
-    destinations: tuple[FormatName, ...] = ()
-    destination_manager: Guid = NIL_GUID
-    response_queue: FormatName | None = None
-    response_queues: tuple[FormatName, ...] = ()
-    admin_queue: FormatName | None = None
-    admin_queues: tuple[FormatName, ...] = ()
-    acknowledge: int = int(AckRequest.NONE)
-    dead_letter_queue: str = ""
-    connector_type: Guid = NIL_GUID
-
-    # How it is delivered.
-    delivery: DeliveryMode = DeliveryMode.EXPRESS
-    reach_queue_within_s: int = REACH_QUEUE_DEFAULT_S
-    receive_within_s: int = RECEIVE_DEFAULT_S
-    journal_on_failure: bool = False
-    journal_on_success: bool = False
-    trace: TraceMode = TraceMode.NONE
-    trace_queue: Guid = NIL_GUID
-    hop_count: int = 0
-    transaction: TransactionFacts | None = None
-
-    # Who sent it, and how that is proved and hidden.
-    identifier: MessageId = NO_MESSAGE_ID
-    sent_time_s: int = 0
-    sender_id: bytes = b""
-    sender_id_kind: SenderIdKind = SenderIdKind.SECURITY_IDENTIFIER
-    sender_certificate: bytes = b""
-    signing: AuthenticationRequest = AuthenticationRequest.NONE
-    authenticated: AuthenticationLevel = AuthenticationLevel.NONE
-    signature: bytes = b""
-    destinations_signature: bytes = b""
-    hash_algorithm: int = HashAlgorithm.SHA1
-    provider_type: int = 0
-    provider_name: str = ""
-    privacy: PrivacyLevel = PrivacyLevel.NONE
-    encryption_algorithm: int = EncryptionAlgorithm.RC4
-    symmetric_key: bytes = b""
-    soap: SoapParts | None = None
-
-    # What has happened to it in the queue where it is now.
-    lookup_id: LookupId = LookupId(0)
-    arrived_time_s: int = 0
-    peek_when_locked: bool = False
-    abort_count: int = 0
-    move_count: int = 0
-    last_moved_time_s: int = 0
-
-    def __post_init__(self) -> None:
-        numbers = self.application_tag | self.body_type | self.message_class << 16
-        lifetimes = self.reach_queue_within_s | self.receive_within_s
-        if (
-            (numbers | lifetimes) >> 32
-            or not 0 <= self.priority <= PRIORITY_MAX_LEVEL
-            or len(self.correlation_id) != IDENTIFIER_BYTES
-            or (len(self.label) > _LABEL_SURELY_FITS and not _label_fits(self.label))
-        ):
-            _refuse(self)
-
-    @property
-    def source_manager(self) -> Guid:
-        """The queue manager that took the message from its application."""
-        return self.identifier.source
-
-    @property
-    def journaling(self) -> Journaling:
-        """Both journal wishes as the flags that applications know."""
-        return Journaling(self.journal_on_failure | self.journal_on_success << 1)
-
-    @property
-    def queue_priority(self) -> int:
-        """The priority that orders the message in a queue: transactional ones keep their order."""
-        return 0 if self.delivery is DeliveryMode.TRANSACTIONAL else self.priority
-
-    @property
-    def transit_deadline_s(self) -> int | None:
-        """When the message stops travelling; None for never.
-
-        A message that nobody may receive any more need not arrive either.
-        """
-        lifetime_s = min(self.reach_queue_within_s, self.receive_within_s)
-        return None if lifetime_s == INFINITE_S else self.sent_time_s + lifetime_s
-
-    @property
-    def receive_deadline_s(self) -> int | None:
-        """When the message leaves its queue unread; None for never."""
-        within_s = self.receive_within_s
-        return None if within_s == INFINITE_S else self.sent_time_s + within_s
-
-    def asks_for(self, outcome: AckRequest) -> bool:
-        """Whether the sender wants to hear of one of these outcomes."""
-        return bool(int(self.acknowledge) & outcome._value_)
-
-
-def _label_fits(label: str) -> bool:
-    units = len(label.encode("utf-16-le", "surrogatepass")) // 2
-    return units <= LABEL_MAX_CHARACTERS
-
-
-def _refuse(message: Message) -> NoReturn:
-    """Say which value is illegal. Kept apart from the check, which runs for every message."""
-    if not _label_fits(message.label):
-        raise LabelTooLong(f"label {message.label[:32]!r}… of {len(message.label)} characters")
-    if len(message.correlation_id) != IDENTIFIER_BYTES:
-        raise IllegalPropertySize(f"correlation_id has {len(message.correlation_id)} bytes")
-    if not 0 <= message.priority <= PRIORITY_MAX_LEVEL:
-        raise IllegalPropertyValue(f"priority {message.priority}, where 0 to 7 is needed")
-    if message.message_class >> 16:
-        raise IllegalPropertyValue(f"message_class {message.message_class:#x} exceeds 16 bits")
-    names = ("application_tag", "body_type", "reach_queue_within_s", "receive_within_s")
-    name = next(name for name in names if getattr(message, name) >> 32)
-    raise IllegalPropertyValue(f"{name} {getattr(message, name)} exceeds 32 bits")

@@ -64,15 +64,6 @@ class QueueScope(IntEnum):
     ENTERPRISE = 1
 
 
-class EntryState(Enum):
-    """What may be done with a place in a queue. [MQDMPR 3.1.1.11]"""
-
-    AVAILABLE = "available"
-    LOCKED = "locked"
-    DELETED = "deleted"
-    PURGE_PENDING = "purge pending"
-
-
 class AccessMode(IntEnum):
     """For what a queue is opened; the two last ones read outgoing queues. [MQDMPR 3.1.1.17]"""
 

@@ -18,7 +18,6 @@ from openmsmq.model.limits import LINK_COST_MAX_UNITS, LINK_COST_MIN_UNITS
 from openmsmq.routing.snapshot import Key, Snapshot
 
 SiteNumber: TypeAlias = int
-LinkNumber: TypeAlias = int
 
 
 class Scale(msgspec.Struct, frozen=True):

@@ -12,7 +12,6 @@ from openmsmq.model.queue import (
     LOCAL_CONNECTION,
     AccessMode,
     ConnectionStatus,
-    EntryState,
     OutgoingQueueProperties,
     OutgoingQueueState,
     QueueKind,
@@ -98,16 +97,6 @@ def test_a_queue_has_one_of_four_kinds_with_the_word_of_management():
         "PRIVATE": "PRIVATE",
         "SYSTEM": "MACHINE",
         "CONNECTOR": "CONNECTOR",
-    }
-
-
-@pytest.mark.spec("MQDMPR-3.1.1.11-02")
-def test_a_place_in_a_queue_has_four_states():
-    assert {state.name for state in EntryState} == {
-        "AVAILABLE",
-        "LOCKED",
-        "DELETED",
-        "PURGE_PENDING",
     }
 
 

@@ -19,7 +19,7 @@ from openmsmq.model.access import ManagerAccess, QueueAccess
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import AccessDenied, MsmqError
 from openmsmq.model.names import SystemQueue
-from openmsmq.model.queue import AccessMode, QueueRole
+from openmsmq.model.queue import AccessMode
 from openmsmq.security.access.access import (
     LOCKED,
     MANAGER,
@@ -221,7 +221,7 @@ class AccessControl:
 
     def require_queue(self, caller: Caller, queue: LocalQueue, rights: int) -> None:
         """Refuse a caller that lacks rights on a queue; a system queue's are the manager's."""
-        if queue.role is QueueRole.SYSTEM:
+        if queue.can.belong_to_manager:
             if not caller.covers(queue.name):
                 raise AccessDenied(
                     f"{caller.name} may not use {queue.name}: its token is for other queues"
@@ -231,7 +231,7 @@ class AccessControl:
         if queue.can.hold_sent:
             self.require_manager(caller, _ADMINISTER)
             return
-        if queue.role is QueueRole.JOURNAL and rights & _DELETE:
+        if queue.can.hold_copies and rights & _DELETE:
             rights = rights & ~_DELETE | int(QueueAccess.DELETE_JOURNAL_MESSAGE)
         if rights & ~self.rights_on(queue, caller):
             raise _denied(caller, owner_of(queue).name, words_of(rights, QUEUE_WORDS))
@@ -240,7 +240,7 @@ class AccessControl:
         """Whether a caller may know the properties of a queue."""
         if caller.is_unlimited:
             return True
-        if queue.role is QueueRole.SYSTEM:
+        if queue.can.belong_to_manager:
             return caller.covers(queue.name) and self.manager_rights(caller) & _SHOW != 0
         return self.rights_on(queue, caller) & _SHOW != 0
 

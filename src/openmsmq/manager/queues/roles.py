@@ -27,6 +27,10 @@ class Capabilities:
     """Its messages wait to leave for another computer."""
     hold_sent: bool = False
     """What is in it was sent to another computer: only administrators look into it."""
+    hold_copies: bool = False
+    """It is the journal of another: to take from it needs a right of its own."""
+    belong_to_manager: bool = False
+    """It is there with the queue manager, whose rights are its rights."""
     be_part: bool = False
     """It shares the quota of its parent, and messages can be moved between them."""
     be_charged: bool = False
@@ -48,9 +52,9 @@ CAPABILITIES: Final = {
     QueueRole.APPLICATION: Capabilities(
         take_messages=True, take_moved=True, stand_alone=True, be_charged=True
     ),
-    QueueRole.JOURNAL: Capabilities(),
+    QueueRole.JOURNAL: Capabilities(hold_copies=True),
     QueueRole.SUBQUEUE: Capabilities(take_moved=True, be_part=True),
-    QueueRole.SYSTEM: Capabilities(be_charged=True),
+    QueueRole.SYSTEM: Capabilities(belong_to_manager=True, be_charged=True),
     QueueRole.OUTGOING: Capabilities(
         lead_away=True,
         hold_sent=True,

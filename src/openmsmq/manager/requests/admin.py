@@ -50,7 +50,6 @@ from openmsmq.model.queue import (
     QueueKind,
     QueuePrivacy,
     QueueProperties,
-    QueueRole,
     ShareMode,
 )
 from openmsmq.security.access.access import queue_descriptor
@@ -283,10 +282,8 @@ class Administration:
 
     def _private_name(self, queue: LocalQueue) -> str:
         manager = self._counters.identifier
-        owner = (
-            queue.parent if queue.role is QueueRole.JOURNAL and queue.parent is not None else queue
-        )
-        if queue.role is QueueRole.SYSTEM:
+        owner = queue.parent if queue.can.hold_copies and queue.parent is not None else queue
+        if queue.can.belong_to_manager:
             name = PathName.parse(queue.name).queue
             return str(MachineFormatName(manager, name)) if isinstance(name, SystemQueue) else ""
         number = owner.properties.private_number

@@ -14,8 +14,6 @@ from typing import Final, Self
 SUB_AUTHORITIES_MAX_COUNT: Final = 15
 """Numbers that may follow the authority. [MS-DTYP 2.4.2.2]"""
 
-SID_MAX_BYTES: Final = 8 + 4 * SUB_AUTHORITIES_MAX_COUNT
-
 _TEXT: Final = re.compile(r"S-1-(\d{1,15}|0x[0-9a-f]{1,12})((?:-\d{1,10}){0,15})", re.IGNORECASE)
 _AUTHORITY_MAX: Final = (1 << 48) - 1
 _U32_MAX: Final = 0xFFFFFFFF
@@ -85,7 +83,6 @@ def is_sid(data: bytes) -> bool:
 
 EVERYONE: Final = Sid.of(1, 0)
 """Everybody, those included of whom nothing is known."""
-CREATOR_OWNER: Final = Sid.of(3, 0)
 OWNER_RIGHTS: Final = Sid.of(3, 4)
 """Whoever owns the object; an entry for it takes the place of what owners may do anyway."""
 ANONYMOUS: Final = Sid.of(5, 7)

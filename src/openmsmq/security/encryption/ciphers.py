@@ -23,7 +23,6 @@ AES_BLOCK_BYTES: Final = 16
 SHORT_KEY_BYTES: Final = 5
 LONG_KEY_BYTES: Final = 16
 SHORT_KEY_BITS: Final = 40
-LONG_KEY_BITS: Final = 128
 SALT: Final = bytes(LONG_KEY_BYTES - SHORT_KEY_BYTES)
 """What old providers put behind a key of 40 bits (C-96)."""
 

@@ -23,7 +23,6 @@ DEAD_LETTERS: Final = frozenset({2, 3})
 _ENTRY_KIND: Final = ord("E")
 _QUEUE_KIND: Final = ord("Q")
 _SEQUENCE_KIND: Final = ord("I")
-_TRANSACTION_KIND: Final = ord("T")
 
 
 class Shelf(msgspec.Struct, frozen=True):

@@ -13,7 +13,12 @@ from typing import Final, Self
 import msgspec
 
 from openmsmq.model.limits import IDENTIFIER_BYTES, LABEL_MAX_CHARACTERS
-from openmsmq.model.message import EncryptionAlgorithm, HashAlgorithm, message_class_name
+from openmsmq.model.message import (
+    NO_CORRELATION,
+    EncryptionAlgorithm,
+    HashAlgorithm,
+    message_class_name,
+)
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.fields.cursor import (
     Field,
@@ -37,7 +42,6 @@ NEGATIVE_ARRIVAL: Final = 0x04
 NEGATIVE_RECEIVE: Final = 0x08
 
 LABEL_MAX_UNITS: Final = LABEL_MAX_CHARACTERS + 1
-NO_CORRELATION: Final = bytes(IDENTIFIER_BYTES)
 
 
 class MessageProperties(msgspec.Struct, frozen=True, gc=False):

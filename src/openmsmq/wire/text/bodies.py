@@ -8,14 +8,13 @@ from typing import Final
 import msgspec
 
 from openmsmq.model.identity import MessageId
-from openmsmq.model.message import BodyType
+from openmsmq.model.message import NO_CORRELATION, BodyType
 from openmsmq.wire.bodies import notifications
 from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
 from openmsmq.wire.bodies.notifications import ChangeNotification
 from openmsmq.wire.bodies.order_packets import acknowledgment_in
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.fields.cursor import Field, utf16_text
-from openmsmq.wire.headers.message_properties import NO_CORRELATION
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
 from openmsmq.wire.packets import Packet, UserMessage
 

@@ -25,7 +25,12 @@ from openmsmq.model.errors import (
 )
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.model.limits import INFINITE_S, PACKET_MAX_BYTES
-from openmsmq.model.message import TransactionFacts
+from openmsmq.model.message import (
+    EncryptionAlgorithm,
+    HashAlgorithm,
+    PrivacyLevel,
+    TransactionFacts,
+)
 from openmsmq.model.names import PathName, parse_format_name
 from openmsmq.wire import packets
 from openmsmq.wire.headers.security import BODY_ENCRYPTED, SecurityHeader
@@ -231,6 +236,35 @@ def test_headers_travel_in_the_extension() -> None:
     assert built(OutgoingMessage(headers={"NServiceBus.MessageId": "1"})).headers == {
         "NServiceBus.MessageId": "1"
     }
+
+
+@pytest.mark.spec("MQDMPR-3.1.1.12-44")
+def test_a_message_that_says_nothing_has_the_defaults_of_the_specification() -> None:
+    found = built(OutgoingMessage())
+    assert (found.priority, found.recoverable, found.message_class) == (3, False, 0)
+    assert found.reach_queue_within_s == 4 * 24 * 60 * 60
+    assert found.receive_within_s is None
+    assert found.acknowledge == 0
+    assert not found.journal_on_failure
+    assert not found.journal_on_success
+    assert found.correlation_id == bytes(20)
+    assert (found.label, found.extension) == ("", b"")
+    properties = found.packet.properties
+    assert properties.privacy_level == PrivacyLevel.NONE
+    assert properties.hash_algorithm == HashAlgorithm.SHA1
+    assert properties.encryption_algorithm == EncryptionAlgorithm.RC4
+
+
+@pytest.mark.spec("MQDMPR-3.1.1.12-42", "MQMQ-2.4-01")
+@given(st.text("\N{GRINNING FACE}a", min_size=110, max_size=260))
+@example("x" * 249)
+@example("\N{GRINNING FACE}" * 124 + "x")
+def test_a_label_has_at_most_249_utf16_units(label: str) -> None:
+    if len(label.encode("utf-16-le")) // 2 <= 249:
+        assert built(OutgoingMessage(label=label)).label == label
+    else:
+        with pytest.raises(LabelTooLong, match=str(len(label))):
+            built(OutgoingMessage(label=label))
 
 
 def test_a_body_type_of_ones_own_wins() -> None:

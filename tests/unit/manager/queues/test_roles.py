@@ -58,6 +58,8 @@ def names(capability: str) -> set[str]:
         ("stand_alone", {"APPLICATION"}),
         ("lead_away", {"OUTGOING"}),
         ("hold_sent", {"OUTGOING", "AWAITING"}),
+        ("hold_copies", {"JOURNAL"}),
+        ("belong_to_manager", {"SYSTEM"}),
         ("be_part", {"SUBQUEUE"}),
         ("be_charged", {"APPLICATION", "SYSTEM"}),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openmsmq.api import messages as api
-from openmsmq.model.queue import AccessMode
+from openmsmq.model.queue import AccessMode, ShareMode
 from tests.strategies.messages import Draft
 from tests.unit.manager.office import ORDERS, Office
 
@@ -63,3 +63,23 @@ def test_what_would_be_too_much_for_all_queues_of_a_list_is_refused_before_it_is
         assert office.error(api.Send(sending, packets)) == "MQ_ERROR_INSUFFICIENT_RESOURCES"
     for queue in (ORDERS, SECOND):
         assert office.bodies(queue) == [b"x" * 4_000]
+
+
+def test_a_list_can_be_sent_to_and_nothing_else(office: Office) -> None:
+    """It holds no messages: it is a target and no queue."""
+    office.ok(api.CreateQueue(SECOND))
+    name = ",".join(rf"DIRECT=OS:ALPHA\{queue}" for queue in (ORDERS, SECOND))
+    denied = api.OpenQueue(name, AccessMode.SEND, ShareMode.DENY_RECEIVE)
+    assert office.error(denied) == "MQ_ERROR_UNSUPPORTED_ACCESS_MODE"
+    opened = office.ok(api.OpenQueue(name, AccessMode.SEND, ShareMode.DENY_NONE))
+    assert opened.path_name == opened.format_name == name.replace("private", "PRIVATE")
+    assert not opened.transactional
+    for request in (
+        api.Receive(opened.handle),
+        api.CreateCursor(opened.handle),
+        api.Seek(opened.handle, "first"),
+        api.Purge(opened.handle),
+    ):
+        assert office.error(request) == "MQ_ERROR_ACCESS_DENIED"
+    office.ok(api.CloseQueue(opened.handle))
+    assert office.error(api.CloseQueue(opened.handle)) == "MQ_ERROR_INVALID_HANDLE"
