@@ -14,6 +14,7 @@ from openmsmq.model.queue import QueueRole
 
 ROOT: Final = Path(__file__).parents[1]
 SOURCE: Final = ROOT / "src/openmsmq"
+UNIT: Final = ROOT / "tests/unit"
 MODULES: Final = sorted(SOURCE.rglob("*.py"))
 
 # Above 400 lines a module wants splitting, by idea; above this it is split. Lists are read row by
@@ -65,6 +66,20 @@ WITHOUT_TESTS: Final = {
         ),
         "each pipeline has a file in tests/spark, where the one Spark is",
     ),
+}
+
+# Tests that are about no one module, and why. All others stand where their module stands.
+ABOUT_SEVERAL: Final = {
+    "manager/test_express_room.py": "all ways in which a message leaves its queue",
+    "manager/test_owners.py": "transactions, queries and readers, by who made them",
+    "model/names/test_as_written.py": "names of programs for Windows, beside the grammar's own",
+    "model/test_attributes.py": "the pages of reference, and what they name in all of the model",
+    "protocol/test_session_conversation.py": "two whole sessions that talk to each other",
+    "protocol/test_session_slow_packets.py": "a session and its packets that come slowly",
+    "runtime/active_directory/test_resolving.py": "what the manager makes of lists that were read",
+    "storage/test_planted_defects.py": "defects anywhere in the store, and who notices them",
+    "storage/test_recovery.py": "the start of a store, from its journal to its pages",
+    "wire/test_golden_frames.py": "a conversation of the specification, with all its headers",
 }
 
 each_module = pytest.mark.parametrize(
@@ -237,11 +252,27 @@ def test_a_word_for_a_role_is_recognised(line: str) -> None:
 
 
 def has_tests(package: str) -> bool:
-    folders = (ROOT / "tests/unit" / package, ROOT / "tests" / package)
-    return any(True for folder in folders for _ in folder.glob("test_*.py"))
+    folders = (UNIT / package, ROOT / "tests" / package)
+    whole = (UNIT / package).parent / f"test_{(UNIT / package).name}.py"
+    return whole.exists() or any(True for folder in folders for _ in folder.glob("test_*.py"))
 
 
 def test_every_package_has_tests_or_a_reason() -> None:
     packages = {path.parent for path in SOURCE.rglob("__init__.py")} - {SOURCE}
     names = {package.relative_to(SOURCE).as_posix() for package in packages}
     assert {name for name in names if not has_tests(name)} == WITHOUT_TESTS.keys()
+
+
+def module_of(test: Path) -> Path:
+    """Give the module that a test is about by its name and place, without its ending."""
+    return SOURCE / test.relative_to(UNIT).parent / test.stem.removeprefix("test_")
+
+
+def test_a_unit_test_stands_where_its_module_stands() -> None:
+    strays = {
+        test.relative_to(UNIT).as_posix()
+        for test in UNIT.rglob("test_*.py")
+        if not module_of(test).with_suffix(".py").is_file()
+        and not (module_of(test) / "__init__.py").is_file()
+    }
+    assert strays == ABOUT_SEVERAL.keys()

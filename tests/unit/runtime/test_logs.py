@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler
+from openmsmq.runtime.limits import LIMITED_LINES_PER_S
+from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler, LimitedLog
 
 facts = st.dictionaries(
     st.sampled_from(["address", "reason", "count"]),
@@ -77,3 +78,17 @@ def test_the_guide_for_operators_explains_every_event():
     guide = Path(__file__).parents[3] / "docs/guides/operate.md"
     text = guide.read_text(encoding="utf-8")
     assert [event.value for event in Event if f"`{event.value}`" not in text] == []
+
+
+def test_a_flood_of_one_event_is_a_few_lines_and_a_count_and_hides_no_other() -> None:
+    lines: list[str] = []
+    log = LimitedLog(EventLog(write=lines.append))
+    for _ in range(1000):
+        log.warning(Event.MESSAGE_DROPPED, reason="no such queue")
+    log.refused("127.0.0.9", "sessions", "too many")
+    log.flush()
+    assert len([line for line in lines if "message-dropped" in line]) <= 3 * LIMITED_LINES_PER_S
+    told = sum("reason=" in line for line in lines if "message-dropped" in line)
+    counts = [int(line.split("not_logged=")[1]) for line in lines if "not_logged=" in line]
+    assert told + sum(counts) == 1000
+    assert any("connection-refused" in line and "127.0.0.9" in line for line in lines)
