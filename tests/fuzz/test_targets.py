@@ -10,7 +10,6 @@ import pytest
 from openmsmq.api import messages as api
 from openmsmq.api.framing import FrameReader
 from openmsmq.capture.conversation import ProblemItem, follow
-from openmsmq.capture.frames import read_frames_of
 from openmsmq.manager.outputs import Disconnect
 from openmsmq.model.names import IllegalName, PathName, parse_format_name
 from openmsmq.wire.errors import DecodeError
@@ -22,6 +21,7 @@ from tests.fuzz.manager_seeds import requests
 from tests.fuzz.mutation import mutate, repair_capture, repair_packet
 from tests.fuzz.registry import COUNT_SHARES, NAMES, SHARES, SLOW, Loaded, load, seeds
 from tests.fuzz.replay import read_input
+from tests.strategies.captures import frames_of
 
 MUTATIONS = 1_500
 MUTATIONS_OF_SLOW = 300
@@ -101,7 +101,7 @@ def test_the_seeds_of_packets_decode() -> None:
 
 def test_the_seeds_of_captures_hold_what_can_be_followed() -> None:
     for seed in seed_inputs.captures():
-        items = list(follow(read_frames_of(seed)))
+        items = list(follow(frames_of(seed)))
         assert items
         assert not [item for item in items if isinstance(item, ProblemItem)]
 

@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openmsmq.capture.conversation import DatagramItem, PacketItem, follow
-from openmsmq.capture.frames import read_frames_of
 from openmsmq.capture.link_layers import ACK, FIN, RST, SYN
 from openmsmq.capture.recorder import tcp_packet, udp_packet
 from openmsmq.model.clock import Instant
@@ -76,7 +75,7 @@ from tests.spark.recorded import (
     talk,
     trouble,
 )
-from tests.strategies.captures import FILES, TimedFrame, fragments, recordings
+from tests.strategies.captures import FILES, TimedFrame, fragments, frames_of, recordings
 from tests.transfer.network import ALPHA, BETA, START_S
 
 PING_PORT = endpoint("10.0.0.2", 3527)
@@ -134,7 +133,7 @@ def frames_at(*steps: tuple[float, bytes]) -> bytes:
 def test_the_packets_of_any_capture_are_those_that_packet_decode_shows(recording):
     expected = [
         (item.frame, str(item.source), str(item.destination), len(item.data), item_offset(item))
-        for item in follow(read_frames_of(recording.file))
+        for item in follow(frames_of(recording.file))
         if isinstance(item, PacketItem | DatagramItem)
     ]
     found = [

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import ipaddress
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 
+from openmsmq.capture.frames import Frame, read_frames
 from openmsmq.capture.link_layers import ACK, FIN, SYN, Endpoint, LinkType
 from openmsmq.capture.recorder import tcp_packet, udp_packet
 from openmsmq.wire import packets
@@ -20,6 +22,11 @@ START_NS = 1_700_000_000_000_000_000
 
 def endpoint(address: str, port: int) -> Endpoint:
     return Endpoint(ipaddress.ip_address(address).packed, port)
+
+
+def frames_of(data: bytes) -> Iterator[Frame]:
+    """Give the frames of a capture that is in memory."""
+    return read_frames(io.BytesIO(data).read)
 
 
 # Link layers: from an IP packet to a frame.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from typing import Final
 
@@ -46,8 +45,3 @@ def read_frames(read: Read) -> Iterator[Frame]:
         )
     for number, (link_type, time_ns, data, original_size) in enumerate(records, 1):
         yield Frame(number, time_ns, link_type, data, original_size)
-
-
-def read_frames_of(data: bytes) -> Iterator[Frame]:
-    """Give the frames of a capture that is in memory."""
-    return read_frames(io.BytesIO(data).read)

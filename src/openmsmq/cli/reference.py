@@ -9,6 +9,7 @@ from typing import Any, Final
 import typer.main
 
 from openmsmq.cli.app import PROGRAM, app
+from openmsmq.cli.enterprise.discover import DISCOVER_KEYS
 from openmsmq.cli.options.connecting import EXIT_CODES
 from openmsmq.cli.queues.outgoing import OUTGOING_KEYS
 from openmsmq.cli.views.message import MESSAGE_KEYS
@@ -52,6 +53,14 @@ def cli_reference() -> str:
         "| Key | Meaning |",
         "|---|---|",
         *(f"| `{key}` | {meaning} |" for key, meaning in OUTGOING_KEYS.items()),
+        "",
+        "## The object of a directory server",
+        "",
+        "What `directory discover` prints with `--json`.",
+        "",
+        "| Key | Meaning |",
+        "|---|---|",
+        *(f"| `{key}` | {meaning} |" for key, meaning in DISCOVER_KEYS.items()),
     ]
     return "\n".join(lines).rstrip("\n") + "\n"
 

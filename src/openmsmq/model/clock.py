@@ -15,7 +15,3 @@ class Instant(msgspec.Struct, frozen=True, gc=False):
 
     ticks_ms: int
     unix_s: int
-
-    def ticks_since(self, earlier: Instant) -> int:
-        """How many milliseconds have passed since `earlier`."""
-        return self.ticks_ms - earlier.ticks_ms

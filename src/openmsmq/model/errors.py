@@ -12,7 +12,6 @@ from typing import Final
 
 from openmsmq.model.error_catalogue import CATALOGUE, CatalogueEntry
 
-MQ_OK: Final = 0
 _GENERIC: Final = 0xC00E0001
 _FAILURE_BIT: Final = 0x80000000
 _KINDS: Final[dict[int, type[MsmqError]]] = {}
@@ -161,24 +160,12 @@ class AccessDenied(MsmqError, code=0xC00E0025):
     """MQ_ERROR_ACCESS_DENIED"""
 
 
-class PrivilegeNotHeld(MsmqError, code=0xC00E0026):
-    """MQ_ERROR_PRIVILEGE_NOT_HELD"""
-
-
 class InsufficientResources(MsmqError, code=0xC00E0027):
     """MQ_ERROR_INSUFFICIENT_RESOURCES"""
 
 
 class MessageStorageFailed(MsmqError, code=0xC00E002A):
     """MQ_ERROR_MESSAGE_STORAGE_FAILED"""
-
-
-class InvalidCertificate(MsmqError, code=0xC00E002C):
-    """MQ_ERROR_INVALID_CERTIFICATE"""
-
-
-class NoInternalCertificate(MsmqError, code=0xC00E002F):
-    """MQ_ERROR_NO_INTERNAL_USER_CERT"""
 
 
 class EncryptionNotSupported(MsmqError, code=0xC00E0033):
@@ -191,10 +178,6 @@ class IllegalPropertySize(MsmqError, code=0xC00E003B):
 
 class PropertyNotAllowed(MsmqError, code=0xC00E003E):
     """MQ_ERROR_PROPERTY_NOTALLOWED"""
-
-
-class InsufficientProperties(MsmqError, code=0xC00E003F):
-    """MQ_ERROR_INSUFFICIENT_PROPERTIES"""
 
 
 class DirectoryFailed(MsmqError, code=0xC00E0043):
@@ -249,16 +232,8 @@ class EncryptionProviderNotSupported(MsmqError, code=0xC00E006B):
     """MQ_ERROR_ENCRYPTION_PROVIDER_NOT_SUPPORTED"""
 
 
-class CertificateNotProvided(MsmqError, code=0xC00E006D):
-    """MQ_ERROR_CERTIFICATE_NOT_PROVIDED"""
-
-
 class PublicKeyNotFound(MsmqError, code=0xC00E0079):
     """MQ_ERROR_PUBLIC_KEY_NOT_FOUND"""
-
-
-class PublicKeyDoesNotExist(MsmqError, code=0xC00E007A):
-    """MQ_ERROR_PUBLIC_KEY_DOES_NOT_EXIST"""
 
 
 class PropertiesConflict(MsmqError, code=0xC00E0087):
@@ -267,10 +242,6 @@ class PropertiesConflict(MsmqError, code=0xC00E0087):
 
 class MessageNotFound(MsmqError, code=0xC00E0088):
     """MQ_ERROR_MESSAGE_NOT_FOUND"""
-
-
-class AddressNotResolved(MsmqError, code=0xC00E0099):
-    """MQ_ERROR_RESOLVE_ADDRESS"""
 
 
 class MessageNotAuthenticated(MsmqError, code=0xC00E009B):

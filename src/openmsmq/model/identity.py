@@ -46,9 +46,6 @@ class Guid(bytes):
 GUID_BYTES: Final = 16
 NIL_GUID: Final = Guid(GUID_BYTES)
 
-QueueManagerId = NewType("QueueManagerId", Guid)
-"""The identity of a queue manager (QMGuid)."""
-
 LookupId = NewType("LookupId", int)
 """The position of a message in its queue: priority in the high byte, so never a stream offset."""
 

@@ -107,9 +107,6 @@ SESSION_HANDSHAKE_MS: Final = 60_000
 SESSION_IDLE_MS: Final = 300_000
 """An idle session is closed after it (`CleanupInterval`). [MQQB 3.1.2.2 note]"""
 
-SESSION_IDLE_ROUTING_SERVER_MS: Final = 120_000
-"""The same on a routing server. [MQQB 3.1.2.2 note]"""
-
 RETRY_CONNECT_MS: Final = 5_000
 """Pause before the next attempt to connect (`TryConnectInterval`). [MQQB 3.1.2.3 note]"""
 
@@ -143,9 +140,6 @@ RECOVERABLE_ACK_MAX_COUNT: Final = 32
 
 INCOMING_SESSIONS_MAX_COUNT: Final = 0xFFFFFFFF
 """Sessions accepted at the same time (`MaxInSessions`). [MQQB 2.2.1 note]"""
-
-MALFORMED_PACKETS_MAX_COUNT: Final = 5
-"""Sessions of one peer closed in a row for malformed packets before it must wait. [ours]"""
 
 PING_RESPONSE_MS: Final = 1_000
 """A ping without an answer by then has failed. [MQQB 3.1.2.9]"""
@@ -187,9 +181,6 @@ PEER_SILENCE_S: Final = 3_600
 """How long a queue manager must be silent at an address before its identifier may come from another
 one. [ours]"""
 
-ORDER_ACK_EVERY_COUNT: Final = 500
-"""Accepted transactional messages after which an order acknowledgment waits no longer. [ours]"""
-
 # Transactional sequences.
 
 RESEND_FIRST_S: Final = 30
@@ -230,9 +221,6 @@ DUPLICATE_FILTER_MS: Final = 1_800_000
 KEY_CACHE_MS: Final = 600_000
 """Life of a cached symmetric key. [MQQB 3.1.3.1]"""
 
-KEY_CACHE_LONG_MS: Final = 43_200_000
-"""Long life of a cached symmetric key. [MQQB 3.1.3.1]"""
-
 KEY_CACHE_MARGIN_S: Final = 60
 """Added when a cache clean-up is planned for its oldest entry. [MQQB 3.1.6.10-3.1.6.13]"""
 
@@ -242,25 +230,10 @@ RECEIVE_KEY_CACHE_MAX_COUNT: Final = 127
 SEND_KEY_CACHE_MAX_COUNT: Final = 53
 """Symmetric keys remembered for sending. [MQQB 3.1.3.1]"""
 
-CERTIFICATE_CACHE_MAX_COUNT: Final = 53
-"""User certificates remembered. [MQQB 3.1.3.1]"""
-
-CERTIFICATE_CACHE_MS: Final = 1_200_000
-"""Life of a remembered user certificate. [MQQB 3.1.3.1]"""
-
 # Directory, routing and discovery.
-
-SITES_UPDATE_S: Final = 43_200
-"""The own sites are read again after it. [MQDMPR 3.1.2.1]"""
-
-SITE_GATES_UPDATE_S: Final = 3_600
-"""The site gates are read again after it. [MQDMPR 3.1.2.2]"""
 
 DIRECTORY_PROBE_S: Final = 60
 """Pause between attempts to reach an absent directory. [MQDMPR 3.1.2.5]"""
-
-ROUTING_TABLE_UPDATE_S: Final = 3_600
-"""The routing table is built again after it. [MQBR 3.1.3]"""
 
 LINK_COST_MIN_UNITS: Final = 1
 """Cheapest routing link. [MQDMPR 3.1.1.8]"""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from openmsmq.model.errors import IllegalPropertyValue
-from openmsmq.model.identity import NIL_GUID, Guid, SequenceId, SequencePoint
+from openmsmq.model.identity import NIL_GUID, Guid, SequencePoint
 from openmsmq.model.limits import (
     BASE_PRIORITY_MAX_LEVEL,
     BASE_PRIORITY_MIN_LEVEL,
@@ -21,10 +21,7 @@ from openmsmq.model.limits import (
 )
 
 if TYPE_CHECKING:
-    from openmsmq.model.names import FormatName
-
-LOCAL_CONNECTION: Final = "LOCAL CONNECTION"
-"""What management shows as the connection state of a queue on this computer. [MQMQ 2.3.12.11]"""
+    pass
 
 
 class QueueKind(Enum):
@@ -90,33 +87,6 @@ class SeekAction(Enum):
     CURRENT = "current"
     NEXT = "next"
     LAST = "last"
-
-
-class ReceiveAction(IntEnum):
-    """How readers on other computers ask for a message. [MQRR 3.1.4.7]"""
-
-    RECEIVE = 0x00000000
-    PEEK_CURRENT = 0x80000000
-    PEEK_NEXT = 0x80000001
-    LOOKUP_PEEK_CURRENT = 0x40000010
-    LOOKUP_PEEK_NEXT = 0x40000011
-    LOOKUP_PEEK_PREVIOUS = 0x40000012
-    LOOKUP_RECEIVE_CURRENT = 0x40000020
-    LOOKUP_RECEIVE_NEXT = 0x40000021
-    LOOKUP_RECEIVE_PREVIOUS = 0x40000022
-
-    @property
-    def is_peek(self) -> bool:
-        """Whether the message stays in the queue."""
-        return self >= ReceiveAction.PEEK_CURRENT or self & 0x40000010 == 0x40000010
-
-    @property
-    def seek(self) -> SeekAction | None:
-        """Which message a lookup means; None when the action takes no lookup identifier."""
-        return _SEEKS[self & 0xF] if self & 0x40000000 else None
-
-
-_SEEKS: Final = (SeekAction.CURRENT, SeekAction.NEXT, SeekAction.PREVIOUS)
 
 
 QUOTAS: Final = ("quota_kb", "journal_quota_kb")
@@ -243,26 +213,3 @@ class OutgoingSequenceStatus(msgspec.Struct, frozen=True):
     resend_count: int = 0
     resend_interval_s: int = 0
     resend_time_s: int = 0
-
-
-class IncomingSequenceStatus(msgspec.Struct, frozen=True):
-    """How far the transactional messages of one sender have come. [MQDMPR 3.1.1.5]"""
-
-    queue: Guid
-    format_name: FormatName
-    sender: Guid
-    id: SequenceId
-    number: int
-    last_access_time_s: int
-    rejected_count: int = 0
-
-
-class OutgoingQueueProperties(msgspec.Struct, frozen=True):
-    """What management shows of an outgoing queue. [MQDMPR 3.1.1.3]"""
-
-    destination: FormatName
-    state: OutgoingQueueState = OutgoingQueueState.INACTIVE
-    next_hops: tuple[str, ...] = ()
-    multicast: bool = False
-    history: tuple[ConnectionEvent, ...] = ()
-    sequence: OutgoingSequenceStatus = OutgoingSequenceStatus()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Generic, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 from openmsmq.routing.graph import Graph, SiteNumber
 from openmsmq.routing.plain import PlainSolver
 from openmsmq.routing.routes import RoutingTable, Tree
-from openmsmq.routing.snapshot import Key, Snapshot
+from openmsmq.routing.snapshot import Key
 
 
 class Solver(Protocol[Key]):
@@ -35,23 +35,3 @@ def make_solver(graph: Graph[Key]) -> Solver[Key]:
     except ImportError:
         return PlainSolver(graph)
     return ArraySolver(graph) if graph.path_value_max < EXACT_MAX else PlainSolver(graph)
-
-
-class Router(Generic[Key]):
-    """Answers for the sites of one snapshot by their keys."""
-
-    def __init__(self, snapshot: Snapshot[Key]) -> None:
-        self.graph: Graph[Key] = Graph.of(snapshot)
-        self._solver: Solver[Key] = make_solver(self.graph)
-        self._numbers: dict[Key, SiteNumber] = {
-            key: number for number, key in enumerate(self.graph.sites)
-        }
-
-    def table(self, own: Iterable[Key]) -> RoutingTable[Key]:
-        """Build the routing table of a queue manager that belongs to these sites."""
-        return self._solver.table(sorted({self._numbers[key] for key in own}))
-
-    def path(self, source: Key, destination: Key) -> tuple[Key, ...]:
-        """List the sites that messages touch, both ends included; empty if there is no path."""
-        tree = self._solver.tree(self._numbers[destination])
-        return tuple(self.graph.sites[number] for number in tree.path(self._numbers[source]))

@@ -46,7 +46,6 @@ class SecurityPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     hashes: frozenset[HashAlgorithm] = SAFE_HASHES
     """Hashes of signatures; MD2, MD4 and MD5 are forgeable."""
-    preferred_hash: HashAlgorithm = HashAlgorithm.SHA512
     signatures: frozenset[AuthenticationLevel] = USUAL_SIGNATURES
     """Kinds of signatures beside exact ones. They cover fields one behind the other without
     their lengths: whoever has such a message can move the end of its body into its label."""

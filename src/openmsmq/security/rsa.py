@@ -38,7 +38,7 @@ _PKCS1_OVERHEAD_BYTES: Final = 11
 
 
 class PrivateKey:
-    """An RSA key pair. The private part never leaves it but by `to_der`, for key files."""
+    """An RSA key pair. The private part never leaves it but by `to_pem`, for key files."""
 
     __slots__ = ("_key", "public")
 
@@ -56,20 +56,11 @@ class PrivateKey:
     @classmethod
     def from_pem(cls, pem: bytes, use: KeyUse = KeyUse.KEY_EXCHANGE) -> Self:
         """Read a key file without password."""
-        return cls._loaded(serialization.load_pem_private_key, pem, use)
-
-    @classmethod
-    def from_der(cls, der: bytes, use: KeyUse = KeyUse.KEY_EXCHANGE) -> Self:
-        """Read the DER form of a key without password."""
-        return cls._loaded(serialization.load_der_private_key, der, use)
-
-    @classmethod
-    def _loaded(cls, load: Callable[..., object], data: bytes, use: KeyUse) -> Self:
         try:
-            key = load(data, password=None)
+            key = serialization.load_pem_private_key(pem, password=None)
         except Exception:
             # The library says what is wrong in many ways; none may quote the key.
-            raise InvalidParameter("no private key in PEM or DER without password") from None
+            raise InvalidParameter("no private key in PEM without password") from None
         if not isinstance(key, rsa.RSAPrivateKey):
             raise InvalidParameter("a private key that is not of RSA")
         return cls(key, use)
@@ -112,17 +103,12 @@ class PrivateKey:
         """The key as the library has it, to sign certificates."""
         return self._key
 
-    def to_der(self) -> bytes:
-        """Give the key for its file: PKCS #8 in DER, without password."""
-        return self._written(serialization.Encoding.DER)
-
     def to_pem(self) -> bytes:
         """Give the key for its file: PKCS #8 in PEM, without password."""
-        return self._written(serialization.Encoding.PEM)
-
-    def _written(self, encoding: serialization.Encoding) -> bytes:
         return self._key.private_bytes(
-            encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
         )
 
     def sign(self, algorithm: HashAlgorithm, digest: bytes) -> bytes:

@@ -45,11 +45,6 @@ class PingPacket(msgspec.Struct, frozen=True, gc=False):
         """Whether the one who answers would refuse a session."""
         return self.flags & REFUSED != 0
 
-    @property
-    def not_server_class(self) -> bool:
-        """Whether the one who asks is not of server class."""
-        return self.flags & NOT_SERVER_CLASS != 0
-
     def answer(self, source: Guid, *, refuse: bool) -> PingPacket:
         """Make the answer of queue manager `source` to this packet."""
         flags = self.flags & NOT_SERVER_CLASS | (REFUSED if refuse else 0)

@@ -17,7 +17,7 @@ from openmsmq.capture.conversation import (
     ProblemItem,
     follow,
 )
-from openmsmq.capture.frames import Frame, read_frames, read_frames_of
+from openmsmq.capture.frames import Frame, read_frames
 from openmsmq.capture.link_layers import ACK, SYN, LinkType
 from openmsmq.capture.pcapng import file_start, frame_block
 from openmsmq.capture.recorder import tcp_packet, udp_packet
@@ -28,7 +28,15 @@ from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import SessionAck, UserMessage
-from tests.strategies.captures import FILES, Recording, TimedFrame, endpoint, fragments, recordings
+from tests.strategies.captures import (
+    FILES,
+    Recording,
+    TimedFrame,
+    endpoint,
+    fragments,
+    frames_of,
+    recordings,
+)
 
 CLIENT = endpoint("10.0.0.1", 50_000)
 SERVER = endpoint("10.0.0.2", 1801)
@@ -63,7 +71,7 @@ def problems_of(items: list[Item]) -> list[str]:
 
 def read_as_far_as_possible(file: bytes) -> tuple[list[Item], CaptureError | None]:
     items: list[Item] = []
-    found = follow(read_frames_of(file))
+    found = follow(frames_of(file))
     try:
         while True:
             items.append(next(found))
@@ -75,7 +83,7 @@ def read_as_far_as_possible(file: bytes) -> tuple[list[Item], CaptureError | Non
 
 @given(recordings())
 def test_any_capture_gives_exactly_the_packets_that_were_sent(recording: Recording):
-    items = list(follow(read_frames_of(recording.file)))
+    items = list(follow(frames_of(recording.file)))
     assert problems_of(items) == []
     for said in recording.said:
         heard = [
@@ -119,7 +127,7 @@ def test_any_bytes_as_frames_give_items_and_nothing_else(data):
 @settings(max_examples=50)
 @given(recordings(), st.data())
 def test_a_capture_that_is_cut_short_gives_what_came_before(recording, data):
-    whole = list(follow(read_frames_of(recording.file)))
+    whole = list(follow(frames_of(recording.file)))
     size = data.draw(st.integers(0, len(recording.file) - 1))
     items, error = read_as_far_as_possible(recording.file[:size])
     assert error is None or error.offset <= size
@@ -325,7 +333,7 @@ def test_what_came_before_the_damage_is_given():
 def test_every_format_keeps_times(name):
     time_ns = 1_700_000_000_123_456_000
     file = FILES[name]([TimedFrame(LinkType.RAW, time_ns, segment(0, ACKS[0]))])
-    assert [item.time_ns for item in follow(read_frames_of(file))] == [time_ns]
+    assert [item.time_ns for item in follow(frames_of(file))] == [time_ns]
 
 
 # What hostile captures cost: four times the capture takes about four times the steps.

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.capture.frames import read_frames_of
 from openmsmq.capture.link_layers import LinkType
 from openmsmq.capture.source import CaptureError
-from tests.strategies.captures import TimedFrame, pcap_file
+from tests.strategies.captures import TimedFrame, frames_of, pcap_file
 
 FILE = pcap_file("<", [TimedFrame(LinkType.RAW, 0, b"abcd")])
 
@@ -20,7 +19,7 @@ def test_every_variant_is_read(order, nanoseconds, data):
         TimedFrame(LinkType.ETHERNET, 1_500_000_000_000_001_000 * (n > 0) + 1_000 * n, one)
         for n, one in enumerate(data)
     ]
-    found = list(read_frames_of(pcap_file(order, frames, nanoseconds)))
+    found = list(frames_of(pcap_file(order, frames, nanoseconds)))
     assert [TimedFrame(one.link_type, one.time_ns, one.data) for one in found] == frames
 
 
@@ -36,6 +35,6 @@ def test_every_variant_is_read(order, nanoseconds, data):
 )
 def test_a_damaged_file_says_where_and_what(file, offset, problem):
     with pytest.raises(CaptureError) as caught:
-        list(read_frames_of(file))
+        list(frames_of(file))
     assert caught.value.offset == offset
     assert problem in caught.value.problem

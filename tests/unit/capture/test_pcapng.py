@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openmsmq.capture import pcapng
-from openmsmq.capture.frames import read_frames_of
 from openmsmq.capture.link_layers import LinkType
 from openmsmq.capture.source import CaptureError
-from tests.strategies.captures import TimedFrame, pcapng_file
+from tests.strategies.captures import TimedFrame, frames_of, pcapng_file
 
 START = pcapng.file_start(LinkType.RAW)
 
@@ -36,14 +35,14 @@ def packet(ticks: int, data: bytes = b"", index: int = 0) -> bytes:
 
 def error_of(file: bytes) -> CaptureError:
     with pytest.raises(CaptureError) as caught:
-        list(read_frames_of(file))
+        list(frames_of(file))
     return caught.value
 
 
 @given(st.lists(st.tuples(st.binary(max_size=50), st.integers(0, 2**63))))
 def test_what_is_written_is_read_again(frames):
     file = START + b"".join(pcapng.frame_block(data, time_ns) for data, time_ns in frames)
-    found = list(read_frames_of(file))
+    found = list(frames_of(file))
     assert [(frame.data, frame.time_ns) for frame in found] == frames
     assert [frame.number for frame in found] == list(range(1, len(frames) + 1))
     assert {frame.link_type for frame in found} <= {LinkType.RAW}
@@ -52,7 +51,7 @@ def test_what_is_written_is_read_again(frames):
 @given(st.sampled_from("<>"), st.lists(st.binary(max_size=30), max_size=5))
 def test_both_byte_orders_and_old_blocks_are_read(order, data):
     frames = [TimedFrame(LinkType.ETHERNET, 1_000 * n, one) for n, one in enumerate(data)]
-    found = list(read_frames_of(pcapng_file(order, frames)))
+    found = list(frames_of(pcapng_file(order, frames)))
     assert [TimedFrame(one.link_type, one.time_ns, one.data) for one in found] == frames
 
 
@@ -69,13 +68,13 @@ def test_both_byte_orders_and_old_blocks_are_read(order, data):
     ids=["default", "milliseconds", "powers of two", "offset", "behind the end", "cut short"],
 )
 def test_times_are_in_the_resolution_of_their_interface(options, ticks, time_ns):
-    (frame,) = read_frames_of(SECTION + interface(options) + packet(ticks))
+    (frame,) = frames_of(SECTION + interface(options) + packet(ticks))
     assert frame.time_ns == time_ns
 
 
 def test_a_simple_packet_is_as_long_as_its_interface_allows():
     simple = block(3, struct.pack("<I", 100) + b"abcd")
-    (frame,) = read_frames_of(SECTION + interface(frame_bytes_max=3) + simple)
+    (frame,) = frames_of(SECTION + interface(frame_bytes_max=3) + simple)
     assert (frame.data, frame.original_size, frame.time_ns) == (b"abc", 100, 0)
 
 
@@ -88,7 +87,7 @@ def test_a_new_section_forgets_the_interfaces_of_the_one_before():
 
 def test_a_block_without_use_may_be_larger_than_memory_should_hold():
     large = block(0xBAD, bytes(200_000))
-    assert len(list(read_frames_of(START + large + pcapng.frame_block(b"x", 0)))) == 1
+    assert len(list(frames_of(START + large + pcapng.frame_block(b"x", 0)))) == 1
 
 
 @pytest.mark.parametrize(

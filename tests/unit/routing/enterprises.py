@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from typing import Generic
 
 from hypothesis import strategies as st
 
 from openmsmq.model.limits import HOP_MAX_COUNT
 from openmsmq.routing.changes import Change, GateDown, LinkDown, SetCost
-from openmsmq.routing.routes import Route, RouteState
-from openmsmq.routing.snapshot import LinkEntry, SiteEntry, Snapshot
+from openmsmq.routing.graph import Graph
+from openmsmq.routing.router import make_solver
+from openmsmq.routing.routes import Route, RouteState, RoutingTable
+from openmsmq.routing.snapshot import Key, LinkEntry, SiteEntry, Snapshot
 
 NAMES = "abcdef"
 
@@ -133,3 +136,19 @@ def expected_route(snapshot: Snapshot[str], source: str, goal: str) -> Route[str
         state = RouteState.TOO_FAR
     total = sum(cost[pair] for pair in pairwise(first))
     return Route(goal, state, total, len(first) - 1, tuple(ranked))
+
+
+class Router(Generic[Key]):
+    """Answers for the sites of one snapshot by their keys."""
+
+    def __init__(self, snapshot: Snapshot[Key]) -> None:
+        self.graph: Graph[Key] = Graph.of(snapshot)
+        self._solver = make_solver(self.graph)
+        self._numbers = {key: number for number, key in enumerate(self.graph.sites)}
+
+    def table(self, own: Iterable[Key]) -> RoutingTable[Key]:
+        return self._solver.table(sorted({self._numbers[key] for key in own}))
+
+    def path(self, source: Key, destination: Key) -> tuple[Key, ...]:
+        tree = self._solver.tree(self._numbers[destination])
+        return tuple(self.graph.sites[number] for number in tree.path(self._numbers[source]))

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from openmsmq.routing.arrays import EXACT_MAX, ArraySolver
 from openmsmq.routing.graph import Graph
 from openmsmq.routing.plain import PlainSolver
-from openmsmq.routing.router import Router, Solver, make_solver
+from openmsmq.routing.router import Solver, make_solver
 from openmsmq.routing.routes import RouteState
 from openmsmq.routing.snapshot import LinkEntry, SiteEntry, Snapshot
-from tests.unit.routing.enterprises import best_paths, expected_route, snapshots
+from tests.unit.routing.enterprises import Router, best_paths, expected_route, snapshots
 
 SOLVERS = [ArraySolver, PlainSolver]
 

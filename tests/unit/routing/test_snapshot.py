@@ -9,10 +9,9 @@ from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.topology import QueueManagerInfo, RoutingLink, Site
 from openmsmq.routing.changes import GateDown, LinkDown, SetCost, changed
 from openmsmq.routing.graph import Graph
-from openmsmq.routing.router import Router
 from openmsmq.routing.routes import RouteState
 from openmsmq.routing.snapshot import LinkEntry, SiteEntry, Snapshot, snapshot_of
-from tests.unit.routing.enterprises import shut_sites, snapshots
+from tests.unit.routing.enterprises import Router, shut_sites, snapshots
 
 LONDON, PARIS, ROME = (Guid(bytes([number]) * 16) for number in (1, 2, 3))
 G_LONDON, G_PARIS, G_BOTH, PLAIN = (Guid(bytes([number]) * 16) for number in (11, 12, 13, 14))

@@ -29,7 +29,6 @@ def test_the_defaults_are_safe() -> None:
     policy = SecurityPolicy()
     broken = {HashAlgorithm.MD2, HashAlgorithm.MD4, HashAlgorithm.MD5}
     assert not policy.hashes & broken
-    assert policy.preferred_hash is HashAlgorithm.SHA512
     assert not policy.ciphers & {SessionAlgorithm.RC2, SessionAlgorithm.RC4}
     assert policy.advanced_cipher() is SessionAlgorithm.AES_256
     assert policy.old_cipher() is None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.framing import BUFFERED_MAX_BYTES, FrameBuffer
+from openmsmq.wire.framing import FrameBuffer
 from openmsmq.wire.headers import base
 from openmsmq.wire.packets import Packet, encode
 from tests.strategies.packets import packets
@@ -83,7 +83,7 @@ def test_no_more_than_one_packet_waits_for_its_end() -> None:
     buffer = FrameBuffer()
     buffer.feed(head + bytes(PACKET_MAX_BYTES - base.SIZE - 1))
     assert buffer.next_packet() is None
-    assert len(buffer) < BUFFERED_MAX_BYTES
+    assert len(buffer) < PACKET_MAX_BYTES
     buffer.feed(b"\0")
     assert buffer.next_packet() is not None
     assert len(buffer) == 0

@@ -32,10 +32,6 @@ class BaseFormatName(msgspec.Struct, frozen=True, gc=False):
         """Whether an application can receive, or peek, from it."""
         return True
 
-    def same_queue_as(self, other: BaseFormatName) -> bool:
-        """Whether the two names differ in case and spelling only."""
-        return self.key == other.key
-
 
 def check_format_name_size(text: str) -> None:
     """Refuse a text that is too long for a single format name."""

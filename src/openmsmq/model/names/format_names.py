@@ -1,7 +1,7 @@
 """Format names: how programs name queues, each kind a value. [MQMQ 2.1.2 - 2.1.7]
 
 Two values are equal when they print the same. Names that differ in letter case only, or in the
-spelling of an address, name the same queue: compare their `key`, or ask `same_queue_as`.
+spelling of an address, name the same queue: compare their `key`.
 """
 
 from __future__ import annotations

@@ -56,10 +56,6 @@ class PathName(msgspec.Struct, frozen=True, gc=False):
         """Whether the name says that the queue is on the local computer."""
         return fold(self.computer) in LOCAL_COMPUTERS
 
-    def same_queue_as(self, other: PathName) -> bool:
-        """Whether the two names differ in letter case only."""
-        return self.key == other.key
-
     def __str__(self) -> str:
         return f"{self.computer}\\{self.queue.path_text}"
 

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from openmsmq.model.identity import Guid
-from openmsmq.security.access.sids import Sid, sid_size
+from openmsmq.security.access.sids import sid_size
 
 ACCESS_LIST_MAX_BYTES: Final = 0xFFFF
 """An access list; its size has 16 bits. [MS-DTYP 2.4.5]"""
@@ -198,9 +198,3 @@ def _write_ace(ace: Ace) -> bytes:
         body = _U32.pack(1) + ace.about + body
     flags = _INHERITED if entry.is_inherited else 0
     return _ACE.pack(kind, flags, _ACE.size + len(body), entry.rights) + body
-
-
-def sids_in(descriptor: Descriptor) -> frozenset[Sid]:
-    """Give everybody whom a descriptor names."""
-    named = {entry.user for entry in descriptor.entries or ()} | {descriptor.owner}
-    return frozenset(Sid(user) for user in named if user)

@@ -89,11 +89,6 @@ class SecurityHeader(msgspec.Struct, frozen=True, gc=False):
         return self.flags & BODY_ENCRYPTED != 0
 
     @property
-    def default_provider(self) -> bool:
-        """Whether the default cryptographic provider made the signature."""
-        return self.flags & DEFAULT_PROVIDER != 0
-
-    @property
     def items(self) -> tuple[bytes, bytes, bytes, bytes, bytes]:
         """The items in the order of the wire, empty ones included."""
         return (

@@ -34,16 +34,6 @@ class SoapHeader(msgspec.Struct, frozen=True, gc=False):
     """Whether each text is followed by padding, as far as it needs any."""
     padding: bytes = b""
 
-    @property
-    def header_text(self) -> str:
-        """The first text up to its terminator, with what is not UTF-16 replaced."""
-        return utf16_text(self.header)
-
-    @property
-    def body_text(self) -> str:
-        """The second text up to its terminator, with what is not UTF-16 replaced."""
-        return utf16_text(self.body)
-
     def write(self) -> bytes:
         """Give the bytes of both sections."""
         if (len(self.header) | len(self.body)) & 1:

@@ -19,7 +19,6 @@ from openmsmq.security.access.descriptors import (
     decode_aces,
     encode,
     encode_aces,
-    sids_in,
 )
 from openmsmq.security.access.sids import EVERYONE, unix_user
 from tests.strategies.descriptors import descriptors, entries
@@ -124,8 +123,3 @@ def test_a_list_that_is_too_long_is_not_written() -> None:
     assert decode(encode(Descriptor(b"", b"", many))).entries == many
     with pytest.raises(BadDescriptor, match="use groups"):
         encode(Descriptor(b"", b"", (*many, AccessEntry(ALICE, 1))))
-
-
-def test_everybody_who_is_named_is_found() -> None:
-    assert sids_in(ONLY_ALICE) == {ALICE}
-    assert sids_in(Descriptor(b"", b"", (AccessEntry(EVERYONE, 1),))) == {EVERYONE}

@@ -42,7 +42,7 @@ from openmsmq.security.signatures.signatures import check_signature, sign
 from openmsmq.wire import packets
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
-from openmsmq.wire.headers.security import ProviderInfo
+from openmsmq.wire.headers.security import DEFAULT_PROVIDER, ProviderInfo
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.keys import ProviderType, RsaPublicKey, SessionAlgorithm, SessionKeyBlob
 from openmsmq.wire.packets import UserMessage
@@ -175,7 +175,7 @@ def test_a_packet_says_how_its_body_is_encrypted(
 def test_a_packet_names_the_provider_of_its_key() -> None:
     header = user_message(encrypted()).security
     assert header is not None
-    assert not header.default_provider
+    assert not header.flags & DEFAULT_PROVIDER
     assert ProviderInfo.decode(header.provider_info) == ProviderInfo(
         ProviderType.RSA_AES, "Microsoft Enhanced RSA and AES Cryptographic Provider"
     )
@@ -216,7 +216,7 @@ def test_encrypting_and_decrypting_changes_nothing_else(
         assert before.security is not None
         assert not after.security.body_encrypted
         assert (after.security.encryption_key, after.security.provider_info) == (b"", b"")
-        assert after.security.default_provider
+        assert after.security.flags & DEFAULT_PROVIDER
         assert [getattr(after.security, item) for item in kept] == said
         assert after.security.sender_kind == before.security.sender_kind
     for part in ("user", "base", "transaction", "debug", "soap", "multi_queue", "session", "tail"):
