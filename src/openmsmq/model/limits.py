@@ -35,9 +35,6 @@ PRIORITY_DEFAULT_LEVEL: Final = 3
 REACH_QUEUE_DEFAULT_S: Final = 345_600
 """How long a message may travel: four days (`LongLiveTime`). [MQDMPR 3.1.1.12]"""
 
-RECEIVE_DEFAULT_S: Final = INFINITE_S
-"""How long a message may wait to be received: for ever. [MQDMPR 3.1.1.12]"""
-
 HOP_MAX_COUNT: Final = 29
 """How often a message may be passed on before it is refused. [MQMQ 2.2.19.2]"""
 
