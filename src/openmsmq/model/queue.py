@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -19,9 +19,6 @@ from openmsmq.model.limits import (
     QUEUE_LABEL_MAX_CHARACTERS,
     QUEUE_QUOTA_DEFAULT_KB,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 class QueueKind(Enum):

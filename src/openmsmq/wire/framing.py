@@ -9,13 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.wire.headers import base, internal, session, user
 from openmsmq.wire.packets import headers_end
-
-BUFFERED_MAX_BYTES: Final = PACKET_MAX_BYTES + session.SIZE
-"""No more than one unfinished packet is ever held, beyond what was fed last."""
-
 
 START_BYTES: Final = base.SIZE + user.FIXED_SIZE
 """How much of a packet `check_start` looks at."""

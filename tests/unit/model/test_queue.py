@@ -7,18 +7,14 @@ from hypothesis import strategies as st
 from openmsmq.model.errors import IllegalPropertyValue
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.limits import UNLIMITED_KB
-from openmsmq.model.names import parse_format_name
 from openmsmq.model.queue import (
-    LOCAL_CONNECTION,
     AccessMode,
     ConnectionStatus,
-    OutgoingQueueProperties,
     OutgoingQueueState,
     QueueKind,
     QueuePrivacy,
     QueueProperties,
     QueueScope,
-    ReceiveAction,
     SeekAction,
     ShareMode,
 )
@@ -113,7 +109,6 @@ def test_every_state_of_an_outgoing_queue_has_a_word_of_management():
         OutgoingQueueState.WAITING: "WAITING",
         OutgoingQueueState.ON_HOLD: "ONHOLD",
     }
-    assert LOCAL_CONNECTION == "LOCAL CONNECTION"
 
 
 @pytest.mark.spec("MQDMPR-3.1.1.3-02", "MQMQ-2.3.12.25-01")
@@ -151,34 +146,3 @@ def test_a_seek_goes_to_one_of_five_messages():
         "NEXT",
         "LAST",
     }
-
-
-@pytest.mark.parametrize(
-    ("code", "peek", "seek"),
-    [
-        (0x00000000, False, None),
-        (0x80000000, True, None),
-        (0x80000001, True, None),
-        (0x40000010, True, SeekAction.CURRENT),
-        (0x40000011, True, SeekAction.NEXT),
-        (0x40000012, True, SeekAction.PREVIOUS),
-        (0x40000020, False, SeekAction.CURRENT),
-        (0x40000021, False, SeekAction.NEXT),
-        (0x40000022, False, SeekAction.PREVIOUS),
-    ],
-)
-def test_a_receive_action_says_whether_the_message_stays_and_which_one_it_is(code, peek, seek):
-    assert ReceiveAction(code).is_peek is peek
-    assert ReceiveAction(code).seek is seek
-
-
-def test_all_receive_actions_are_tested():
-    assert len(ReceiveAction) == 9
-
-
-def test_a_new_outgoing_queue_is_inactive_and_has_no_history():
-    destination = parse_format_name(r"DIRECT=TCP:10.0.0.1\private$\orders")
-    outgoing = OutgoingQueueProperties(destination)
-    assert outgoing.state is OutgoingQueueState.INACTIVE
-    assert outgoing.history == ()
-    assert outgoing.sequence.next is None
