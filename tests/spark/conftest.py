@@ -1,16 +1,21 @@
-"""One Spark session for the tests that need one: they all run in the same worker."""
+"""One Spark session for the tests that need one, in the same worker, and queue managers."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+import openmsmq as mq
 from openmsmq.client.blocking import QueueManager
 from tests.runtime.computers import Computer, running
 from tests.runtime.scripted_engine import free_port
+
+if TYPE_CHECKING:
+    from tests.spark.exactly_once.harness import Manager
 
 HERE = Path(__file__).parent
 
@@ -62,3 +67,24 @@ def manager(alpha: Computer) -> Iterator[QueueManager]:
     """A connection to it."""
     with alpha.connect() as manager:
         yield manager
+
+
+@pytest.fixture(scope="module")
+def killable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Manager]:
+    """A queue manager for the tests of a module, in a process of its own."""
+    from tests.spark.exactly_once.harness import Manager
+
+    found = Manager(tmp_path_factory.mktemp("killable"))
+    yield found
+    found.kill()
+
+
+@pytest.fixture
+def qm(killable: Manager) -> Iterator[mq.QueueManager]:
+    """A connection to it, without queues and queries of other tests."""
+    with mq.connect(killable.address) as connection:
+        for status in connection.queues():
+            connection.delete_queue(status.path_name)
+        for query in connection.queries():
+            connection.forget_query(query.query)
+        yield connection

@@ -49,6 +49,11 @@ def test_streams_are_exactly_once_while_the_driver_and_the_queue_manager_are_kil
         format=format,
     )
     print(json.dumps(figures, indent=2))
+    print(
+        f"{figures['queues with messages']} queues, {figures['messages in queues']} messages in "
+        f"them, {figures['rows in the table']} rows in a {format} table, {DRIVER_KILLS} driver "
+        f"kills, {MANAGER_KILLS} queue manager kills: each once and in order"
+    )
     assert figures["priorities"] == list(range(8))
     for name in ("in transactions that committed late", "tasks failed on purpose"):
         assert figures[name], f"this run showed nothing about {name}"

@@ -42,6 +42,7 @@ from openmsmq.spark.source.options import read_source_options
 from openmsmq.spark.source.queue_range import QueueRange
 from openmsmq.spark.source.ranges import RangeReader
 from openmsmq.spark.source.reading import read_range
+from openmsmq.spark.source.stream_reader import StreamReader
 from tests.spark.foreign_readers import iceberg, read_table
 
 ADDRESS = "127.0.88.2"
@@ -403,6 +404,16 @@ def test_a_checkpoint_that_cannot_be_read_is_a_sentence(tmp_path):
         checkpoint.mark(3, "reader")
 
 
+def test_a_batch_is_marked_with_where_it_begins_if_the_checkpoint_still_says_so(tmp_path):
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "metadata").write_text('{"id":"q"}')
+    for batch in (6, 7):
+        (tmp_path / "offsets" / str(batch)).write_text(f'v1\n{{}}\n{{"next":{batch}}}')
+    checkpoint = Checkpoint(tmp_path)
+    assert checkpoint.mark(7, "r") == Mark("q", 7, '{"next":7}', "r", '{"next":6}')
+    assert checkpoint.mark(6, "r") == Mark("q", 6, '{"next":6}', "r")
+
+
 @pytest.mark.parametrize(
     ("output", "default", "expected"),
     [
@@ -437,6 +448,75 @@ def test_columns_by_which_a_table_cannot_be_partitioned_are_refused(columns, par
 # Beginning.
 
 
+def publish_batch(job: Beginning, number: int, start: Any = None) -> Any:
+    """Bring what waits in the queues into the table, as a driver does that dies then."""
+    ready = make_ready(job)
+    reader = RangeReader(job.options)
+    begin = start or reader.initialOffset()
+    end = json.loads(json.dumps(reader.latestOffset(begin, reader.getDefaultReadLimit())))
+    parts = reader.partitions(begin, end)
+    table = job.output.open()
+    copying = Copying(job.options, str(table.staging), ("queue",), ready.columns)
+    told = [rows for part in parts for rows in copy_ranges(copying, reader.read(part))]
+    files = [Staged(**row) for rows in told for row in rows.to_pylist()]
+    before = json.dumps(start) if start else ""
+    table.publish(Mark("one", number, json.dumps(end), job.options.reader, before), files)
+    reader.stop()
+    return end
+
+
+def texts_from(job: Beginning, given: dict[str, str]) -> list[str]:
+    """What the first batch of a new checkpoint has."""
+    starting = make_ready(job).starting_offsets
+    wish = {"startingOffsets": starting} if starting else {}
+    reader = StreamReader(read_source_options(given | wish))
+    begin = reader.initialOffset()
+    end = reader.latestOffset(begin, reader.getDefaultReadLimit())
+    rows = [each for part in reader.partitions(begin, end) for each in reader.read(part)]
+    reader.stop()
+    return [text for each in rows for text in each.column("text").to_pylist()]
+
+
+@formats
+@pytest.mark.parametrize("batches", [1, 2])
+def test_what_the_table_has_and_somebody_has_released_is_not_read_again(
+    alpha, manager, tmp_path, format, batches
+):
+    queue = manager.create_queue(f"private$\\released-{format}-{batches}")
+    given = {"qm": alpha.qm, "queue": queue.name, "columns": "queue,text", "reader": "ingest"}
+    place = Output(format, str(tmp_path / "table"), ("queue",))
+    options = read_source_options(given)
+    job = Beginning(options, place, str(tmp_path / "checkpoint"), arrow_schema(options.columns))
+    end = None
+    for number in range(batches):
+        queue.send(f"order {number}", recoverable=True)
+        end = publish_batch(job, number, end)
+    queue.send("new order", recoverable=True)
+    manager.release(queue.name)
+    assert texts_from(job, given) == ["new order"]
+    assert queue.count() == 2, "the table has what was released, and others may have it, too"
+
+
+def test_what_nobody_has_read_is_not_passed_over_for_what_was_released(alpha, manager, tmp_path):
+    queue = manager.create_queue("private$\\released-behind")
+    given = {"qm": alpha.qm, "queue": queue.name, "columns": "queue,text", "reader": "ingest"}
+    late = read_source_options(given | {"startingOffsets": "latest"})
+    place = Output("parquet", str(tmp_path / "table"), ("queue",))
+    job = Beginning(late, place, str(tmp_path / "checkpoint"), arrow_schema(late.columns))
+    queue.send("an old order", recoverable=True)
+    reader = RangeReader(late)
+    latest = reader.initialOffset()
+    queue.send("order 0", recoverable=True)
+    publish_batch(job, 0, latest)
+    reader.stop()
+    manager.release(queue.name)
+    early = msgspec.structs.replace(job, options=read_source_options(given))
+    with pytest.raises(TableProblem, match=r"arrival numbers \d+ to \d+, which were released"):
+        make_ready(early)
+    assert make_ready(job).starting_offsets == ""
+    assert queue.count() == 2
+
+
 @formats
 def test_a_new_checkpoint_goes_on_behind_what_the_table_has(alpha, manager, tmp_path, format):
     queue = manager.create_queue(f"private$\\behind-{format}")
@@ -446,22 +526,13 @@ def test_a_new_checkpoint_goes_on_behind_what_the_table_has(alpha, manager, tmp_
     place = Output(format, str(tmp_path / "table"), ("queue",))
     schema = arrow_schema(options.columns)
     job = Beginning(options, place, str(tmp_path / "checkpoint"), schema)
-    columns = make_ready(job)
-    reader = RangeReader(options)
-    end = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
-    parts = reader.partitions(reader.initialOffset(), end)
-    table = place.open()
-    copying = Copying(options, str(table.staging), ("queue",), columns)
-    told = [rows for part in parts for rows in copy_ranges(copying, reader.read(part))]
-    files = [Staged(**row) for rows in told for row in rows.to_pylist()]
-    table.publish(Mark("one", 0, json.dumps(end), "ingest"), files)
-    reader.stop()
+    publish_batch(job, 0)
     # Spark was killed before it could say that the batch is done, and its checkpoint is gone.
     queue.send("order 2", recoverable=True)
     assert queue.count() == 3
     make_ready(msgspec.structs.replace(job, options=read_source_options(given)))
     assert queue.count() == 3, "another reader has reserved nothing here"
-    make_ready(job)
+    assert make_ready(job).starting_offsets == ""
     assert queue.count() == 1
     browsing = read_source_options(given | {"mode": "browse"})
     with pytest.raises(BadOption, match="was written with another one"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -13,29 +13,16 @@ from openmsmq.spark.errors import QueueProblem
 from openmsmq.spark.source.options import read_source_options
 from openmsmq.spark.source.poison import dispose
 from openmsmq.spark.source.queue_range import QueueRange
-from tests.spark.exactly_once.harness import Manager
 
 SOURCE, POISON = r"private$\in", r"private$\poison"
 COUNT = 6
 
 
-@pytest.fixture(scope="module")
-def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Manager]:
-    found = Manager(tmp_path_factory.mktemp("poison"))
-    yield found
-    found.kill()
-
-
 @pytest.fixture
-def qm(manager: Manager) -> Iterator[mq.QueueManager]:
-    with mq.connect(manager.address) as connection:
-        for status in connection.queues():
-            connection.delete_queue(status.path_name)
-        for query in connection.queries():
-            connection.forget_query(query.query)
-        connection.create_queue(SOURCE)
-        connection.create_queue(POISON, transactional=True)
-        yield connection
+def qm(qm: mq.QueueManager) -> mq.QueueManager:
+    qm.create_queue(SOURCE)
+    qm.create_queue(POISON, transactional=True)
+    return qm
 
 
 @pytest.fixture

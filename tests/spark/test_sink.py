@@ -29,23 +29,6 @@ NOBODY = "127.0.90.9"
 OUT = r"private$\out"
 
 
-@pytest.fixture(scope="module")
-def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Manager]:
-    found = Manager(tmp_path_factory.mktemp("sink"))
-    yield found
-    found.kill()
-
-
-@pytest.fixture
-def qm(manager: Manager) -> Iterator[mq.QueueManager]:
-    with mq.connect(manager.address) as connection:
-        for status in connection.queues():
-            connection.delete_queue(status.path_name)
-        for query in connection.queries():
-            connection.forget_query(query.query)
-        yield connection
-
-
 @pytest.fixture
 def out(qm: mq.QueueManager) -> mq.Queue:
     return qm.create_queue(OUT, transactional=True)
@@ -131,13 +114,13 @@ def test_a_long_partition_is_prepared_in_parts_and_keeps_its_order(
 
 
 def test_a_weak_token_writes_batches_and_another_one_ends_none_of_them(
-    manager: Manager, qm: mq.QueueManager, out: mq.Queue, tmp_path: Path
+    killable: Manager, qm: mq.QueueManager, out: mq.Queue, tmp_path: Path
 ) -> None:
     """Driver and tasks show the same token; a name that somebody else knows is of no use."""
     shown = {}
     for name in ("spark", "mallory"):
         shown[name], _ = create_token(
-            manager.folder / "data" / "tokens.json", name, (Scope.SEND,), now_s=0
+            killable.folder / "data" / "tokens.json", name, (Scope.SEND,), now_s=0
         )
     file = tmp_path / "token"
     file.write_text(shown["spark"], encoding="utf-8")
@@ -158,7 +141,7 @@ def test_a_weak_token_writes_batches_and_another_one_ends_none_of_them(
     writer(qm, **options).commit(parts)
     assert bodies(out) == ["1", "2"]
     for name in shown:
-        revoke_token(manager.folder / "data" / "tokens.json", name)
+        revoke_token(killable.folder / "data" / "tokens.json", name)
 
 
 def test_what_doubled_and_failed_tasks_have_prepared_goes_with_the_commit(
@@ -271,6 +254,59 @@ def test_a_copy_of_the_checkpoint_without_the_last_batch_is_noticed_by_its_rows(
     assert (bodies(out), qm.in_doubt()) == (["first", "second"], [])
 
 
+def planned(folder: Path, checkpoint: str, batch: int, *ends: str) -> str:
+    """Let the checkpoint say where a batch ends, as Spark writes it; gives its location."""
+    (folder / "offsets").mkdir(parents=True, exist_ok=True)
+    (folder / "metadata").write_text(f'{{"id":"{checkpoint}"}}')
+    (folder / "offsets" / str(batch)).write_text("\n".join(("v1", '{"conf":{}}', *ends)))
+    return str(folder)
+
+
+@pytest.mark.parametrize("prefix", ["", "file:", "file://"])
+def test_a_batch_that_was_planned_anew_is_refused_also_if_it_has_as_many_rows(
+    qm: mq.QueueManager, out: mq.Queue, tmp_path: Path, prefix: str
+) -> None:
+    """The source was told to go on elsewhere over an older copy of the checkpoint."""
+    place = prefix + planned(tmp_path / "a b", "c1", 0, '{"next":5}')
+    stream_batch(qm, "c1", 0, "first", "second", checkpointLocation=place)
+    stream_batch(qm, "c1", 0, "first", "second", checkpointLocation=place)
+    planned(tmp_path / "a b", "c1", 0, '{"next":9}')
+    with pytest.raises(QueueProblem, match="'orders' was written, and comes again with another"):
+        stream_batch(qm, "c1", 0, "third", "fourth", checkpointLocation=place)
+    stream_batch(qm, "c1", 0, checkpointLocation=place)
+    assert (bodies(out), qm.in_doubt()) == (["first", "second"], [])
+    planned(tmp_path / "a b", "c1", 1, '{"next":9}')
+    stream_batch(qm, "c1", 1, "third", "fourth", checkpointLocation=place)
+    assert bodies(out) == ["first", "second", "third", "fourth"]
+
+
+def test_a_repetition_may_have_other_rows_if_the_checkpoint_says_that_it_is_one(
+    qm: mq.QueueManager, out: mq.Queue, tmp_path: Path
+) -> None:
+    """Of what depends on chance, the first writing counts."""
+    place = planned(tmp_path, "c1", 0, '{"next":5}', '{"topic":7}')
+    stream_batch(qm, "c1", 0, "by chance", checkpointLocation=place)
+    stream_batch(qm, "c1", 0, "other", "rows", checkpointLocation=place)
+    planned(tmp_path, "c1", 0, '{"next":6}', '{"topic":7}')
+    with pytest.raises(QueueProblem, match="comes again with another end"):
+        stream_batch(qm, "c1", 0, "of another first source", checkpointLocation=place)
+    assert bodies(out) == ["by chance"]
+
+
+@pytest.mark.parametrize("place", ["", "s3a://bucket{}", "file://host{}", "{}/nothing", "{}"])
+def test_where_a_checkpoint_cannot_be_read_or_is_of_another_query_rows_are_counted(
+    qm: mq.QueueManager, out: mq.Queue, tmp_path: Path, place: str
+) -> None:
+    planned(tmp_path, "another", 0, '{"next":5}')
+    place = place.format(tmp_path)
+    stream_batch(qm, "c1", 0, "first", "second", checkpointLocation=place)
+    planned(tmp_path, "another", 0, '{"next":9}')
+    stream_batch(qm, "c1", 0, "first", checkpointLocation=place)
+    with pytest.raises(QueueProblem, match="written with 2 rows, and comes again with 3"):
+        stream_batch(qm, "c1", 0, *"123", checkpointLocation=place)
+    assert bodies(out) == ["first", "second"]
+
+
 @pytest.mark.parametrize("batch", [0, 1, 2])
 def test_a_batch_of_another_checkpoint_is_refused_and_not_dropped(
     qm: mq.QueueManager, out: mq.Queue, batch: int
@@ -349,12 +385,12 @@ def test_the_batches_of_a_stream_take_no_number(qm: mq.QueueManager) -> None:
 
 
 def test_a_queue_manager_that_restarts_between_write_and_commit_does_not_matter(
-    manager: Manager, qm: mq.QueueManager, out: mq.Queue
+    killable: Manager, qm: mq.QueueManager, out: mq.Queue
 ) -> None:
     sink = writer(qm)
     parts = sink.write(rows("1"))
-    manager.kill()
-    manager.start_later()
+    killable.kill()
+    killable.start_later()
     sink.commit([parts])
     assert bodies(out) == ["1"]
 
@@ -463,7 +499,7 @@ def test_a_stream_goes_on_with_its_own_checkpoint_and_with_no_other(
     source.send("11", recoverable=True)
     assert "comes from checkpoint" in refusal(tmp_path / "new")
     # The copy knows three batches, and the queue manager four: the fourth has one row.
-    assert "was written with 1 rows, and comes again with 2" in refusal(copy)
+    assert "'copy' was written, and comes again with another end" in refusal(copy)
     forget_commit(copy, 2)
     for name in ("3", ".3.crc"):
         (copy / "offsets" / name).unlink()

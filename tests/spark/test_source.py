@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -38,21 +37,6 @@ from tests.spark.streams import Stream, names, send
 
 NOBODY = "127.0.90.9"
 """An address where no queue manager is."""
-
-
-@pytest.fixture(scope="module")
-def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Manager]:
-    found = Manager(tmp_path_factory.mktemp("source"))
-    yield found
-    found.kill()
-
-
-@pytest.fixture
-def qm(manager: Manager) -> Iterator[mq.QueueManager]:
-    with mq.connect(manager.address) as connection:
-        for status in connection.queues():
-            connection.delete_queue(status.path_name)
-        yield connection
 
 
 # Exactly once.
@@ -540,17 +524,19 @@ def test_an_address_where_nobody_answers_is_named_at_once(qm: mq.QueueManager) -
         reader.partitions()
 
 
-def test_a_queue_manager_that_restarts_is_waited_for(qm: mq.QueueManager, manager: Manager) -> None:
+def test_a_queue_manager_that_restarts_is_waited_for(
+    qm: mq.QueueManager, killable: Manager
+) -> None:
     send(qm.create_queue(r"private$\a"), "1")
     stream = Stream(qm, r"private$\a")
     end = stream.plan()
-    manager.kill()
+    killable.kill()
     stream.options["reconnectWithin"] = "0"
     stream.reader, patient = stream.again(), stream.reader
     with pytest.raises(QueueProblem, match="Is it running"):
         stream.plan()
     stream.reader = patient
-    manager.start_later()
+    killable.start_later()
     assert stream.read(end) == ["1"]
 
 
@@ -574,10 +560,10 @@ def test_a_schema_of_ones_own_is_refused() -> None:
 # Messages that cannot be decoded.
 
 
-def spoil(manager: Manager, label: str) -> int:
+def spoil(killable: Manager, label: str) -> int:
     """Break the packets of messages with a label, while the queue manager is stopped."""
-    manager.kill()
-    store = open_store(manager.folder / "data" / "store")
+    killable.kill()
+    store = open_store(killable.folder / "data" / "store")
     start, stop = records.kind_range(b"E")
     changes = [
         (key, value[: records.FACTS_BYTES] + b"\xff" * (len(value) - records.FACTS_BYTES))
@@ -586,17 +572,17 @@ def spoil(manager: Manager, label: str) -> int:
     ]
     store.commit(Batch(changes))
     store.close()
-    manager.start()
+    killable.start()
     return len(changes)
 
 
 def test_messages_that_cannot_be_decoded_become_what_the_option_says(
-    manager: Manager, qm: mq.QueueManager
+    killable: Manager, qm: mq.QueueManager
 ) -> None:
     queue = qm.create_queue(r"private$\a")
     poison = qm.create_queue(r"private$\poison", transactional=True)
     send(queue, "1", "spoiled", "2", "spoiled")
-    assert spoil(manager, "spoiled") == 2
+    assert spoil(killable, "spoiled") == 2
     browse = {"mode": "browse", "columns": "label,body,error,arrival_number"}
     row, skip, fail, set_aside = (
         Stream(qm, r"private$\a", onError=mode, **browse, **options)

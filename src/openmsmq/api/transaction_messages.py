@@ -141,6 +141,9 @@ class CommitBatch(Request, frozen=True, tag="commit-batch"):
     checkpoint: str = ""
     row_count: Number = -1
     """How many rows the batch has, by which a larger one of the same number is noticed."""
+    end: str = ""
+    """Where the batch ends, by which another one of the same number is noticed; empty if unknown.
+    """
 
 
 class BatchCommitted(Reply, frozen=True, tag="batch-committed"):

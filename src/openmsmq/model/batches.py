@@ -1,8 +1,9 @@
 """How the batches of a query follow each other: which one is new, and which one comes again.
 
-Whoever writes a batch stores its number, the identity of the checkpoint that numbered it, and how
-many rows it had, with the rows. Only the very last batch can come again: the one that was written
-when its query could not note it any more. Anything else means that a checkpoint was exchanged.
+Whoever writes a batch stores its number, the identity of the checkpoint that numbered it, where it
+ends, and how many rows it had, with the rows. Only the very last batch can come again: the one that
+was written when its query could not note it any more. Anything else means that a checkpoint was
+exchanged.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ class BatchMark(msgspec.Struct, frozen=True):
     """The identity of what numbers the batches; empty if there is none."""
     row_count: int = -1
     """How many rows it has; -1 if that is not known."""
+    end: str = ""
+    """Where it ends in what it was read from, as the checkpoint has it; empty if not known."""
 
 
 class Succession(Enum):
@@ -31,6 +34,8 @@ class Succession(Enum):
     """It is the last one, and was written."""
     GROWN = "grown"
     """It has the number of the last one, and rows that this one did not have."""
+    MOVED = "moved"
+    """It has the number of the last one, and ends elsewhere."""
     OLDER = "older"
     """It is below the last one of the same checkpoint, of which an older copy is used."""
     FOREIGN = "foreign"
@@ -42,8 +47,10 @@ def succession(last: BatchMark | None, batch: BatchMark) -> Succession:
 
     A last batch without a checkpoint may be of any: versions before did not note it, and not
     everybody who writes batches has one. A copy of a checkpoint that lacks just the last batch
-    plans one of the same number, from the same start to a later end: so it has more rows. Fewer
-    rows are no sign of that, because messages may have been lost before they were read again.
+    plans one of the same number, with an end of its own. If it has no rows, nothing is missing
+    where it is not written. Where nobody knows the ends, rows are counted: from the same start to
+    a later end there are more. Fewer are no sign, because messages may have been lost before they
+    were read again.
     """
     if last is None:
         return Succession.NEXT
@@ -51,6 +58,9 @@ def succession(last: BatchMark | None, batch: BatchMark) -> Succession:
         return Succession.FOREIGN
     if batch.batch != last.batch:
         return Succession.NEXT if batch.batch > last.batch else Succession.OLDER
+    if last.end and batch.end:
+        is_moved = last.end != batch.end and batch.row_count != 0
+        return Succession.MOVED if is_moved else Succession.AGAIN
     has_grown = 0 <= last.row_count < batch.row_count
     return Succession.GROWN if has_grown else Succession.AGAIN
 
@@ -76,6 +86,13 @@ def refusal(query: str, last: BatchMark | None, batch: BatchMark, forgetting: st
             f"again with {batch.row_count}: an older copy of the checkpoint was put back, or the "
             "query computes other rows each time. It is not written, because some of its rows "
             f"are. {back}"
+        )
+    if follows is Succession.MOVED:
+        return (
+            f"batch {batch.batch} of {query!r} was written, and comes again with another end: an "
+            "older copy of the checkpoint was put back, or its last files were lost, and the batch "
+            "was planned anew. It is not written, because some of its rows may be. "
+            f"{back}"
         )
     origin = f"checkpoint {batch.checkpoint!r}" if batch.checkpoint else "no checkpoint"
     return (

@@ -186,6 +186,8 @@ class BatchRecord(msgspec.Struct, frozen=True):
     """The identity of what numbered the batch; empty if that was not told."""
     row_count: int = -1
     """How many rows it had; -1 if that was not told."""
+    end: str = ""
+    """Where it ended; empty if that was not told."""
 
 
 class PositionRecord(msgspec.Struct, frozen=True):

@@ -9,7 +9,9 @@ from __future__ import annotations
 import abc
 import contextlib
 import json
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -54,12 +56,25 @@ class Checkpoint:
             raise Superseded(f"commit of batch {batch}")
         self.commits.add(batch)
 
+    @contextlib.contextmanager
+    def on_disk(self, batch: int) -> Iterator[str]:
+        """Let the files be where Spark has them of a batch that runs, for as long as a block does.
+
+        Gives the location.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder)
+            (path / "metadata").write_text(json.dumps({"id": self.id}))
+            (path / "offsets").mkdir()
+            (path / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{self.offsets[batch]}")
+            yield folder
+
 
 class Output(abc.ABC):
     """Where a query writes; it lives apart from the checkpoint."""
 
     @abc.abstractmethod
-    def write(self, query: str, batch: int, tasks: list[Task]) -> Iterator[str]:
+    def write(self, checkpoint: Checkpoint, batch: int, tasks: list[Task]) -> Iterator[str]:
         """Write a batch, step by step."""
 
     @abc.abstractmethod
@@ -73,7 +88,7 @@ class FileOutput(Output):
     def __init__(self) -> None:
         self._log: dict[int, list[int]] = {}
 
-    def write(self, query: str, batch: int, tasks: list[Task]) -> Iterator[str]:  # noqa: ARG002
+    def write(self, checkpoint: Checkpoint, batch: int, tasks: list[Task]) -> Iterator[str]:  # noqa: ARG002
         if batch <= max(self._log, default=-1):
             return
         found: list[int] = []
@@ -94,7 +109,7 @@ class ForeachOutput(Output):
     def __init__(self) -> None:
         self._seen: dict[int, list[int]] = {}
 
-    def write(self, query: str, batch: int, tasks: list[Task]) -> Iterator[str]:  # noqa: ARG002
+    def write(self, checkpoint: Checkpoint, batch: int, tasks: list[Task]) -> Iterator[str]:  # noqa: ARG002
         if batch in self._seen:
             return
         found: list[int] = []
@@ -116,22 +131,23 @@ class QueueOutput(Output):
         self.queue = queue
         self.name = name
 
-    def write(self, query: str, batch: int, tasks: list[Task]) -> Iterator[str]:
+    def write(self, checkpoint: Checkpoint, batch: int, tasks: list[Task]) -> Iterator[str]:
         ready: list[Any] = []
-        sink = self._writer()
         try:
             for place, task in enumerate(tasks):
                 rows = map(_sent_on, task())
-                with _task(query, batch, place):
+                with _task(checkpoint.id, batch, place):
                     ready.append(self._writer().write(iter(list(rows))))
                 yield "task"
-            sink.commit(ready, batch)
+            with checkpoint.on_disk(batch) as location:
+                self._writer(location).commit(ready, batch)
         except SparkSideError:
-            sink.abort(ready, batch)
+            self._writer().abort(ready, batch)
             raise
 
-    def _writer(self) -> StreamWriter:
+    def _writer(self, location: str = "") -> StreamWriter:
         options = {"qm": self.store.address, "queue": self.queue, "query": self.name}
+        options["checkpointLocation"] = location
         chosen = {name: name for name in ("body", "application_tag")}
         return StreamWriter(read_sink_options(options), chosen)
 
@@ -224,7 +240,7 @@ class Driver:
         parts = self._reader.partitions(start, json.loads(self._known.offsets[batch]))
         yield "split"
         tasks = [self._reading(batch, place, part) for place, part in enumerate(parts)]
-        yield from self._output.write(self._checkpoint.id, batch, tasks)
+        yield from self._output.write(self._checkpoint, batch, tasks)
         yield "written"
         self._checkpoint.commit(batch)
         self._known.commit(batch)

@@ -211,10 +211,10 @@ class ToTable(Query):
 
     def begin(self) -> None:
         schema = arrow_schema(self._read.columns).append(pa.field("date", pa.date32()))
-        columns = make_ready(Beginning(self._read, self.place, str(self._checkpoint), schema))
+        ready = make_ready(Beginning(self._read, self.place, str(self._checkpoint), schema))
         self._table = self.place.open()
         self._copying = Copying(
-            self._read, str(self._table.staging), self.place.partition_by, columns
+            self._read, str(self._table.staging), self.place.partition_by, ready.columns
         )
         # Nothing of a batch that was cut off is left.
         require_no_strays(self.path, self.place.format)

@@ -232,15 +232,16 @@ def commit_batch(
     *,
     checkpoint: str = "",
     row_count: int = -1,
+    end: str = "",
 ) -> Plan[bool]:
     """Commit the prepared parts of a batch, all at once; gives False if it was committed before.
 
     Parts of the query that are not named, of this batch or an earlier one, are aborted. A
     `checkpoint` is the identity of what numbers the batches, such as the id of a query of Spark.
     Raises `TransactionSequence` as `has_batch` does, and for a batch that was committed before
-    with fewer rows, if `row_count` tells them.
+    with another `end`; if that is not told, with fewer rows, by `row_count`.
     """
-    request = api.CommitBatch(query, batch, units_of_work, checkpoint, row_count)
+    request = api.CommitBatch(query, batch, units_of_work, checkpoint, row_count, end)
     return not (yield from ask(request, api.BatchCommitted)).before
 
 

@@ -110,7 +110,7 @@ class StagedBatches:
         query, batch = request.query, request.batch
         _require_number(batch)
         owner = self._owner(state.caller, query)
-        mark = BatchMark(batch, request.checkpoint, request.row_count)
+        mark = BatchMark(batch, request.checkpoint, request.row_count, request.end)
         before = self._is_again(query, mark)
         if not before:
             parts = self._named_parts(request)
@@ -118,7 +118,7 @@ class StagedBatches:
                 self._make_room(state.caller, owner, now)
             self._remember(
                 query,
-                BatchRecord(batch, now.unix_s, owner, request.checkpoint, request.row_count),
+                BatchRecord(batch, now.unix_s, owner, mark.checkpoint, mark.row_count, mark.end),
             )
             for work in parts:
                 self._transactions.end_commit(work, now)
@@ -180,10 +180,11 @@ class StagedBatches:
     def _is_again(self, query: str, mark: BatchMark) -> bool:
         """Say whether a batch is the last one; refuse one that neither is it nor can follow it."""
         _require_text("checkpoint", mark.checkpoint, 0)
+        _require_text("batch's end", mark.end, 0)
         record = self._last.get(query)
         if record is None:
             return False
-        last = BatchMark(record.batch, record.checkpoint, record.row_count)
+        last = BatchMark(record.batch, record.checkpoint, record.row_count, record.end)
         follows = succession(last, mark)
         problem = refusal(query, last, mark, f"`openmsmq query forget {query!r}`")
         if problem is not None:

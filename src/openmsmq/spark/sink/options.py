@@ -25,6 +25,8 @@ class SinkOptions(msgspec.Struct, frozen=True):
     """The columns that options name, by property; `QUEUE` is that of the option queueColumn."""
     batch: int | None = None
     """The number of a data frame in a series; none for a stream, whose batches are numbered."""
+    checkpoint: str = ""
+    """Where the checkpoint of a stream is, if Spark was told so with this query."""
 
 
 QUEUE: Final = "queue"
@@ -80,7 +82,8 @@ def read_sink_options(options: Mapping[str, str]) -> SinkOptions:
     columns = {name: given.text(name) for name in PROPERTIES if given.text(name)}
     if column:
         columns[QUEUE] = column
-    return SinkOptions(place, queue, query, columns, _batch(given.text("batch"), query))
+    batch = _batch(given.text("batch"), query)
+    return SinkOptions(place, queue, query, columns, batch, given.text("checkpointLocation"))
 
 
 def _batch(text: str, query: str) -> int | None:

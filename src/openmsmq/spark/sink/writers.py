@@ -2,9 +2,10 @@
 
 Parts are prepared transactions of the queue manager, named by query and batch. The driver commits
 the parts of the tasks that counted, all at once, and the queue manager notes the number of the
-batch with them, and the checkpoint that it belongs to. So nothing of a failed or doubled task
-appears, and a batch that Spark writes again after a restart is recognised. A batch that is older
-than the last one, or of another checkpoint, is refused: neither would be a repetition.
+batch with them, the checkpoint that it belongs to, and where it ends. So nothing of a failed or
+doubled task appears, and a batch that Spark writes again after a restart is recognised. A batch
+that is older than the last one, of another checkpoint, or with another end, is refused: none of
+them would be a repetition.
 
 Rows may go to many queues. In each, batches follow each other; in a batch, messages have the order
 of its partitions and of the rows in them. A stream of one queue that is not shuffled on its way
@@ -29,6 +30,7 @@ from pyspark.sql.datasource import (
 from openmsmq.client.blocking import QueueManager
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.model.errors import TransactionSequence
+from openmsmq.spark.checkpoint import end_in
 from openmsmq.spark.connecting import connected
 from openmsmq.spark.errors import BadOption, QueueProblem
 from openmsmq.spark.sink.options import SinkOptions
@@ -88,7 +90,7 @@ class _Staging:
         parts = Parts(query, batch, partition, [], _property(_QUERY_PROPERTY))
         with self._connected() as manager:
             if _is_committed(manager, parts):
-                # It took effect already, if it is the same: one with more rows is another.
+                # It took effect already, if it is the same: the commit looks.
                 parts.row_count = sum(each.num_rows for each in batches)
                 return parts
             targets = Targets(manager, self.address, self.options.queue)
@@ -129,6 +131,8 @@ class _Staging:
                 units,
                 checkpoint=first.checkpoint,
                 row_count=sum(part.row_count for part in parts),
+                # Spark has written it down before the tasks began.
+                end=end_in(self.options.checkpoint, first.checkpoint, first.batch),
             )
 
     def end(self, query: str) -> None:

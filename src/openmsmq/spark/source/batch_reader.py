@@ -47,7 +47,7 @@ class BatchReader(DataSourceReader):
         name, end = status.path_name, status.last_arrival_number + 1
         stop = min(high, end, place_in(self._options.ending_offsets, name, "latest", end))
         if not isinstance(self._options.starting_offsets, str):
-            low = max(low, starting_number(self._options.starting_offsets, status))
+            low = max(low, starting_number(self._options.starting_offsets, status, source))
         if not status.message_count or not may_match(self._conditions, "queue", name):
             return []
         whole = QueueRange(source.address, name, low, stop, source.identity)

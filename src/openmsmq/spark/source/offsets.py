@@ -41,11 +41,22 @@ class Spot(msgspec.Struct, frozen=True):
     """The identity of the queue manager; empty in offsets of older versions."""
     epoch: str = ""
     """The life of the queue manager in which this was told; empty in those, too."""
+    turn: int = 0
+    """How often the messages from `begin` on were planned again, because a batch left them out."""
 
     @property
     def key(self) -> str:
         """The name of the queue in an offset."""
         return f"{self.manager or self.address}\\{self.queue}"
+
+    def first(self, before: Spot | None) -> int:
+        """Give the first number of a batch that ends here, behind a batch that ended there."""
+        # Spark asks again where a new query begins whenever it plans the first batch, and the
+        # answer may have changed: what was reserved counts.
+        is_same = before is not None and (before.next, before.turn) == (self.next, self.turn)
+        if self.begin is not None and not is_same:
+            return self.begin
+        return 0 if before is None else before.next
 
     @property
     def name(self) -> str:
@@ -89,6 +100,8 @@ def _written(spot: Spot) -> dict[str, Any]:
         written["begin"] = spot.begin
     if spot.manager:
         written |= {"manager": spot.manager, "epoch": spot.epoch}
+    if spot.turn:
+        written["turn"] = spot.turn
     return written
 
 
@@ -105,6 +118,7 @@ def from_offset(offset: Offset) -> Reached:
                 int(each["begin"]) if "begin" in each else None,
                 str(each.get("manager", "")),
                 str(each.get("epoch", "")),
+                int(each.get("turn", 0)),
             )
             for key, each in offset.items()
             if key != _CHECKPOINT

@@ -141,9 +141,15 @@ def _has(source: Source, spot: Spot) -> bool:
         return manager.queue(spot.queue).properties().identifier.hex() == spot.identity
 
 
-def starting_number(wish: str | Places, status: QueueStatus) -> int:
-    """Give the arrival number at which the option lets a new query begin in a queue."""
+def starting_number(wish: str | Places, status: QueueStatus, source: Source) -> int:
+    """Give the arrival number at which the option lets a new query begin in a queue.
+
+    Of queue managers that have queues of the same name, one is meant by a key of an offset.
+    """
     end = status.last_arrival_number + 1
+    key = source.spot(status, 0).key
+    if not isinstance(wish, str):
+        wish = tuple((status.path_name if name == key else name, place) for name, place in wish)
     number = place_in(wish, status.path_name, "earliest", end)
     if number > end:
         raise BadOption(

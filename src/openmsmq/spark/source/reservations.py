@@ -2,15 +2,18 @@
 
 A reservation belongs to the reader of the options and to one checkpoint. It is asked for before
 Spark hears where a batch ends, and completed when Spark has committed the batch, if a task has
-read in it.
+read in it. What a batch had to leave out, because its queue manager was gone, is noted at others.
 """
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
 from time import monotonic, sleep  # noqa: TID251 -- Spark's processes are no part of the core
 from typing import Final
+
+import msgspec
 
 from openmsmq.api.messages import QueueStatus, Reserved
 from openmsmq.client.blocking import Queue
@@ -18,6 +21,7 @@ from openmsmq.spark.connecting import explained
 from openmsmq.spark.errors import QueueProblem
 from openmsmq.spark.source.offsets import Spot
 from openmsmq.spark.source.options import SourceOptions, UnreadBatches
+from openmsmq.spark.source.queues import Source
 
 HOLDER_PATIENCE_S: Final = 5.0
 """How long a query waits for another one of its name to end: it may be the one before it."""
@@ -103,3 +107,75 @@ class Reservations:
     def is_mine(self, status: QueueStatus) -> bool:
         """Whether the reader has something in a queue."""
         return status.reserved_for == self._options.reader
+
+
+class _Note(msgspec.Struct, frozen=True):
+    """Messages of one queue that a batch did not have which ends behind them."""
+
+    name: str
+    turn: int
+    first: int
+
+
+class LeftOut:
+    """What the batches of a reader have left out, as far as its queue managers know.
+
+    With `failOnDataLoss=false` a query goes on without a queue manager that is not in the option
+    any more. If it repeats a batch then, the batch is written without the messages that it had
+    there. A driver before may have read them, so that they count as read; they would be taken out,
+    and lost, when the queue manager is back. So the others note what was left out, and it is
+    planned once more.
+    """
+
+    def __init__(self, reader: str) -> None:
+        self._reader = reader
+        self._notes: dict[str, _Note] | None = None
+
+    def note(self, sources: Sequence[Source], checkpoint: str, spot: Spot, first: int) -> None:
+        """Let all queue managers note that messages up to a place were left out."""
+        note = _Note(self._name(checkpoint, spot), spot.turn + 1, first)
+        for source in sources:
+            with explained(source.address):
+                source.manager.commit_batch(note.name, note.turn, [], checkpoint=str(first))
+        self._known(sources, checkpoint)[note.name] = note
+
+    def again(self, sources: Sequence[Source], checkpoint: str, spot: Spot) -> Spot | None:
+        """Give the place with the messages before it that are to be read once more, if there are.
+
+        When they are planned, the checkpoint has the turn, and the note is over.
+        """
+        name = self._name(checkpoint, spot)
+        note = self._known(sources, checkpoint).get(name)
+        if note is None:
+            return None
+        if note.turn > spot.turn:
+            return msgspec.structs.replace(spot, begin=note.first, turn=note.turn)
+        for source in sources:
+            with explained(source.address):
+                source.manager.forget_query(name)
+        del self._known(sources, checkpoint)[name]
+        return None
+
+    def _known(self, sources: Sequence[Source], checkpoint: str) -> dict[str, _Note]:
+        """Give the notes; they are asked for once, because only this driver makes new ones."""
+        if self._notes is None:
+            found: dict[str, _Note] = {}
+            for source in sources:
+                with explained(source.address):
+                    listed = source.manager.queries(prefix=self._prefix(checkpoint))
+                for each in listed:
+                    # One that was put back to an older state knows less.
+                    if each.query not in found or each.batch > found[each.query].turn:
+                        found[each.query] = _Note(each.query, each.batch, int(each.checkpoint))
+            self._notes = found
+        return self._notes
+
+    def _name(self, checkpoint: str, spot: Spot) -> str:
+        return f"{self._prefix(checkpoint)}{_digest(spot.key, spot.identity)} {spot.next}"
+
+    def _prefix(self, checkpoint: str) -> str:
+        return f"left out {_digest(self._reader, checkpoint)} "
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

@@ -28,7 +28,7 @@ from pyspark.sql.streaming.datasource import (
 from openmsmq.api.messages import QueueStatus
 from openmsmq.client.blocking import Queue, QueueManager
 from openmsmq.spark.connecting import explained
-from openmsmq.spark.errors import QueueGone
+from openmsmq.spark.errors import QueueGone, QueueProblem
 from openmsmq.spark.source.filters import ARRIVALS_END
 from openmsmq.spark.source.offsets import (
     Offset,
@@ -43,7 +43,7 @@ from openmsmq.spark.source.options import Mode, SourceOptions
 from openmsmq.spark.source.queue_range import Piece, QueueRange, Task, pieces_of, tasks_of
 from openmsmq.spark.source.queues import Managers, Source, home_of, queues_at, starting_number
 from openmsmq.spark.source.reading import read_ranges
-from openmsmq.spark.source.reservations import Reservations, shares
+from openmsmq.spark.source.reservations import LeftOut, Reservations, shares
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -57,6 +57,8 @@ class _Place(msgspec.Struct, frozen=True):
     below: int
     """The arrival number at which the query ends; 0 for none."""
     is_ended: bool
+    again: Spot | None
+    """Where it ends with what a batch has left out before; nothing else is planned then."""
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -72,6 +74,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._consumes = options.mode is Mode.CONSUME
         self._managers = Managers(options.place)
         self._reservations = Reservations(options)
+        self._left_out = LeftOut(options.reader)
         self._targets: dict[str, int] | None = None
 
     def stop(self) -> None:
@@ -85,17 +88,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         spots: list[Spot] = []
         for source, status in self._all_queues(self._managers.now(), needed=True):
             with explained(source.address, status.path_name):
-                begin = self._beginning(source.manager, status)
+                begin = self._beginning(source, status)
                 spots.append(source.spot(status, begin, begin))
         return to_offset(spots, secrets.token_hex(16) if self._consumes else "", is_new=True)
 
-    def _beginning(self, manager: QueueManager, status: QueueStatus) -> int:
+    def _beginning(self, source: Source, status: QueueStatus) -> int:
         """Give where to begin; not behind what is reserved, which was never processed."""
         stop = status.last_arrival_number + 1
         if self._options.starting_time_s is not None:
-            begin = _first_since(manager, status.path_name, stop, self._options.starting_time_s)
+            time_s = self._options.starting_time_s
+            begin = _first_since(source.manager, status.path_name, stop, time_s)
         else:
-            begin = starting_number(self._options.starting_offsets, status)
+            begin = starting_number(self._options.starting_offsets, status, source)
         return min(begin, status.reserved_start) if self._has_reserved(status) else begin
 
     def _has_reserved(self, status: QueueStatus) -> bool:
@@ -147,7 +151,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found = dict(reached.spots)
         with ExitStack() as opened:
             places = [
-                self._opened(reached, source, status, opened)
+                self._opened(reached, source, status, opened, sources)
                 for source, status in self._all_queues(sources)
             ]
             for place in places:
@@ -163,13 +167,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_offset(found.values(), checkpoint)
 
     def _opened(
-        self, reached: Reached, source: Source, status: QueueStatus, opened: ExitStack
+        self,
+        reached: Reached,
+        source: Source,
+        status: QueueStatus,
+        opened: ExitStack,
+        sources: list[Source],
     ) -> _Place:
         known = reached.spots.get(source.spot(status, 0).key)
         spot = self._continued(known, source, status)
         with explained(source.address, spot.queue):
             queue = opened.enter_context(source.manager.queue(spot.queue))
         below = 0 if self._targets is None else self._targets.get(spot.key, spot.next)
+        goes_on = self._consumes and spot is known
         return _Place(
             source,
             queue,
@@ -177,6 +187,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             is_new=reached.is_new or known is None,
             below=below,
             is_ended=self._targets is not None and below <= spot.next,
+            again=self._left_out.again(sources, reached.query, spot) if goes_on else None,
         )
 
     def _complete(self, place: _Place, checkpoint: str) -> None:
@@ -184,7 +195,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         It says it only when it plans another batch, and not at all if it was killed.
         """
-        if self._consumes and not place.is_new:
+        if self._consumes and not place.is_new and place.again is None:
             self._reservations.complete(place.queue, place.spot, checkpoint)
 
     def _backlogs(self, places: list[_Place], limit: ReadLimit) -> list[tuple[int, int]] | None:
@@ -240,7 +251,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._bear(
                     f"the queue manager that was at {spot.address} is not in the option qm any "
                     f"more, and queue {spot.queue} was read there: put it back, or let the query "
-                    "go on without it"
+                    "go on without it; what it has reserved there may then come twice"
                 )
             elif not spot.manager:
                 spot = msgspec.structs.replace(spot, manager=home.identity)
@@ -268,20 +279,22 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _planned(self, place: _Place, checkpoint: str, limits: dict[str, int]) -> Spot:
         """Give where a batch ends in one queue."""
         source, queue, spot = place.source, place.queue, place.spot
-        if place.is_ended:
-            return spot
+        if place.again is not None or place.is_ended:
+            return place.again or spot
         limits = limits | {"below": place.below}
         with explained(source.address, spot.queue):
             if not self._consumes:
                 return _advanced(spot, source, queue.measure(spot.next, epoch=spot.epoch, **limits))
             reply = self._reservations.reserve(queue, spot, checkpoint, limits, is_new=place.is_new)
             if reply.completed > spot.next:
-                self._bear(
+                # Nothing is lost, so no option lets it pass: a sink that has seen the number of
+                # the next batch would take other messages for those that it has.
+                raise QueueProblem(
                     f"the checkpoint is an older copy: it has queue {spot.name} up to arrival "
-                    f"number {spot.next}, and the query has completed all below {reply.completed}"
+                    f"number {spot.next}, and the query has completed all below {reply.completed}. "
+                    "Put the newer checkpoint back. If that is gone, begin with a new "
+                    "checkpointLocation and a new output"
                 )
-                spot = source.spot(queue.properties(), reply.completed, reply.completed)
-                reply = self._reservations.reserve(queue, spot, checkpoint, limits)
             return _advanced(spot, source, reply.stop)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
@@ -292,15 +305,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._reached = {key: spot.next for key, spot in reached.spots.items()}
         found: list[Piece] = []
         for key, spot in reached.spots.items():
-            before = begun.get(key)
-            # Spark asks again where a new query begins whenever it plans the first batch, and the
-            # answer may have changed: what was reserved counts.
-            first = spot.begin
-            if first is None or (before is not None and spot.next == before.next):
-                first = 0 if before is None else before.next
+            first = spot.first(begun.get(key))
             home = home_of(spot, sources)
             if first < spot.next and home is not None:
                 found += self._pieces(home, spot, first, reached.checkpoint)
+            elif first < spot.next and self._consumes:
+                self._left_out.note(sources, reached.checkpoint, spot, first)
         return tasks_of(found, self._options.partitions)
 
     def _pieces(self, source: Source, spot: Spot, first: int, checkpoint: str) -> list[Piece]:
@@ -353,7 +363,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         reached = from_offset(end)
         for spot in reached.spots.values():
             home = home_of(spot, sources)
-            if home is None:
+            if home is None or self._left_out.again(sources, reached.checkpoint, spot):
                 continue
             try:
                 with (
@@ -396,7 +406,7 @@ def _advanced(spot: Spot, source: Source, stop: int) -> Spot:
     begin = spot.begin if spot.begin == spot.next else None
     epoch = source.epochs[-1].identifier if source.epochs else ""
     return msgspec.structs.replace(
-        spot, address=source.address, next=stop, begin=begin, epoch=epoch
+        spot, address=source.address, next=stop, begin=begin, epoch=epoch, turn=0
     )
 
 

@@ -191,6 +191,21 @@ def test_a_batch_that_comes_again_with_more_rows_is_another_one(office: Office) 
     assert "was written with 4 rows, and comes again with 5" in reply.detail
 
 
+def test_a_batch_that_comes_again_with_another_end_is_another_one(office: Office) -> None:
+    """It has as many rows, and they are others: its number alone would let them vanish."""
+    office.ok(api.CommitBatch(QUERY, 7, [], "c1", 4, "here"))
+    office.restart()
+    for rows, end in ((4, "here"), (5, "here"), (0, "elsewhere"), (4, "")):
+        assert office.ok(api.CommitBatch(QUERY, 7, [], "c1", rows, end)) == BEFORE
+    for rows in (1, 4, 5):
+        reply = office.ask(api.CommitBatch(QUERY, 7, [], "c1", rows, "elsewhere"))
+        assert error_name(reply) == SEQUENCE
+        assert isinstance(reply, api.Failed)
+        assert "was written, and comes again with another end: an older copy" in reply.detail
+        assert "Put the newer checkpoint back" in reply.detail
+    assert office.ok(api.CommitBatch(QUERY, 8, [], "c1", 4, "elsewhere")) == NEW
+
+
 def test_a_batch_that_was_noted_without_a_checkpoint_gets_one_with_the_next(
     office: Office,
 ) -> None:
@@ -347,6 +362,7 @@ def test_a_query_has_a_name_that_people_can_read(office: Office, query: str, goo
     if query:
         # Not to have a checkpoint is allowed.
         requests += [api.GetBatch(QUERY, 0, query), api.CommitBatch(QUERY, 0, [], query)]
+        requests.append(api.CommitBatch(QUERY, 0, [], "", 0, query))
         # Without one a transaction is no part of a batch.
         requests.insert(0, api.Prepare(active(office, b"x").transaction, query, 0))
     for request in requests:

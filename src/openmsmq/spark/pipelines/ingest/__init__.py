@@ -147,18 +147,22 @@ def _by_tasks(
     read = read_source_options(options)
     copies = bodies == (None, None)
     if copies:
+        schema = arrow_schema(read.columns)
+    else:
+        schema = to_arrow_schema(_messages(spark, options, bodies).schema, timezone="UTC")
+    if DATE in place.partition_by:
+        schema = schema.append(pa.field(DATE, pa.date32()))
+    ready = begin(spark, Beginning(read, place, noted, schema))
+    if ready.starting_offsets:
+        options = {**options, "startingOffsets": ready.starting_offsets}
+    if copies:
         # Ranges of messages are the stream: Java does not see the messages.
         spark.dataSource.register(RangeSource)
         rows = spark.readStream.format(RangeSource.name()).options(**options).load()
-        schema = arrow_schema(read.columns)
     else:
         rows = _messages(spark, options, bodies)
-        schema = to_arrow_schema(rows.schema, timezone="UTC")
-    if DATE in place.partition_by:
-        schema = schema.append(pa.field(DATE, pa.date32()))
-    columns = begin(spark, Beginning(read, place, noted, schema))
     table = place.open()
-    job = Copying(read, str(table.staging), place.partition_by, columns)
+    job = Copying(read, str(table.staging), place.partition_by, ready.columns)
     files = rows.mapInArrow(partial(copy_ranges if copies else write_rows, job), staged_schema())
     reader = read.reader if read.mode is Mode.CONSUME else ""
     publisher = _Publisher(table, Checkpoint(noted), reader)
