@@ -19,7 +19,7 @@ FIRST_SEED ?= 0
 SPARK_VERSIONS ?= 4.2.0 4.2.1 4.3.0
 
 .DEFAULT_GOAL := help
-.PHONY: samba postgres chromium pictures help demo tour spark-crash test test-spark-versions check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash model mutants sim sim-hostile coverage setup java clean
+.PHONY: samba postgres chromium pictures help demo tour spark-crash test test-spark-versions check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash model mutants sim sim-hostile coverage setup java clean walk
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ contracts: .venv/.installed ## Check which package may import which
 format: .venv/.installed ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+walk: .venv/.installed ## Walk one message through the running code (ARGS=--files lists the way)
+	$(BIN)/python -m scripts.walk $(ARGS)
 
 conformance: .venv/.installed ## Count the statements of the specifications that tests show (ARGS=--sections)
 	$(BIN)/python -m tests.conformance.report $(ARGS)
