@@ -12,16 +12,20 @@ import os
 import random
 import shutil
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from inspect import signature
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from bench.measure import Effort, Figure
 from bench.peers.process import disk_directory
 from bench.routes import make_enterprise
+from bench.spark import used_by_s
 from openmsmq.capture.link_layers import Endpoint
 from openmsmq.capture.recorder import Recorder
 from openmsmq.model.identity import Guid
@@ -41,6 +45,10 @@ PACKETS: Final = 5_000
 SITES: Final = 72
 """Sites of the plan: some 5,000 pairs."""
 TRIALS: Final = 4
+COMMANDS: Final = ("delivery", "report", "capture", "routes")
+BEFORE: Final = "OPENMSMQ_BENCH_BEFORE"
+"""Names the directory `src` of another tree, with which this one is compared."""
+BEFORE_BAR: Final = 1 / 3
 _START_S: Final = 1_700_000_000
 _SEED: Final = 14
 _SOURCE: Final = "a1f0c0de-0000-4000-8000-00000000000a"
@@ -50,60 +58,137 @@ _TARGET: Final = "9c3d0000-0000-4000-8000-00000000000c"
 def run(effort: Effort) -> Iterator[Figure]:
     """Run each command in one session: the first time, and when Spark is warm."""
     trials = max(2, round(TRIALS * min(1.0, effort.rounds / Effort().rounds)))
-    from openmsmq.spark.session import make_session
-
+    before = os.environ.get(BEFORE, "")
     with disk_directory() as directory, contextlib.ExitStack() as parts:
         _make_messages(directory / "messages")
         _make_capture(directory / "traffic.pcapng")
         _make_plan(directory)
-        spark = make_session("bench small", f"local[{os.cpu_count()}]")
-        parts.callback(spark.stop)
-        parts.enter_context(_shared(spark))
-        taken = _in_turn(_jobs(spark, directory), trials)
-    least_s = statistics.median(taken["least"][1:])
+        trees = [parts.enter_context(_tree(directory, "now", ""))]
+        if before:
+            trees.append(parts.enter_context(_tree(directory, "before", before)))
+        taken = _in_turn(trees, trials)
+    yield from _figures(taken[0])
+    if before:
+        yield from _compared(*taken)
+
+
+class Taken(NamedTuple):
+    """How long a command ran, and how long cores worked for it."""
+
+    wall_s: float
+    cores_s: float
+
+
+Turns: TypeAlias = dict[str, list[Taken]]
+Tree: TypeAlias = Callable[[str], Taken]
+
+
+def _figures(taken: Turns) -> Iterator[Figure]:
+    least_s = _warm(taken["least"]).wall_s
     yield Figure("read, count, write: the least", least_s, "s")
-    for name in ("delivery", "report", "capture", "routes"):
-        first_s, *others_s = taken[name]
-        warm_s = statistics.median(others_s)
-        yield Figure(f"{name}, the first time", first_s, "s")
+    for name in COMMANDS:
+        warm_s = _warm(taken[name]).wall_s
+        yield Figure(f"{name}, the first time", taken[name][0].wall_s, "s")
         yield Figure("  warm", warm_s, "s")
         yield Figure("  warm, by the least", warm_s / least_s, "times")
 
 
-def _in_turn(jobs: dict[str, Callable[[], None]], trials: int) -> dict[str, list[float]]:
-    taken: dict[str, list[float]] = {name: [] for name in jobs}
+def _compared(now: Turns, before: Turns) -> Iterator[Figure]:
+    for name in COMMANDS:
+        ours, theirs = _warm(now[name]), _warm(before[name])
+        share, cores = ours.wall_s / theirs.wall_s, ours.cores_s / theirs.cores_s
+        yield Figure(f"{name}, warm, by before", share, "times", bar=BEFORE_BAR)
+        yield Figure("  time of cores", cores, "times")
+        first = now[name][0].wall_s / before[name][0].wall_s
+        yield Figure("  the first time", first, "times")
+
+
+def _warm(turns: list[Taken]) -> Taken:
+    others = turns[1:]
+    return Taken(
+        statistics.median(one.wall_s for one in others),
+        statistics.median(one.cores_s for one in others),
+    )
+
+
+def _in_turn(trees: list[Tree], trials: int) -> list[Turns]:
+    taken: list[Turns] = [{} for _ in trees]
     for _ in range(trials + 1):
-        for name, job in jobs.items():
-            begin = time.perf_counter()
-            job()
-            taken[name].append(time.perf_counter() - begin)
+        for name in ("least", *COMMANDS):
+            for tree, turns in zip(trees, taken, strict=True):
+                turns.setdefault(name, []).append(tree(name))
     return taken
 
 
-def _jobs(spark: SparkSession, directory: Path) -> dict[str, Callable[[], None]]:
-    place = str(directory)
+@contextlib.contextmanager
+def _tree(directory: Path, name: str, sources: str) -> Iterator[Tree]:
+    """Start Spark with the sources of this tree, or of another one; runs a command for a name."""
+    environment = dict(os.environ)
+    if sources:
+        environment["PYTHONPATH"] = os.pathsep.join((sources, os.getcwd()))
+    own = directory / name
+    own.mkdir()
+    arguments = [sys.executable, "-m", "bench.small", str(directory), str(own)]
+    with subprocess.Popen(
+        arguments, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        asked, answered = process.stdin, process.stdout
+        assert asked is not None
+        assert answered is not None
 
+        def run_one(command: str) -> Taken:
+            used_s = used_by_s([process.pid])
+            print(command, file=asked, flush=True)
+            wall_s = float(answered.readline())
+            return Taken(wall_s, used_by_s([process.pid]) - used_s)
+
+        try:
+            yield run_one
+        finally:
+            asked.close()
+
+
+# In the process of a tree.
+
+
+def _serve(inputs: str, outputs: str) -> None:
+    """Run the commands whose names come in, and say how long each took."""
+    from openmsmq.spark.session import make_session
+
+    # As the commands start it for such inputs; another tree may not know that yet.
+    few: dict[str, Any] = {"few": True} if "few" in signature(make_session).parameters else {}
+    spark = make_session("bench small", f"local[{os.cpu_count()}]", **few)
+    jobs = _jobs(spark, inputs, outputs)
+    with _shared(spark):
+        for line in sys.stdin:
+            begin = time.perf_counter()
+            jobs[line.strip()]()
+            print(time.perf_counter() - begin, flush=True)
+    spark.stop()
+
+
+def _jobs(spark: SparkSession, inputs: str, outputs: str) -> dict[str, Callable[[], None]]:
     def least() -> None:
-        shutil.rmtree(f"{place}/least", ignore_errors=True)
-        found = spark.read.parquet(f"{place}/messages").groupBy("queue").count()
-        found.write.parquet(f"{place}/least")
+        shutil.rmtree(f"{outputs}/least", ignore_errors=True)
+        found = spark.read.parquet(f"{inputs}/messages").groupBy("queue").count()
+        found.write.parquet(f"{outputs}/least")
 
     def command(output: str, *arguments: str) -> Callable[[], None]:
         def job() -> None:
-            shutil.rmtree(f"{place}/{output}", ignore_errors=True)
-            _command(*arguments, "--output", f"{place}/{output}")
+            shutil.rmtree(f"{outputs}/{output}", ignore_errors=True)
+            _command(*arguments, "--output", f"{outputs}/{output}")
 
         return job
 
     return {
         "least": least,
-        "delivery": command("delivery", "delivery", "--input", f"{place}/messages", "--browsed"),
-        "report": command("report.html", "report", "--input", f"{place}/delivery"),
-        "capture": command("capture", "capture", f"{place}/traffic.pcapng"),
+        "delivery": command("delivery", "delivery", "--input", f"{inputs}/messages", "--browsed"),
+        "report": command("report.html", "report", "--input", f"{outputs}/delivery"),
+        "capture": command("capture", "capture", f"{inputs}/traffic.pcapng"),
         "routes": command(
             "routes",
-            *("routes", "--sites", f"{place}/sites.csv", "--links", f"{place}/links.csv"),
-            *("--traffic", f"{place}/traffic.csv", "--link-down", _first_link(directory)),
+            *("routes", "--sites", f"{inputs}/sites.csv", "--links", f"{inputs}/links.csv"),
+            *("--traffic", f"{inputs}/traffic.csv", "--link-down", _first_link(Path(inputs))),
         ),
     }
 
@@ -124,7 +209,7 @@ def _shared(spark: SparkSession) -> Iterator[None]:
     from openmsmq.cli.pipeline import capture, delivery, report, routes
 
     @contextlib.contextmanager
-    def session(*_: object) -> Iterator[Any]:
+    def session(*_: object, **__: object) -> Iterator[Any]:
         yield spark
 
     commands: tuple[Any, ...] = (capture, delivery, report, routes)
@@ -241,3 +326,7 @@ def _make_plan(directory: Path) -> None:
 def _first_link(directory: Path) -> str:
     row = (directory / "links.csv").read_text(encoding="utf-8").splitlines()[1]
     return ":".join(row.split(",")[:2])
+
+
+if __name__ == "__main__":
+    _serve(*sys.argv[1:])

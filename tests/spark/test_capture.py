@@ -162,6 +162,29 @@ def test_anomalies_between_sessions_are_found(decoded):
     )
 
 
+def test_few_packets_are_followed_here_as_tasks_follow_them(spark, decoded, folder):
+    from openmsmq.spark.pipelines import capture
+
+    here = capture.decode_here(spark, capture.find_files([str(folder)]), Ports())
+    assert here.schema == decoded.schema
+    assert sorted(rows_of(here), key=repr) == sorted(rows_of(decoded), key=repr)
+
+
+def test_few_and_many_packets_are_written_and_counted_alike(spark, folder, tmp_path):
+    from openmsmq.spark.pipelines import capture
+
+    files = capture.find_files([str(folder)])
+    few, many = (
+        capture.write_and_count(spark, files, Ports(), str(tmp_path / str(few)), few=few)
+        for few in (True, False)
+    )
+    assert few == many
+    assert few[0]["packets"] > 0
+    for name, count in few[0].items():
+        for written in ("True", "False"):
+            assert spark.read.parquet(str(tmp_path / written / name)).count() == count
+
+
 def test_files_that_spark_reads_itself_give_the_same(spark, decoded, folder):
     from openmsmq.spark.pipelines import capture
 
@@ -181,7 +204,7 @@ def test_files_that_spark_reads_itself_give_the_same(spark, decoded, folder):
 @pytest.fixture
 def command(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The command as a person runs it, in the session that the tests have anyway."""
-    monkeypatch.setattr(capture_command, "spark_session", lambda *_: nullcontext(spark))
+    monkeypatch.setattr(capture_command, "spark_session", lambda *_, **__: nullcontext(spark))
 
     def run(*arguments: str, code: int = 0) -> Result:
         result = CliRunner().invoke(app, ["pipeline", "capture", *arguments])

@@ -107,6 +107,14 @@ def test_every_message_has_the_outcome_that_a_look_at_all_rows_gives(
     }
 
 
+def test_few_messages_have_the_outcomes_that_they_have_among_many(
+    spark: SparkSession, drawn: tuple[DataFrame, dict[str, Row]]
+) -> None:
+    found = delivery(spark.createDataFrame(table(draw_rows(1, 250))), few=True)
+    assert found.schema == drawn[0].schema
+    assert told(found) == drawn[1]
+
+
 def test_sums_by_queue_and_hour_are_those_of_the_messages(
     drawn: tuple[DataFrame, dict[str, Row]],
 ) -> None:

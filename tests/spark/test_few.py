@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from openmsmq.spark.pipelines.capture import are_small
-from openmsmq.spark.pipelines.few import FEW_MAX_BYTES, SETTINGS, are_few, for_few_rows
+from openmsmq.spark.pipelines.few import (
+    FEW_MAX_BYTES,
+    SETTINGS,
+    are_few,
+    are_small,
+    for_few_rows,
+    held,
+    mapped,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,11 +50,41 @@ def test_a_table_has_few_rows_up_to_a_size(spark: SparkSession, tmp_path: Path) 
     assert not are_few(spark.read.parquet(large))
 
 
-def test_captures_are_small_together_and_if_their_size_is_known(tmp_path: Path) -> None:
+def test_files_are_small_together_and_if_their_size_is_known(tmp_path: Path) -> None:
     half = tmp_path / "half.pcapng"
     half.write_bytes(bytes(FEW_MAX_BYTES // 2))
-    more = tmp_path / "more.pcapng"
+    more = tmp_path / "table" / "part=1" / "more.parquet"
+    more.parent.mkdir(parents=True)
     more.write_bytes(bytes(FEW_MAX_BYTES // 2 + 1))
-    assert are_small([str(half), str(half)])
-    assert not are_small([str(half), str(more)])
+    assert are_small([str(half), str(half), None])
+    assert are_small([str(tmp_path / "table")])
+    assert not are_small([str(half), str(tmp_path / "table")])
     assert not are_small(["s3a://bucket/trace.pcapng"])
+    assert not are_small([str(tmp_path / "missing")])
+
+
+def test_few_rows_that_are_held_are_those_that_spark_would_keep(spark: SparkSession) -> None:
+    rows = spark.sql(
+        "SELECT id, timestamp_micros(id) AS time, map('a', id) AS counts, "
+        "named_struct('b', IF(id = 1, NULL, X'00FF')) AS inner FROM range(3)"
+    )
+    with held(rows, few=True) as few, held(rows, few=False) as many:
+        assert few.schema == many.schema
+        assert few.collect() == many.collect()
+        assert few.rdd.getNumPartitions() == 1
+
+
+def test_few_record_batches_are_mapped_as_many_are(spark: SparkSession) -> None:
+    schema = pa.schema({"double": pa.int64()})
+
+    def double(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.record_batch([pc.multiply(batch.column(0), 2)], schema=schema)
+
+    rows = spark.range(5)
+    few, many = (mapped(rows, double, schema, few).collect() for few in (True, False))
+    assert few == sorted(many)
+    assert [row["double"] for row in few] == [0, 2, 4, 6, 8]
+    none = mapped(rows.where("id > 9"), double, schema, few=True)
+    assert none.collect() == []
+    assert none.columns == ["double"]

@@ -110,7 +110,10 @@ def test_each_row_is_a_message_and_what_it_lacks_has_its_default(
     chosen = chosen_columns(schema(**{name: kind[0] for name, kind in KINDS.items()}), {})
     arrow = pa.schema([pa.field(name, kind[1]) for name, kind in KINDS.items()])
     messages = list(messages_from(pa.RecordBatch.from_pylist(found, arrow), chosen))
-    assert messages == [
+    whole = [
+        one if isinstance(one, OutgoingMessage) else OutgoingMessage(body=one) for one in messages
+    ]
+    assert whole == [
         OutgoingMessage(
             **{
                 NAMES_OF_OPTIONS.get(name, name): value
@@ -126,7 +129,19 @@ def test_a_correlation_may_be_written_as_messages_show_it() -> None:
     batch = pa.RecordBatch.from_pylist([{"body": "a", "correlation_id": str(IDENTIFIER)}])
     chosen = {"body": "body", "correlation_id": "correlation_id"}
     (message,) = messages_from(batch, chosen)
+    assert isinstance(message, OutgoingMessage)
     assert message.correlation_id == IDENTIFIER
+
+
+def test_rows_that_have_nothing_but_bodies_are_bodies_whatever_columns_there_are() -> None:
+    nothing = {"label": None, "correlation_id": None}
+    rows = [{"body": b"1", **nothing}, {"body": None, **nothing}, {"body": b"2", **nothing}]
+    arrow = pa.schema({"body": pa.binary(), "label": pa.string(), "correlation_id": pa.binary()})
+    chosen = {name: name for name in arrow.names}
+    assert list(messages_from(pa.RecordBatch.from_pylist(rows, arrow), chosen)) == [b"1", b"", b"2"]
+    rows[2]["label"] = "two"
+    found = list(messages_from(pa.RecordBatch.from_pylist(rows, arrow), chosen))
+    assert [one.label for one in found if isinstance(one, OutgoingMessage)] == ["", "", "two"]
 
 
 def test_a_row_that_cannot_be_a_message_says_why() -> None:

@@ -396,7 +396,7 @@ APP.command("report")(report_command.report)
 @pytest.fixture
 def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     @contextlib.contextmanager
-    def shared(*_: object) -> Iterator[SparkSession]:
+    def shared(*_: object, **__: object) -> Iterator[SparkSession]:
         # The commands would stop the session, which is that of all tests here.
         yield spark
 

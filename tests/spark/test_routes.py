@@ -392,7 +392,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     @contextlib.contextmanager
-    def shared(*_: object) -> Iterator[Any]:
+    def shared(*_: object, **__: object) -> Iterator[Any]:
         # The command would stop the session, which is that of all tests here.
         yield spark
 

@@ -14,7 +14,7 @@ from pyspark.core.context import SparkContext
 from pyspark.sql import SparkSession
 
 from openmsmq.spark.errors import SparkSideError
-from openmsmq.spark.session import use_this_python, worker_python
+from openmsmq.spark.session import default_settings, use_this_python, worker_python
 
 PACKAGE = Path(pyspark.__file__).resolve().parent
 ARCHIVE = str(PACKAGE / "python" / "lib" / "pyspark.zip")
@@ -96,3 +96,13 @@ def test_tasks_use_the_installed_package(spark: SparkSession) -> None:
 
     [place] = spark.sparkContext.parallelize([0], 1).map(where).collect()
     assert Path(place).resolve().parent == PACKAGE
+
+
+def test_a_java_for_few_rows_is_only_started_where_it_is_all_of_spark() -> None:
+    option, compiler = "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1"
+    here, cluster = "local[2]", "spark://host:7077"
+    assert compiler in default_settings(here, few=True)[option].split()
+    for master, few in ((here, False), (cluster, True), (cluster, False)):
+        assert compiler not in default_settings(master, few=few)[option], (master, few)
+    # What is said about logging stays.
+    assert default_settings(here, few=True)[option].startswith("-Dlog4j2.configurationFile=")

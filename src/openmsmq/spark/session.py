@@ -27,11 +27,35 @@ SPARK_ERRORS: Final = (PySparkException, Py4JJavaError)
 """What Spark raises, whichever part of it failed."""
 
 
+_FEW_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Compile once and simply, and collect garbage in one thread.
+
+Few rows end before better code would pay: a small pipeline spent half of its time in the compiler.
+"""
+_FEW_SETTINGS: Final = {
+    # Otherwise each expression asks Java twice more, so that an error can name its line.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+}
+
+
 def make_session(
-    name: str, master: str = LOCAL, settings: dict[str, str] | None = None
+    name: str, master: str = LOCAL, settings: dict[str, str] | None = None, *, few: bool = False
 ) -> SparkSession:
-    """Start a session, or take the one that is there; times are those of UTC."""
+    """Start a session, or take the one that is there; times are those of UTC.
+
+    `few` says that it is only for few rows, as `openmsmq.spark.pipelines.few` has it.
+    """
+    running = SparkContext._active_spark_context  # noqa: SLF001 -- Spark has no other word
+    if master.startswith("local") and running is None:
+        use_this_python()
     builder = SparkSession.builder.appName(name).master(master)
+    for key, value in (default_settings(master, few=few) | (settings or {})).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def default_settings(master: str, *, few: bool) -> dict[str, str]:
+    """Give the settings with which a session is started, unless others are asked for."""
     defaults = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -44,15 +68,16 @@ def make_session(
         # Also for what Spark says before it has read its own settings.
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
     }
+    if few:
+        defaults |= _FEW_SETTINGS
     if master.startswith("local"):
-        if SparkContext._active_spark_context is None:  # noqa: SLF001 -- Spark has no other word
-            use_this_python()
         # Nobody else has to reach it.
         defaults |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         defaults["spark.sql.shuffle.partitions"] = "8"
-    for key, value in (defaults | (settings or {})).items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+        if few:
+            # Here the driver is all there is.
+            defaults["spark.driver.extraJavaOptions"] += f" {_FEW_JAVA}"
+    return defaults
 
 
 def use_this_python() -> None:

@@ -11,6 +11,7 @@ from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
 from openmsmq.cli.views.console import Printer, fail
 from openmsmq.cli.views.output import count_text, print_json, print_table, progress
+from openmsmq.spark.pipelines.few import are_small, for_few_rows
 
 if TYPE_CHECKING:
     from openmsmq.spark.pipelines.capture import AnomalyCount
@@ -53,19 +54,16 @@ def capture(
     """
     _refuse_to_overwrite(output)
     found = _find(files)
-    with spark_session("capture", master, conf) as spark:
+    few = are_small(found)
+    with spark_session("capture", master, conf, few=few) as spark:
         from openmsmq.spark.pipelines import capture as pipeline
-        from openmsmq.spark.pipelines.few import for_few_rows
 
         defaults = pipeline.Ports()
         ports = pipeline.Ports(
             frozenset(tcp_port or defaults.tcp), frozenset(udp_port or defaults.udp)
         )
-        few = pipeline.are_small(found)
         with progress(f"reading {count_text(len(found), 'capture')}"), for_few_rows(spark, few):
-            decoded = pipeline.decode(spark, found, ports).persist()
-            rows, anomalies = pipeline.write_and_count(decoded, output)
-            decoded.unpersist()
+            rows, anomalies = pipeline.write_and_count(spark, found, ports, output, few=few)
     if json:
         print_objects(output, rows, anomalies)
     else:

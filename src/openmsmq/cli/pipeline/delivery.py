@@ -21,6 +21,7 @@ from openmsmq.cli.views.output import (
     progress,
     size_text,
 )
+from openmsmq.spark.pipelines.few import are_few, are_small, for_few_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -117,7 +118,8 @@ def delivery(
         output.rstrip("/"),
         lost_after,
     )
-    with spark_session("delivery", master, conf) as spark:
+    few = job.source is None and are_small(job.inputs)
+    with spark_session("delivery", master, conf, few=few) as spark:
         total, queues = run(spark, job)
     show(job, total, queues, json=json)
 
@@ -125,7 +127,6 @@ def delivery(
 def run(spark: SparkSession, job: Job) -> tuple[Row, list[Row]]:
     """Write the tables; give the sums of everything, and of the busiest queues."""
     from openmsmq.spark.pipelines.delivery import tables
-    from openmsmq.spark.pipelines.few import are_few, for_few_rows
 
     messages, managers = _messages(spark, job)
     few = are_few(messages)
@@ -137,6 +138,7 @@ def run(spark: SparkSession, job: Job) -> tuple[Row, list[Row]]:
             lost_after_s=job.lost_after_s,
             managers=managers,
             top=QUEUES_MAX_COUNT,
+            few=few,
         )
 
 

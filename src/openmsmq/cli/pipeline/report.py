@@ -14,6 +14,7 @@ from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
 from openmsmq.cli.views.console import fail
 from openmsmq.cli.views.output import print_json, progress, size_text
+from openmsmq.spark.pipelines.few import are_few, are_small, for_few_rows, local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,7 +85,7 @@ def report(
         fail("--before and --day both say what to compare with: give one of them.")
     events = tuple(_event(text) for text in event or ())
     wanted = Wanted(source, title, before, None if day is None else _day(day), events)
-    with spark_session("report", master, conf) as spark:
+    with spark_session("report", master, conf, few=are_small((source, before))) as spark:
         page = run(spark, wanted)
     try:
         Path(output).write_text(page, encoding="utf-8")
@@ -101,7 +102,6 @@ def run(spark: SparkSession, wanted: Wanted) -> str:
     """Give the page about the tables in a directory."""
     from openmsmq.spark.pipelines import report as pipeline
     from openmsmq.spark.pipelines.delivery.tables import read_deliveries, read_events, sent_on
-    from openmsmq.spark.pipelines.few import are_few, for_few_rows
 
     deliveries = read_deliveries(spark, wanted.source)
     events = [pipeline.Event(*one) for one in read_events(spark, wanted.source)]
@@ -116,7 +116,7 @@ def run(spark: SparkSession, wanted: Wanted) -> str:
         deliveries = sent_on(deliveries, wanted.day)
     few = are_few(deliveries)
     with progress("summing up"), for_few_rows(spark, few):
-        rows = deliveries.coalesce(1) if few else deliveries
+        rows = local(deliveries) if few else deliveries
         return pipeline.report(rows, title=wanted.title, events=events, **more)
 
 

@@ -13,8 +13,11 @@ from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOpti
 from openmsmq.cli.views.console import Printer, fail
 from openmsmq.cli.views.output import print_facts, print_json, print_table, progress, size_text
 from openmsmq.routing.changes import Change, GateDown, LinkDown, SetCost
+from openmsmq.spark.pipelines.few import are_small, for_few_rows
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from openmsmq.spark.pipelines.routes.report import Rows, Summary
 
 _FORMATS: Final = "A file in CSV, JSON or Parquet."
@@ -83,23 +86,19 @@ def routes(
     if os.path.isfile(output) or (os.path.isdir(output) and os.listdir(output)):
         fail(f"--output {output} is there already: name a directory that is new or empty.")
     changes = _changes(set_cost or (), link_down or (), gate_down or ())
-    with spark_session("routes", master, conf) as spark:
-        from openmsmq.spark.pipelines.few import for_few_rows
-        from openmsmq.spark.pipelines.routes.report import (
-            are_small,
-            read_inputs,
-            steps,
-            summarise,
-        )
+    few = are_small((sites, links, traffic))
+    with spark_session("routes", master, conf, few=few) as spark:
+        from openmsmq.spark.pipelines.routes.report import read_inputs, steps, summarise
 
-        with progress("reading the files"), for_few_rows(spark, are_small(sites, links, traffic)):
+        with progress("reading the files"), for_few_rows(spark, few):
             inputs = read_inputs(spark, sites, links, traffic, changes)
         with for_few_rows(spark, inputs.plan.is_small):
-            for word, do in steps(spark, inputs, output):
+            written: dict[str, DataFrame] = {}
+            for word, do in steps(spark, inputs, output, written):
                 with progress(f"working on {word}"):
                     do()
             with progress("looking at the tables"):
-                summary = summarise(spark, inputs, output, top)
+                summary = summarise(inputs, written, top)
     if json:
         _print_objects(summary)
     else:

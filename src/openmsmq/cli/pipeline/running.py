@@ -35,8 +35,13 @@ ConfOption = Annotated[
 
 
 @contextlib.contextmanager
-def spark_session(name: str, master: str, conf: Sequence[str] | None) -> Iterator[SparkSession]:
-    """Start Spark for a command and stop it after; errors of Spark end it with a sentence."""
+def spark_session(
+    name: str, master: str, conf: Sequence[str] | None, *, few: bool = False
+) -> Iterator[SparkSession]:
+    """Start Spark for a command and stop it after; errors of Spark end it with a sentence.
+
+    `few` says that the command has few rows to work on.
+    """
     settings = dict(_setting(text) for text in conf or ())
     _require_spark()
     # Loading Spark takes a second or two, which only these commands pay.
@@ -44,7 +49,7 @@ def spark_session(name: str, master: str, conf: Sequence[str] | None) -> Iterato
     from openmsmq.spark.session import SPARK_ERRORS, make_session
 
     with progress("starting Spark"):
-        session = make_session(f"openmsmq pipeline {name}", master, settings)
+        session = make_session(f"openmsmq pipeline {name}", master, settings, few=few)
     try:
         yield session
     except SparkSideError as error:

@@ -1,18 +1,25 @@
-"""Few rows: settings under which Spark does not prepare for many.
+"""Few rows: how Spark works when it need not prepare for many.
 
 With some thousand rows Spark spends its time on plans, stages and compilers, not on rows. So for
 small inputs there is one partition, which makes most stages unnecessary; plans are not made again
-after each stage; and expressions are interpreted, since few rows hardly use what would be compiled.
+after each stage; expressions are interpreted, since few rows hardly use what would be compiled; and
+what is used several times is computed once, so that nothing behind it is planned again.
 The queries are the same, and so are their results.
+
+A session that is started for few rows also has a Java that compiles less: see `make_session`.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Final
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import DataFrame, SparkSession
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 FEW_MAX_BYTES: Final = 4 * 1024 * 1024
 """Up to which size, as Spark estimates it from files, an input has few rows: some ten thousand."""
@@ -22,7 +29,31 @@ SETTINGS: Final = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Rows that are made here stay beside the plan: Spark goes through a plan again and again.
+    "spark.sql.execution.arrow.localRelationThreshold": "0",
 }
+
+
+def are_small(paths: Iterable[str | None]) -> bool:
+    """Whether files and directories together have few rows; of names with a scheme nobody knows."""
+    left = FEW_MAX_BYTES
+    for path in paths:
+        if path is None:
+            continue
+        if "://" in path or not os.path.exists(path):
+            return False
+        for file in _files(path):
+            left -= os.path.getsize(file)
+            if left < 0:
+                return False
+    return True
+
+
+def _files(path: str) -> Iterator[str]:
+    if os.path.isfile(path):
+        yield path
+    for directory, _, names in os.walk(path):
+        yield from (os.path.join(directory, name) for name in names)
 
 
 def are_few(rows: DataFrame) -> bool:
@@ -47,3 +78,43 @@ def for_few_rows(spark: SparkSession, few: bool = True) -> Iterator[None]:
                 spark.conf.unset(name)
             else:
                 spark.conf.set(name, old)
+
+
+def local(rows: DataFrame) -> DataFrame:
+    """Compute few rows now; what is made of them has a plan without what made them."""
+    return of_table(rows.sparkSession, rows.toArrow(), rows.schema)
+
+
+def of_table(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
+    """Make a data frame of few rows."""
+    # Spark believes only this that there is one partition, and then moves no rows.
+    return spark.createDataFrame(table, schema).coalesce(1)
+
+
+@contextlib.contextmanager
+def held(rows: DataFrame, few: bool) -> Iterator[DataFrame]:
+    """Compute rows once for several uses: few of them here, many where Spark keeps them."""
+    if few:
+        yield local(rows)
+        return
+    kept = rows.persist()
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
+
+
+def mapped(
+    rows: DataFrame,
+    task: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    schema: pa.Schema,
+    few: bool,
+) -> DataFrame:
+    """Map record batches: in tasks, or here if they are few, which spares processes of Python."""
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    if not few:
+        return rows.mapInArrow(task, from_arrow_schema(schema))
+    made = pa.Table.from_batches(task(rows.toArrow().to_batches()), schema)
+    return of_table(rows.sparkSession, made, from_arrow_schema(schema))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.types import (
@@ -24,6 +24,9 @@ from openmsmq.model.identity import MessageId
 from openmsmq.spark.errors import BadOption, QueueProblem
 from openmsmq.spark.schema import NAMES
 from openmsmq.spark.sink.options import PROPERTIES, QUEUE
+
+Outgoing: TypeAlias = OutgoingMessage | bytes | str
+"""A message, or the body of one that has nothing else."""
 
 _WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)
 _KINDS: Final[dict[str, tuple[type[DataType], ...]]] = {
@@ -106,13 +109,26 @@ def _list(names: Any) -> str:
     return ", ".join(names)
 
 
-def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[OutgoingMessage]:
-    """Give the messages of a record batch; what a row has nothing for is left to its default."""
-    names = [name for name in chosen if name != QUEUE]
+def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[Outgoing]:
+    """Give the messages of a record batch; what a row has nothing for is left to its default.
+
+    Where no row has anything but a body, the bodies are given: sending them costs half as much.
+    """
+    names = [
+        name
+        for name, column in chosen.items()
+        if name != QUEUE and batch.column(column).null_count < batch.num_rows
+    ]
     is_unused = QUEUE not in chosen and QUEUE in batch.schema.names
     if is_unused and batch.column(QUEUE).null_count < batch.num_rows:
         raise QueueProblem(_UNUSED_QUEUE)
+    if not names:
+        yield from [b""] * batch.num_rows
+        return
     columns = [batch.column(chosen[name]).to_pylist() for name in names]
+    if names == ["body"]:
+        yield from (b"" if body is None else body for body in columns[0])
+        return
     keys = [_OPTION_OF.get(name, name) for name in names]
     converters = [_CONVERT.get(name) for name in names]
     for values in zip(*columns, strict=True):
@@ -124,3 +140,9 @@ def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[
             yield OutgoingMessage(**options)
         except (MsmqError, ValueError) as error:
             raise QueueProblem(f"a row cannot be a message: {error}") from None
+
+
+def body_size(message: Outgoing) -> int:
+    """Give the length of a body, in bytes or characters."""
+    body = message.body if isinstance(message, OutgoingMessage) else message
+    return len(body) if isinstance(body, bytes | str) else 0

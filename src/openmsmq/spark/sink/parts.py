@@ -14,11 +14,10 @@ import pyarrow as pa
 
 from openmsmq.client.blocking import Queue, QueueManager, Transaction
 from openmsmq.client.errors import ConnectionLost
-from openmsmq.client.messages.outgoing import OutgoingMessage
 from openmsmq.model.errors import MsmqError, TransactionSequence
 from openmsmq.spark.connecting import explained
 from openmsmq.spark.errors import QueueProblem
-from openmsmq.spark.sink.messages_from_rows import messages_from
+from openmsmq.spark.sink.messages_from_rows import Outgoing, body_size, messages_from
 from openmsmq.spark.sink.options import QUEUE
 
 PART_MAX_COUNT: Final = 20_000
@@ -30,7 +29,7 @@ PART_MAX_BYTES: Final = 16 << 20
 QUEUES_MAX_COUNT: Final = 1000
 """Different queues to which the rows of one batch go."""
 
-Part: TypeAlias = dict[str, list[OutgoingMessage]]
+Part: TypeAlias = dict[str, list[Outgoing]]
 """Messages by the name of their queue."""
 
 
@@ -114,7 +113,7 @@ def in_parts(
         for queue, message in zip(queues, messages_from(batch, columns), strict=True):
             part.setdefault(queue, []).append(message)
             count += 1
-            size += len(message.body) if isinstance(message.body, bytes | str) else 0
+            size += body_size(message)
             if count >= PART_MAX_COUNT or size >= PART_MAX_BYTES:
                 yield part
                 part, count, size = {}, 0, 0

@@ -10,9 +10,11 @@ one run are one capture: when they have nothing to do with each other, run it on
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Final, TypeAlias
 
 import msgspec
@@ -35,7 +37,7 @@ from openmsmq.spark.pipelines.capture.files import (
 from openmsmq.spark.pipelines.capture.kinds import Severity
 from openmsmq.spark.pipelines.capture.names import find_files, has_scheme
 from openmsmq.spark.pipelines.capture.rows import DECODED_SCHEMA, SESSIONS, batches
-from openmsmq.spark.pipelines.few import FEW_MAX_BYTES
+from openmsmq.spark.pipelines.few import held, of_table
 
 __all__ = [
     "TABLES",
@@ -43,8 +45,8 @@ __all__ = [
     "Ports",
     "anomalies",
     "anomaly_counts",
-    "are_small",
     "decode",
+    "decode_here",
     "find_files",
     "packets",
     "sessions",
@@ -106,8 +108,16 @@ def write_tables(decoded: DataFrame, directory: str) -> None:
         make(decoded).write.parquet(f"{directory}/{name}")
 
 
+def decode_here(spark: SparkSession, files: Sequence[str], ports: Ports) -> DataFrame:
+    """Do what `decode` does, in this process: for few packets, in files with plain paths."""
+    seen = [one for name in files for one in open_and_read(name, name, ports)]
+    seen.sort(key=attrgetter(*SEEN_ORDER))
+    rows = pa.Table.from_batches(batches(read_conversations(seen, ports)), DECODED_SCHEMA)
+    return of_table(spark, rows, _DECODED)
+
+
 def write_and_count(
-    decoded: DataFrame, directory: str
+    spark: SparkSession, files: Sequence[str], ports: Ports, directory: str, *, few: bool
 ) -> tuple[dict[str, int], list[AnomalyCount]]:
     """Write the three tables, and say how many rows each has, and which anomalies there are.
 
@@ -115,8 +125,12 @@ def write_and_count(
     read again.
     """
     counts: dict[str, int] = {}
-    found = anomalies(decoded).persist()
-    try:
+    with contextlib.ExitStack() as uses:
+        if few:
+            decoded = decode_here(spark, files, ports)
+        else:
+            decoded = uses.enter_context(held(decode(spark, files, ports), few=False))
+        found = uses.enter_context(held(anomalies(decoded), few))
         for name, make in TABLES.items():
             table = found if name == "anomalies" else make(decoded)
             counted = Observation()
@@ -124,14 +138,6 @@ def write_and_count(
             rows.write.parquet(f"{directory}/{name}")
             counts[name] = counted.get["rows"]
         return counts, anomaly_counts(found)
-    finally:
-        found.unpersist()
-
-
-def are_small(files: Sequence[str]) -> bool:
-    """Whether all captures together have few packets; of names with a scheme nobody knows."""
-    sizes = (FEW_MAX_BYTES + 1 if has_scheme(name) else os.path.getsize(name) for name in files)
-    return sum(sizes) <= FEW_MAX_BYTES
 
 
 TABLES: Final[dict[str, Callable[[DataFrame], DataFrame]]] = {

@@ -3,7 +3,7 @@
 Rows of destination queues, journals, administration queues, report queues and dead-letter queues
 come in, in any number of tables put together, in any order and also twice. What each row proves is
 decided in `evidence`, what follows from it in `outcomes`. Nothing is collected
-on the driver.
+on the driver, unless the caller says that there are few.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from openmsmq.spark.pipelines.delivery import names as naming
-from openmsmq.spark.pipelines.delivery.evidence import classify
+from openmsmq.spark.pipelines.delivery.evidence import classify, without_bodies
 from openmsmq.spark.pipelines.delivery.facts import facts_of
 from openmsmq.spark.pipelines.delivery.outcomes import judged
 from openmsmq.spark.pipelines.delivery.paths import hops_by_message, source_of, with_hops
+from openmsmq.spark.pipelines.few import local
 
 COLUMNS: Final = (
     "message_id",
@@ -57,6 +58,7 @@ def delivery(
     names: Mapping[str, str] | None = None,
     taken: bool = False,
     columns: Sequence[str] | None = None,
+    few: bool = False,
 ) -> DataFrame:
     """Tell what became of each message: one row per message identifier, with `COLUMNS`.
 
@@ -69,12 +71,18 @@ def delivery(
     row came into its queue. `lost_after_s` shortens the time after which a message of which
     nothing is heard is no more in transit. `names` gives names for identities of queue managers,
     beside those that the messages show.
+
+    With `few`, the messages are few: then this computes the result now, step by step.
     """
-    evidence = classify(messages, taken=taken, columns=columns)
-    known = naming.known_names(evidence)
-    placed = _with_names(facts_of(evidence, as_of), known, names or {})
-    traced = with_hops(placed, hops_by_message(evidence, known, names or {}))
-    return judged(traced, lost_after_s).select(*COLUMNS)
+
+    def step(rows: DataFrame) -> DataFrame:
+        return local(rows) if few else rows
+
+    evidence = step(without_bodies(classify(messages, taken=taken, columns=columns)))
+    known = step(naming.known_names(evidence))
+    placed = _with_names(step(facts_of(evidence, as_of)), known, names or {})
+    traced = with_hops(placed, step(hops_by_message(evidence, known, names or {})))
+    return step(judged(traced, lost_after_s).select(*COLUMNS))
 
 
 def _with_names(facts: DataFrame, known: DataFrame, names: Mapping[str, str]) -> DataFrame:

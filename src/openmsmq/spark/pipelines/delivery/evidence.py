@@ -106,6 +106,20 @@ def classify(
     return messages.withColumns({"evidence": evidence, "about": about})
 
 
+def without_bodies(classified: DataFrame) -> DataFrame:
+    """Keep what delivery looks at: of bodies their size, and what is in those of trace reports.
+
+    Bodies may be large, and a table that is small on disk may have many that are alike.
+    """
+    is_trace = F.col("evidence") == Evidence.TRACE.value
+    return classified.select(
+        *(name for name in NEEDED if name != "body"),
+        *("evidence", "about"),
+        F.octet_length("body").cast("bigint").alias("size_bytes"),
+        F.when(is_trace, F.col("body")).alias("body"),
+    )
+
+
 def is_negative(message_class: Column) -> Column:
     """Whether a class tells of a failure."""
     return message_class.bitwiseAND(F.lit(NEGATIVE)) != 0

@@ -34,7 +34,7 @@ def facts_of(evidence: DataFrame, as_of: datetime | None) -> DataFrame:
         "acknowledge",
         "time_to_reach_queue_s",
         "time_to_be_received_s",
-        F.octet_length("body").cast("bigint").alias("size_bytes"),
+        "size_bytes",
         nothing.cast("timestamp").alias("left_time"),
     )
     left = departures(evidence).select(

@@ -18,6 +18,7 @@ from openmsmq.spark.errors import QueueProblem
 from openmsmq.spark.pipelines.delivery import COLUMNS, delivery
 from openmsmq.spark.pipelines.delivery.evidence import NEEDED, TAKEN, require_columns
 from openmsmq.spark.pipelines.delivery.rollups import Sum, part, summary, sums
+from openmsmq.spark.pipelines.few import held
 from openmsmq.spark.schema import spark_schema
 from openmsmq.spark.source.options import read_source_options
 
@@ -88,23 +89,24 @@ def write_results(
     lost_after_s: int | None = None,
     managers: Sequence[Manager] = (),
     top: int = 0,
+    few: bool = False,
 ) -> tuple[Row, list[Row]]:
     """Write all tables into a directory; give the sums of everything, and of the busiest queues.
 
     `managers` are those of whom the queues were read: they give names, and their starts are
-    events of the report.
+    events of the report. `few` says that there are few messages.
     """
     names = {manager.identity: manager.name for manager in managers}
-    found = delivery(messages, lost_after_s=lost_after_s, names=names)
+    found = delivery(messages, lost_after_s=lost_after_s, names=names, few=few)
     found.write.parquet(f"{output}/{DELIVERY}")
     if managers:
         starts = [(manager.started, f"{manager.name} started") for manager in managers]
         events = spark.createDataFrame(starts, _EVENTS)
         events.coalesce(1).write.parquet(f"{output}/{EVENTS}")
     # Read back, so that nothing is computed twice; the schema is known, so Spark need not look.
-    deliveries = spark.read.schema(found.schema).parquet(f"{output}/{DELIVERY}")
-    summed = sums(deliveries).persist()
-    try:
+    written = spark.read.schema(found.schema).parquet(f"{output}/{DELIVERY}")
+    deliveries = found if few else written
+    with held(sums(deliveries), few) as summed:
         for name, kind in SUMS.items():
             part(summed, kind).coalesce(1).write.parquet(f"{output}/{name}")
         total = part(summed, Sum.ALL).collect() or summary(deliveries).collect()
@@ -112,8 +114,6 @@ def write_results(
             F.desc("message_count"), "destination_queue_manager", "destination_queue"
         )
         return total[0].asDict(), [row.asDict() for row in queues.limit(top).collect()]
-    finally:
-        summed.unpersist()
 
 
 def read_deliveries(spark: SparkSession, directory: str) -> DataFrame:

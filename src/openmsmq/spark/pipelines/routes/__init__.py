@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 import openmsmq.spark.pipelines.routes.tasks as tasks
 from openmsmq.routing.changes import Change, changed
 from openmsmq.routing.graph import Graph
 from openmsmq.routing.snapshot import Snapshot
+from openmsmq.spark.pipelines.few import local, mapped
 from openmsmq.spark.pipelines.routes.input import Plan, read_changes, read_plan, read_traffic
 
 
@@ -93,13 +93,14 @@ def tables_of(spark: SparkSession, plan: Plan) -> DataFrame:
 
 def routed_of(plan: Plan, traffic: DataFrame) -> DataFrame:
     """Say of all traffic which way it goes."""
-    return _map(traffic, partial(tasks.routed, Graph.of(plan.snapshot)), tasks.ROUTED)
+    task = partial(tasks.routed, Graph.of(plan.snapshot))
+    return mapped(traffic, task, tasks.ROUTED, plan.is_small)
 
 
 def loads_of(plan: Plan, snapshot: Snapshot[str], traffic: DataFrame) -> DataFrame:
     """Add up what the links of a snapshot carry; capacities are those of the plan."""
     totals = (
-        _map(traffic, partial(tasks.loads, Graph.of(snapshot)), tasks.LOADS)
+        mapped(traffic, partial(tasks.loads, Graph.of(snapshot)), tasks.LOADS, plan.is_small)
         .groupBy("link")
         .agg(*(F.sum(name).alias(name) for name in tasks.LOADS.names[1:]))
     )
@@ -123,7 +124,7 @@ def loads_of(plan: Plan, snapshot: Snapshot[str], traffic: DataFrame) -> DataFra
         for direction, is_up in (("1_to_2", F.col("is_up")), ("2_to_1", ~F.col("is_up")))
         for what in ("messages", "bytes")
     }
-    return (
+    loads = (
         entries.join(totals, "link", "left")
         .fillna(0, tasks.LOADS.names[1:])
         .select(
@@ -137,31 +138,41 @@ def loads_of(plan: Plan, snapshot: Snapshot[str], traffic: DataFrame) -> DataFra
             ((F.col("up_bytes") + F.col("down_bytes")) / F.col("capacity_bytes")).alias("share"),
         )
     )
+    return _now_if_few(plan, loads)
 
 
 def what_if_of(
-    spark: SparkSession, plan: Plan, changes: Iterable[Change], traffic: DataFrame | None
+    spark: SparkSession,
+    plan: Plan,
+    changes: Iterable[Change],
+    traffic: DataFrame | None,
+    loads: DataFrame | None = None,
 ) -> WhatIf:
-    """Compare the routes of a plan before and after some changes."""
+    """Compare the routes of a plan before and after some changes.
+
+    `loads` is what the links carry before them, for who has it already.
+    """
     after = changed(plan.snapshot, changes)
     graphs = Graph.of(plan.snapshot), Graph.of(after)
     pairs = _by_site(spark, plan, partial(tasks.changes, *graphs), tasks.CHANGES)
     if traffic is None:
         return WhatIf(pairs, None)
+    loads = loads_of(plan, plan.snapshot, traffic) if loads is None else loads
+    counted = pairs.join(traffic, ["from_site", "to_site"], "left")
     return WhatIf(
-        pairs.join(traffic, ["from_site", "to_site"], "left").fillna(0, ["messages", "bytes"]),
-        _load_changes(plan, after, traffic),
+        _now_if_few(plan, counted.fillna(0, ["messages", "bytes"])),
+        _now_if_few(plan, _load_changes(loads, loads_of(plan, after, traffic))),
     )
 
 
-def _load_changes(plan: Plan, after: Snapshot[str], traffic: DataFrame) -> DataFrame:
+def _load_changes(before: DataFrame, after: DataFrame) -> DataFrame:
     ends = ["site_1", "site_2"]
     told = ("cost", "messages", "bytes", "share")
     old, new = (
-        loads_of(plan, snapshot, traffic).select(
+        loads.select(
             *ends, "capacity_bytes", *(F.col(name).alias(f"{time}_{name}") for name in told)
         )
-        for time, snapshot in (("old", plan.snapshot), ("new", after))
+        for time, loads in (("old", before), ("new", after))
     )
     overloads = (F.col("new_share") > 1) & ~(F.col("old_share") > 1)
     return (
@@ -169,6 +180,11 @@ def _load_changes(plan: Plan, after: Snapshot[str], traffic: DataFrame) -> DataF
         .fillna(0, ["new_messages", "new_bytes"])
         .withColumn("overloads", F.coalesce(overloads, F.lit(False)))
     )
+
+
+def _now_if_few(plan: Plan, rows: DataFrame) -> DataFrame:
+    """Compute the rows of a small plan now: they are used several times."""
+    return local(rows) if plan.is_small else rows
 
 
 def _sum(what: str) -> Column:
@@ -180,8 +196,4 @@ def _by_site(
 ) -> DataFrame:
     """Give each task its share of the numbers of the sites."""
     numbers = spark.range(0, len(plan.snapshot.sites), 1, plan.task_count)
-    return _map(numbers, task, schema)
-
-
-def _map(frame: DataFrame, task: Callable[[Any], Iterator[Any]], schema: pa.Schema) -> DataFrame:
-    return frame.mapInArrow(task, from_arrow_schema(schema))
+    return mapped(numbers, task, schema, plan.is_small)

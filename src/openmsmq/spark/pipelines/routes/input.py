@@ -18,6 +18,7 @@ from openmsmq.model.limits import LINK_COST_MAX_UNITS, LINK_COST_MIN_UNITS
 from openmsmq.routing.changes import Change, GateDown, SetCost, joins
 from openmsmq.routing.snapshot import LinkEntry, SiteEntry, Snapshot
 from openmsmq.spark.errors import SparkSideError
+from openmsmq.spark.pipelines.few import local
 
 GATE_SEPARATOR: Final = ";"
 """Between gates that stand in one text, as in a CSV file."""
@@ -109,11 +110,12 @@ def read_traffic(plan: Plan, traffic: DataFrame) -> DataFrame:
         )
         counted = counted.join(F.broadcast(known), f"{end}_label", "left")
     _check_traffic(plan, counted)
-    return (
-        counted.repartition(plan.task_count, "to_site")
-        .groupBy("from_site", "to_site")
-        .agg(F.sum("messages").alias("messages"), F.sum("bytes").alias("bytes"))
+    if not plan.is_small:
+        counted = counted.repartition(plan.task_count, "to_site")
+    summed = counted.groupBy("from_site", "to_site").agg(
+        F.sum("messages").alias("messages"), F.sum("bytes").alias("bytes")
     )
+    return local(summed) if plan.is_small else summed
 
 
 def read_changes(plan: Plan, changes: Iterable[Change]) -> list[Change]:

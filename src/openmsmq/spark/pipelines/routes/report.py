@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -16,7 +15,6 @@ from openmsmq.routing.changes import Change
 from openmsmq.routing.graph import Graph
 from openmsmq.routing.routes import RouteState
 from openmsmq.spark.pipelines import routes
-from openmsmq.spark.pipelines.few import FEW_MAX_BYTES
 from openmsmq.spark.pipelines.routes.input import (
     Plan,
     RouteInputError,
@@ -74,16 +72,6 @@ def read_table(spark: SparkSession, path: str) -> DataFrame:
     return spark.read.json(path, multiLine=_is_one_array(path))
 
 
-def are_small(*paths: str | None) -> bool:
-    """Whether all files together have few rows; what is no plain file may have many."""
-    sizes = (
-        os.path.getsize(path) if os.path.isfile(path) else FEW_MAX_BYTES + 1
-        for path in paths
-        if path is not None
-    )
-    return sum(sizes) <= FEW_MAX_BYTES
-
-
 def read_inputs(
     spark: SparkSession, sites: str, links: str, traffic: str | None, changes: Sequence[Change]
 ) -> Inputs:
@@ -94,37 +82,40 @@ def read_inputs(
     return Inputs(plan, known, checked)
 
 
-def steps(spark: SparkSession, inputs: Inputs, output: str) -> Iterator[Step]:
-    """Give what is to be done, each with a word for it; every step writes one table."""
+def steps(
+    spark: SparkSession, inputs: Inputs, output: str, written: dict[str, DataFrame]
+) -> Iterator[Step]:
+    """Give what is to be done, each with a word for it; every step writes one table.
+
+    What was written is put into `written`, by its name, to look at it.
+    """
     plan, traffic = inputs.plan, inputs.traffic
 
     def write(table: DataFrame, name: str) -> None:
         table.write.parquet(f"{output}/{name}")
+        # A small plan has its rows at hand. The others are read, as Spark would make them again.
+        again = spark.read.schema(table.schema).parquet(f"{output}/{name}")
+        written[name] = table if plan.is_small else again
 
     yield "routing tables", partial(write, routes.tables_of(spark, plan), ROUTING_TABLES)
+    loads = None
     if traffic is not None:
         loads = routes.loads_of(plan, plan.snapshot, traffic)
         yield "links", partial(write, loads, LINK_TRAFFIC)
         yield "traffic", partial(write, routes.routed_of(plan, traffic), ROUTED_TRAFFIC)
     if inputs.changes:
-        found = routes.what_if_of(spark, plan, inputs.changes, traffic)
+        found = routes.what_if_of(spark, plan, inputs.changes, traffic, loads)
         yield "changed pairs", partial(write, found.pairs, CHANGED_PAIRS)
         if found.links is not None:
             yield "changed links", partial(write, found.links, CHANGED_LINKS)
 
 
-def summarise(spark: SparkSession, inputs: Inputs, output: str, limit: int) -> Summary:
+def summarise(inputs: Inputs, written: Mapping[str, DataFrame], limit: int) -> Summary:
     """Look at the tables that were written."""
-
-    def read(name: str, is_there: bool) -> DataFrame | None:
-        return spark.read.parquet(f"{output}/{name}") if is_there else None
-
-    has_traffic, has_changes = inputs.traffic is not None, bool(inputs.changes)
-    tables = spark.read.parquet(f"{output}/{ROUTING_TABLES}")
-    loaded = read(LINK_TRAFFIC, has_traffic)
-    routed = read(ROUTED_TRAFFIC, has_traffic)
-    pairs = read(CHANGED_PAIRS, has_changes)
-    changed_links = read(CHANGED_LINKS, has_traffic and has_changes)
+    tables = written[ROUTING_TABLES]
+    loaded, routed, pairs, changed_links = map(
+        written.get, (LINK_TRAFFIC, ROUTED_TRAFFIC, CHANGED_PAIRS, CHANGED_LINKS)
+    )
     graph = Graph.of(inputs.plan.snapshot)
     busiest = F.desc("messages"), F.col("from_site"), F.col("to_site")
     return Summary(
@@ -139,7 +130,7 @@ def summarise(spark: SparkSession, inputs: Inputs, output: str, limit: int) -> S
             *busiest,
         ),
         {} if pairs is None else _counts(pairs, "change"),
-        _first(pairs, limit, *(busiest if has_traffic else busiest[1:])),
+        _first(pairs, limit, *(busiest[1:] if inputs.traffic is None else busiest)),
         _first(
             None if changed_links is None else changed_links.where("overloads"),
             limit,
