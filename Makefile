@@ -19,7 +19,7 @@ FIRST_SEED ?= 0
 SPARK_VERSIONS ?= 4.2.0 4.2.1 4.3.0
 
 .DEFAULT_GOAL := help
-.PHONY: samba postgres chromium pictures help demo tour spark-crash test test-spark-versions check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash model mutants sim sim-hostile coverage setup java clean walk
+.PHONY: samba postgres chromium pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash model mutants sim sim-hostile coverage setup java clean walk
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,11 @@ tour: .venv/.installed ## Show what one queue manager can do, and two, step by s
 
 test: setup samba postgres chromium ## Run all tests (ARGS="-k name" narrows them)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+test-fast: .venv/.installed ## What one runs while editing: no Spark, Samba, processes that are killed; fewer examples
+	OPENMSMQ_MODEL_EXAMPLES=20 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup \
+		--hypothesis-profile=fast -m "not slow and not spark and not directory" \
+		tests/unit tests/property tests/transfer tests/cli tests/contracts tests/test_*.py $(ARGS)
 
 test-compiled: compiled ## Run the tests of the core and of servers with the compiled core
 	PYTHONPATH=build/compiled $(BIN)/python -m pytest -n $(WORKERS) \

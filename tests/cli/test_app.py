@@ -92,6 +92,7 @@ def test_a_server_that_hangs_up_may_want_tls(offline):
         answering.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["127.0.99.99", "127.0.99.99:4711"])
 def test_nobody_there_is_explained_with_what_to_do(offline, address):
     sentence = offline.refused("--qm", address, "status", code=4)
@@ -100,15 +101,18 @@ def test_nobody_there_is_explained_with_what_to_do(offline, address):
     assert "MQ_ERROR_SERVICE_NOT_AVAILABLE" in sentence
 
 
+@pytest.mark.slow
 def test_a_socket_that_is_not_there_is_explained(offline, tmp_path):
     sentence = offline.refused("--qm", str(tmp_path / "api.sock"), "status", code=4)
     assert f"openmsmq serve --data {tmp_path}" in sentence
 
 
+@pytest.mark.slow
 def test_the_data_directory_is_told_from_its_socket(openmsmq, server):
     assert f"{server.data}/api.sock" in openmsmq.refused(f"--qm={server.data}", "status", code=4)
 
 
+@pytest.mark.slow
 def test_the_port_of_queue_managers_is_not_that_of_applications(offline):
     sentence = offline.refused("--qm", "127.0.99.99:1801", "status", code=4)
     assert "applications use 1802: give --qm 127.0.99.99." in sentence
@@ -141,6 +145,7 @@ def test_the_help_shows_no_value_where_an_option_takes_none(offline):
         assert "bool" not in offline(*command, "--help").out
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_survives_a_kill(openmsmq, tmp_path):
     mortal = ServerProcess(tmp_path / "data")
     to = ("--qm", mortal.address)

@@ -782,6 +782,7 @@ def test_a_lost_answer_to_a_commit_of_a_batch_is_asked_for_again(
 # Connections.
 
 
+@pytest.mark.slow
 def test_nobody_at_the_address_is_said_clearly(connect: Connect) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -284,6 +284,7 @@ def whole_file(tmp_path: Path) -> bytes:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.slow
 @pytest.mark.parametrize("defect", [pytest.param(defect, id=defect.name) for defect in DEFECTS])
 def test_a_defect_is_noticed(defect: Defect, tmp_path: Path) -> None:
     mutant = Mutant(defect.name, defect.where, defect.old, defect.new)
