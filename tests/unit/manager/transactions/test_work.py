@@ -37,7 +37,6 @@ def sends(office: Office, transaction: int, *sent: bytes, name: str = LEDGER) ->
     office.ok(api.Send(handle, [packet(body) for body in sent], transaction))
 
 
-@pytest.mark.spec("MQDMPR-3.1.1.13-02")
 def test_what_a_transaction_sends_appears_together_when_it_commits(office: Office) -> None:
     office.ok(api.CreateQueue(r"private$\second", transactional=True))
     work = office.begin()
@@ -71,7 +70,6 @@ def test_what_a_transaction_sends_is_forgotten_when_it_aborts(office: Office) ->
     assert office.ok(api.GetStatus()).transaction_count == 0
 
 
-@pytest.mark.spec("MQDMPR-3.1.1.13-04", "MQDMPR-3.1.1.11-02")
 def test_a_received_message_is_locked_until_the_transaction_ends(office: Office) -> None:
     office.send(b"one", name=LEDGER)
     handle = office.open(LEDGER)
@@ -151,7 +149,6 @@ def test_a_distributed_transaction_is_refused(office: Office) -> None:
     assert office.ok(api.GetStatus()).transaction_count == 0
 
 
-@pytest.mark.spec("MQDMPR-3.1.1.13-03")
 def test_a_move_in_a_transaction_happens_when_it_commits(office: Office) -> None:
     office.send(b"one", name=LEDGER)
     sub = LEDGER + ";sub"
@@ -410,7 +407,6 @@ def test_a_locked_message_whose_time_is_up_can_still_be_received(office: Office)
     assert office.bodies("system$;deadxact") == []
 
 
-@pytest.mark.spec("MQDMPR-3.1.1.11-02")
 @pytest.mark.parametrize(("commit", "reason"), [(True, 0x4000), (False, 0xC001)])
 def test_a_purged_message_does_not_come_back_from_a_transaction(
     office: Office, commit: bool, reason: int
