@@ -38,8 +38,9 @@ class Disk:
         _run("mount", "-o", ",".join(("loop", *options)), str(self.image), str(self.path))
 
     def unmount(self) -> None:
-        # The kernel lets go of the files of a killed process a moment after it is gone.
-        for _ in range(100):
+        # The kernel lets go of the files of a killed process a moment after it is gone. A file
+        # system that lingers with its power cut would be mounted again as it is.
+        for _ in range(1000):
             with contextlib.suppress(subprocess.CalledProcessError):
                 return _run("umount", str(self.path))
             time.sleep(0.02)

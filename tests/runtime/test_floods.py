@@ -96,27 +96,6 @@ def test_a_small_queue_manager_survives_a_flood_and_serves_who_is_known(
     assert status.express_memory_bytes <= QUOTA_KB * 1024
 
 
-def test_reports_that_a_stranger_has_sent_nowhere_stay_within_his_shares(
-    pair: tuple[Computer, Computer],
-) -> None:
-    _, beta = pair
-    full = direct(beta.address, FULL)
-    with beta.connect() as manager, Stranger(beta) as stranger:
-        manager.create_queue(FULL, quota_kb=0)
-        stranger.open()
-        for number in range(1, 301):
-            admin = direct(NOWHERE, rf"private$\a{number % 150}")
-            wish: dict[str, Any] = {"acknowledge": ARRIVAL_NACK, "admin_queue": admin}
-            message = letter(STRANGER, 1_000_000 + number, full, bytes(9_000), **wish)
-            stranger.send(encode(message))
-        stranger.send(stranger.message(OPEN, b"that was all"))
-        while manager.queue(OPEN).receive(timeout=30).body != b"that was all":
-            pass
-        made = [queue for queue in manager.outgoing() if NOWHERE in queue.format_name]
-        assert 0 < len(made) <= OUTGOING_QUEUES_PER_STRANGER_MAX_COUNT
-        assert sum(queue.message_bytes for queue in made) <= QUOTA_KB * 1024 // 8
-
-
 def test_what_was_dropped_is_in_the_log_and_in_status(pair: tuple[Computer, Computer]) -> None:
     _, beta = pair
     before = dropped(beta)
@@ -148,3 +127,24 @@ def test_broken_connections_do_not_fill_the_log(pair: tuple[Computer, Computer])
             while made.recv(4096):
                 pass
     assert len(beta.log_lines()) - before < 60
+
+
+def test_reports_that_a_stranger_has_sent_nowhere_stay_within_his_shares(
+    pair: tuple[Computer, Computer],
+) -> None:
+    _, beta = pair
+    full = direct(beta.address, FULL)
+    with beta.connect() as manager, Stranger(beta) as stranger:
+        manager.create_queue(FULL, quota_kb=0)
+        stranger.open()
+        for number in range(1, 301):
+            admin = direct(NOWHERE, rf"private$\a{number % 150}")
+            wish: dict[str, Any] = {"acknowledge": ARRIVAL_NACK, "admin_queue": admin}
+            message = letter(STRANGER, 1_000_000 + number, full, bytes(9_000), **wish)
+            stranger.send(encode(message))
+        stranger.send(stranger.message(OPEN, b"that was all"))
+        while manager.queue(OPEN).receive(timeout=30).body != b"that was all":
+            pass
+        made = [queue for queue in manager.outgoing() if NOWHERE in queue.format_name]
+        assert 0 < len(made) <= OUTGOING_QUEUES_PER_STRANGER_MAX_COUNT
+        assert sum(queue.message_bytes for queue in made) <= QUOTA_KB * 1024 // 8
