@@ -101,7 +101,7 @@ def _line(figure: Figure) -> str:
 
 
 def _core() -> str:
-    """Say whether what is measured is compiled, as wheels are, or runs from its sources."""
+    """Return whether what is measured is compiled, as wheels are, or runs from its sources."""
     return "uncompiled" if str(manager.__file__).endswith(".py") else "compiled"
 
 

@@ -49,7 +49,7 @@ STATEMENTS: Final = {
 
 
 def fixed_fields(data: bytes) -> struct.Struct:
-    """Give one structure over all fixed fields of a user message, at their places.
+    """Return one structure over all fixed fields of a user message, at their places.
 
     This is the least that reading a message can cost in Python: one call into C, one tuple.
     """

@@ -115,7 +115,7 @@ def flooding(kind: str, port: int, least_s: float) -> Iterator[dict[str, Any]]:
 
 
 def _rate(pair: str, queue: str, count: int) -> float:
-    """Give the rate in the middle of some: others may want the processor too, now and then."""
+    """Return the rate in the middle of some: others may want the processor too, now and then."""
     rates = []
     for number in range(TIMES):
         job = Job(f"{queue}{number}", count, warm_up=500, per_transaction=PER_TRANSACTION)
@@ -131,7 +131,7 @@ def _facts(did: dict[str, Any]) -> str:
 
 
 def peak_mb(pid: int) -> float:
-    """Give the most memory that a process has had."""
+    """Return the most memory that a process has had."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) / 1024
@@ -139,7 +139,7 @@ def peak_mb(pid: int) -> float:
 
 
 def disk_mb(directory: Path) -> float:
-    """Give what the files below a directory take on the disk."""
+    """Return what the files below a directory take on the disk."""
     blocks = 0
     for path in directory.rglob("*"):
         with contextlib.suppress(OSError):

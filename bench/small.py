@@ -241,7 +241,7 @@ def _make_messages(path: Path) -> None:
 
 
 def _traces_of(chance: random.Random, number: int) -> Iterator[dict[str, Any]]:
-    """Give what one message leaves: the sender's copy, and two rows of what became of it."""
+    """Yield what one message leaves: the sender's copy, and two rows of what became of it."""
     queue = f"private$\\queue{chance.randrange(12)}"
     sent_s = _START_S + chance.randrange(86_400)
     copy = {

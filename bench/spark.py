@@ -128,13 +128,13 @@ def _two_queues(
 
 
 def _busy_s() -> float:
-    """Give how long all cores together have worked, for whomever."""
+    """Return how long all cores together have worked, for whomever."""
     user, nice, system, _, _, *rest = Path("/proc/stat").read_text().split()[1:9]
     return sum(map(int, (user, nice, system, *rest))) / os.sysconf("SC_CLK_TCK")
 
 
 def used_by_s(roots: list[int]) -> float:
-    """Give how long processes and what descends from them have worked."""
+    """Return how long processes and what descends from them have worked."""
     total = 0
     for pid in set(_families(roots)):
         with contextlib.suppress(OSError):
@@ -163,7 +163,7 @@ def _pin(roots: list[int], cores: list[int] | set[int]) -> None:
 
 
 def _families(roots: list[int]) -> list[int]:
-    """Give processes and all that descend from them."""
+    """Return processes and all that descend from them."""
     children: dict[int, list[int]] = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

@@ -48,7 +48,7 @@ setup(
 
 
 def modules() -> list[str]:
-    """Give the files to compile, relative to the parent of the package."""
+    """Return the files to compile, relative to the parent of the package."""
     found = {path for pattern in COMPILED for path in PACKAGE.glob(pattern)}
     return sorted(
         str(path.relative_to(PACKAGE.parent))
@@ -58,12 +58,12 @@ def modules() -> list[str]:
 
 
 def extensions() -> dict[str, str]:
-    """Give the extension modules that were made, and where each belongs beside the package."""
+    """Return the extension modules that were made, and where each belongs beside the package."""
     return {str(path): str(path.relative_to(TARGET)) for path in sorted(TARGET.rglob("*.so"))}
 
 
 def fingerprint() -> str:
-    """Give what the copy depends on: the interpreter, and every source by its content."""
+    """Return what the copy depends on: the interpreter, and every source by its content."""
     seen = hashlib.sha256(str(sysconfig.get_config_var("EXT_SUFFIX")).encode())
     for source in [*sorted(PACKAGE.rglob("*.py")), Path(__file__)]:
         seen.update(str(source.relative_to(HOME)).encode())

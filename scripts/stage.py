@@ -58,7 +58,7 @@ def note(text: str) -> None:
 
 
 def port_on_all(addresses: Sequence[str], wanted: int) -> int:
-    """Give a TCP port that nobody uses on some addresses: the usual one, if that is so."""
+    """Return a TCP port that nobody uses on some addresses: the usual one, if that is so."""
     while True:
         with contextlib.ExitStack() as held:
             try:

@@ -10,7 +10,7 @@ from openmsmq.client import blocking
 
 
 def modules_after(statement: str) -> set[str]:
-    """Give the modules that a fresh interpreter has loaded after a statement."""
+    """Return the modules that a fresh interpreter has loaded after a statement."""
     program = f"{statement}\nimport sys\nprint(*sys.modules)"
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

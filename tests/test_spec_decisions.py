@@ -24,7 +24,7 @@ IDS: Final = [row[0] for row in ROWS]
 
 
 def cited_in(text: str) -> set[str]:
-    """Give the decisions that a text names, also those between two of which it says "to"."""
+    """Return the decisions that a text names, also those between two of which it says "to"."""
     between = {
         f"C-{number}"
         for first, last in RANGE.findall(text)
@@ -34,7 +34,7 @@ def cited_in(text: str) -> set[str]:
 
 
 def citing_files() -> Iterator[Path]:
-    """Give all files that may cite a decision, the page and this test apart."""
+    """Yield all files that may cite a decision, the page and this test apart."""
     yield from (path for path in ROOT.glob("*.md") if path.is_file())
     for folder in CITING:
         for path in sorted((ROOT / folder).rglob("*")):
@@ -43,7 +43,7 @@ def citing_files() -> Iterator[Path]:
 
 
 def order(decision: str) -> tuple[str, int, str]:
-    """Give what decisions are sorted by."""
+    """Return what decisions are sorted by."""
     return decision[0], int(decision[2:].rstrip("abcdefgh")), decision[-1]
 
 

@@ -264,7 +264,7 @@ def test_every_package_has_tests_or_a_reason() -> None:
 
 
 def module_of(test: Path) -> Path:
-    """Give the module that a test is about by its name and place, without its ending."""
+    """Return the module that a test is about by its name and place, without its ending."""
     return SOURCE / test.relative_to(UNIT).parent / test.stem.removeprefix("test_")
 
 

@@ -139,7 +139,7 @@ def _big(sender: Sender, _count: int) -> bytes:
 
 
 def _halves(sender: Sender, _count: int) -> bytes:
-    """Give most of a packet that is as long as can be, and then nothing more."""
+    """Return most of a packet that is as long as can be, and then nothing more."""
     if sender.said > _HALF_PIECES:
         return b""
     if sender.said > 1:

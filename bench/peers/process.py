@@ -22,7 +22,7 @@ class ServerFailed(Exception):
 
 
 def free_port() -> int:
-    """Give a port that nobody has now."""
+    """Return a port that nobody has now."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
@@ -70,7 +70,7 @@ def answers(port: int) -> bool:
 
 @contextlib.contextmanager
 def disk_directory() -> Iterator[Path]:
-    """Give a directory on a disk for a while; in memory, a sync would cost nothing."""
+    """Yield a directory on a disk for a while; in memory, a sync would cost nothing."""
     parent = Path(os.environ.get("OPENMSMQ_BENCH_DIRECTORY", "/var/tmp"))
     kind = _file_system(parent)
     if kind in ("tmpfs", "ramfs"):
@@ -91,6 +91,6 @@ def _file_system(path: Path) -> str:
 
 
 def processor_s(pid: int) -> float:
-    """Give the processor time that a process has used."""
+    """Return the processor time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S

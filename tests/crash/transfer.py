@@ -53,7 +53,7 @@ class Books:
         self.taken_count = 0
 
     def consumed(self) -> list[int]:
-        """Give what was received for good.
+        """Return what was received for good.
 
         A receive whose commit got no answer has not happened if its first message came again.
         """

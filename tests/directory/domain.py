@@ -91,7 +91,7 @@ class Domain:
         return None
 
     def as_user(self, user: str, password: str = PASSWORD) -> dict[str, str]:
-        """Give the configuration with which another user asks."""
+        """Return the configuration with which another user asks."""
         name = user.replace("$", "").partition("@")[0]
         path = self.controller.folder / f"password-{name}"
         path.write_text(password, encoding="utf-8")
@@ -129,7 +129,7 @@ class Domain:
         return dict(looker.response[0]["raw_attributes"]) if looker.response else None
 
     def look_below(self, name: str, condition: str) -> list[str]:
-        """Give the names of entries through ldap3."""
+        """Return the names of entries through ldap3."""
         self.looker.search(name, condition, attributes=["cn"])
         return [found["dn"] for found in self.looker.response if "dn" in found]
 

@@ -34,7 +34,7 @@ VALID_UNTIL = datetime(2099, 1, 1, tzinfo=UTC)
 
 
 def why_not() -> str:
-    """Say why no domain controller can run here; nothing if it can."""
+    """Return why no domain controller can run here; nothing if it can."""
     if shutil.which("samba") is None or shutil.which("samba-tool") is None:
         return "Samba is not installed: run scripts/ensure-samba"
     if not Path("/usr/share/samba/setup").exists():
@@ -49,7 +49,7 @@ def why_not() -> str:
 
 
 def free_address() -> str:
-    """Give a loopback address of this process: the ports of a domain controller are fixed."""
+    """Return a loopback address of this process: the ports of a domain controller are fixed."""
     return f"127.77.{os.getpid() >> 8 & 255}.{os.getpid() & 255 or 1}"
 
 

@@ -22,7 +22,7 @@ _READY = re.compile(rb"^ready name=", re.MULTILINE)
 
 
 def now_s() -> float:
-    """Give the time by which a reader loses patience."""
+    """Return the time by which a reader loses patience."""
     return time.monotonic()  # noqa: TID251
 
 
@@ -36,7 +36,7 @@ class Host:
         )  # fmt: skip
 
     def feed(self, line: str, answer: Path, deadline: float) -> str:
-        """Give a line, and wait for its answer; gives what is wrong."""
+        """Return a line, and wait for its answer; gives what is wrong."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(line + "\n")

@@ -49,7 +49,7 @@ class Left(NamedTuple):
 
 
 def steps(page: str) -> list[Step]:
-    """Give what a page asks for."""
+    """Return what a page asks for."""
     found: list[Step] = []
     for where, note, language, text in _blocks(page):
         if note.startswith("file: "):
@@ -66,7 +66,7 @@ def steps(page: str) -> list[Step]:
 
 
 def left_out(page: str) -> list[Left]:
-    """Give the blocks of a page that say that they are not run."""
+    """Return the blocks of a page that say that they are not run."""
     return [
         Left(page, note.removeprefix("not run: "), text)
         for _, note, _, text in _blocks(page)
@@ -75,7 +75,7 @@ def left_out(page: str) -> list[Left]:
 
 
 def notes(page: str) -> list[str]:
-    """Give all comments that stand before blocks."""
+    """Return all comments that stand before blocks."""
     return [note for _, note, _, _ in _blocks(page) if note]
 
 
@@ -102,14 +102,14 @@ _CHANGING: Final = (
 
 
 def lasting(line: str) -> str:
-    """Give what of a line is the same every time."""
+    """Return what of a line is the same every time."""
     for pattern, word in _CHANGING:
         line = pattern.sub(word, line)
     return line.strip()
 
 
 def missing_lines(shown: str, printed: str) -> list[str]:
-    """Give the lines that a page shows and that were not printed; `...` stands for anything."""
+    """Return the lines that a page shows and that were not printed; `...` stands for anything."""
     there = {lasting(line) for line in printed.splitlines()}
     return [
         line

@@ -85,7 +85,7 @@ WITH_SPARK = [
 
 @functools.cache
 def namespaces() -> tuple[str, ...]:
-    """Give the command that makes namespaces here; none if they are not permitted."""
+    """Return the command that makes namespaces here; none if they are not permitted."""
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         return ()
     options = ["--net", "--pid", "--fork", "--mount-proc", "--kill-child"]
@@ -99,7 +99,7 @@ def namespaces() -> tuple[str, ...]:
 
 
 def environment(home: Path, *, activated: bool) -> dict[str, str]:
-    """Give the environment of a reader who has activated the virtual environment, or has not."""
+    """Return the environment of a reader who has activated the virtual environment, or has not."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(KEPT_BACK)}
     ours = str(Path(sys.executable).parent)
     others = [folder for folder in os.environ["PATH"].split(":") if folder != ours]

@@ -143,7 +143,7 @@ class Driver:
         return failed[0]
 
     def take_answers(self) -> dict[tuple[int, int], api.AnyReply]:
-        """Give the answers since the last time."""
+        """Return the answers since the last time."""
         for node in self._nodes[1:]:
             node.answers = {}
         answers, self._nodes[0].answers = self._nodes[0].answers, {}

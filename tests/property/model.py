@@ -391,7 +391,7 @@ class Model:
             self.tell(message, MessageClass.ACK_REACH_QUEUE)
 
     def _hand_over(self, queue: Queue, messages: list[Message]) -> bool:
-        """Give plain messages to the reads that wait for any; say whether that was possible.
+        """Return plain messages to the reads that wait for any; say whether that was possible.
 
         It is when nothing else is on its way into the queue and nothing has to be kept or told.
         """

@@ -228,7 +228,7 @@ class ManagerMachine(RuleBasedStateMachine):
                 return (name, *(getattr(reply, field) for field in fields))
 
     def last_reserved(self, stop: int, expected: Reply) -> Place | None:
-        """Give the place behind which a reservation ends; None if it has none."""
+        """Return the place behind which a reservation ends; None if it has none."""
         place = expected[-1]
         if not isinstance(place, Place):
             assert stop in self.starts, "a reservation of nothing ends where it begins"

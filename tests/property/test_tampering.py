@@ -122,7 +122,7 @@ ALSO_UNSIGNED_BITS = {
 
 
 def rich_message(kind: AuthenticationLevel) -> bytes:
-    """Give a signed packet in which every header has something to tamper with."""
+    """Return a signed packet in which every header has something to tamper with."""
     lists = MultiQueueFormatHeader(
         AddressList((DirectElement(r"OS:a\queue"), PublicElement(QUEUE))),
         AddressList((PublicElement(NOBODY),)),

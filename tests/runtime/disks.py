@@ -57,7 +57,7 @@ class Disk:
 
 @contextlib.contextmanager
 def mounted_disk(folder: Path, size_mb: int) -> Iterator[Disk]:
-    """Give a mounted disk, or skip the test and say why."""
+    """Yield a mounted disk, or skip the test and say why."""
     if os.geteuid() != 0:
         pytest.skip("mounting a loop device needs root")
     for program in ("mkfs.ext4", "mount", "umount"):

@@ -24,7 +24,7 @@ OPENING_ANSWER_BYTES = len(ESTABLISH) + len(PARAMETERS)
 
 
 def addresses(count: int, *, network: int = 77) -> list[str]:
-    """Give loopback addresses that no queue manager of the tests has."""
+    """Return loopback addresses that no queue manager of the tests has."""
     return [f"127.0.{network}.{number}" for number in range(1, count + 1)]
 
 

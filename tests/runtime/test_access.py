@@ -427,7 +427,7 @@ class Authority:
         return builder.sign(self._key, hashes.SHA256())
 
     def certificate(self, who: str, *, rsa_bits: int = 0) -> tuple[Path, bytes]:
-        """Give the file of a certificate with its key, and its DER."""
+        """Return the file of a certificate with its key, and its DER."""
         key: _Key = ec.generate_private_key(ec.SECP256R1())
         if rsa_bits:
             # Messages are signed with such keys only.

@@ -43,7 +43,7 @@ def items(file: Path, desk: Office) -> list[Item]:
 
 
 def openers(file: Path) -> list[Endpoint]:
-    """Give the sources of the segments that open a connection."""
+    """Return the sources of the segments that open a connection."""
     with file.open("rb") as opened:
         frames = [read_transport(read_ip(frame.data)) for frame in read_frames(opened.read)]
     return [

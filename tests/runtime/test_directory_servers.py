@@ -62,7 +62,7 @@ def connected(running: ServerThread) -> QueueManager:
 
 
 def kind_of_server(manager: QueueManager, own: Guid) -> DirectoryServerKind | None:
-    """Say what the directory knows it as, once it is registered."""
+    """Return what the directory knows it as, once it is registered."""
     known = manager.read_directory().managers.get(own)
     return None if known is None else known.directory_server
 

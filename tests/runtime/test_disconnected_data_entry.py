@@ -51,7 +51,7 @@ def words(packet: Packet) -> str:
 
 
 def spoken(capture: Path, port: int) -> list[tuple[str, str]]:
-    """Give what went over the network: who said it, and what."""
+    """Return what went over the network: who said it, and what."""
     with capture.open("rb") as file:
         items = list(follow(read_frames(file.read), frozenset({port}), frozenset({port})))
     return [(str(item.source).partition(":")[0], words(decode(item.data))) for item in items]

@@ -51,7 +51,7 @@ MEMORY_MAX_MB = 150
 
 @contextlib.contextmanager
 def bounded(monkeypatch: pytest.MonkeyPatch, **bounds: int) -> Iterator[None]:
-    """Give doors that are opened in this block smaller bounds."""
+    """Yield doors that are opened in this block smaller bounds."""
     usual = network.transfer_bounds
     with monkeypatch.context() as changed:
         changed.setattr(

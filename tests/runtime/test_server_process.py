@@ -122,7 +122,7 @@ def test_sighup_takes_a_new_certificate_and_keeps_the_old_one_if_the_new_one_is_
 
 
 def shown_certificate(server: Process) -> bytes:
-    """Give the certificate with which a server greets."""
+    """Return the certificate with which a server greets."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -30,7 +30,7 @@ def moment(time_s: float | None) -> datetime | None:
 
 
 def row(queue_manager: str, queue: str, arrived_s: int, **values: Any) -> Row:
-    """Give a whole row; what is not said has a plain value."""
+    """Return a whole row; what is not said has a plain value."""
     message_class = values.pop("message_class", 0)
     found: Row = dict.fromkeys(NAMES)
     found |= {
@@ -53,7 +53,7 @@ def row(queue_manager: str, queue: str, arrived_s: int, **values: Any) -> Row:
 
 
 def table(rows: list[Row]) -> pa.Table:
-    """Give rows as the data source would."""
+    """Return rows as the data source would."""
     return pa.Table.from_pylist(rows, schema=arrow_schema())
 
 

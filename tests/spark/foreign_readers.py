@@ -52,7 +52,7 @@ def read_table(path: Path, format: str) -> pa.Table:
 
 
 def files_of(path: Path, format: str) -> list[Path]:
-    """Give the files that a table with a log names."""
+    """Return the files that a table with a log names."""
     if format == "delta":
         return [path / name for name in DeltaTable(str(path)).get_add_actions()["path"].to_pylist()]
     with iceberg(path) as table:

@@ -28,12 +28,12 @@ CLIENT, SERVER = endpoint("10.0.0.1", 50_000), endpoint("10.0.0.2", SESSION_PORT
 
 
 def capture_file(frames: list[tuple[int, bytes]]) -> bytes:
-    """Give the pcapng file of IP packets with their times."""
+    """Return the pcapng file of IP packets with their times."""
     return file_start(LinkType.RAW) + b"".join(frame_block(data, at) for at, data in frames)
 
 
 def talk(*steps: tuple[str, object]) -> bytes:
-    """Give a capture of a connection: what client and server say, second by second."""
+    """Return a capture of a connection: what client and server say, second by second."""
     recorder = Recorder()
     file = [recorder.start(), recorder.opened(CLIENT, SERVER, START_NS)]
     at = START_NS
@@ -62,7 +62,7 @@ class RecordedNetwork(Network):
 
     @property
     def file(self) -> bytes:
-        """Give all that was recorded, as a pcapng file."""
+        """Return all that was recorded, as a pcapng file."""
         return capture_file(self.frames)
 
     def connect(self, source: str, session: int, address: str) -> None:

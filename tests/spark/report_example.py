@@ -44,7 +44,7 @@ REASONS = ("NACK_BAD_DESTINATION_QUEUE", "NACK_RECEIVE_TIMEOUT", "NACK_REACH_QUE
 
 
 def a_day(name: str = "") -> ReportData:
-    """Give a day; `name` is put into every text that would come from a message."""
+    """Return a day; `name` is put into every text that would come from a message."""
     chance = random.Random(14)
     totals = counts(48_210, dead=96, failed=12, lost=7, unknown=31, in_transit=154)
     return ReportData(

@@ -19,7 +19,7 @@ class Stream:
         self.offset = self.reader.initialOffset()
 
     def again(self) -> StreamReader:
-        """Give a reader as a driver makes it that has just started; the one before it is dead."""
+        """Return a reader as a driver makes it that has just started; the one before it is dead."""
         self.reader.stop()
         return self.started()
 
@@ -27,12 +27,12 @@ class Stream:
         return StreamReader(read_source_options(self.options))
 
     def plan(self) -> Any:
-        """Give the end of the next batch, as the checkpoint keeps it."""
+        """Return the end of the next batch, as the checkpoint keeps it."""
         limit = self.reader.getDefaultReadLimit()
         return json.loads(json.dumps(self.reader.latestOffset(self.offset, limit)))
 
     def read(self, end: Any) -> list[str]:
-        """Give the labels of a batch."""
+        """Return the labels of a batch."""
         batches = [
             batch
             for part in self.reader.partitions(self.offset, end)

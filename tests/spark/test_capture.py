@@ -35,7 +35,7 @@ SEQUENCE = SequenceId(7, 1_600_000_000)
 
 
 def place(number: int, previous: int) -> UserMessage:
-    """Give a message with its place in a sequence."""
+    """Return a message with its place in a sequence."""
     return UserMessage(
         UserHeader(HERE, message_number=number, flags=user.RECOVERABLE),
         MessageProperties.of(b"body"),
@@ -44,7 +44,7 @@ def place(number: int, previous: int) -> UserMessage:
 
 
 def up_to(number: int, message_number: int) -> UserMessage:
-    """Give an order acknowledgment."""
+    """Return an order acknowledgment."""
     return order_ack_packet(
         OrderAck.up_to(SEQUENCE, number),
         source=THERE,

@@ -112,7 +112,7 @@ def kinds_of(rows: Iterable[Row]) -> Counter[str]:
 
 
 def placeless(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Give rows without what says which file had them, in an order that does not depend on it."""
+    """Return rows without what says which file had them, in an order that does not depend on it."""
     known = [msgspec.structs.asdict(row) for row in rows]
     for row in known:
         for name in ("file", "last_file", "frame"):
@@ -121,7 +121,7 @@ def placeless(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def frames_at(*steps: tuple[float, bytes]) -> bytes:
-    """Give a capture of IP packets at seconds from its start."""
+    """Return a capture of IP packets at seconds from its start."""
     return capture_file([(START_NS + int(at * SECOND_NS), packet) for at, packet in steps])
 
 

@@ -142,7 +142,7 @@ def test_the_job_is_exactly_once_on_a_cluster_that_loses_a_worker(
 
 
 def overtaken_count(scene: Scene, where: str) -> int:
-    """Give how many slow attempts were killed because a second one was faster."""
+    """Return how many slow attempts were killed because a second one was faster."""
     slow, slept = (
         sum(line.startswith(where) for line in scene.notes(file)) for file in (STUMBLES, SLEPT)
     )

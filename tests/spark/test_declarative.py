@@ -61,7 +61,7 @@ def test_whatever_the_names_are_the_files_can_be_read(name, directory, options):
 
 
 def sources_in(definitions: str) -> Mapping[str, Mapping[str, str]]:
-    """Give what a definitions file hands over."""
+    """Return what a definitions file hands over."""
     (call,) = (node for node in ast.walk(ast.parse(definitions)) if isinstance(node, ast.Call))
     found: Mapping[str, Mapping[str, str]] = ast.literal_eval(call.args[0])
     return found

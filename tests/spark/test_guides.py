@@ -41,12 +41,12 @@ def page(name: str) -> str:
 
 
 def sentences(name: str) -> str:
-    """Give a document without its line breaks, so that words are found wherever these are."""
+    """Return a document without its line breaks, so that words are found wherever these are."""
     return " ".join(page(name).split())
 
 
 def table(title: str) -> dict[str, list[str]]:
-    """Give the rows below a title of the page of options, by the option in their first cell."""
+    """Return the rows below a title of the page of options, by the option in their first cell."""
     part = page("reference/spark-options.md").split(f" {title}\n")[1].split("\n#")[0]
     rows = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| `")]
     return {cells[0].strip("`"): cells[1:] for cells in rows}

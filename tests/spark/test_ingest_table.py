@@ -76,13 +76,13 @@ def mark(batch: int, query: str = "one", end: str = "") -> Mark:
 
 
 def numbers(path: Path, format: str) -> list[int]:
-    """Give the rows that another program finds."""
+    """Return the rows that another program finds."""
     found = read_table(path, format)
     return sorted(found["number"].to_pylist()) if found.num_rows else []
 
 
 def files_in(table: Table) -> list[Path]:
-    """Give the files with rows, whether they count or not."""
+    """Return the files with rows, whether they count or not."""
     return [path for path in table.path.rglob("*.parquet") if "_delta_log" not in path.parts]
 
 

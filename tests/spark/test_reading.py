@@ -77,7 +77,7 @@ contents = st.lists(
 
 
 def pieces(found: list[tuple[str, int, int]]) -> list[Piece]:
-    """Give pieces of queues, each behind the one before it."""
+    """Return pieces of queues, each behind the one before it."""
     return [
         Piece(
             msgspec.structs.replace(WHOLE, queue=queue, start=10 * place, stop=10 * place + 10),

@@ -251,7 +251,7 @@ AXIS = Axis(datetime.fromtimestamp(START_S, UTC), 1, 60)
 
 
 def steady(*, but: range = range(0)) -> dict[tuple[int, int], int]:
-    """Give a message each second; those that left while the link was down came after it."""
+    """Return a message each second; those that left while the link was down came after it."""
     crossings: dict[tuple[int, int], int] = defaultdict(int)
     for left in range(60):
         crossings[left, but.stop if left in but else left] += 1

@@ -46,7 +46,7 @@ def test_the_installed_command_does_the_same_without_being_told_anything(
 
 
 def started(command: str, settings: dict[str, str]) -> str:
-    """Give the path that Python has when a command starts it; it has to be this Python."""
+    """Return the path that Python has when a command starts it; it has to be this Python."""
     script = "import os, sys; print(sys.executable, os.environ['PYTHONPATH'], *sys.argv, sep='|')"
     printed = subprocess.run(
         [command, "-c", script, "an argument"],

@@ -372,7 +372,7 @@ def test_the_lag_of_each_queue_is_told_in_messages(qm: mq.QueueManager, mode: st
 
 
 def lose(stream: Stream) -> str:
-    """Give what a stream says about lost messages when it plans its next batch."""
+    """Return what a stream says about lost messages when it plans its next batch."""
     with pytest.raises(DataLost) as lost:
         stream.plan()
     assert "failOnDataLoss=false" in str(lost.value)

@@ -27,13 +27,13 @@ CATALOG = {"provider": "msmq", "owner": "root"}
 
 
 def created(**options: str) -> StructType:
-    """Give the schema of a table as Spark asks for it: its options twice, and properties."""
+    """Return the schema of a table as Spark asks for it: its options twice, and properties."""
     twice = options | {f"option.{name}": value for name, value in options.items()}
     return MsmqDataSource(CATALOG | twice).schema()
 
 
 def read(schema: StructType, **options: str) -> SourceOptions:
-    """Give the options that a reader of a table with this schema gets."""
+    """Return the options that a reader of a table with this schema gets."""
     return read_source_options(reading_options(options, schema))
 
 

@@ -25,7 +25,7 @@ def endpoint(address: str, port: int) -> Endpoint:
 
 
 def frames_of(data: bytes) -> Iterator[Frame]:
-    """Give the frames of a capture that is in memory."""
+    """Return the frames of a capture that is in memory."""
     return read_frames(io.BytesIO(data).read)
 
 

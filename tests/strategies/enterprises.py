@@ -24,7 +24,7 @@ from openmsmq.model.topology import (
 
 
 def guid(name: object) -> Guid:
-    """Give the identifier that the tests have for a name."""
+    """Return the identifier that the tests have for a name."""
     return Guid(hashlib.md5(repr(name).encode(), usedforsecurity=False).digest())
 
 

@@ -56,18 +56,18 @@ ANYTHING_GOES = SecurityPolicy(
 
 @cache
 def private_key(bits: int = 1024, seed: int = 0) -> PrivateKey:
-    """Give the same key for the same seed."""
+    """Return the same key for the same seed."""
     return PrivateKey.generate(bits, random.Random(f"key {bits} {seed}").randbytes)
 
 
 def encryption_key(provider: Provider = providers.ADVANCED, seed: int = 0) -> EncryptionKey:
-    """Give a key pair of the length that Windows makes."""
+    """Return a key pair of the length that Windows makes."""
     return EncryptionKey(provider, private_key(provider.key_bits, seed))
 
 
 @cache
 def certificate(bits: int = 1024, seed: int = 0) -> bytes:
-    """Give the internal certificate of a key."""
+    """Return the internal certificate of a key."""
     return make_certificate(
         private_key(bits, seed), "tester", 1_700_000_000, 2_000_000_000, 1 + seed
     )
@@ -76,14 +76,14 @@ def certificate(bits: int = 1024, seed: int = 0) -> bytes:
 def signer(
     hash_algorithm: HashAlgorithm = HashAlgorithm.SHA512, bits: int = 1024, seed: int = 0
 ) -> Signer:
-    """Give somebody who signs as a user."""
+    """Return somebody who signs as a user."""
     return Signer(
         private_key(bits, seed), certificate(bits, seed), SenderKind.SID, SID, hash_algorithm
     )
 
 
 def letter(body: bytes = b"one body", label: str = "label") -> UserMessage:
-    """Give a message to a public queue."""
+    """Return a message to a public queue."""
     return UserMessage(
         UserHeader(SOURCE, DESTINATION, destination=PublicName(QUEUE)),
         MessageProperties.of(body, label, body_type=8),
@@ -103,14 +103,14 @@ def changed(packet: bytes, at: int, mask: int) -> bytes:
 
 
 def with_properties(packet: bytes, **values: object) -> bytes:
-    """Give the packet with other values in its MessagePropertiesHeader."""
+    """Return the packet with other values in its MessagePropertiesHeader."""
     message = user_message(packet)
     properties = msgspec.structs.replace(message.properties, **values)
     return packets.encode(msgspec.structs.replace(message, properties=properties))
 
 
 def with_security(packet: bytes, **values: object) -> bytes:
-    """Give the packet with other values in its SecurityHeader."""
+    """Return the packet with other values in its SecurityHeader."""
     message = user_message(packet)
     assert message.security is not None
     header = msgspec.structs.replace(message.security, padding=b"", **values)

@@ -38,7 +38,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """The path name of its own dead-letter queue."""
 
     def packet(self, destination: str = r"OS:ALPHA\private$\orders") -> bytes:
-        """Give the packet, without what the queue manager fills in."""
+        """Return the packet, without what the queue manager fills in."""
         flags = (
             (user.RECOVERABLE if self.recoverable else 0)
             | (user.JOURNAL_ON_FAILURE if self.journal_on_failure else 0)

@@ -25,7 +25,7 @@ def joined(network: Network, name: str, address: str, config: DirectoryConfig = 
 
 
 def image(computer: Computer) -> DirectoryImage:
-    """Give what a queue manager knows of the directory."""
+    """Return what a queue manager knows of the directory."""
     return computer.manager.directory.copy.image
 
 

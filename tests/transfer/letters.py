@@ -76,14 +76,14 @@ def letter(
 
 
 def by_number(computer: Computer, queue: str) -> tuple[PrivateOnDestination, Guid]:
-    """Give a queue of a computer as a message names it by number: the number, and whose it is."""
+    """Return a queue of a computer as a message names it by number: the number, and whose it is."""
     name = parse_format_name(computer.ok(api.GetNames(queue)).private_name)
     assert isinstance(name, PrivateFormatName)
     return PrivateOnDestination(name.number), name.queue_manager
 
 
 def direct(address: str, queue: str) -> DirectName:
-    """Give a queue as a message names it by address."""
+    """Return a queue as a message names it by address."""
     return DirectName(rf"TCP:{address}\{queue}")
 
 

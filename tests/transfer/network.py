@@ -628,16 +628,16 @@ class Peer:
         self.network.run()
 
     def take(self) -> list[Packet]:
-        """Give what came since the last time."""
+        """Return what came since the last time."""
         packets, self.packets = self.packets, []
         return packets
 
     def user_messages(self) -> list[UserMessage]:
-        """Give the user messages that came since the last time."""
+        """Return the user messages that came since the last time."""
         return [packet for packet in self.take() if isinstance(packet, UserMessage)]
 
     def acks(self) -> list[SessionHeader]:
-        """Give the session headers that came, alone or on a message, since the last time."""
+        """Return the session headers that came, alone or on a message, since the last time."""
         carriers = [p for p in self.take() if isinstance(p, SessionAck | UserMessage)]
         return [packet.session for packet in carriers if packet.session is not None]
 

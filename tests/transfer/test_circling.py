@@ -41,7 +41,7 @@ def with_different_directories(triangle: Enterprise, *, transactional: bool) -> 
 
 
 def numbers(triangle: Enterprise) -> list[int]:
-    """Give how far the copies of the two gates have come."""
+    """Return how far the copies of the two gates have come."""
     return [
         triangle.computers[gate].manager.directory.copy.position.number
         for gate in ("BRANCH1", "REGION1")

@@ -122,7 +122,7 @@ def waiting_bytes(computer: Computer) -> int:
 
 
 def dropped(computer: Computer, kind: str = "message-dropped") -> dict[str, int]:
-    """Give what `status` says of things that were dropped."""
+    """Return what `status` says of things that were dropped."""
     notices = computer.ok(api.GetStatus()).notices
     return {told.reason: told.count for told in notices if told.event == kind}
 

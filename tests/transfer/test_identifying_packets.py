@@ -42,7 +42,7 @@ def peer(network: Network) -> Neighbour:
 
 
 def flags_of(packet: bytes) -> tuple[int, int]:
-    """Give the flags of the base header, and the type in the internal header."""
+    """Return the flags of the base header, and the type in the internal header."""
     return int.from_bytes(packet[2:4], "little"), packet[18] & 0x0F
 
 

@@ -75,14 +75,14 @@ def pair(network: Network) -> Pair:
 
 
 def plain(opened: api.Opened, **wishes: Any) -> UserMessage:
-    """Give a message that asks for nothing."""
+    """Return a message that asks for nothing."""
     message = decode(addressed(Draft(body=SECRET, **wishes).packet(), opened))
     assert isinstance(message, UserMessage)
     return message
 
 
 def forged(opened: api.Opened, **wishes: Any) -> bytes:
-    """Give a message that says itself whose it is, and that this was proved."""
+    """Return a message that says itself whose it is, and that this was proved."""
     return encode(msgspec.structs.replace(plain(opened, **wishes), security=FORGED))
 
 
@@ -185,7 +185,7 @@ def test_a_message_that_is_too_long_with_the_names_of_all_queues_is_refused(pair
 
 
 def sequence(pair: Pair, opened: api.Opened, count: int) -> list[UserMessage]:
-    """Give encrypted messages of a stranger's sequence."""
+    """Return encrypted messages of a stranger's sequence."""
     found = []
     for number in range(1, count + 1):
         message = plain(opened, transactional=True, priority=0)
@@ -489,7 +489,7 @@ def test_whatever_an_application_signs_arrives_as_it_was_sent(
 
 
 def said(message: UserMessage) -> tuple[object, ...]:
-    """Give what an application has said of a message."""
+    """Return what an application has said of a message."""
     properties, header = message.properties, message.user
     return (
         properties.body,

@@ -34,7 +34,7 @@ class ApiError(ValueError):
 
 
 def encode_frame(item: Call | Answer) -> bytes:
-    """Give the bytes of one call or answer."""
+    """Return the bytes of one call or answer."""
     body = _ENCODER.encode(item)
     if len(body) > FRAME_MAX_BYTES:
         raise _too_long(len(body))
@@ -42,7 +42,7 @@ def encode_frame(item: Call | Answer) -> bytes:
 
 
 def encode_large_frame(item: Answer) -> bytearray:
-    """Give what `encode_frame` gives, copied once less: that pays for an answer that is long."""
+    """Return what `encode_frame` gives, copied once less: that pays for an answer that is long."""
     frame = bytearray(_LENGTH.size)
     _ENCODER.encode_into(item, frame, _LENGTH.size)
     length = len(frame) - _LENGTH.size
@@ -57,7 +57,7 @@ def _too_long(length: int) -> ApiError:
 
 
 def encode_frames(items: Iterable[Call | Answer]) -> bytes:
-    """Give the bytes of several calls or answers."""
+    """Return the bytes of several calls or answers."""
     return b"".join(map(encode_frame, items))
 
 
@@ -73,7 +73,7 @@ class FrameReader(Generic[Item]):
         self._missing = 0
 
     def room(self) -> memoryview | None:
-        """Give the place for the rest of a large frame that has begun; None if none has.
+        """Return the place for the rest of a large frame that has begun; None if none has.
 
         Whoever reads the connection into it says so with `filled`, and spares a copy.
         """
@@ -137,7 +137,7 @@ class FrameReader(Generic[Item]):
         self._data += data
 
     def items(self) -> Iterator[Item]:
-        """Give what is whole by now."""
+        """Yield what is whole by now."""
         if self._length:
             if self._missing:
                 return

@@ -82,7 +82,7 @@ def follow(
     tcp_ports: frozenset[int] = TCP_PORTS,
     udp_ports: frozenset[int] = UDP_PORTS,
 ) -> Iterator[Item]:
-    """Give the items of a capture; a `CaptureError` comes behind all that could be read."""
+    """Yield the items of a capture; a `CaptureError` comes behind all that could be read."""
     conversation = Conversation(tcp_ports, udp_ports)
     damage = None
     try:
@@ -141,7 +141,7 @@ class Conversation:
             yield from self._release(self._streams.waiting_since_frame)
 
     def finish(self) -> Iterator[Item]:
-        """Give the rest: the capture is over."""
+        """Yield the rest: the capture is over."""
         self._take(self._streams.finish())
         self._fragments.finish()
         if self._fragments.lost:

@@ -32,7 +32,7 @@ def is_capture(start: bytes) -> bool:
 
 
 def read_frames(read: Read) -> Iterator[Frame]:
-    """Give the frames of a capture; raises `CaptureError` behind the last one that is whole."""
+    """Yield the frames of a capture; raises `CaptureError` behind the last one that is whole."""
     source = Source(read)
     start = source.peek(MAGIC_BYTES)
     if start == pcapng.MAGIC:

@@ -130,7 +130,7 @@ def ip_bytes(link_type: int, frame: bytes) -> bytes | None:
 
 
 def _behind_type(frame: bytes, type_offset: int, end: int) -> bytes | None:
-    """Give what is behind `end` when the type at `type_offset` is IP; VLAN tags may precede it."""
+    """Return what is behind `end` when the type at `type_offset` is IP, behind any VLAN tags."""
     ethertype = int.from_bytes(frame[type_offset : type_offset + 2], "big")
     while ethertype in _ETHERTYPE_VLAN:
         ethertype = int.from_bytes(frame[end + 2 : end + 4], "big")

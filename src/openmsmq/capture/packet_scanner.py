@@ -81,13 +81,13 @@ class PacketScanner:
         self._lose_place("they follow a gap and belong to no whole packet")
 
     def finish(self, reason: str) -> Iterator[Found]:
-        """Give what is left: nothing more comes, for the reason given."""
+        """Yield what is left: nothing more comes, for the reason given."""
         yield from self._flush(f"the stream ends before the rest of it ({reason})")
 
     # Internals.
 
     def _next(self) -> list[Found] | None:
-        """Give what stands at the start of the data, or None when more must come first."""
+        """Return what stands at the start of the data, or None when more must come first."""
         self._examined_size = 0
         try:
             if not self._believed:

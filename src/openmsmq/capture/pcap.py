@@ -22,7 +22,7 @@ _FRAME_CHECK_BITS: Final = 0xF000_0000
 
 
 def read(source: Source) -> Iterator[tuple[int, int, bytes, int]]:
-    """Give link type, time, bytes and original size of each record."""
+    """Yield link type, time, bytes and original size of each record."""
     header = source.take(24, "the pcap header")
     order, tick_ns = MAGICS[header[:4]]
     major, minor = struct.unpack_from(order + "HH", header, 4)

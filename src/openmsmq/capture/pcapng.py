@@ -56,7 +56,7 @@ class _Block(msgspec.Struct, frozen=True, gc=False):
 
 
 def read(source: Source) -> Iterator[tuple[int, int, bytes, int]]:
-    """Give link type, time, bytes and original size of each frame."""
+    """Yield link type, time, bytes and original size of each frame."""
     order = "<"
     interfaces: list[_Interface] = []
     while source.peek(1):
@@ -136,7 +136,7 @@ def _read_interface(block: _Block, order: str) -> _Interface:
 
 
 def _options(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
-    """Give the options up to the end mark; a list that is cut short ends where it is cut."""
+    """Yield the options up to the end mark; a list that is cut short ends where it is cut."""
     offset = 0
     while offset + 4 <= len(data):
         code, size = struct.unpack_from(order + "HH", data, offset)
@@ -178,14 +178,14 @@ def _frame_data(block: _Block, start: int, size: int) -> bytes:
 
 
 def file_start(link_type: int, application: str = "openmsmq") -> bytes:
-    """Give the beginning of a file: its section header and its one interface."""
+    """Return the beginning of a file: its section header and its one interface."""
     section = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + _option(4, application.encode())
     interface = struct.pack("<HHI", link_type, 0, 0) + _option(_OPTION_RESOLUTION, b"\x09")
     return _block(_SECTION, section) + _block(_INTERFACE, interface)
 
 
 def frame_block(data: bytes, time_ns: int) -> bytes:
-    """Give the block of one frame, to be written behind `file_start` and those before it."""
+    """Return the block of one frame, to be written behind `file_start` and those before it."""
     high, low = divmod(time_ns, 1 << 32)
     return _block(
         _ENHANCED_PACKET, struct.pack("<IIIII", 0, high, low, len(data), len(data)) + data

@@ -21,7 +21,7 @@ _HOP_LIMIT: Final = 64
 
 
 def ip_packet(source: Endpoint, destination: Endpoint, protocol: Protocol, payload: bytes) -> bytes:
-    """Give an IP packet of the version of its addresses."""
+    """Return an IP packet of the version of its addresses."""
     if len(source.address) == 16:
         head = struct.pack(">IHBB", 6 << 28, len(payload), protocol, _HOP_LIMIT)
         return head + source.address + destination.address + payload
@@ -38,7 +38,7 @@ def tcp_packet(
     payload: bytes = b"",
     acknowledged: int = 0,
 ) -> bytes:
-    """Give the IP packet of a TCP segment."""
+    """Return the IP packet of a TCP segment."""
     head = struct.pack(
         ">HHIIBBHHH",
         source.port,
@@ -57,7 +57,7 @@ def tcp_packet(
 
 
 def udp_packet(source: Endpoint, destination: Endpoint, payload: bytes) -> bytes:
-    """Give the IP packet of a UDP datagram."""
+    """Return the IP packet of a UDP datagram."""
     head = struct.pack(">HHHxx", source.port, destination.port, 8 + len(payload))
     # Zero would say that there is no checksum.
     checksum = (
@@ -74,7 +74,7 @@ class Recorder:
         self._next: dict[tuple[Endpoint, Endpoint], int] = {}
 
     def start(self) -> bytes:
-        """Give the beginning of the file."""
+        """Return the beginning of the file."""
         return pcapng.file_start(LinkType.RAW)
 
     def opened(self, client: Endpoint, server: Endpoint, time_ns: int) -> bytes:

@@ -111,7 +111,7 @@ class _Direction:
         return self.advance()
 
     def advance(self) -> list[StreamEvent]:
-        """Give what follows without a hole."""
+        """Return what follows without a hole."""
         events: list[StreamEvent] = []
         for piece in self.pieces.take_from(self.next):
             self.last = max(self.last, (piece.frame, piece.time_ns))
@@ -141,7 +141,7 @@ class _Direction:
         return [gap, *self.advance()]
 
     def finish(self, reason: str, now: tuple[int, int]) -> list[StreamEvent]:
-        """Give all that is held, and the end."""
+        """Return all that is held, and the end."""
         if self.ended:
             return []
         self.ended = True
@@ -241,7 +241,7 @@ class TcpStreams:
         return self._end(self._connections.pop(key), "no longer followed")
 
     def finish(self) -> list[StreamEvent]:
-        """Give what is still held: the capture is over."""
+        """Return what is still held: the capture is over."""
         events: list[StreamEvent] = []
         while self._connections:
             _, connection = self._connections.popitem()

@@ -251,7 +251,7 @@ class Queue(QueueHandle):
         return self._beside("journal")
 
     def subqueue(self, name: str) -> Queue:
-        """Give one of its subqueues; messages are moved there, never sent."""
+        """Return one of its subqueues; messages are moved there, never sent."""
         return self._beside(name)
 
     def _beside(self, suffix: str) -> Queue:

@@ -19,7 +19,7 @@ Value = TypeVar("Value", bound=Enum)
 
 
 def options_of(plan: Callable[..., Any]) -> frozenset[str]:
-    """Give the names that a verb takes beside what it is a verb of, with its bundle of options."""
+    """Return the names a verb takes beside what it is a verb of, with its bundle of options."""
     names: set[str] = set()
     for parameter in list(inspect.signature(plan).parameters.values())[1:]:
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
@@ -31,7 +31,7 @@ def options_of(plan: Callable[..., Any]) -> frozenset[str]:
 
 
 def name_of(verb: Callable[..., Any], plan: Callable[..., Any], owner: type) -> str:
-    """Give the name by which a class has a verb."""
+    """Return the name by which a class has a verb."""
     for kind in owner.__mro__:
         for name, value in vars(kind).items():
             if value is verb and not name.startswith("_"):
@@ -49,7 +49,7 @@ def unknown_option(verb: str, given: Iterable[str], known: Iterable[str]) -> Typ
 
 
 def one_of(kind: type[Value], value: object, where: str) -> Value:
-    """Give the value of an enumeration that is meant, or raise an error that lists them all."""
+    """Return the value of an enumeration that is meant, or raise an error that lists them all."""
     try:
         return kind(value)
     except ValueError:

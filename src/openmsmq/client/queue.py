@@ -75,7 +75,7 @@ class QueueHandle(Keeper):
         return self._context
 
     def handle(self, access: AccessMode) -> int | None:
-        """Give the handle that is open for this access on the current connection, if any."""
+        """Return the handle that is open for this access on the current connection, if any."""
         if self._generation != self._context.generation:
             return None
         if self._access is not None:
@@ -109,7 +109,7 @@ class QueueHandle(Keeper):
         return opened.handle
 
     def protecting(self, message: OutgoingMessage) -> Plan[Callable[[bytes], bytes] | None]:
-        """Give what signs and encrypts packets as a message asks for; None if it does not."""
+        """Return what signs and encrypts packets as a message asks for; None if it does not."""
         if not message.is_protected:
             return None
         context = self._context
@@ -134,7 +134,7 @@ class QueueHandle(Keeper):
         return protect
 
     def beside(self, suffix: str) -> QueueHandle:
-        """Give a subqueue of it, always the same one, so that it is opened once."""
+        """Return a subqueue of it, always the same one, so that it is opened once."""
         found = self._subqueues.get(suffix)
         if found is None:
             found = QueueHandle(self._context, f"{self._name};{suffix}", self._formatter)
@@ -175,7 +175,7 @@ class QueueHandle(Keeper):
                 self.locked(request.handle, [entry.lookup_id for entry in reply.entries])
 
     def take_kept(self, transaction: int) -> Entry | None:
-        """Give a message kept for this transaction, for none, or for those who are `LOCKED`."""
+        """Return a message kept for this transaction, for none, or for those who are `LOCKED`."""
         owner = self._owner(transaction)
         for kept in self._kept:
             if kept[0] == owner:
@@ -193,7 +193,7 @@ class QueueHandle(Keeper):
         self._locked.update((lookup_id, place) for lookup_id in lookup_ids)
 
     def unlocking(self, lookup_id: int) -> int | None:
-        """Give the handle that locks a message; None when its connection was lost with it."""
+        """Return the handle that locks a message; None when its connection was lost with it."""
         found = self._locked.get(lookup_id)
         if found is None:
             raise TransactionSequence(f"lookup id {lookup_id} in {self._name} is not locked")
@@ -234,7 +234,7 @@ class CursorHandle(Keeper):
         return self._queue
 
     def numbers(self) -> Plan[tuple[int, int]]:
-        """Give the handle of the queue and the number of the cursor, which is made if need be."""
+        """Return the handle of the queue and the number of the cursor, which is made if need be."""
         generation = self._queue.context.generation
         if self._numbers is not None:
             if self._generation != generation:

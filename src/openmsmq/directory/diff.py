@@ -67,7 +67,7 @@ class DiffLine(msgspec.Struct, frozen=True):
 
 
 def describe(changes: Iterable[Change], image: DirectoryImage) -> list[DiffLine]:
-    """Say what changes do to a directory, in their order; what changes nothing is left out."""
+    """Return what changes do to a directory, in their order; what changes nothing is left out."""
     changes = tuple(changes)
     after = image.changed(changes)
     values = _Values(image, after)

@@ -112,7 +112,7 @@ class DirectoryImage:
         return self._objects[kind].get(identifier)
 
     def of_kind(self, kind: ObjectKind) -> Mapping[Guid, DirectoryObject]:
-        """Give all objects of a kind by their identifiers."""
+        """Return all objects of a kind by their identifiers."""
         return self._objects[kind]
 
     # Objects by kind.
@@ -179,7 +179,7 @@ class DirectoryImage:
         return None if identifier is None else self.queues[identifier]
 
     def queues_of(self, manager: Guid) -> list[QueueProperties]:
-        """Give the public queues of a queue manager."""
+        """Return the public queues of a queue manager."""
         return [queue for queue in self.queues.values() if queue.manager == manager]
 
     def find_queues(
@@ -202,5 +202,5 @@ def _keep_least(found: dict[_Name, Guid], name: _Name, identifier: Guid) -> None
 
 
 def queue_part(path_name: str) -> str:
-    """Give the part of a public queue's path name that is not its computer."""
+    """Return the part of a public queue's path name that is not its computer."""
     return path_name.rpartition("\\")[2]

@@ -44,7 +44,7 @@ REFERENCES: Final[dict[str, ObjectKind]] = {
 
 
 def name_of(value: DirectoryObject, image: DirectoryImage) -> str:
-    """Say what people call an object; its identifier when it has no name."""
+    """Return what people call an object; its identifier when it has no name."""
     match value:
         case RoutingLink():
             return LINK_SEPARATOR.join(
@@ -62,7 +62,7 @@ def name_of(value: DirectoryObject, image: DirectoryImage) -> str:
 
 
 def reference_name(image: DirectoryImage, kind: ObjectKind, identifier: Guid) -> str:
-    """Say what people call the object with this identifier; without one, give the identifier."""
+    """Return what people call the object with this identifier; without one, give the identifier."""
     found = image.get(kind, identifier)
     return str(identifier) if found is None else name_of(found, image)
 
@@ -80,7 +80,7 @@ def find_object(image: DirectoryImage, kind: ObjectKind, name: str) -> Directory
 
 
 def names_of(value: DirectoryObject, image: DirectoryImage) -> Iterator[str]:
-    """Give all names under which an object can be found."""
+    """Yield all names under which an object can be found."""
     name = name_of(value, image)
     yield name
     match value:

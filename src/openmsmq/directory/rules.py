@@ -96,7 +96,7 @@ def check(image: DirectoryImage, changes: Iterable[Change]) -> None:
 
 
 def references_of(value: DirectoryObject) -> Iterator[_Key]:
-    """Give everything that an object refers to by identifier."""
+    """Yield everything that an object refers to by identifier."""
     match value:
         case RoutingLink():
             yield from ((ObjectKind.SITE, site) for site in (value.site1, value.site2))
@@ -120,7 +120,7 @@ def _key_of(change: Change) -> _Key:
 
 
 def _member_key(member: str) -> _Key | None:
-    """Give what a member refers to in this directory: a public queue or a list, or nothing."""
+    """Return what a member refers to in this directory: a public queue or a list, or nothing."""
     try:
         name = parse_format_name(member)
     except MsmqError:
@@ -368,7 +368,7 @@ def _computer_words(manager: QueueManagerInfo) -> set[str]:
 
 
 def _words(value: DirectoryObject) -> Iterable[object]:
-    """Give what no other object of the same kind can have."""
+    """Return what no other object of the same kind can have."""
     match value:
         case RoutingLink():
             return [frozenset((value.site1, value.site2))]

@@ -371,7 +371,7 @@ class QueueManager:
         self._reads.serve_waiting(now)
 
     def session_held_bytes(self, session: int) -> int:
-        """Give how many bytes of a packet wait for the rest of it."""
+        """Return how many bytes of a packet wait for the rest of it."""
         peer = self.transfer.peers.get(session)
         return 0 if peer is None else peer.engine.held_bytes
 
@@ -471,7 +471,7 @@ class QueueManager:
     # Outputs.
 
     def take_outputs(self) -> list[Output]:
-        """Give what is to be done now. Call it after every input, until it gives nothing."""
+        """Return what is to be done now. Call it after every input, until it gives nothing."""
         self.transfer.dispatch(self._now)
         persist = self._ledger.seal()
         outputs, self._replies.outputs = self._replies.outputs, []

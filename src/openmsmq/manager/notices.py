@@ -61,7 +61,7 @@ class Notices:
         return self._told.get(kind, 0) < NOTICES_PER_TURN_MAX_COUNT
 
     def take(self) -> list[Notice]:
-        """Give what is to be told, once."""
+        """Return what is to be told, once."""
         waiting, self._waiting = self._waiting, []
         self._told.clear()
         return waiting

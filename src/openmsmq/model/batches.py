@@ -43,7 +43,7 @@ class Succession(Enum):
 
 
 def succession(last: BatchMark | None, batch: BatchMark) -> Succession:
-    """Say how a batch stands to the last one, if there was one.
+    """Return how a batch stands to the last one, if there was one.
 
     A last batch without a checkpoint may be of any: versions before did not note it, and not
     everybody who writes batches has one. A copy of a checkpoint that lacks just the last batch
@@ -66,7 +66,7 @@ def succession(last: BatchMark | None, batch: BatchMark) -> Succession:
 
 
 def refusal(query: str, last: BatchMark | None, batch: BatchMark, forgetting: str) -> str | None:
-    """Give the sentence that refuses a batch; None if it is the next one, or comes again.
+    """Return the sentence that refuses a batch; None if it is the next one, or comes again.
 
     `forgetting` is what somebody does who wants the name for another checkpoint.
     """

@@ -70,7 +70,7 @@ class MessageId(msgspec.Struct, frozen=True, order=True, gc=False):
         return cls(Guid(source), number)
 
     def to_bytes(self) -> bytes:
-        """Give the 20 wire bytes."""
+        """Return the 20 wire bytes."""
         return _MESSAGE_ID.pack(self.source, self.number)
 
     @classmethod

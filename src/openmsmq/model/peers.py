@@ -85,7 +85,7 @@ class PeerBook:
         self._rules = [(rule, tuple(map(_network, rule.addresses))) for rule in policy.rules]
 
     def judge_address(self, address: str, proven: str) -> Refusal | None:
-        """Say why nobody from an address is let in, before anybody has said who it is."""
+        """Return why nobody from an address is let in, before anybody has said who it is."""
         fitting = self._fitting(None, address)
         if any(rule.refuse and not rule.identifiers for rule in fitting):
             return Refusal.RULE
@@ -97,7 +97,7 @@ class PeerBook:
         return Refusal.UNNAMED if self._strict else None
 
     def judge(self, claimed: Guid, address: str, proven: str) -> Judgement:
-        """Say whether somebody who says who it is is let in.
+        """Return whether somebody who says who it is is let in.
 
         `proven` is the name of the rule whose certificate it has shown.
         """
@@ -118,7 +118,7 @@ class PeerBook:
         return Judgement(Refusal.UNNAMED if self._strict or proven else None)
 
     def _fitting(self, claimed: Guid | None, address: str) -> list[PeerRule]:
-        """Give the rules for somebody at an address; None may turn out to be anybody."""
+        """Return the rules for somebody at an address; None may turn out to be anybody."""
         if not self._rules:
             return []
         place = _address(address)
@@ -135,7 +135,7 @@ class PeerBook:
 
 
 def canonical_address(text: str) -> str:
-    """Give the one text of an address: IPv4 within IPv6 is the IPv4 address it stands for."""
+    """Return the one text of an address: IPv4 within IPv6 is the IPv4 address it stands for."""
     try:
         found = ipaddress.ip_address(text)
     except ValueError:

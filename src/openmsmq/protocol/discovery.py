@@ -119,7 +119,7 @@ class DiscoveryClient:
         return self._due_ms
 
     def take_outputs(self) -> list[DiscoveryOutput]:
-        """Give what is to be done since the last call, in order."""
+        """Return what is to be done since the last call, in order."""
         outputs, self._outputs = self._outputs, []
         return outputs
 

@@ -59,7 +59,7 @@ def answer_query(data: bytes, facts: DiscoveryFacts) -> bytes | None:
 
 
 def _entries(names: tuple[str, ...]) -> tuple[ServerEntry, ...]:
-    """Give the names that an answer can carry, as far as there is room; the directory has any."""
+    """Return the names that an answer can carry, as far as there is room; the directory has any."""
     entries: list[ServerEntry] = []
     left_bytes = _SERVERS_MAX_BYTES
     for name in names:

@@ -76,7 +76,7 @@ def explain(facts: StuckFacts) -> str:
 
 
 def duration(seconds: int) -> str:
-    """Give a duration as people say it: 45 s, 5 min, 6 h."""
+    """Return a duration as people say it: 45 s, 5 min, 6 h."""
     seconds = max(seconds, 0)
     if seconds < 120:
         return f"{seconds} s"

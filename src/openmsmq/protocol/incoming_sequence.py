@@ -50,7 +50,7 @@ class IncomingSequence:
         self._acknowledged_number = number
 
     def judge(self, id: SequenceId, number: int, previous: int) -> Verdict:
-        """Say what becomes of a message; changes nothing. [MQQB 3.1.5.8.6]"""
+        """Return what becomes of a message; changes nothing. [MQQB 3.1.5.8.6]"""
         if id == self._assumed_id:
             if number <= self._assumed_number:
                 return Verdict.DUPLICATE
@@ -111,7 +111,7 @@ class IncomingSequence:
             self._order_ack_at_ms = ticks_ms + ORDER_ACK_SEND_MS
 
     def order_ack_due(self, now: Instant) -> SequencePoint | None:
-        """Give the place to acknowledge, once, when its time has come. [MQQB 3.1.6.9]
+        """Return the place to acknowledge, once, when its time has come. [MQQB 3.1.6.9]
 
         Before the first message is on disk there is nothing to tell (C-74). While messages are on
         their way to the disk, the next acknowledgment is planned at once: the sender would not

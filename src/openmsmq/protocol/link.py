@@ -164,7 +164,7 @@ _PROBLEMS: Final = {
 
 
 def next_hop_text(address: str) -> str:
-    """Give the form in which management shows an address. [MQMQ 2.3.12.12]"""
+    """Return the form in which management shows an address. [MQMQ 2.3.12.12]"""
     return f"IPv6={address}" if ":" in address else f"IP={address}"
 
 
@@ -299,7 +299,7 @@ class Link:
         return tuple(map(next_hop_text, self._addresses_found))
 
     def take_outputs(self) -> list[LinkOutput]:
-        """Give what happened since the last call, in order."""
+        """Return what happened since the last call, in order."""
         outputs, self._outputs = self._outputs, []
         return outputs
 

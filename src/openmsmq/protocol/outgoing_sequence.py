@@ -65,7 +65,7 @@ class OutgoingSequence:
         self.last_number = last_number
 
     def take_number(self) -> SequencePoint:
-        """Give the next number; it must be on disk before its message leaves (C-65)."""
+        """Return the next number; it must be on disk before its message leaves (C-65)."""
         assert self.id is not None
         assert self.last_number < SEQUENCE_MAX_NUMBER
         previous = self.last_number
@@ -85,7 +85,7 @@ class OutgoingSequence:
         )
 
     def previous_of(self, number: int) -> int:
-        """Give the nearest outstanding number before `number`, or 0 (C-69).
+        """Return the nearest outstanding number before `number`, or 0 (C-69).
 
         Messages are asked for in their order, and each is reported as sent before the next.
         """
@@ -184,11 +184,11 @@ class OutgoingSequence:
         return entry in self._number_of
 
     def outstanding(self) -> list[int]:
-        """Give the entries that are sent and not acknowledged in order, first number first."""
+        """Return the entries that are sent and not acknowledged in order, first number first."""
         return self._entries.copy()
 
     def status(self, unread_count: int) -> OutgoingSequenceStatus:
-        """Tell how far it has come; the caller counts what waits for its final acknowledgment.
+        """Return how far it has come; the caller counts what waits for its final acknowledgment.
 
         [MQQB 3.1.5.6]
         """

@@ -88,7 +88,7 @@ class PingTable:
         return next((asked.due_ms for asked in self._asked.values()), None)
 
     def take_outputs(self) -> list[PingAnswered]:
-        """Give the results since the last call, in order."""
+        """Return the results since the last call, in order."""
         outputs, self._outputs = self._outputs, []
         return outputs
 

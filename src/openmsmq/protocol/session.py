@@ -165,7 +165,7 @@ class Session:
         return self._outgoing.unacknowledged()
 
     def describe(self) -> dict[str, object]:
-        """Give the facts that show why nothing moves."""
+        """Return the facts that show why nothing moves."""
         return {
             "state": self.state.value,
             "role": self.role.value,
@@ -184,7 +184,7 @@ class Session:
         }
 
     def take_outputs(self) -> list[SessionOutput]:
-        """Give what is to be done, in order, once."""
+        """Return what is to be done, in order, once."""
         outputs, self._outputs = self._outputs, []
         return outputs
 

@@ -50,7 +50,7 @@ def establish_reply(request: EstablishConnection, local: Guid, *, refused: bool)
 
 
 def judge_reply(reply: EstablishConnection, local: Guid, remote: Guid) -> CloseReason | None:
-    """Say why the answer to our request is not good, if it is not. [MQQB 3.1.5.3.2]
+    """Return why the answer to our request is not good, if it is not. [MQQB 3.1.5.3.2]
 
     Whoever was asked for only by address is learnt from the answer (C-23).
     """

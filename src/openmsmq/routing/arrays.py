@@ -101,7 +101,7 @@ class ArraySolver(Generic[Key]):
         return ((self._cost << scale.closed_bits | self._closed[heads]) << scale.hop_bits) + 1
 
     def _search(self, roots: Sequence[SiteNumber]) -> Column:
-        """Give what the best path from the roots to each site is worth. [MQBR 3.1.3.1]"""
+        """Return what the best path from the roots to each site is worth. [MQBR 3.1.3.1]"""
         if len(roots) == 1:
             values = dijkstra(self._matrix, indices=roots[0])
         else:
@@ -127,7 +127,7 @@ class ArraySolver(Generic[Key]):
 def _first_steps(
     sites: Column, previous: Column, is_best: Mask, is_own: Mask
 ) -> tuple[Column, Column]:
-    """Give for each site the sites with which its paths over these edges begin, best ones first.
+    """Return for each site the sites with which its paths over these edges begin, best ones first.
 
     Every site that is next to an own one has a bit. Bits flow along the edges, those of the best
     paths apart from those of all, until nothing changes.

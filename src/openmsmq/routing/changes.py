@@ -62,7 +62,7 @@ def changed(snapshot: Snapshot[str], changes: Iterable[Change]) -> Snapshot[str]
 
 
 def joins(link: LinkEntry[str], site1: str, site2: str) -> bool:
-    """Say whether a link is between these two sites, whichever is its first."""
+    """Return whether a link is between these two sites, whichever is its first."""
     return {link.site1, link.site2} == {site1, site2}
 
 

@@ -38,19 +38,19 @@ class Enterprise:
     # Who is what.
 
     def is_site_gate(self, manager: Guid) -> bool:
-        """Say whether it is a routing server and a gate of one of its own sites. [MQBR 3.1.5.8]"""
+        """Return whether it is a routing server and a gate of one of its sites. [MQBR 3.1.5.8]"""
         return manager in self._all_gates
 
     def routing_servers(self, sites: Iterable[Guid]) -> list[Guid]:
-        """Give the routing servers that belong to one of these sites. [MQBR 3.1.5.5]"""
+        """Return the routing servers that belong to one of these sites. [MQBR 3.1.5.5]"""
         return _once(server for site in sites for server in self._servers.get(site, ()))
 
     def gates_of(self, sites: Iterable[Guid]) -> list[Guid]:
-        """Give the gates of all these sites together (C-106). [MQBR 3.1.5.6]"""
+        """Return the gates of all these sites together (C-106). [MQBR 3.1.5.6]"""
         return _once(gate for site in sites for gate in self.gates.get(site, ()))
 
     def serving(self, listed: Iterable[Guid]) -> list[Guid]:
-        """Give those of a list of in- or out-routing servers that exist and do route.
+        """Return those of a list of in- or out-routing servers that exist and do route.
 
         Others would refuse a message that is not for them, or pass it round in a circle.
         """
@@ -76,11 +76,11 @@ class Enterprise:
         return self._solver.table(self._numbers_of(own))
 
     def route(self, table: RoutingTable[Guid], site: Guid) -> Route[Guid]:
-        """Give the row of a table for one site."""
+        """Return the row of a table for one site."""
         return table.route(self._numbers[site])
 
     def costs_to(self, destinations: Iterable[Guid]) -> dict[Guid, int]:
-        """Give the least cost from each site to the nearest of these; a link costs both ways."""
+        """Return the least cost from each site to the nearest of these; a link costs both ways."""
         numbers = self._numbers_of(destinations)
         if not numbers:
             return {}

@@ -133,7 +133,7 @@ class _Teller:
                 return f"gate of {entered}" + ("" if entered == goal else f", towards {goal}")
 
     def problem(self, at: Guid) -> str:
-        """Say why a queue manager has no next hop."""
+        """Return why a queue manager has no next hop."""
         enterprise = self._enterprise
         me, goal = enterprise.managers[at], enterprise.managers[self._destination]
         name, home, far = self.name(at), self.home(me), self.home(goal)

@@ -14,7 +14,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 def carried(tree: Tree, sent: Column) -> Column:
-    """Give what each site passes to its next site: what it sends itself, and all behind it.
+    """Return what each site passes to its next site: what it sends itself, and all behind it.
 
     `sent` has a row for each site and a column for each thing that is counted. What does not get
     through is not carried by anybody. Each site is looked at once, the farthest first.

@@ -83,7 +83,7 @@ class Routes:
         self._over_links: dict[frozenset[Guid], tuple[Hop, ...]] = {}
 
     def seen_by(self, own: Guid) -> Routes:
-        """Give the routes of another queue manager of the same enterprise."""
+        """Return the routes of another queue manager of the same enterprise."""
         other = Routes(
             own,
             (),
@@ -108,14 +108,14 @@ class Routes:
         return self._table
 
     def next_hops(self, destination: Guid) -> tuple[Guid, ...]:
-        """Give the next queue managers, in the order to try them; none is a routing failure.
+        """Return the next queue managers, in the order to try them; none is a routing failure.
 
         Nobody routes to oneself: there is no next queue manager then either. [MQBR 3.1.5.1]
         """
         return tuple(hop.manager for hop in self.hops(destination))
 
     def hops(self, destination: Guid) -> tuple[Hop, ...]:
-        """Give the next queue managers, and why it is they."""
+        """Return the next queue managers, and why it is they."""
         managers = self.enterprise.managers
         if self.own not in managers or destination not in managers or destination == self.own:
             return ()
@@ -219,7 +219,7 @@ class Routes:
         return found
 
     def _next_sites(self, own: list[Guid], goals: frozenset[Guid]) -> list[Guid]:
-        """Give the sites to try: the next on the least-cost path, then others by their cost.
+        """Return the sites to try: the next on the least-cost path, then others by their cost.
 
         The others must be nearer to the goal than all own sites. Of the sites with the same cost
         those with lower identifiers count as nearer, for everybody in the same way.

@@ -79,7 +79,7 @@ class PlainSolver(Generic[Key]):
         return Tree(destination, self._reach(values, [destination]), next_site, links)
 
     def _search(self, roots: Sequence[SiteNumber]) -> list[int]:
-        """Give what the best path from the roots to each site is worth. [MQBR 3.1.3.1]"""
+        """Return what the best path from the roots to each site is worth. [MQBR 3.1.3.1]"""
         values = [NOTHING] * len(self.graph.sites)
         for root in roots:
             values[root] = 0

@@ -82,7 +82,7 @@ class RoutingTable(msgspec.Struct, Generic[Key], frozen=True):
     next_sites: Numbers
 
     def route(self, number: SiteNumber) -> Route[Key]:
-        """Give the row for one site."""
+        """Return the row for one site."""
         sites = self.graph.sites
         state = RouteState(int(self.reach.state[number]))
         found = state is not RouteState.UNREACHABLE

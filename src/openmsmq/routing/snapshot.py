@@ -46,7 +46,7 @@ class Snapshot(msgspec.Struct, Generic[Key], frozen=True):
     """Whether gates are known. Without them every site is passable."""
 
     def gates(self) -> dict[Key, tuple[Key, ...]]:
-        """Give the gates of each site: those of its links that belong to it, in their order."""
+        """Return the gates of each site: those of its links that belong to it, in their order."""
         own = {site.key: site.gates for site in self.sites}
         found: dict[Key, dict[Key, None]] = {key: {} for key in own}
         for link in self.links:

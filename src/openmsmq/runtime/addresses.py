@@ -32,7 +32,7 @@ def target(address: str, port: int) -> Target | None:
 
 
 def literal(host: str) -> str | None:
-    """Give the address that a host is already, with or without brackets; None for a name."""
+    """Return the address that a host is already, with or without brackets; None for a name."""
     text = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     try:
         return str(ipaddress.ip_address(text))

@@ -8,22 +8,22 @@ from openmsmq.model.clock import Instant
 
 
 def read_clocks() -> Instant:
-    """Give this moment."""
+    """Return this moment."""
     return Instant(time.monotonic_ns() // 1_000_000, time.time_ns() // 1_000_000_000)
 
 
 def elapsed_ns() -> int:
-    """Give a moment by which to measure how long something takes."""
+    """Return a moment by which to measure how long something takes."""
     return time.monotonic_ns()
 
 
 def unix_ns() -> int:
-    """Give this moment as a capture writes it."""
+    """Return this moment as a capture writes it."""
     return time.time_ns()
 
 
 def timestamp() -> str:
-    """Give this moment as a log writes it: UTC, with milliseconds."""
+    """Return this moment as a log writes it: UTC, with milliseconds."""
     seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
     date = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
     return f"{date}.{nanoseconds // 1_000_000:03d}Z"

@@ -131,7 +131,7 @@ class Engine(Protocol):
         ...
 
     def take_outputs(self) -> list[Output]:
-        """Give what is to be done now."""
+        """Return what is to be done now."""
         ...
 
     def next_wake_ms(self, now: Instant) -> int | None:
@@ -144,7 +144,7 @@ class HoldsBytes(Protocol):
     """An engine that can say what it holds for a session."""
 
     def session_held_bytes(self, session: int) -> int:
-        """Give how many bytes of a packet wait for the rest of it; 0 for a session that is over."""
+        """Return how many bytes of a packet wait for its rest; 0 for a session that is over."""
         ...
 
 

@@ -356,7 +356,7 @@ async def load_keys(config: ServerConfig) -> list[OwnKey]:
 
 
 def _own_addresses(address: str) -> list[str]:
-    """Give the names by which others may mean this queue manager.
+    """Return the names by which others may mean this queue manager.
 
     A loopback address is that one queue manager's, because several may share the computer; one
     that listens on every address is reached under the names of the computer, too.

@@ -16,14 +16,14 @@ class NotYet(StartError):
 
 
 def os_reason(error: OSError) -> str:
-    """Give the plain words; asyncio wraps them into more."""
+    """Return the plain words; asyncio wraps them into more."""
     if isinstance(error, socket.gaierror) or error.errno is None:
         return str(error)
     return os.strerror(error.errno).lower()
 
 
 def cannot_listen(error: OSError, address: str, port: int, *, key: str, switch: str) -> StartError:
-    """Say why a port cannot be opened; `key` sets it and `switch` does without it."""
+    """Return why a port cannot be opened; `key` sets it and `switch` does without it."""
     kind: type[StartError] = StartError
     if error.errno == errno.EADDRINUSE:
         kind = NotYet

@@ -24,7 +24,7 @@ class Hasher(Protocol):
         """Add the next piece."""
 
     def copy(self) -> Hasher:
-        """Give another that has had the same pieces."""
+        """Return another that has had the same pieces."""
 
     def digest(self) -> bytes:
         """The hash of all pieces."""
@@ -81,7 +81,7 @@ _DIGEST_INFO: Final = {
 
 
 def digest_info(algorithm: HashAlgorithm, digest: bytes) -> bytes:
-    """Give what RSA signs: the digest behind the name of its algorithm. [RFC 8017 9.2]"""
+    """Return what RSA signs: the digest behind the name of its algorithm. [RFC 8017 9.2]"""
     return _DIGEST_INFO[algorithm] + digest
 
 

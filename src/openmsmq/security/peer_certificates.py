@@ -36,7 +36,7 @@ class PeerCertificate(msgspec.Struct, frozen=True):
     not_after_s: int
 
     def problem(self, now_s: int) -> str:
-        """Say what is wrong with its time; nothing, if that is right."""
+        """Return what is wrong with its time; nothing, if that is right."""
         if now_s < self.not_before_s:
             return f"it is not valid before {_time(self.not_before_s)}"
         if now_s > self.not_after_s:
@@ -45,7 +45,7 @@ class PeerCertificate(msgspec.Struct, frozen=True):
 
 
 def fingerprint(der: bytes) -> str:
-    """Give the SHA-256 of a certificate as rules have it."""
+    """Return the SHA-256 of a certificate as rules have it."""
     return hashlib.sha256(der).hexdigest()
 
 
@@ -67,7 +67,7 @@ def read_peer_certificate(der: bytes) -> PeerCertificate:
 
 
 def _names(found: x509.Certificate) -> list[str]:
-    """Give the DNS names; with one of them, the common name counts for nothing. [RFC 6125 6.4.4]"""
+    """Return the DNS names; with one, the common name counts for nothing. [RFC 6125 6.4.4]"""
     try:
         other = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -106,12 +106,12 @@ def make_peer_certificate(
 
 
 def key_pem(key: EllipticCurvePrivateKey) -> bytes:
-    """Give a private key as PEM."""
+    """Return a private key as PEM."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def certificate_pem(der: bytes) -> bytes:
-    """Give a certificate as PEM."""
+    """Return a certificate as PEM."""
     return x509.load_der_x509_certificate(der).public_bytes(Encoding.PEM)
 
 

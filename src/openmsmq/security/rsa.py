@@ -104,7 +104,7 @@ class PrivateKey:
         return self._key
 
     def to_pem(self) -> bytes:
-        """Give the key for its file: PKCS #8 in PEM, without password."""
+        """Return the key for its file: PKCS #8 in PEM, without password."""
         return self._key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
@@ -139,7 +139,7 @@ class PrivateKey:
 
 
 def key_problem(modulus: int, exponent: int, smallest_bits: int) -> str:
-    """Say what is wrong with a public key, or nothing."""
+    """Return what is wrong with a public key, or nothing."""
     bits = modulus.bit_length()
     if not smallest_bits <= bits <= RSA_MAX_BITS:
         return f"{bits} bits; {smallest_bits} to {RSA_MAX_BITS} are accepted"

@@ -113,7 +113,7 @@ class Faults:
         node.crash(reached=self._rng.random() < 0.5)
 
     def is_off(self, node: Node) -> bool:
-        """Say whether a gate has to stay away."""
+        """Return whether a gate has to stay away."""
         return self._off_until_ms.get(node.index, 0) > self._world.timeline.now_ms
 
     # Kinds.

@@ -369,14 +369,14 @@ class Network:
         return self._rng.randrange(self._habits.delay_min_ms, self._habits.delay_max_ms + 1)
 
     def _joined(self, one: Host, other: Host) -> bool:
-        """Say whether there is a way between two nodes, if there are sites at all."""
+        """Return whether there is a way between two nodes, if there are sites at all."""
         enterprise = self._world.enterprise
         if enterprise is None or one.hostile or other.hostile:
             return True
         return enterprise.joined(one.index, other.index)
 
     def _proof(self, one: Host, other: Host) -> str:
-        """Give the rule of which a node shows the certificate to another; the adversary has none.
+        """Return the rule of which a node shows the certificate to another; the adversary has none.
 
         Nor does anybody show one to the adversary, who listens without TLS.
         """

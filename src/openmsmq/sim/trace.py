@@ -119,7 +119,7 @@ class Trace:
         return hashlib.sha256(msgspec.msgpack.encode(self.events)).hexdigest()
 
     def around(self, messages: tuple[int, ...], count: int = AROUND_COUNT) -> list[Event]:
-        """Give the last events, and all earlier ones that are about some messages."""
+        """Return the last events, and all earlier ones that are about some messages."""
         recent = len(self.events) - count
         wanted = set(messages)
         return [

@@ -63,7 +63,7 @@ _SYMBOLS: Final = {
 
 
 def draw_trace(trace: Trace, title: str, sentence: str, messages: tuple[int, ...]) -> str:
-    """Give the page; events about `messages` are marked."""
+    """Return the page; events about `messages` are marked."""
     shown = [event for event in trace.events if event.kind not in _HIDDEN]
     left_out = max(0, len(shown) - _EVENTS_MAX_COUNT)
     drawing = _Drawing(trace.names, shown[left_out:], set(messages))

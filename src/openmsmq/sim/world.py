@@ -128,7 +128,7 @@ class World:
         )
 
     def _peers(self, index: int, identifiers: list[Guid]) -> PeerPolicy:
-        """Give the rules that a node has about the others."""
+        """Return the rules that a node has about the others."""
         hostile = self.plan.hostile
         if hostile is None or self.enterprise is not None:
             return PeerPolicy()
@@ -185,7 +185,7 @@ class World:
         self.run_while(lambda: self.timeline.now_ms < self.calm_from_ms, self.calm_from_ms)
 
     def _working(self) -> list[Node]:
-        """Give the nodes with applications."""
+        """Return the nodes with applications."""
         if self.plan.enterprise is None:
             return self.nodes
         return [self.nodes[index] for index in self.plan.enterprise.senders]

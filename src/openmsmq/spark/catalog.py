@@ -25,7 +25,7 @@ _NOTE: Final = "msmq"
 
 
 def table_options(options: Mapping[str, str]) -> dict[str, str] | None:
-    """Give the options of a table that is being made; None if this is about a data frame."""
+    """Return the options of a table that is being made; None if this is about a data frame."""
     if _PROVIDER not in options:
         return None
     given = {
@@ -48,7 +48,7 @@ def with_note(schema: StructType, options: Mapping[str, str]) -> StructType:
 
 
 def reading_options(options: Mapping[str, str], schema: StructType) -> dict[str, str]:
-    """Give the options of one query, and with them those of the table that it reads.
+    """Return the options of one query, and with them those of the table that it reads.
 
     A query that names its queue has all options itself, whatever schema it was given.
     """
@@ -66,7 +66,7 @@ def reading_options(options: Mapping[str, str], schema: StructType) -> dict[str,
 
 
 def writing_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Give the options of writing: without `columns`, by which a view to insert into was made."""
+    """Return the options of writing: without `columns`, by which a view to insert into was made."""
     own = {name: value for name, value in options.items() if name.lower() != "columns"}
     if not {name.lower() for name in own} & {"queue", "queuecolumn"}:
         raise BadOption(

@@ -36,14 +36,14 @@ class Checkpoint:
             return True
 
     def query(self) -> str:
-        """Give its identity, which is the id of the query; raises `UnreadableCheckpoint`."""
+        """Return its identity, which is the id of the query; raises `UnreadableCheckpoint`."""
         try:
             return str(msgspec.json.decode((self.path / "metadata").read_bytes())["id"])
         except (OSError, msgspec.DecodeError, KeyError, TypeError) as error:
             raise UnreadableCheckpoint(repr(error)) from None
 
     def offsets(self, batch: int) -> list[str]:
-        """Give where a batch ends in each source of the query; raises `UnreadableCheckpoint`."""
+        """Return where a batch ends in each source of the query; raises `UnreadableCheckpoint`."""
         try:
             text = (self.path / "offsets" / str(batch)).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -56,7 +56,7 @@ class Checkpoint:
 
 
 def end_in(location: str, query: str, batch: int) -> str:
-    """Give a word for where a batch of a query ends; empty if that cannot be known here.
+    """Return a word for where a batch of a query ends; empty if that cannot be known here.
 
     `location` is the option of Spark, which may be on another computer. What is found there counts
     only if it is the checkpoint of this query.

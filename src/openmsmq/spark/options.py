@@ -80,11 +80,11 @@ class OptionReader:
                 raise BadOption(given, f"is not known; there are {', '.join(known)}")
 
     def text(self, name: str, default: str = "") -> str:
-        """Give what was written, without the spaces around it."""
+        """Return what was written, without the spaces around it."""
         return self._values.get(name.lower(), default).strip()
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Give what was written between commas."""
+        """Return what was written between commas."""
         return tuple(part.strip() for part in self.text(name).split(",") if part.strip())
 
     def yes(self, name: str, default: bool) -> bool:

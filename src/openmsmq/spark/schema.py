@@ -292,22 +292,22 @@ _BY_NAME: Final = {column.name: column for column in COLUMNS}
 
 
 def arrow_type(name: str) -> pa.DataType:
-    """Give Arrow's type of a column."""
+    """Return Arrow's type of a column."""
     return _BY_NAME[name].type
 
 
 def arrow_schema(names: Iterable[str] = NAMES) -> pa.Schema:
-    """Give Arrow's schema of some columns."""
+    """Return Arrow's schema of some columns."""
     return pa.schema([pa.field(name, _BY_NAME[name].type) for name in names])
 
 
 def spark_schema(names: Iterable[str] = NAMES) -> StructType:
-    """Give Spark's schema of some columns."""
+    """Return Spark's schema of some columns."""
     return from_arrow_schema(arrow_schema(names))
 
 
 def schema_tables() -> str:
-    """Give what stands in `docs/reference/spark-schema.md`: columns, and properties without one."""
+    """Return the text of `docs/reference/spark-schema.md`: columns, and properties without one."""
     types = {field.name: field.dataType.simpleString() for field in spark_schema(ALL_NAMES)}
     parts: list[str] = []
     for title, columns in GROUPS.items():

@@ -55,7 +55,7 @@ def make_session(
 
 
 def default_settings(master: str, *, few: bool) -> dict[str, str]:
-    """Give the settings with which a session is started, unless others are asked for."""
+    """Return the settings with which a session is started, unless others are asked for."""
     defaults = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -97,7 +97,7 @@ def use_this_python() -> None:
 
 
 def worker_python(package: Path) -> dict[str, str]:
-    """Give the settings by which Spark's processes run this Python, which has the packages.
+    """Return the settings by which Spark's processes run this Python, which has the packages.
 
     Spark puts an archive of its sources before everything else on their path, and each process
     compiles them anew, for more than half a second. The installed package is compiled already.

@@ -121,7 +121,7 @@ def write_once(database: str, table: str, *, query: str, checkpoint: str = "") -
 
 
 def _query_id(frame: DataFrame) -> str:
-    """Give the id of the query whose batch this is."""
+    """Return the id of the query whose batch this is."""
     try:
         found = frame.sparkSession.sparkContext.getLocalProperty(_QUERY_PROPERTY)
     except (AttributeError, PySparkException):
@@ -136,5 +136,5 @@ def _query_id(frame: DataFrame) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Give what the database takes: a `bytearray` of Spark is bytes."""
+    """Return what the database takes: a `bytearray` of Spark is bytes."""
     return bytes(value) if isinstance(value, bytearray) else value

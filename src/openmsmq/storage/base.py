@@ -78,7 +78,7 @@ def unpack(key: bytes, stored: bytes) -> bytes | None:
 
 
 def damaged_pages(files: FileOps, path: Path, *, thorough: bool) -> Iterator[str]:
-    """Say what is wrong with the pages of the file; LMDB must not read it then.
+    """Return what is wrong with the pages of the file; LMDB must not read it then.
 
     Unless it is `thorough` this takes the same short time however large the file is, and what it
     does not reach is left for whoever reads there.
@@ -190,7 +190,7 @@ class Base:
             raise self._explain(error, "read") from error
 
     def get(self, key: bytes) -> bytes | None:
-        """Give the value of a key, or None."""
+        """Return the value of a key, or None."""
         try:
             stored = self._reader.get(key)
         except lmdb.Error as error:
@@ -209,7 +209,7 @@ class Base:
         *,
         reverse: bool,
     ) -> list[tuple[bytes, bytes]]:
-        """Give up to `limit` records whose keys are in none of the `hidden` containers."""
+        """Return up to `limit` records whose keys are in none of the `hidden` containers."""
         try:
             pages = self._pages(start, stop, limit, hidden, reverse=reverse)
             found: list[tuple[bytes, bytes]] = []
@@ -234,7 +234,7 @@ class Base:
         *,
         reverse: bool,
     ) -> Iterator[list[tuple[bytes, bytes]]]:
-        """Give the visible records of a range in pieces, and remember hidden runs on the way."""
+        """Yield the visible records of a range in pieces, and remember hidden runs on the way."""
         cursor = self._cursor
         there = self._seek_last(stop) if reverse else cursor.set_range(start)
         run: tuple[bytes, bytes] | None = None
@@ -303,7 +303,7 @@ class Base:
         raise StoreDamaged(f"{self.path}: the checksum of record {key.hex()} is wrong: {ADVICE}")
 
     def every_record(self) -> Iterator[tuple[bytes, bytes | None]]:
-        """Give all keys and values in order, None for a value whose checksum is wrong."""
+        """Yield all keys and values in order, None for a value whose checksum is wrong."""
         try:
             for key, stored in self._reader.cursor().iternext():
                 yield key, unpack(key, stored)

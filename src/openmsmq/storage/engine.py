@@ -116,7 +116,7 @@ class JournaledStore:
     # Reading.
 
     def get(self, key: bytes) -> bytes | None:
-        """Give the value of a key, or None."""
+        """Return the value of a key, or None."""
         memtable = self._memtable
         for part in (memtable.volatile, memtable.active, memtable.sealed):
             if key in part:
@@ -126,7 +126,7 @@ class JournaledStore:
     def scan(
         self, start: bytes, stop: bytes, limit: int, *, reverse: bool = False
     ) -> list[tuple[bytes, bytes]]:
-        """Give up to `limit` records with `start` <= key < `stop`, in order of their keys."""
+        """Return up to `limit` records with `start` <= key < `stop`, in order of their keys."""
         if limit <= 0 or start >= stop:
             return []
         memtable = self._memtable
@@ -177,7 +177,7 @@ class JournaledStore:
             self._move_in_step()
 
     def _journaled(self, batch: Batch) -> Changes:
-        """Give the changes that have to reach the disk; deleting a volatile key does not."""
+        """Return the changes that have to reach the disk; deleting a volatile key does not."""
         for key, _ in batch.changes:
             if not 0 < len(key) <= KEY_MAX_BYTES:
                 raise ValueError(f"a key has 1 to {KEY_MAX_BYTES} bytes, not {len(key)}")
@@ -384,7 +384,7 @@ def _open(
 
 
 def framing_of(description: StoreFormat) -> Framing:
-    """Tell how the journal's records of a store are known."""
+    """Return how the journal's records of a store are known."""
     return Framing(description.mark, description.salt)
 
 

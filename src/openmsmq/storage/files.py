@@ -40,7 +40,7 @@ class FileOps:
         os.close(file)
 
     def size_bytes(self, file: int) -> int:
-        """Give the length of a file."""
+        """Return the length of a file."""
         return os.fstat(file).st_size
 
     def read(self, file: int, length: int, offset: int) -> bytes:
@@ -131,7 +131,7 @@ def write_whole(files: FileOps, path: Path, data: bytes) -> None:
 
 
 def disk_error(error: OSError, what: str, where: Path) -> StoreError:
-    """Say what an error of the file system means for the store."""
+    """Return what an error of the file system means for the store."""
     if error.errno in FULL:
         return StoreFull(f"no space to {what} at {where} ({error.strerror}): free some space")
     if error.errno == errno.EROFS:

@@ -127,7 +127,7 @@ class Framing:
         return None
 
     def _begun(self, data: bytes, offset: int) -> int:
-        """Give the checksum of a record as far as its header goes."""
+        """Return the checksum of a record as far as its header goes."""
         return crc32(data[offset : offset + len(self._mark) + _UNSEALED.size], self._salt)
 
 
@@ -139,7 +139,7 @@ class _Beginnings:
         self._steps = [0]
 
     def crc_of(self, start: int, end: int, begun: int) -> int:
-        """Give the crc32 of a part, gone on with from another checksum."""
+        """Return the crc32 of a part, gone on with from another checksum."""
         return crc32_combine(begun ^ self._up_to(start), self._up_to(end), end - start)
 
     def _up_to(self, end: int) -> int:

@@ -87,7 +87,7 @@ class Journal:
                 files.close(file)
 
     def recover(self, applied: int, note: JournalNote | None) -> Iterator[list[Record]]:
-        """Give the records above `applied`, one list for each file that has some, oldest first.
+        """Yield the records above `applied`, one list for each file that has some, oldest first.
 
         Raises `StoreDamaged` if one of them is missing or broken, or at the end if they do not
         go as far as the note says.

@@ -101,7 +101,7 @@ class KeyIndex:
     def between(
         self, start: bytes, stop: bytes, limit: int, *, reverse: bool = False
     ) -> list[bytes]:
-        """Give up to `limit` keys with `start` <= key < `stop`; or from the end."""
+        """Return up to `limit` keys with `start` <= key < `stop`; or from the end."""
         prefixes = self._prefixes
         low = bisect_left(prefixes, start[:PREFIX_BYTES])
         high = bisect_left(prefixes, stop)

@@ -24,14 +24,14 @@ class MemoryStore:
         self._closed = False
 
     def get(self, key: bytes) -> bytes | None:
-        """Give the value of a key, or None."""
+        """Return the value of a key, or None."""
         value = self._volatile.get(key)
         return self._durable.get(key) if value is None else value
 
     def scan(
         self, start: bytes, stop: bytes, limit: int, *, reverse: bool = False
     ) -> list[tuple[bytes, bytes]]:
-        """Give up to `limit` records with `start` <= key < `stop`, in order of their keys."""
+        """Return up to `limit` records with `start` <= key < `stop`, in order of their keys."""
         durable, volatile = self._durable, self._volatile
         return [
             (key, volatile[key] if key in volatile else durable[key])
@@ -59,7 +59,7 @@ class MemoryStore:
     # For the simulator.
 
     def crash(self) -> MemoryStore:
-        """Give the store as the next start finds it: only what is durable, all faults gone."""
+        """Return the store as the next start finds it: only what is durable, all faults gone."""
         survivor = MemoryStore()
         survivor._apply(Batch(list(self._durable.items())))
         return survivor

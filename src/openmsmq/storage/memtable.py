@@ -88,7 +88,7 @@ class Memtable:
         return place >= 0 and key < self.gone[place][1]
 
     def outside_gone(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
-        """Give the parts of a range in which records of the base count, in order."""
+        """Return the parts of a range in which records of the base count, in order."""
         parts: list[tuple[bytes, bytes]] = []
         for low, high in self.gone[bisect_right(self.gone, start, key=_STOP) :]:
             if low >= stop:
@@ -126,7 +126,7 @@ class Memtable:
         return key in self.active or key in self.sealed
 
     def hiding(self, *, has_young: bool) -> list[Mapping[bytes, bytes | None]]:
-        """Give the parts whose keys hide records of the base in a range.
+        """Return the parts whose keys hide records of the base in a range.
 
         `has_young` says whether any key of the range has a value here. Where none has, only
         deletions hide something, and most often there are none.
@@ -139,7 +139,7 @@ class Memtable:
     def records(
         self, start: bytes, stop: bytes, limit: int, *, reverse: bool
     ) -> list[tuple[bytes, bytes]]:
-        """Give the values that are here."""
+        """Return the values that are here."""
         found: list[tuple[bytes, bytes]] = []
         for key in self._index.between(start, stop, limit, reverse=reverse):
             value = self.volatile.get(key)
@@ -167,7 +167,7 @@ class Memtable:
         return self._moved_count / len(self._queue) if self._queue else 1.0
 
     def next_slice(self, cost_bytes: int) -> tuple[list[tuple[bytes, bytes | None]], int]:
-        """Give the next changes to move, in order of keys, and how far the queue is then."""
+        """Return the next changes to move, in order of keys, and how far the queue is then."""
         changes: list[tuple[bytes, bytes | None]] = []
         place = self._moved_count
         for place in range(self._moved_count, len(self._queue)):
@@ -196,7 +196,7 @@ class Memtable:
             self._moved_count = 0
 
     def deletions(self, limit: int) -> list[tuple[bytes, None]]:
-        """Give deletions of both generations: moving them first makes room in the base."""
+        """Return deletions of both generations: moving them first makes room in the base."""
         keys = [key for part in (self.sealed, self.active) for key in part if part[key] is None]
         keys.sort()
         return [(key, None) for key in keys[:limit]]

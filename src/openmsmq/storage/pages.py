@@ -75,7 +75,7 @@ class _Broken(Exception):
 
 
 def find_damage(read: Read, size_bytes: int, pages_max: int | None = None) -> Iterator[str]:
-    """Say what is wrong with an LMDB file of which `read` gives parts.
+    """Return what is wrong with an LMDB file of which `read` gives parts.
 
     With `pages_max` only so many pages are looked at, the upper ones of the trees first.
     """

@@ -65,13 +65,13 @@ class StoreReader(Protocol):
     """What the queue manager may ask of a store. Reads see every batch committed before."""
 
     def get(self, key: bytes) -> bytes | None:
-        """Give the value of a key, or None."""
+        """Return the value of a key, or None."""
         ...
 
     def scan(
         self, start: bytes, stop: bytes, limit: int, *, reverse: bool = False
     ) -> list[tuple[bytes, bytes]]:
-        """Give up to `limit` records with `start` <= key < `stop`, in order of their keys.
+        """Return up to `limit` records with `start` <= key < `stop`, in order of their keys.
 
         With `reverse` the greatest key comes first.
         """

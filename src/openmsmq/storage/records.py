@@ -280,7 +280,7 @@ AnyRecord: TypeAlias = (
 
 
 def encode_record(record: AnyRecord) -> bytes:
-    """Give a record's bytes."""
+    """Return a record's bytes."""
     return _ENCODER.encode(record)
 
 
@@ -325,7 +325,7 @@ def object_key(kind: int, identifier: bytes) -> bytes:
 
 
 def encode_object_row(number: int, data: bytes) -> bytes:
-    """Give an object and the number of its last change; no bytes for one that was removed."""
+    """Return an object and the number of its last change; no bytes for one that was removed."""
     return _NUMBER.pack(number) + data
 
 
@@ -375,7 +375,7 @@ def final_key(message_number: int) -> bytes:
 
 
 def encode_place(queue: int, lookup_id: int) -> bytes:
-    """Give the place of an entry as a value."""
+    """Return the place of an entry as a value."""
     return _PLACE_OF_ENTRY.pack(queue, lookup_id)
 
 
@@ -446,7 +446,7 @@ def deadline_key(deadline_s: int, queue: int, lookup_id: int) -> bytes:
 
 
 def read_deadline_key(key: bytes) -> tuple[int, int, int]:
-    """Give deadline, queue and lookup identifier of such a note."""
+    """Return deadline, queue and lookup identifier of such a note."""
     _, deadline_s, queue, lookup_id = _DEADLINE.unpack(key)
     return deadline_s, queue, lookup_id
 
@@ -462,7 +462,7 @@ def kind_range(kind: bytes) -> tuple[bytes, bytes]:
 
 
 def encode_counts(count: int, size: int) -> bytes:
-    """Give the value of a queue's counts."""
+    """Return the value of a queue's counts."""
     return _COUNTS.pack(count, size)
 
 
@@ -473,7 +473,7 @@ def decode_counts(value: bytes) -> tuple[int, int]:
 
 
 def encode_facts(facts: EntryFacts) -> bytes:
-    """Give what stands before the packet of an entry."""
+    """Return what stands before the packet of an entry."""
     return _FACTS.pack(
         facts.arrived_time_s,
         facts.deadline_s,
@@ -485,7 +485,7 @@ def encode_facts(facts: EntryFacts) -> bytes:
 
 
 def encode_entry(facts: EntryFacts, packet: bytes) -> bytes:
-    """Give the value of an entry."""
+    """Return the value of an entry."""
     return encode_facts(facts) + packet
 
 

@@ -27,7 +27,7 @@ from openmsmq.wire.headers.multi_queue import (
 def destinations_header(
     name: MultipleFormatName | DistributionListFormatName,
 ) -> MultiQueueFormatHeader:
-    """Give the header of messages to several queues; lists stay lists in it."""
+    """Return the header of messages to several queues; lists stay lists in it."""
     given = name.elements if isinstance(name, MultipleFormatName) else (name,)
     return MultiQueueFormatHeader(_address_list(given))
 

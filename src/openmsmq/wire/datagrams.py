@@ -61,7 +61,7 @@ class PingPacket(msgspec.Struct, frozen=True, gc=False):
         return cls(Guid(source), cookie, flags)
 
     def encode(self) -> bytes:
-        """Give the 24 bytes."""
+        """Return the 24 bytes."""
         return pack(PING_LAYOUT, "Ping", self.flags, PING_SIGNATURE, self.cookie, self.source)
 
     def fields(self) -> Iterator[Field]:
@@ -108,7 +108,7 @@ class DirectoryQuery(msgspec.Struct, frozen=True, gc=False):
         return cls(Guid(enterprise), Guid(request), Guid(site), version, reserved, tail)
 
     def encode(self) -> bytes:
-        """Give the bytes: 52 of them over IP."""
+        """Return the bytes: 52 of them over IP."""
         problem = _tail_problem(self.tail)
         if problem:
             raise EncodeError("DirectoryQuery", problem)
@@ -189,7 +189,7 @@ class DirectoryAnswer(msgspec.Struct, frozen=True, gc=False):
         return cls(Guid(request), networks, site, servers, mask, version, reserved)
 
     def encode(self) -> bytes:
-        """Give the bytes."""
+        """Return the bytes."""
         if not 1 <= len(self.networks) <= NETWORKS_MAX_COUNT:
             raise EncodeError(
                 _ANSWER, f"{len(self.networks)} networks, not 1 to {NETWORKS_MAX_COUNT}"
@@ -240,7 +240,7 @@ def read_servers(data: bytes, offset: int) -> tuple[ServerEntry, ...]:
 
 
 def write_servers(servers: tuple[ServerEntry, ...]) -> bytes:
-    """Give the bytes of a list of servers, which is not empty."""
+    """Return the bytes of a list of servers, which is not empty."""
     for server in servers:
         if not server.name or "," in server.name:
             raise EncodeError(_ANSWER, f"server name {server.name!r}: no comma, not empty")

@@ -28,7 +28,7 @@ _WHERE: Final = "DeadLetterHeader"
 
 
 def dead_letter_extension(path: str) -> bytes:
-    """Give the extension that names a dead-letter queue. [MQRR 2.2.5.4]"""
+    """Return the extension that names a dead-letter queue. [MQRR 2.2.5.4]"""
     text = utf16.write(path, _WHERE)
     text += ZEROS[padding_size(len(text))]
     header = _U32.pack(_U32.size + len(text)) + text
@@ -59,7 +59,7 @@ def dead_letter_path_of(packet: bytes) -> str:
 
 
 def without_extensions(packet: bytes) -> bytes:
-    """Give a stored message as it travels between queue managers."""
+    """Return a stored message as it travels between queue managers."""
     end = headers_end(packet)
     if end == len(packet) or not _extension(packet[end:])[0]:
         return packet
@@ -68,7 +68,7 @@ def without_extensions(packet: bytes) -> bytes:
 
 
 def _extension(tail: bytes) -> tuple[int, int]:
-    """Give the flags of an ExtensionHeader and what follows it; no flags if there is none."""
+    """Return the flags of an ExtensionHeader and what follows it; no flags if there is none."""
     if len(tail) < _EXTENSION.size:
         return 0, 0
     size, rest, flags = _EXTENSION.unpack_from(tail)
@@ -78,7 +78,7 @@ def _extension(tail: bytes) -> tuple[int, int]:
 
 
 def _header_size(tail: bytes, offset: int) -> int:
-    """Give the size of the header at `offset`, within the bytes there are."""
+    """Return the size of the header at `offset`, within the bytes there are."""
     if offset + _U32.size > len(tail):
         return 0
     size: int = _U32.unpack_from(tail, offset)[0]

@@ -58,7 +58,7 @@ class FrameBuffer:
         self._data += data
 
     def next_packet(self) -> bytes | None:
-        """Give the bytes of the next whole packet, or None when more must come first."""
+        """Return the bytes of the next whole packet, or None when more must come first."""
         available = len(self._data) - self._start
         if available < base.SIZE:
             return None

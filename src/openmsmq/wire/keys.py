@@ -87,7 +87,7 @@ class RsaPublicKey(msgspec.Struct, frozen=True, gc=False):
         return cls(bit_length, exponent, int.from_bytes(raw, "little"), KeyUse(algorithm))
 
     def encode(self) -> bytes:
-        """Give the bytes of the blob."""
+        """Return the bytes of the blob."""
         if (
             self.bit_length <= 0
             or self.bit_length & 7
@@ -147,7 +147,7 @@ class SessionKeyBlob(msgspec.Struct, frozen=True, gc=False):
         return cls(SessionAlgorithm(algorithm), encrypted[::-1])
 
     def encode(self) -> bytes:
-        """Give the bytes of the blob."""
+        """Return the bytes of the blob."""
         if not self.encrypted_key:
             raise EncodeError("SIMPLEBLOB", "an empty key")
         fixed = SESSION_KEY_LAYOUT.pack(
@@ -177,7 +177,7 @@ class PublishedKey(msgspec.Struct, frozen=True, gc=False):
         return RsaPublicKey.decode(self.blob)
 
     def encode(self) -> bytes:
-        """Give the bytes; nothing is padded."""
+        """Return the bytes; nothing is padded."""
         name = utf16.write(self.provider_name, _KEYS)
         fixed = PUBLISHED_KEY_LAYOUT.pack(len(self.blob), len(name), self.provider_type)
         return fixed + name + self.blob
@@ -213,7 +213,7 @@ class PublishedKeys(msgspec.Struct, frozen=True, gc=False):
         return cls(tuple(keys))
 
     def encode(self) -> bytes:
-        """Give the bytes of the structure."""
+        """Return the bytes of the structure."""
         keys = b"".join([key.encode() for key in self.keys])
         return KEY_LIST_LAYOUT.pack(KEY_LIST_LAYOUT.size + len(keys), len(self.keys)) + keys
 
@@ -235,7 +235,7 @@ class UserCertificate(msgspec.Struct, frozen=True, gc=False):
     """X.509 in DER."""
 
     def encode(self) -> bytes:
-        """Give the bytes; nothing is padded."""
+        """Return the bytes; nothing is padded."""
         if len(self.digest) != 16:
             raise EncodeError(_CERTIFICATES, f"a digest of {len(self.digest)} bytes, not 16")
         fixed = CERTIFICATE_LAYOUT.pack(self.digest, self.identifier, len(self.certificate))
@@ -273,7 +273,7 @@ class UserCertificates(msgspec.Struct, frozen=True, gc=False):
         return cls(tuple(certificates))
 
     def encode(self) -> bytes:
-        """Give the bytes of the structure."""
+        """Return the bytes of the structure."""
         parts = [certificate.encode() for certificate in self.certificates]
         return _U32.pack(len(parts)) + b"".join(parts)
 

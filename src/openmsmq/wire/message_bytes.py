@@ -309,7 +309,7 @@ def with_class(packet: bytes, value: int) -> bytes:
 
 
 def with_privacy_level(packet: bytes, level: int) -> bytes:
-    """Say which encryption was wanted."""
+    """Return which encryption was wanted."""
     start = outline(packet).properties_offset + _PRIVACY_LEVEL
     return b"".join((packet[:start], _U32.pack(level), packet[start + 4 :]))
 

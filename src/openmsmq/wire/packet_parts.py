@@ -84,7 +84,7 @@ def join(
     level: int,
     cipher: int,
 ) -> bytes:
-    """Give the packet with another session key, provider and body.
+    """Return the packet with another session key, provider and body.
 
     Without a provider it keeps its own. Without any item it has no SecurityHeader.
     """
@@ -120,7 +120,7 @@ def join(
 def _security_header(
     parts: PacketParts, security_flags: int, key: bytes, provider: bytes | None
 ) -> bytes:
-    """Give the header with what is new, and the other items as they are."""
+    """Return the header with what is new, and the other items as they are."""
     packet, found = parts.packet, parts.found
     _, sender, old_key, signature, certificate, provider_size = parts.security
     items_at = min(found.security_offset + security.FIXED_SIZE, found.properties_offset)

@@ -183,7 +183,7 @@ class PacketStream:
 
 
 def session_ack(header: bytes) -> bytes:
-    """Give the SessionAck packet around the bytes of a SessionHeader. [MQQB 2.2.6]"""
+    """Return the SessionAck packet around the bytes of a SessionHeader. [MQQB 2.2.6]"""
     return _ACK_START + header
 
 

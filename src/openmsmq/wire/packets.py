@@ -100,7 +100,7 @@ def decode(data: bytes) -> Packet:
 
 
 def encode(packet: Packet) -> bytes:
-    """Give the bytes of one whole packet."""
+    """Return the bytes of one whole packet."""
     try:
         return _encode(packet)
     except struct.error as error:
@@ -239,7 +239,7 @@ def _decode_user_message(
 
 
 def _without_session(data: bytes, base_flags: int, size: int) -> bytes:
-    """Give the bytes that the packet's size counts; a SessionHeader may lie behind them."""
+    """Return the bytes that the packet's size counts; a SessionHeader may lie behind them."""
     if base_flags & base.TRACE and not base_flags & base.DEBUG:
         raise DecodeError("BaseHeader", 2, "traced (TR), but no debug header announced (DH)")
     appended = len(data) - size

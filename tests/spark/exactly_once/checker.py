@@ -66,7 +66,7 @@ class Ledger:
         self.maybe_taken: set[int] = set()
 
     def numbers(self, count: int) -> range:
-        """Give numbers that no other message of this queue has."""
+        """Return numbers that no other message of this queue has."""
         with self._lock:
             self._next += count
             return range(self._next - count, self._next)

@@ -46,7 +46,7 @@ _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
 
 
 def target(number: object) -> str:
-    """Give the name of one of the queues to which rows go."""
+    """Return the name of one of the queues to which rows go."""
     return rf"private$\out-{number}"
 
 
@@ -72,7 +72,7 @@ class Job(msgspec.Struct, frozen=True):
     settings: dict[str, str] = {}
 
     def at(self, name: str) -> str:
-        """Give the path of something in the folder."""
+        """Return the path of something in the folder."""
         return str(Path(self.folder) / name)
 
 
@@ -96,7 +96,7 @@ def note(job: Job, file: str, text: str) -> None:
 
 
 def stumbling(job: Job, frame: DataFrame, where: str) -> DataFrame:
-    """Give the same rows, by tasks some of which fail when they have given some."""
+    """Return the same rows, by tasks some of which fail when they have given some."""
 
     def step(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         unlucky = is_unlucky(job, where)

@@ -79,7 +79,7 @@ class Output(abc.ABC):
 
     @abc.abstractmethod
     def rows(self) -> list[int]:
-        """Give the numbers of the messages that were written."""
+        """Return the numbers of the messages that were written."""
 
 
 class FileOutput(Output):

@@ -58,7 +58,7 @@ MOMENTS = (
 
 
 def environment() -> dict[str, str]:
-    """Give what child processes need to find the code under test."""
+    """Return what child processes need to find the code under test."""
     paths = (ROOT / "src", ROOT, Path(__file__).parent / "quick_start")
     path = os.pathsep.join(map(str, paths))
     return {**os.environ, "PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable}
@@ -71,7 +71,7 @@ def line_within(output: IO[bytes], seconds: float) -> str:
 
 
 def free_address() -> str:
-    """Give a loopback address where no queue manager listens; others may run these tests too."""
+    """Return a loopback address where no queue manager listens; others may run these tests too."""
     first = os.getpid() % 150
     for number in range(first, first + 150):
         address = f"127.0.90.{100 + number % 150}"
@@ -183,7 +183,7 @@ class Driver:
 
 
 def members(session: int) -> list[int]:
-    """Give the processes of a session: workers of Python have a process group of their own."""
+    """Return the processes of a session: workers of Python have a process group of their own."""
     found: list[int] = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
@@ -202,7 +202,7 @@ class Checkpoint:
         self._path = Path(path)
 
     def last(self, log: str) -> int:
-        """Give the number of the last batch in `offsets` or `commits`; -1 before the first."""
+        """Return the number of the last batch in `offsets` or `commits`; -1 before the first."""
         try:
             names = os.listdir(self._path / log)
         except FileNotFoundError:
@@ -210,7 +210,7 @@ class Checkpoint:
         return max((int(name) for name in names if name.isdecimal()), default=-1)
 
     def query(self) -> str:
-        """Give the name of the query; empty before it has one."""
+        """Return the name of the query; empty before it has one."""
         try:
             return str(json.loads((self._path / "metadata").read_text())["id"])
         except (OSError, ValueError):
@@ -250,7 +250,7 @@ class Scene:
     # When to strike.
 
     def _written(self, moment: str, manager: mq.QueueManager) -> int:
-        """Give the number of the batch that was written last, in the place of a moment."""
+        """Return the number of the batch that was written last, in the place of a moment."""
         if moment == SINK_COMMITS:
             return manager.last_batch(self.to_queue.query() or "none")
         place, log = moment.split()
@@ -317,7 +317,7 @@ class Scene:
     # What arrived.
 
     def notes(self, file: str) -> list[str]:
-        """Give what tasks have noted in a file."""
+        """Return what tasks have noted in a file."""
         path = Path(self.job.at(file))
         return path.read_text().splitlines() if path.exists() else []
 
@@ -426,7 +426,7 @@ def kill_often(
 
 
 def _shuffled(values: Sequence[Value], count: int, rng: random.Random) -> list[Value]:
-    """Give so many values, each about as often as the others, in no order."""
+    """Return so many values, each about as often as the others, in no order."""
     found: list[Value] = []
     while len(found) < count:
         found += rng.sample(values, len(values))

@@ -27,7 +27,7 @@ class Report(msgspec.Struct):
         return self.messages - self.excused
 
     def figures(self) -> str:
-        """Say what was played."""
+        """Return what was played."""
         return (
             f"{self.histories} histories, {self.messages} messages, {self.certain} of them without "
             f"any excuse, {self.stops} stops with a sentence, {self.events}"

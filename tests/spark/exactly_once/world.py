@@ -59,7 +59,7 @@ class Store:
         return self.folder / "data"
 
     def spellings(self) -> list[str]:
-        """Give texts that all mean this queue manager."""
+        """Return texts that all mean this queue manager."""
         a, b, c, d = self.address.split(".")
         return [self.address, f"{self.address}:{API_PORT}", f"{a}.{b}.{int(c) * 256 + int(d)}"]
 
@@ -118,7 +118,7 @@ class Store:
         return mq.connect(self.address)
 
     def numbers(self, queue: str) -> list[int]:
-        """Give the numbers of the messages in a queue, reserved or not."""
+        """Return the numbers of the messages in a queue, reserved or not."""
         with self.connect() as manager:
             place = manager.queue(queue)
             try:
@@ -133,7 +133,7 @@ class Store:
 
 
 def _free_address() -> str:
-    """Give a loopback address that no other process takes: it has the number of this one."""
+    """Return a loopback address that no other process takes: it has the number of this one."""
     pid = os.getpid()
     for last in range(1, 250):
         address = f"127.{100 + pid // 65536 % 100}.{pid // 256 % 256}.{(2 * pid + last) % 250 + 1}"

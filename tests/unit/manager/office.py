@@ -82,7 +82,7 @@ class Office:
         return [message(entry).properties.message_class for entry in reply.entries]
 
     def lookup_ids(self, name: str = ORDERS) -> list[int]:
-        """Give the lookup identifiers of a queue, held messages included."""
+        """Return the lookup identifiers of a queue, held messages included."""
         handle = self.open(name, AccessMode.PEEK)
         entries = self.ok(api.FetchRange(handle, 0, 1 << 56)).entries
         self.ok(api.CloseQueue(handle))
@@ -122,11 +122,11 @@ def message(entry: api.Entry) -> UserMessage:
 
 
 def bodies(reply: Any) -> list[bytes]:
-    """Give the bodies of the messages in a reply."""
+    """Return the bodies of the messages in a reply."""
     assert isinstance(reply, api.Entries), reply
     return [message(entry).properties.body for entry in reply.entries]
 
 
 def error_name(reply: Any) -> str:
-    """Give the name of a failure, or of the reply."""
+    """Return the name of a failure, or of the reply."""
     return CATALOGUE[reply.code].name if isinstance(reply, api.Failed) else type(reply).__name__

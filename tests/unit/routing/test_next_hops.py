@@ -93,7 +93,7 @@ def test_whichever_hops_fail_nobody_is_on_a_way_twice_and_ways_are_short(
 def follow(
     routes: dict[Guid, Routes], at: Guid, goal: Guid, longest: dict[Guid, int], on_way: list[Guid]
 ) -> int:
-    """Give the number of hops of the longest way; nobody may be on a way twice."""
+    """Return the number of hops of the longest way; nobody may be on a way twice."""
     assert at not in on_way
     if at not in longest:
         hops = routes[at].hops(goal)

@@ -252,7 +252,7 @@ DEFECTS = [
 
 
 def fixtures(defect: Defect, tmp_path: Path) -> dict[str, Any]:
-    """Give a test what pytest would give it."""
+    """Return what pytest would give a test."""
     made: dict[str, Callable[[], Any]] = {
         "tmp_path": lambda: tmp_path,
         "request": lambda: Request(tmp_path),

@@ -23,7 +23,7 @@ class DirectoryAccess(Protocol):
     """How commands read and change a directory; failures are `MsmqError`s."""
 
     def read(self) -> DirectoryImage:
-        """Give the whole directory."""
+        """Return the whole directory."""
         ...
 
     def write(self, changes: Sequence[Change]) -> None:

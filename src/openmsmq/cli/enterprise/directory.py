@@ -42,7 +42,7 @@ class ThroughManager:
         self._manager = manager
 
     def read(self) -> DirectoryImage:
-        """Give the whole directory."""
+        """Return the whole directory."""
         return self._manager.read_directory()
 
     def write(self, changes: Sequence[Change]) -> None:

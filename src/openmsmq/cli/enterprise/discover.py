@@ -130,7 +130,7 @@ def _nobody(networks: tuple[Network, ...], port: int) -> NoReturn:
 
 
 def found_object(found: DirectoryFound) -> JsonObject:
-    """Give what was found under the names that programs rely on."""
+    """Return what was found under the names that programs rely on."""
     return {
         "address": found.address,
         "same_site": found.same_site,

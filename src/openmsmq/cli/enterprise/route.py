@@ -81,7 +81,7 @@ def _manager(image: DirectoryImage, name: str) -> Guid:
 
 
 def explanation_object(found: Explanation) -> JsonObject:
-    """Give a route under the names that programs rely on."""
+    """Return a route under the names that programs rely on."""
     return {
         "from": found.source,
         "to": found.destination,

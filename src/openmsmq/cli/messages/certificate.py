@@ -30,7 +30,7 @@ app: Final = typer.Typer(
 
 
 def default_file() -> str:
-    """Give the place of a user's certificate."""
+    """Return the place of a user's certificate."""
     try:
         base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     except RuntimeError:
@@ -39,7 +39,7 @@ def default_file() -> str:
 
 
 def existing_file(given: str) -> str:
-    """Give the file with the certificate to use; stops with a sentence if the user has none yet."""
+    """Return the file with the certificate to use; stop with a sentence if the user has none."""
     file = given or default_file()
     if not given and not Path(file).exists():
         fail(

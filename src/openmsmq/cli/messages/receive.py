@@ -95,7 +95,7 @@ def peek(
 
 
 def wanted_count(count: int | None, everything: bool) -> int | None:
-    """Give how many messages --count and --all ask for; None for all."""
+    """Return how many messages --count and --all ask for; None for all."""
     if everything and count is not None:
         fail("--count and --all say different things: give one of them.")
     return None if everything else count or 1

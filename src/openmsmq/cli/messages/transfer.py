@@ -51,7 +51,7 @@ FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="The file.")]
 
 
 def arrival_number(lookup_id: int) -> int:
-    """Give the number under which a message came into its queue: all but the priority."""
+    """Return the number under which a message came into its queue: all but the priority."""
     return lookup_id & _ARRIVAL_MASK
 
 
@@ -150,7 +150,7 @@ class _Export:
         self._sync()
 
     def _ranges(self) -> Iterator[list[Entry]]:
-        """Give the messages that are there, oldest arrival first."""
+        """Yield the messages that are there, oldest arrival first."""
         start, stop = 0, self._status.last_arrival_number + 1
         while entries := self._queue.fetch_range(start, stop, EXPORT_BATCH_COUNT):
             yield entries

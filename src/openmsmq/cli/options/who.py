@@ -22,7 +22,7 @@ def read_who(text: str) -> Sid:
 
 
 def who_text(sid: Sid) -> str:
-    """Say who a SID is, by name if this computer knows one."""
+    """Return who a SID is, by name if this computer knows one."""
     found = unix_number(sid)
     if found is None:
         return sid_words(sid)

@@ -208,7 +208,7 @@ def ingest(
 
 
 def connection_options(context: typer.Context, addresses: Sequence[str] | None) -> dict[str, str]:
-    """Give the options of the data source that reach the chosen queue managers."""
+    """Return the options of the data source that reach the chosen queue managers."""
     target = context.find_object(Target)
     assert target is not None, "the options before the command leave the target behind"
     given = {

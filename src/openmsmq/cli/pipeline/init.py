@@ -65,7 +65,7 @@ def init(
 
 
 def _options(target: Target) -> dict[str, str]:
-    """Say how the queue manager is reached; a token itself does not belong into a file."""
+    """Return how the queue manager is reached; a token itself does not belong into a file."""
     options = {"qm": target.address}
     if target.token_file:
         options["tokenFile"] = str(Path(target.token_file).absolute())

@@ -198,7 +198,7 @@ def _check(options: dict[str, str], wishes: Wishes, run: str) -> None:
 def planned(
     spark: SparkSession, audit: AuditTable, options: dict[str, str], wishes: Wishes, run: str
 ) -> DataFrame | None:
-    """Give the plan of a run: the one that it has, or a new one; None if it has no letters."""
+    """Return the plan of a run: the one that it has, or a new one; None if it has no letters."""
     from openmsmq.spark.pipelines import replay as pipeline
 
     plan = audit.plan(run)
@@ -256,7 +256,7 @@ def _send(
 
 
 def outcome_text(sent: int, earlier: int, left: int) -> str:
-    """Say what a run has done, and what it found done."""
+    """Return what a run has done, and what it found done."""
     before = f", {earlier} had been sent before" if earlier else ""
     rest = f", {left} not sent" if left else ""
     return f"{count_text(sent) if sent else 'nothing'} sent again{before}{rest}"
@@ -330,7 +330,7 @@ def _assignment(text: str) -> tuple[str, str]:
 
 
 def _who() -> str:
-    """Say who runs the command, for the audit table."""
+    """Return who runs the command, for the audit table."""
     try:
         name = getpass.getuser()
     except (KeyError, OSError):

@@ -99,7 +99,7 @@ def report(
 
 
 def run(spark: SparkSession, wanted: Wanted) -> str:
-    """Give the page about the tables in a directory."""
+    """Return the page about the tables in a directory."""
     from openmsmq.spark.pipelines import report as pipeline
     from openmsmq.spark.pipelines.delivery.tables import read_deliveries, read_events, sent_on
 

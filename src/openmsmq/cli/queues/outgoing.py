@@ -211,7 +211,7 @@ def _set_online(context: typer.Context, *, online: bool, json: bool) -> None:
 
 
 def online_text(online: bool) -> str:
-    """Say whether a queue manager exchanges messages with others."""
+    """Return whether a queue manager exchanges messages with others."""
     return "online" if online else "offline"
 
 
@@ -223,7 +223,7 @@ def _report(queue: str, what: str, *, json: bool, **facts: bool) -> None:
 
 
 def outgoing_object(found: OutgoingStatus) -> JsonObject:
-    """Give everything about an outgoing queue under the names that programs rely on."""
+    """Return everything about an outgoing queue under the names that programs rely on."""
     return {
         "format_name": found.format_name,
         "state": found.state,

@@ -336,7 +336,7 @@ def release(context: typer.Context, queue: QueueArgument, json: JsonOption = Fal
 
 
 def _reservation(found: QueueStatus) -> JsonObject:
-    """Give what is reserved in a queue, for programs; numbers from `start` to below `stop`."""
+    """Return what is reserved in a queue, for programs; numbers from `start` to below `stop`."""
     there = bool(found.reserved_stop)
     return {
         "reserved_for": found.reserved_for if there else None,
@@ -395,7 +395,7 @@ app.command("import")(transfer.import_)
 
 
 def _lookup_ids(queue: Queue) -> Iterator[int]:
-    """Give the lookup identifiers of the messages that are there, oldest arrival first."""
+    """Yield the lookup identifiers of the messages that are there, oldest arrival first."""
     start, stop = 0, queue.properties().last_arrival_number + 1
     while entries := queue.fetch_range(start, stop, MOVE_BATCH_COUNT):
         for entry in entries:
@@ -404,7 +404,7 @@ def _lookup_ids(queue: Queue) -> Iterator[int]:
 
 
 def queue_object(found: QueueStatus) -> JsonObject:
-    """Give everything about a queue under the names that programs rely on."""
+    """Return everything about a queue under the names that programs rely on."""
     return {
         "path_name": found.path_name,
         "format_name": found.format_name,

@@ -85,7 +85,7 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
 
 
 def _notice_lines(found: Status) -> list[tuple[str, str]]:
-    """Say what was dropped or refused since the start: a line for each kind, most first."""
+    """Return what was dropped or refused since the start: a line for each kind, most first."""
     by_event: dict[str, list[tuple[int, str]]] = {}
     for told in found.notices:
         by_event.setdefault(told.event, []).append((told.count, told.reason))

@@ -86,7 +86,7 @@ def _is_offset(first: re.Match[str], lines: list[tuple[int, str]]) -> bool:
 
 
 def _without_letters(line: str, match: re.Match[str]) -> str:
-    """Give the digits of a row: what is behind them is shown as letters."""
+    """Return the digits of a row: what is behind them is shown as letters."""
     rest = line[match.end() :].strip().split("|")[0]
     # xxd puts two spaces in front of the letters, others three, and two in the middle of the row.
     spaces = r" {2,}" if match[2] == ":" else r" {3,}"

@@ -54,7 +54,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def read_records(argument: str, kind: Kind | None, ports: Ports) -> Iterator[Record]:
-    """Give what the argument holds; stops with a sentence when that cannot be told."""
+    """Yield what the argument holds; stops with a sentence when that cannot be told."""
     if argument == STANDARD_INPUT:
         if sys.stdin is None:
             fail("the standard input is closed.")

@@ -73,7 +73,7 @@ def print_summary(printer: Printer, record: Record) -> None:
 
 
 def as_json(record: Record) -> str:
-    """Give a record as one JSON object; what does not apply is left out.
+    """Return a record as one JSON object; what does not apply is left out.
 
     Letters that would do something to a terminal are escaped: JSON need not escape all of them.
     """

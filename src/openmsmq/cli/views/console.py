@@ -49,7 +49,7 @@ def _is_terminal(stream: IO[str] | None) -> bool:
 
 
 def fail(sentence: str) -> NoReturn:
-    """Say what is wrong with the input, and stop."""
+    """Return what is wrong with the input, and stop."""
     say_error(sentence)
     raise typer.Exit(EXIT_BAD_INPUT)
 

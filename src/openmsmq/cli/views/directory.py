@@ -39,7 +39,7 @@ Row = Callable[[Any, DirectoryImage], Sequence[str]]
 
 
 def object_of(value: DirectoryObject, image: DirectoryImage) -> JsonObject:
-    """Give everything about an object; what it refers to, by name."""
+    """Return everything about an object; what it refers to, by name."""
     found: JsonObject = {
         "kind": kind_of(value).value,
         "name": name_of(value, image),
@@ -52,7 +52,7 @@ def object_of(value: DirectoryObject, image: DirectoryImage) -> JsonObject:
 
 
 def facts_of(value: DirectoryObject, image: DirectoryImage) -> list[tuple[str, str]]:
-    """Give what is known of an object, leaving out what it does not have."""
+    """Return what is known of an object, leaving out what it does not have."""
     found = []
     for key, shown in object_of(value, image).items():
         is_unlimited = shown is None and key.endswith("quota_kb")

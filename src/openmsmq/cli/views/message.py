@@ -80,7 +80,7 @@ MESSAGE_KEYS: Final = {
 
 
 def message_object(message: ReceivedMessage) -> JsonObject:
-    """Give everything about a message under the names that programs rely on."""
+    """Return everything about a message under the names that programs rely on."""
     place: JsonObject = {
         "lookup_id": message.lookup_id,
         "arrived_time": _time(message.arrived_time),
@@ -130,13 +130,13 @@ def _content(message: ReceivedMessage) -> JsonObject:
 
 
 def correlation_text(message: ReceivedMessage) -> str | None:
-    """Give the identifier of the message that this one answers, if it answers one."""
+    """Return the identifier of the message that this one answers, if it answers one."""
     found = message.correlation_id
     return None if found == NO_CORRELATION else str(MessageId.from_bytes(found))
 
 
 def dead_letter_reason(message: ReceivedMessage) -> str | None:
-    """Say why a message is in a dead-letter queue, as far as it shows."""
+    """Return why a message is in a dead-letter queue, as far as it shows."""
     if is_negative(message.message_class):
         return message_class_name(message.message_class)
     within_s = message.receive_within_s
@@ -211,7 +211,7 @@ def _beginning(text: str) -> str:
 
 
 def message_row(message: ReceivedMessage) -> list[str]:
-    """Give the cells of a message for a table with `COLUMNS`."""
+    """Return the cells of a message for a table with `COLUMNS`."""
     place = [str(message.lookup_id)]
     try:
         text = body_text(message.packet)

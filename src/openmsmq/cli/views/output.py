@@ -110,12 +110,12 @@ def size_text(size_bytes: int) -> str:
 
 
 def quota_value(quota_kb: int) -> int | None:
-    """Give a quota as programs read it: none if there is no limit."""
+    """Return a quota as programs read it: none if there is no limit."""
     return None if quota_kb == UNLIMITED_KB else quota_kb
 
 
 def count_text(count: int, what: str = "message") -> str:
-    """Say how many of something there are."""
+    """Return how many of something there are."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 

@@ -48,7 +48,7 @@ class ActiveXFormatter:
     name = "active_x"
 
     def write(self, value: object) -> tuple[int, bytes]:
-        """Give the body type and the body of a simple value."""
+        """Return the body type and the body of a simple value."""
         write = _WRITERS.get(type(value))
         if write is None:
             raise FormatterError(

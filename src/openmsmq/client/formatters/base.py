@@ -21,7 +21,7 @@ class Formatter(Protocol):
         """The name by which `open(..., formatter=name)` finds it."""
 
     def write(self, value: object) -> tuple[int, bytes]:
-        """Give the body type and the body."""
+        """Return the body type and the body."""
 
     def read(self, body_type: int, body: bytes) -> object:
-        """Give the value of a body."""
+        """Return the value of a body."""

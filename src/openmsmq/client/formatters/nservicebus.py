@@ -16,7 +16,7 @@ _NAMESPACES: Final = (
 
 
 def write_headers(headers: Mapping[str, str]) -> bytes:
-    """Give the extension that carries these headers."""
+    """Return the extension that carries these headers."""
     items = "".join(
         "  <HeaderInfo>\r\n"
         f"    <Key>{escaped(key)}</Key>\r\n"

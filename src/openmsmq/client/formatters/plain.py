@@ -14,13 +14,13 @@ class BytesFormatter:
     name = "bytes"
 
     def write(self, value: object) -> tuple[int, bytes]:
-        """Give the bytes, without a body type: that is what writing to a body stream gives."""
+        """Return the bytes, without a body type: that is what writing to a body stream gives."""
         if not isinstance(value, bytes | bytearray | memoryview):
             raise FormatterError(f"{type(value).__name__} where bytes are needed")
         return BodyType.UNSPECIFIED, bytes(value)
 
     def read(self, body_type: int, body: bytes) -> object:  # noqa: ARG002 -- any type is bytes
-        """Give the bytes."""
+        """Return the bytes."""
         return body
 
 

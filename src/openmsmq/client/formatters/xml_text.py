@@ -60,14 +60,14 @@ def read_xml(body: bytes) -> Element:
 
 
 def escaped(text: str) -> str:
-    """Give a text as it stands between tags."""
+    """Return a text as it stands between tags."""
     if not _IMPOSSIBLE.isdisjoint(text):
         raise FormatterError("the text has control characters, which XML cannot hold")
     return text.translate(_ESCAPES)
 
 
 def utf8(text: str) -> bytes:
-    """Give the bytes of a document."""
+    """Return the bytes of a document."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:

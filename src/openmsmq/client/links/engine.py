@@ -112,7 +112,7 @@ class ClientEngine:
         return self._answered()
 
     def room(self) -> memoryview | None:
-        """Give the place for the rest of a large answer that has begun; None if none has."""
+        """Return the place for the rest of a large answer that has begun; None if none has."""
         return self._reader.room()
 
     def room_filled(self, count: int) -> list[tuple[int, AnyReply]]:
@@ -142,7 +142,7 @@ class ClientEngine:
     # Outputs.
 
     def data_to_send(self) -> bytes:
-        """Give the bytes that are due, once."""
+        """Return the bytes that are due, once."""
         output = self._output
         if len(output) == 1:
             return output.pop()

@@ -278,7 +278,7 @@ def open_link(settings: Settings, context: ssl.SSLContext | None) -> Link:
 
 
 def why_not_open(settings: Settings, error: Exception) -> ConnectionLost:
-    """Say why no link came about."""
+    """Return why no link came about."""
     if isinstance(error, ServiceNotAvailable):
         return ConnectionLost(str(error))
     if isinstance(error, ssl.SSLError):

@@ -29,14 +29,14 @@ class TlsChannel:
         return self._outgoing.read()
 
     def encrypt(self, data: bytes) -> bytes:
-        """Give the bytes to be sent for plain bytes."""
+        """Return the bytes to be sent for plain bytes."""
         view = memoryview(data)
         while view:
             view = view[self._machine.write(view) :]
         return self._outgoing.read()
 
     def decrypt(self, data: bytes) -> bytes:
-        """Give the plain bytes of received ones; raises `ssl.SSLError` at their end."""
+        """Return the plain bytes of received ones; raises `ssl.SSLError` at their end."""
         self._incoming.write(data)
         parts: list[bytes] = []
         while True:

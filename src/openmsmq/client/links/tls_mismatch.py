@@ -28,7 +28,7 @@ _TLS_RECORDS: Final = (b"\x16\x03", b"\x15\x03")
 
 
 def may_be_mismatch(error: Exception) -> bool:
-    """Say whether a greeting ended in a way that a mismatch would explain."""
+    """Return whether a greeting ended in a way that a mismatch would explain."""
     if isinstance(error, ssl.SSLError):
         return not isinstance(error, ssl.SSLCertVerificationError)
     return isinstance(error, ConnectionResetError | BrokenPipeError | ConnectionLost)

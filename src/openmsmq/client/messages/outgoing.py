@@ -202,7 +202,7 @@ class PacketBuilder:
         self._last: tuple[object, Callable[[object], bytes]] | None = None
 
     def build(self, message: OutgoingMessage, formatter: Formatter, transactional: bool) -> bytes:
-        """Give the packet of a message; the source, time and number in it are still zero."""
+        """Return the packet of a message; the source, time and number in it are still zero."""
         body_type, body = formatter.write(message.body)
         head, tail = self._around(message, body_type, body, transactional)
         return head + body + tail
@@ -210,7 +210,7 @@ class PacketBuilder:
     def build_with(
         self, body: object, options: SendOptions, formatter: Formatter, transactional: bool
     ) -> bytes:
-        """Give the packet of a body with options; the next one with the same costs much less."""
+        """Return the packet of a body with options; the next one with the same costs much less."""
         kind = transactional, options, formatter
         last = self._last
         if last is None or last[0] != kind:
@@ -222,7 +222,7 @@ class PacketBuilder:
     def series(
         self, like: OutgoingMessage, formatter: Formatter, transactional: bool
     ) -> Callable[[object], bytes]:
-        """Give what makes the packets of messages that differ in nothing but their bodies.
+        """Return what makes the packets of messages that differ in nothing but their bodies.
 
         What stands around bodies of the same type and length is the same, and made once.
         """
@@ -243,7 +243,7 @@ class PacketBuilder:
     def _around(
         self, message: OutgoingMessage, body_type: int, body: bytes, transactional: bool
     ) -> tuple[bytes, bytes]:
-        """Give what stands before and after a body in its packet."""
+        """Return what stands before and after a body in its packet."""
         if message.body_type is not None:
             body_type = message.body_type
         key = (
@@ -351,7 +351,7 @@ class PacketBuilder:
 
 
 def _numbered(format_name: str, owner: Guid) -> tuple[Guid, QueueName]:
-    """Give what packets to a queue say that is known by its number, not by the way to it."""
+    """Return what packets to a queue say that is known by its number, not by the way to it."""
     name = parse_format_name(format_name)
     if isinstance(name, PrivateFormatName):
         return name.queue_manager, PrivateOnDestination(name.number)
@@ -382,7 +382,7 @@ def format_name_of(text: str, manager_name: str) -> FormatName:
 def _properties(
     message: OutgoingMessage, body_type: int, body: bytes
 ) -> tuple[bytes, bytes, bytes]:
-    """Give the fixed part of the message properties, the label and the extension.
+    """Return the fixed part of the message properties, the label and the extension.
 
     It packs what `MessageProperties` would write, without making one: this runs for every message.
     """
@@ -427,7 +427,7 @@ def _properties(
 
 
 def _illegal(message: OutgoingMessage, error: Exception) -> MsmqError:
-    """Say which property is illegal. Kept apart from the packing, which runs for every message."""
+    """Return which property is illegal. Kept apart from the packing, which is hot."""
     if not isinstance(message.label, str):
         return IllegalPropertyValue(f"label {message.label!r}: give a text")
     if len(message.label.encode("utf-16-le", "surrogatepass")) > 2 * LABEL_MAX_CHARACTERS:

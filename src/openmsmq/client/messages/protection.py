@@ -85,7 +85,7 @@ class Protection:
         *,
         encrypt: bool,
     ) -> Plan[Protect]:
-        """Give what protects packets to a destination; asks for what it needs to know."""
+        """Return what protects packets to a destination; asks for what it needs to know."""
         signer: Signer | None = None
         if certificate is not None:
             signer = yield from self._signer(certificate, generation)

@@ -165,7 +165,7 @@ class ReceivedMessage:
         return self._properties.body if body is None else body
 
     def _plain_body(self) -> tuple[int, bytes | None]:
-        """Give the type of the body, and its bytes unless they are ciphertext.
+        """Return the type of the body, and its bytes unless they are ciphertext.
 
         Most readers want nothing but the body, which is found without decoding the packet.
         """

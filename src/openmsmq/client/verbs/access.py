@@ -66,7 +66,7 @@ def set_manager_security(
     manager: ManagerHandle,  # noqa: ARG001
     descriptor: Descriptor,
 ) -> Plan[None]:
-    """Give the queue manager another security descriptor; without an owner the owner stays."""
+    """Return the queue manager another security descriptor; without an owner the owner stays."""
     yield from ask(api.SetSecurity("", _written(descriptor)), api.Done)
 
 
@@ -119,19 +119,19 @@ def reset_security(queue: QueueHandle) -> Plan[Security]:
 
 
 def reset_manager_security(manager: ManagerHandle) -> Plan[Security]:  # noqa: ARG001
-    """Give the queue manager the rights of a new one; its owner stays."""
+    """Return the queue manager the rights of a new one; its owner stays."""
     before = yield from _security("")
     wanted = msgspec.structs.replace(manager_descriptor(), owner=bytes(before.owner))
     return (yield from _write("", wanted))
 
 
 def set_owner(queue: QueueHandle, who: Who) -> Plan[Security]:
-    """Give a queue to somebody."""
+    """Return a queue to somebody."""
     return (yield from _give(queue.name, who))
 
 
 def set_manager_owner(manager: ManagerHandle, who: Who) -> Plan[Security]:  # noqa: ARG001
-    """Give the queue manager to somebody."""
+    """Return the queue manager to somebody."""
     return (yield from _give("", who))
 
 

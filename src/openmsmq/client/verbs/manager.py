@@ -92,7 +92,7 @@ def _privacy(privacy: QueuePrivacy | int) -> QueuePrivacy:
 
 
 def _existing(path: str, options: QueueOptions) -> Plan[api.QueueStatus | None]:
-    """Give a queue that is there; raise if it is not what is asked for."""
+    """Return a queue that is there; raise if it is not what is asked for."""
     reply = yield api.GetQueue(path)
     if isinstance(reply, api.Failed) and reply.code == QueueNotFound.code:
         return None
@@ -180,12 +180,12 @@ def resolve(
 
 
 def epochs(manager: ManagerHandle) -> Plan[list[api.Epoch]]:  # noqa: ARG001
-    """Give the lives of the queue manager that its store remembers; the last one is now."""
+    """Return the lives of the queue manager that its store remembers; the last one is now."""
     return (yield from ask(api.GetEpochs(), api.Epochs)).epochs
 
 
 def release(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
-    """Give all that a reader has reserved in a queue back to its other readers."""
+    """Return all that a reader has reserved in a queue back to its other readers."""
     yield from ask(api.Release(name), api.Done)
 
 

@@ -105,7 +105,7 @@ def _protected(queue: QueueHandle, packet: bytes, message: OutgoingMessage) -> P
 
 
 def _wishes(message: OutgoingMessage) -> tuple[object, ...]:
-    """Give how a message is to be protected."""
+    """Return how a message is to be protected."""
     if message.certificate is None:
         return None, message.encrypt
     return message.certificate, message.encrypt, message.signature

@@ -94,7 +94,7 @@ def _receive(
 
 
 def _late(queue: QueueHandle, number: int) -> Plan[api.Entry | None]:
-    """Give a message whose reader had given up just when it came, if there is one."""
+    """Return a message whose reader had given up just when it came, if there is one."""
     if not queue.is_settled():
         yield Until(queue.is_settled)
     return queue.take_kept(number)

@@ -70,7 +70,7 @@ TransactionLike: TypeAlias = TransactionHandle | SingleMessage | None
 
 
 def number_of(transaction: TransactionLike) -> int:
-    """Give what a request says about its transaction."""
+    """Return what a request says about its transaction."""
     if transaction is None:
         return 0
     if isinstance(transaction, SingleMessage):

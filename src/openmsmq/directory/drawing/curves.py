@@ -72,7 +72,7 @@ def _curve(boxes: Sequence[Box], pair: Pair, bends: Sequence[int]) -> tuple[Poin
 
 
 def points_of(start: Point, control: Point, end: Point) -> list[Point]:
-    """Give points along a curve, both ends included."""
+    """Return points along a curve, both ends included."""
     found = []
     for step in range(_SAMPLES + 1):
         t = step / _SAMPLES

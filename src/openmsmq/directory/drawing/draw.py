@@ -346,7 +346,7 @@ def _drawn_legend(
 
 
 def _frame(boxes: Sequence[Box], lines: Sequence[Line]) -> tuple[float, float, float, float]:
-    """Give the edges of all boxes and curves."""
+    """Return the edges of all boxes and curves."""
     if not boxes:
         return 0.0, 0.0, 0.0, 0.0
     xs = [x for box in boxes for x in (box.x - box.width / 2, box.x + box.width / 2)]

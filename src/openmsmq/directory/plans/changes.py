@@ -27,7 +27,7 @@ from openmsmq.model.topology import QueueManagerInfo
 def changes_for(
     plan: Plan, image: DirectoryImage, new_guid: Callable[[], Guid], *, prune: bool = False
 ) -> list[Change]:
-    """Give the changes that make a directory what a plan says; raises `PlanError`.
+    """Return the changes that make a directory what a plan says; raises `PlanError`.
 
     They stand in an order in which each object follows those that it refers to. With `prune`, what
     the plan does not mention is removed, and what it does not say of an object is as if new.
@@ -132,7 +132,7 @@ class _Comparison:
         values["sites"] = (*(() if own is None else (own,)), *(others or ()))
 
     def _beginning(self, item: Item) -> dict[str, Any]:
-        """Give the attributes of a new object that make it this one."""
+        """Return the attributes of a new object that make it this one."""
         match item.kind:
             case ObjectKind.ENTERPRISE:
                 return {}

@@ -53,7 +53,7 @@ class PlanNames:
     # From names to identifiers.
 
     def resolve(self, kind: ObjectKind, node: Node) -> Guid:
-        """Give the identifier behind a name in a file."""
+        """Return the identifier behind a name in a file."""
         name = node.scalar()
         found = self.find(kind, fold(name))
         if found is None:
@@ -64,7 +64,7 @@ class PlanNames:
         return found
 
     def resolve_member(self, node: Node) -> str:
-        """Give the format name behind a member of a list."""
+        """Return the format name behind a member of a list."""
         text = node.scalar()
         computer, backslash, queue = text.partition("\\")
         if "=" in computer:
@@ -91,7 +91,7 @@ class PlanNames:
     # From identifiers to names.
 
     def name(self, kind: ObjectKind, identifier: Guid) -> str | None:
-        """Give the name that leads to an object, if one does."""
+        """Return the name that leads to an object, if one does."""
         value = self._image.get(kind, identifier)
         if isinstance(value, QueueManagerInfo):
             names = [value.computer_name, value.qualified_computer_name]
@@ -105,7 +105,7 @@ class PlanNames:
         return None
 
     def member_name(self, member: str) -> str:
-        """Give a member as people write it; a format name that says more than a name stays."""
+        """Return a member as people write it; a format name that says more than a name stays."""
         try:
             parsed = parse_format_name(member)
         except MsmqError:

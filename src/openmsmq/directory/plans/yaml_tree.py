@@ -49,7 +49,7 @@ class Node(msgspec.Struct):
         return PlanError(f"{where}: {self.path}: {problem}" if self.path else f"{where}: {problem}")
 
     def mapping(self) -> dict[str, Node]:
-        """Give the values by their keys; nothing at all is a mapping without keys."""
+        """Return the values by their keys; nothing at all is a mapping without keys."""
         if self.text == "":
             return {}
         if self.pairs is None:
@@ -57,7 +57,7 @@ class Node(msgspec.Struct):
         return self.pairs
 
     def sequence(self) -> list[Node]:
-        """Give the elements of a list; nothing at all is an empty list."""
+        """Return the elements of a list; nothing at all is an empty list."""
         if self.text == "":
             return []
         if self.items is None:
@@ -65,13 +65,13 @@ class Node(msgspec.Struct):
         return self.items
 
     def scalar(self) -> str:
-        """Give the text."""
+        """Return the text."""
         if self.text is None:
             raise self.error(f"a text is needed here, not {self._what()}")
         return self.text
 
     def known(self, keys: Iterable[str]) -> dict[str, Node]:
-        """Give the values by their keys, of which there are no others than these."""
+        """Return the values by their keys, of which there are no others than these."""
         keys = list(keys)
         found = self.mapping()
         for key, value in found.items():

@@ -99,7 +99,7 @@ class AccessControl:
     # Rights.
 
     def rights_on(self, queue: LocalQueue, caller: Caller) -> int:
-        """Give all rights of a caller on a queue, as `QueueAccess`."""
+        """Return all rights of a caller on a queue, as `QueueAccess`."""
         if caller.is_unlimited:
             return QUEUE.everything
         rights = self._queue_rights(security_of(queue), caller.sids)
@@ -108,7 +108,7 @@ class AccessControl:
         return rights & caller.queue_limit if caller.covers(owner_of(queue).name) else 0
 
     def manager_rights(self, caller: Caller) -> int:
-        """Give all rights of a caller on the queue manager, as `ManagerAccess`."""
+        """Return all rights of a caller on the queue manager, as `ManagerAccess`."""
         if caller.is_unlimited:
             return MANAGER.everything
         rights = self._checked(self._manager_checks, self.manager_security, caller.sids, MANAGER)
@@ -277,7 +277,7 @@ def _require_self(caller: Caller) -> None:
 
 
 def _denied(caller: Caller, queue: str, words: list[str]) -> AccessDenied:
-    """Say who lacks what, and how to come by it."""
+    """Return who lacks what, and how to come by it."""
     said, what = " and ".join(words), queue or "the queue manager"
     if caller.scopes is not None or caller.queues:
         return AccessDenied(
@@ -292,12 +292,12 @@ def _denied(caller: Caller, queue: str, words: list[str]) -> AccessDenied:
 
 
 def owner_of(queue: LocalQueue) -> LocalQueue:
-    """Give the queue whose rights count: journals and subqueues have those of theirs."""
+    """Return the queue whose rights count: journals and subqueues have those of theirs."""
     return queue if queue.parent is None else queue.parent
 
 
 def security_of(queue: LocalQueue) -> bytes:
-    """Give the stored descriptor that counts for a queue; empty for the default."""
+    """Return the stored descriptor that counts for a queue; empty for the default."""
     if queue.parent is not None:
         queue = queue.parent
     return queue.properties.security_descriptor

@@ -70,7 +70,7 @@ class MessageSecurity:
         )
 
     def opener(self, packet: bytes, queue: LocalQueue, now: Instant) -> Opener | None:
-        """Give what opens messages like one that has just entered a queue, if they may enter too.
+        """Return what opens messages like one that has just entered a queue, if they may enter too.
 
         None if more is to be looked at than the encryption.
         """
@@ -138,7 +138,7 @@ class MessageSecurity:
         return () if manager is None else tuple(key.blob for key in manager.signing_keys)
 
     def _claimed(self, header: SecurityHeader | None) -> frozenset[Sid]:
-        """Give the identities of a sender whom nothing proves."""
+        """Return the identities of a sender whom nothing proves."""
         if header is None or not self._policy.trust_unsigned_senders:
             return ANONYMOUS_IDENTITIES
         if header.sender_kind is SenderKind.QUEUE_MANAGER:
@@ -150,7 +150,7 @@ class MessageSecurity:
     def _refusal(
         self, packet: bytes, found: Outline, queue: LocalQueue, sender: _Sender, *, arrived: bool
     ) -> MessageClass | None:
-        """Say what the queue has against a message."""
+        """Return what the queue has against a message."""
         properties = queue.properties
         if properties.authentication_required and sender.level is AuthenticationLevel.NONE:
             return MessageClass.NACK_BAD_SIGNATURE
@@ -177,7 +177,7 @@ class _Sender(msgspec.Struct, frozen=True):
 
 
 def without_claims(packet: bytes, found: Outline) -> bytes:
-    """Give a packet that says nothing of its signature: who sends it cannot know (C-97)."""
+    """Return a packet that says nothing of its signature: who sends it cannot know (C-97)."""
     return claiming(packet, found, 0, _CLAIMS) if found.flags & user.SECURITY else packet
 
 

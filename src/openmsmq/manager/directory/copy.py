@@ -139,7 +139,7 @@ class DirectoryCopy:
         return real
 
     def _real(self, changes: Iterable[Change]) -> list[Change]:
-        """Give the last change of each object, unless it is so already."""
+        """Return the last change of each object, unless it is so already."""
         last = {_key_of(change): change for change in changes}
         return [
             change
@@ -222,7 +222,7 @@ class DirectoryCopy:
     # Telling others.
 
     def since(self, position: Position) -> DirectoryChanges:
-        """Tell what has changed since a position; in a stable order, so that it can be cut up."""
+        """Return what has changed since a position; in a stable order, so that it can be cut up."""
         same = position.incarnation == self.position.incarnation
         # Nobody can be farther than the original, unless that was restored from a backup.
         lost = self.is_original and position.number > self.position.number

@@ -30,7 +30,7 @@ from openmsmq.model.queue import QueueProperties
 
 
 def meant_private(computer: str) -> str:
-    """Say what a path name with this computer was perhaps meant to be.
+    """Return what a path name with this computer was perhaps meant to be.
 
     Who forgets the $ of `private$`, or lets a shell take it away, names a computer.
     """
@@ -51,7 +51,7 @@ class Published:
         """How often a name was not in the directory, as far as it is known here."""
 
     def missing(self, detail: str) -> QueueNotFound:
-        """Give the error for a name that the directory would know, and does not as it is here."""
+        """Return the error for a name that the directory would know, and does not as it is here."""
         self.missed_count += 1
         return QueueNotFound(detail)
 
@@ -66,12 +66,12 @@ class Published:
         return queue is not None and queue.manager != self._counters.identifier
 
     def owner_of(self, name: PublicFormatName) -> Guid:
-        """Give the queue manager of a public queue; nil if it is not known."""
+        """Return the queue manager of a public queue; nil if it is not known."""
         queue = self._copy.image.queues.get(name.queue)
         return NIL_GUID if queue is None else queue.manager
 
     def queue_of(self, name: PublicFormatName) -> QueueProperties | None:
-        """Give what the directory says of a queue."""
+        """Return what the directory says of a queue."""
         return self._copy.image.queues.get(name.queue)
 
     def name_of(self, path: PathName) -> PublicFormatName:
@@ -99,11 +99,11 @@ class Published:
         return queue
 
     def remote_name(self, path: PathName) -> FormatName:
-        """Give the format name of a queue of another computer."""
+        """Return the format name of a queue of another computer."""
         return self.name_of(path) if is_public(path.queue) else DirectFormatName.from_path(path)
 
     def expanded(self, names: tuple[SingleFormatName, ...]) -> list[FormatName]:
-        """Give the queues that names stand for, with those of lists in place of the lists.
+        """Return the queues that names stand for, with those of lists in place of the lists.
 
         A queue that is in several lists is given once, and a list that contains itself ends there.
         [MQDMPR 3.1.7.3.8]

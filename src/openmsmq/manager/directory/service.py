@@ -173,7 +173,7 @@ class DirectoryService:
         return msgspec.structs.replace(info, **self._configured_quotas())
 
     def _configured_quotas(self) -> dict[str, int]:
-        """Give what it says of itself only if its configuration does."""
+        """Return what it says of itself only if its configuration does."""
         return {name: value for name in QUOTAS if (value := getattr(self._config, name))}
 
     def _server_kind(self) -> DirectoryServerKind | None:
@@ -286,7 +286,7 @@ class DirectoryService:
         return self.copy.image.managers.get(self._counters.identifier)
 
     def _own_problem(self) -> str:
-        """Say why the directory cannot know us as we are; empty if it can. [MQOD 2.7.6]"""
+        """Return why the directory cannot know us as we are; empty if it can. [MQOD 2.7.6]"""
         named = self.copy.image.manager_named(self._config.name)
         own = self._counters.identifier
         if named is not None and named.identifier != own:
@@ -331,7 +331,7 @@ class DirectoryService:
             self.write((wanted,), done, refused, now)
 
     def _wanted_info(self) -> QueueManagerInfo | None:
-        """Give what the directory should know of us; None if it does."""
+        """Return what the directory should know of us; None if it does."""
         own = self._own_info(site_named(self.copy.image, self._config.directory.site))
         known = self.own_object
         if known is None:

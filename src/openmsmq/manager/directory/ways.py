@@ -112,7 +112,7 @@ class Ways:
     # Whose queues they are, and how to get there.
 
     def owner_of(self, name: FormatName) -> Guid | None:
-        """Give the queue manager of a queue; None if that is not known or does not matter."""
+        """Return the queue manager of a queue; None if that is not known or does not matter."""
         if isinstance(name, PrivateFormatName):
             return name.queue_manager
         if isinstance(name, PublicFormatName):
@@ -121,7 +121,7 @@ class Ways:
         return None
 
     def hops_towards(self, manager: Guid) -> tuple[Hop, ...]:
-        """Give the computers to try in turn for the messages of a queue manager."""
+        """Return the computers to try in turn for the messages of a queue manager."""
         fixed = self._config.next_hops.get(str(manager))
         if fixed is not None:
             return tuple(map(Hop, fixed))
@@ -135,7 +135,7 @@ class Ways:
         )
 
     def hops_to_host(self, host: str) -> tuple[Hop, ...]:
-        """Give where a computer is that an application names: as the directory says, or its name.
+        """Return where a computer is that an application names: as the directory says, or its name.
 
         What the configuration says of the name comes first, and the name service last.
         """
@@ -146,5 +146,5 @@ class Ways:
 
 
 def _hosts_of(manager: QueueManagerInfo) -> tuple[str, ...]:
-    """Give where a queue manager is, by its addresses or by its name."""
+    """Return where a queue manager is, by its addresses or by its name."""
     return manager.addresses or (manager.qualified_computer_name or manager.computer_name,)

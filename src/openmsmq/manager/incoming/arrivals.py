@@ -367,7 +367,7 @@ class Arrivals:
         self._trace(packet, now)
 
     def _in_turn(self, packet: bytes, stream: Stream, offset: int) -> tuple[SequenceId, int] | None:
-        """Give the place of a message in its sequence if it is the next, else None (C-70)."""
+        """Return the place of a message in its sequence if it is the next, else None (C-70)."""
         sequence, number, previous = message_bytes.sequence_place(packet, offset)
         verdict = stream.sequence.judge(sequence, number, previous)
         if verdict is Verdict.ACCEPT:
@@ -377,7 +377,7 @@ class Arrivals:
         return None
 
     def _examined(self, packet: bytes, found: Outline, place: Place, now: Instant) -> Examined:
-        """Say how a message enters its queue, or why it cannot."""
+        """Return how a message enters its queue, or why it cannot."""
         reason = self._problem(packet, found, place, now)
         if reason is not None:
             return Examined(packet, found, reason)
@@ -393,7 +393,7 @@ class Arrivals:
     def _problem(
         self, packet: bytes, found: Outline, place: Place, now: Instant
     ) -> MessageClass | None:
-        """Say why a message cannot be for its queue; None when it can."""
+        """Return why a message cannot be for its queue; None when it can."""
         if self._has_expired(packet, now):
             return MessageClass.NACK_REACH_QUEUE_TIMEOUT
         queue = place.queue

@@ -51,7 +51,7 @@ class History:
         return False
 
     def take_new(self, identifiers: list[bytes], now: Instant, *, recoverable: bool) -> list[bool]:
-        """Say which messages did not come before, and remember them: this turn decides on them."""
+        """Return which messages did not come before, and remember them for this turn to decide."""
         self._now = now
         if not self._fresh:
             self._begin()

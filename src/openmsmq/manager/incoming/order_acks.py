@@ -144,7 +144,7 @@ class OrderAcks:
 
 
 def _order_queue(to: ReturnAddress, sender: Guid) -> FormatName:
-    """Give where acknowledgments for a sender wait to leave."""
+    """Return where acknowledgments for a sender wait to leave."""
     if isinstance(to, str):
         return return_queue(to, sender)
     return PrivateFormatName(Guid(to), ORDER_QUEUE_NUMBER)

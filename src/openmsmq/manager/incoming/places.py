@@ -78,7 +78,7 @@ class Places:
         self._places: dict[bytes, Place] = {}
 
     def find(self, packet: bytes, found: Outline, now: Instant) -> Place:
-        """Give the place of a packet."""
+        """Return the place of a packet."""
         form = found.flags >> user.DESTINATION_SHIFT & 7
         # Streams belong to a source, so it is part of what makes two destinations the same.
         form |= bool(found.flags & user.TRANSACTION) << 3

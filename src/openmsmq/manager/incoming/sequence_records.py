@@ -120,7 +120,7 @@ class SequenceRecords:
 
 
 def _group(place: str) -> str:
-    """Give what counts as one address: of IPv6, a whole site has as many as it likes."""
+    """Return what counts as one address: of IPv6, a whole site has as many as it likes."""
     if ":" not in place:
         return place
     try:

@@ -262,7 +262,7 @@ class IncomingStreams:
         self.timers.set(stream, stream.sequence.next_wake_ms)
 
     def statuses(self) -> list[Stream]:
-        """Give the streams at hand, for management."""
+        """Return the streams at hand, for management."""
         return list(self._at_hand.values())
 
     def _keep(self, stream: Stream) -> None:

@@ -169,7 +169,7 @@ class Unrouted:
                 self._refuse(queue, awaited, now)
 
     def _waiting(self, awaited: _Awaited, now: Instant) -> LocalQueue | None:
-        """Give the queue in which messages wait for a way; None if none do any more."""
+        """Return the queue in which messages wait for a way; None if none do any more."""
         queue = self._queue_of(awaited)
         if queue is None or not queue.count or self.has_way(awaited.name, awaited.manager, now):
             return None

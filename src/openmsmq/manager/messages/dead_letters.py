@@ -32,7 +32,7 @@ def dead_letter_queue(table: QueueTable, packet: bytes, *, sent_here: bool) -> L
 
 
 def problem_with(queue: LocalQueue, *, transactional: bool) -> str:
-    """Say why a queue takes no dead letters of a kind; empty if it does."""
+    """Return why a queue takes no dead letters of a kind; empty if it does."""
     properties = queue.properties
     if not queue.can.take_messages or queue.is_connector:
         return "it is no queue of applications"
@@ -42,7 +42,7 @@ def problem_with(queue: LocalQueue, *, transactional: bool) -> str:
 
 
 def closed_because(queue: LocalQueue) -> str:
-    """Say what a queue wants that no dead letter has; empty if it wants nothing."""
+    """Return what a queue wants that no dead letter has; empty if it wants nothing."""
     properties = queue.properties
     if properties.authentication_required:
         return "it takes only authenticated messages, and dead letters are not"

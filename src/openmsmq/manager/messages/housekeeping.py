@@ -209,7 +209,7 @@ class Housekeeping:
         self._pause_if_refused(now)
 
     def put_off(self, queue: LocalQueue) -> list[int]:
-        """Give the entries of a queue whose removal is to be tried again."""
+        """Return the entries of a queue whose removal is to be tried again."""
         found: list[int] = []
         for where, rows, _action in self._again:
             if where is queue:
@@ -231,7 +231,7 @@ class Housekeeping:
         )
 
     def _next_slice(self, job: _Job) -> tuple[list[Row], list[int], bool]:
-        """Give entries to remove, those that transactions hold, and whether there are more.
+        """Return entries to remove, those that transactions hold, and whether there are more.
 
         What a reader has reserved is neither, and not looked at: it has been read already.
         """

@@ -93,7 +93,7 @@ class Reporter:
         self.post(made.queue, made.packet, now)
 
     def _body_max(self, queue: FormatName) -> int | None:
-        """Say how long a body a report to a queue may show; None for any."""
+        """Return how long a body a report to a queue may show; None for any."""
         asker = self.asker
         if asker.known or self.leads_back(queue, asker):
             return None
@@ -157,7 +157,7 @@ class Reporter:
     def _problem(
         self, queue: LocalQueue, name: FormatName, packet: bytes, now: Instant, *, has_room: bool
     ) -> str:
-        """Say why a report may not enter a queue; empty if it may."""
+        """Return why a report may not enter a queue; empty if it may."""
         if not queue.can.be_sent_to or queue.properties.transactional:
             return "wrong kind of queue"
         if queue.can.take_messages and not self._delivery.may_enter_plain(queue):

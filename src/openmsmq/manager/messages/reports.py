@@ -95,7 +95,7 @@ def is_wanted(packet: bytes, reason: MessageClass) -> bool:
 
 
 def admin_queue_of(packet: bytes, local: Guid) -> FormatName | None:
-    """Give the queue to which acknowledgments of a message go; None if there is none."""
+    """Return the queue to which acknowledgments of a message go; None if there is none."""
     try:
         message = decode(packet)
     except DecodeError:

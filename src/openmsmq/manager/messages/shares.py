@@ -154,7 +154,7 @@ class Shares:
         return self._held_by(address) + size <= limit
 
     def _held_by(self, address: str) -> int:
-        """Say how many bytes a stranger has here, about."""
+        """Return how many bytes a stranger has here, about."""
         held = 0
         for queue, charges in list(self._charges.items()):
             total = sum(charges.values())
@@ -178,7 +178,7 @@ class Shares:
         return reason not in _INSECURE or self._permit_insecure_nacks
 
     def told(self, reason: MessageClass) -> MessageClass:
-        """Give the reason that the source of a transactional message hears.
+        """Return the reason that the source of a transactional message hears.
 
         It must hear that its message has failed. A stranger does not hear whether a queue is there:
         whatever keeps a message out, for him it is the same.

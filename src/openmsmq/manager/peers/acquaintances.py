@@ -56,7 +56,7 @@ class Acquaintances:
                 continue
 
     def asker_of(self, peer: Peer) -> Asker:
-        """Say whose word the packets of a session are."""
+        """Return whose word the packets of a session are."""
         address, manager = peer.engine.address, peer.engine.remote
         known = bool(peer.proven) or self._is_named(address) or _is_sent_to(peer)
         info = self._ways.image.managers.get(manager)

@@ -75,7 +75,7 @@ class Claims:
             self.version += 1
 
     def place_of(self, identifier: bytes) -> str | None:
-        """Give where somebody is; None if nothing depends on it."""
+        """Return where somebody is; None if nothing depends on it."""
         claim = self._claims.get(identifier)
         return None if claim is None else claim.place
 

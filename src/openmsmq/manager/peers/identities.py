@@ -94,7 +94,7 @@ class Identities:
     def _known_elsewhere(
         self, peer: Peer, claimed: Guid, now: Instant
     ) -> tuple[Refusal, str] | None:
-        """Say why somebody cannot be who he says he is, and where that one is."""
+        """Return why somebody cannot be who he says he is, and where that one is."""
         if self._is_placed(peer, claimed):
             return None
         if claimed == self._own:
@@ -145,7 +145,7 @@ class Identities:
             self._changes += 1
 
     def take_wanted(self, now: Instant) -> list[str]:
-        """Give the hosts to look up now; none is asked for again within a minute."""
+        """Return the hosts to look up now; none is asked for again within a minute."""
         wanted, self.wanted = self.wanted, {}
         hosts: list[str] = []
         for host in wanted:
@@ -168,7 +168,7 @@ class Identities:
     # What names are worth.
 
     def word(self, peer: Peer, name: bytes, now: Instant) -> Word:
-        """Say what the name of a queue manager is worth in the mouth of a peer."""
+        """Return what the name of a queue manager is worth in the mouth of a peer."""
         if self._ways.image is not self._image:
             self._image = self._ways.image
             self._changes += 1

@@ -180,11 +180,11 @@ class OutgoingQueues:
         return self._table.guests.count > 0
 
     def all(self) -> list[OutgoingQueue]:
-        """Give all outgoing queues."""
+        """Return all outgoing queues."""
         return list(self._by_queue.values())
 
     def owner_of(self, name: PublicFormatName) -> Guid:
-        """Give the queue manager of a public queue; nil if it is not known."""
+        """Return the queue manager of a public queue; nil if it is not known."""
         return self._table.published.owner_of(name)
 
     def exists(self, queue: LocalQueue) -> bool:
@@ -253,7 +253,7 @@ class OutgoingQueues:
     def _number(
         self, queue: LocalQueue, sends: list[StagedSend], marks: list[int] | None, now: Instant
     ) -> list[StagedSend]:
-        """Give our own transactional messages their places in the sequence (C-65).
+        """Return our own transactional messages their places in the sequence (C-65).
 
         The numbers become durable with the messages, long before one of them is sent.
         """
@@ -288,7 +288,7 @@ class OutgoingQueues:
         return numbered
 
     def _new_sequence(self, before: SequenceId | None, now: Instant) -> SequenceId:
-        """Give a sequence of which no other queue has messages: it names the queue (C-64)."""
+        """Return a sequence of which no other queue has messages: it names the queue (C-64)."""
         found = self._counters.take_sequence(before, now)
         while int(found) in self._by_sequence:
             found = self._counters.take_sequence(None, now)

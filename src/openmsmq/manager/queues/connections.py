@@ -66,7 +66,7 @@ class Connection:
         """Who holds the messages that it reads with a lock; 0 before the first."""
 
     def take_handle(self) -> int:
-        """Give a number that this connection has not used."""
+        """Return a number that this connection has not used."""
         self.next_handle += 1
         return self.next_handle - 1
 

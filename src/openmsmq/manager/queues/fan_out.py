@@ -59,12 +59,12 @@ class QueueList:
             queue.count_handles(change)
 
     def size_of_copies(self, packets: list[bytes]) -> int:
-        """Say how many bytes all copies have, at most: each of them names all queues."""
+        """Return how many bytes all copies have, at most: each of them names all queues."""
         size = sum(map(len, packets)) + len(packets) * len(self.header.write())
         return size * len(self.targets)
 
     def copies(self, packets: list[bytes]) -> list[tuple[LocalQueue, list[bytes]]]:
-        """Give each queue its copies, addressed to it and naming all others."""
+        """Make the copies for each queue, addressed to it and naming all others."""
         drafts = [_draft(packet) for packet in packets]
         return [
             (queue, [self._addressed(draft, name) for draft in drafts])

@@ -122,7 +122,7 @@ class Guests:
             queue.totals = self._totals
 
     def totals_for(self, *, reports: bool) -> Totals:
-        """Give where the bytes of a queue are counted."""
+        """Return where the bytes of a queue are counted."""
         return self.reports if reports else self._totals
 
     def room_for_report(self, queue: LocalQueue, size: int) -> bool:

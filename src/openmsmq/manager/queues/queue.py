@@ -324,7 +324,7 @@ class LocalQueue:
         self.floor = 0
 
     def front(self, count: int, bytes_max: int) -> list[Row]:
-        """Give the first available entries, at least one if there is any."""
+        """Return the first available entries, at least one if there is any."""
         if not self.stored_count and not self.express_count:
             return []
         found: list[Row] = []
@@ -366,13 +366,13 @@ class LocalQueue:
         self.held.update(dict.fromkeys(map(_LOOKUP_ID, rows), holder))
 
     def entry(self, lookup_id: int) -> bytes | None:
-        """Give what is stored for an entry, held or not."""
+        """Return what is stored for an entry, held or not."""
         if not 0 <= lookup_id <= records.LOOKUP_MAX:
             return None
         return self.reader.get(records.entry_key(self.id, lookup_id))
 
     def next_available(self, lookup_id: int, *, backwards: bool = False) -> Row | None:
-        """Give the nearest available entry behind `lookup_id`, or before it."""
+        """Return the nearest available entry behind `lookup_id`, or before it."""
         for found, value in self.rows(lookup_id, backwards=backwards):
             if found not in self.held:
                 return found, value
@@ -403,7 +403,7 @@ class LocalQueue:
     def _around_reserved(
         self, lookup_id: int, start: int, stop: int, *, backwards: bool
     ) -> tuple[int, int]:
-        """Give where to look on beside all that is reserved in one level of priority."""
+        """Return where to look on beside all that is reserved in one level of priority."""
         level, arrival = lookup_id & ~records.ARRIVAL_MASK, lookup_id & records.ARRIVAL_MASK
         for low, high in [(self.reserved_start, self.reserved_stop), *self.leaving]:
             if low <= arrival < high:
@@ -413,7 +413,7 @@ class LocalQueue:
     def by_arrival(
         self, start: int, stop: int, count: int, bytes_max: int = ARRIVALS_MAX_BYTES
     ) -> list[Row]:
-        """Give entries with `start` <= arrival number < `stop`, lowest first, held or not.
+        """Return entries with `start` <= arrival number < `stop`, lowest first, held or not.
 
         There are fewer than `count` and more beyond them when these have `bytes_max` bytes.
         """
@@ -421,7 +421,7 @@ class LocalQueue:
         return [(int.from_bytes(key[LOOKUP_START:], "big"), value) for key, value in found]
 
     def stored_by_arrival(self, start: int, stop: int, count: int, bytes_max: int) -> list[Stored]:
-        """Give what `by_arrival` gives, as the store has it: very many of these cost less."""
+        """Return what `by_arrival` gives, as the store has it: very many of these cost less."""
         found: list[Stored] = []
         start, stop = max(start, 0), min(stop, records.ARRIVAL_MASK + 1)
         step = ARRIVALS_FIRST_ROWS
@@ -442,7 +442,7 @@ class LocalQueue:
         return found
 
     def last_arrival(self, start: int, stop: int) -> int | None:
-        """Give the highest arrival number of an entry with `start` <= number < `stop`."""
+        """Return the highest arrival number of an entry with `start` <= number < `stop`."""
         found: int | None = None
         for level in range(8):
             base = level << 56
@@ -454,7 +454,7 @@ class LocalQueue:
     def _next_arrivals(
         self, levels: list[int], start: int, stop: int, count: int
     ) -> tuple[list[Stored], list[int]]:
-        """Give the next entries of some levels of priority, and the levels that have any.
+        """Return the next entries of some levels of priority, and the levels that have any.
 
         The others have none up to `stop`, so nobody needs to look there again.
         """
@@ -484,7 +484,7 @@ class LocalQueue:
 
 
 def arrival_in(key: bytes) -> int:
-    """Give the arrival number in the key of an entry."""
+    """Return the arrival number in the key of an entry."""
     return int.from_bytes(key[LOOKUP_START + 1 :], "big")
 
 
@@ -493,7 +493,7 @@ def _arrival_bytes(row: Stored) -> bytes:
 
 
 def _within_bytes(rows: list[Stored], bytes_max: int) -> tuple[list[Stored], int]:
-    """Give the rows before the limit is reached, the one that reaches it included; what is left."""
+    """Return the rows up to the one that reaches the limit, and what is left of the limit."""
     for place, (_, value) in enumerate(rows, 1):
         bytes_max -= len(value)
         if bytes_max <= 0:

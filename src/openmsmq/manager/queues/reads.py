@@ -41,7 +41,7 @@ class Cursor:
         self.current = 0
 
     def find(self, queue: LocalQueue, shown: AbstractSet[int], *, move_on: bool) -> Row | None:
-        """Give the message at the cursor, after moving it on if asked; None if none is there."""
+        """Return the message at the cursor, after moving it on if asked; None if none is there."""
         if not self.read:
             if move_on:
                 raise IllegalCursorAction("the cursor has not read its first message yet")
@@ -80,7 +80,7 @@ class WaitingRead(msgspec.Struct, eq=False):
 def rows_for(
     request: Receive | Find, queue: LocalQueue, cursor: Cursor | None, shown: AbstractSet[int]
 ) -> list[Row]:
-    """Give the messages a read means that are there now; none if it has to wait.
+    """Return the messages a read means that are there now; none if it has to wait.
 
     `shown` are messages that somebody holds and that the read may see all the same.
     """
@@ -121,7 +121,7 @@ def _next(
 def seek(
     queue: LocalQueue, action: SeekAction, lookup_id: int, shown: AbstractSet[int] = NOTHING
 ) -> Row:
-    """Give the message at, behind or before a lookup identifier. [MQDMPR 3.1.7.3.3]
+    """Return the message at, behind or before a lookup identifier. [MQDMPR 3.1.7.3.3]
 
     The one at the identifier is given also when somebody holds it.
     """
@@ -158,7 +158,7 @@ def _matches(request: Find, value: bytes) -> bool:
 
 
 def fitting(rows: list[Row], body_max_bytes: int) -> list[Row]:
-    """Give the rows before the first whose body is too large; refuse when that is the first."""
+    """Return the rows before the first whose body is too large; refuse when that is the first."""
     for index, (lookup_id, value) in enumerate(rows):
         size = message_bytes.body_size(value[FACTS_BYTES:])
         if size > body_max_bytes:
@@ -172,7 +172,7 @@ def fitting(rows: list[Row], body_max_bytes: int) -> list[Row]:
 
 
 def within(rows: list[Row], start: int, count: int, bytes_max: int) -> list[Row]:
-    """Give the rows from a place on that one read may take: at least one."""
+    """Return the rows from a place on that one read may take: at least one."""
     taken = rows[start : start + count]
     size = 0
     for place, (_, value) in enumerate(taken, 1):

@@ -34,7 +34,7 @@ def return_queue(address: str, sender: Guid) -> DirectFormatName:
 
 
 def sender_of(name: FormatName) -> Guid | None:
-    """Give for whom such a queue is; None for any other queue."""
+    """Return for whom such a queue is; None for any other queue."""
     if not isinstance(name, DirectFormatName) or not isinstance(name.queue, LocalQueueName):
         return None
     text = name.queue.name

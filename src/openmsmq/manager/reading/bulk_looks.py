@@ -140,7 +140,7 @@ class BulkLooks:
     def _found(
         self, state: Connection, request: api.FetchRange | api.FetchPackets
     ) -> tuple[list[Stored], int]:
-        """Give the messages of a range that are not on their way out, and where it goes on."""
+        """Return the messages of a range that are not on their way out, and where it goes on."""
         opened = state.queue(request.handle)
         self._reads.require_readable(state, opened, peek=True, transaction=0)
         if request.count < 1:
@@ -203,13 +203,13 @@ class BulkLooks:
             )
 
     def below(self, request: api.Reserve | api.Measure) -> int:
-        """Give the arrival number before which the messages of a range end."""
+        """Return the arrival number before which the messages of a range end."""
         stop = self._counters.last_arrival + 1
         return min(stop, request.below) if request.below else stop
 
 
 def end_of(queue: LocalQueue, request: api.Reserve | api.Measure, stop: int) -> int:
-    """Give where a range ends: behind its last message, so that no news is no change."""
+    """Return where a range ends: behind its last message, so that no news is no change."""
     start = request.start
     if not request.count and not request.bytes_max:
         last = queue.last_arrival(start, stop)

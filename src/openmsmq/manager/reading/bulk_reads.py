@@ -233,7 +233,7 @@ class BulkReads:
             )
 
     def _stop_for(self, queue: LocalQueue, request: api.Reserve, mine_below: int) -> int:
-        """Give how far a reservation reaches: before the first message that may come back.
+        """Return how far a reservation reaches: before the first message that may come back.
 
         Those are the ones that somebody holds, and the ones whose removal the disk refused. If it
         refuses a removal that is under way now, this reservation falls with it.
@@ -283,7 +283,7 @@ class BulkReads:
         self._replies.answer_when_done(state.id, call, api.Completed(count, more))
 
     def _tallied(self, queue: LocalQueue, start: int, stop: int) -> tuple[int, int]:
-        """Give count and bytes of reserved messages that can go as a range; 0 if they cannot."""
+        """Return count and bytes of reserved messages that can go as a range; 0 if they cannot."""
         if queue.express_count or queue.properties.journaling:
             return 0, 0
         if any(start <= lookup_id & records.ARRIVAL_MASK < stop for lookup_id in queue.held):

@@ -58,7 +58,7 @@ class Readers:
                 )
 
     def holder_of(self, queue: LocalQueue, request: api.Reserve, now: Instant) -> str:
-        """Say which other query lives and reads under this name; empty if none does."""
+        """Return which other query lives and reads under this name; empty if none does."""
         holder = self._holders.get((queue.id, request.reader))
         if holder is None or holder.process == request.holder:
             return ""
@@ -121,7 +121,7 @@ class Readers:
     # What is known.
 
     def completed(self, queue: LocalQueue, request: api.Reserve) -> int:
-        """Give how far a query has completed; 0 for one that is not known."""
+        """Return how far a query has completed; 0 for one that is not known."""
         known = queue.readers.get(request.reader)
         same = known is not None and known.checkpoint == request.checkpoint
         return known.completed if known is not None and same else 0
@@ -184,7 +184,7 @@ class Readers:
         self._set(queue, left)
 
     def owners(self, queue: LocalQueue) -> set[str]:
-        """Give whose readers `forget` would forget."""
+        """Return whose readers `forget` would forget."""
         if queue.reserved_stop:
             return {queue.reserved_owner}
         return {known.owner for known in queue.readers.values()}

@@ -274,7 +274,7 @@ class ReadRequests:
                 nothing_left = nothing_left or read.takes_the_front
 
     def hand_over(self, queue: LocalQueue, rows: list[Row], now: Instant) -> int:
-        """Give messages that are just coming to the reads that wait for any, oldest first."""
+        """Return messages that are just coming to the reads that wait for any, oldest first."""
         entry, arrived_s = api.Entry, now.unix_s
         taken = 0
         for read in list(queue.waiting):
@@ -359,7 +359,7 @@ class ReadRequests:
 
 
 def entries_of(rows: list[Row]) -> api.Entries:
-    """Give rows as applications get them."""
+    """Return rows as applications get them."""
     entry, place = api.Entry, records.place_of
     entries = [entry(lookup_id, *place(value), value[FACTS_BYTES:]) for lookup_id, value in rows]
     for index, found in enumerate(entries):

@@ -22,7 +22,7 @@ _SAMPLE_BYTES: Final = 64 << 10
 
 
 def surveyed(queue: LocalQueue, start: int, stop: int, count: int) -> list[Part]:
-    """Give up to `count` parts of a range, from its first message to behind its last one."""
+    """Return up to `count` parts of a range, from its first message to behind its last one."""
     rows = queue.by_arrival(start, stop, COUNTED_ROWS, COUNTED_BYTES)
     if not rows:
         return []

@@ -120,7 +120,7 @@ class Administration:
     def new_properties(
         self, path: LocalQueueName, request: api.CreateQueue, caller: Caller, now: Instant
     ) -> QueueProperties:
-        """Give the properties of a queue that is to be created."""
+        """Return the properties of a queue that is to be created."""
         if fold(path.name) in _OWN_QUEUES:
             raise AccessDenied(f"{path.path_text} belongs to the queue managers")
         return QueueProperties(
@@ -145,7 +145,7 @@ class Administration:
     def changed_properties(
         self, queue: LocalQueue, request: api.ChangeQueue, now: Instant
     ) -> QueueProperties:
-        """Give the properties that a queue is to have: all may change but those of its nature."""
+        """Return the properties that a queue is to have: all may change but those of its nature."""
         if not queue.can.stand_alone:
             raise PropertyNotAllowed(f"{queue.name} has the properties of its queue")
         if request.journaling and queue.journal is None:
@@ -277,7 +277,7 @@ class Administration:
             self._table.published.require_directory(detail)
 
     def foreign_name(self, name: str) -> str:
-        """Give the format name of a queue of a foreign computer."""
+        """Return the format name of a queue of a foreign computer."""
         return _remote_names(name).format_name
 
     def _private_name(self, queue: LocalQueue) -> str:
@@ -366,7 +366,7 @@ class Administration:
 
 
 def _descriptor_for(owner: Caller) -> bytes:
-    """Give the descriptor of a new queue; what an administrator makes belongs to all of them."""
+    """Return the descriptor of a new queue; what an administrator makes belongs to all of them."""
     return b"" if owner.is_administrator else encode(queue_descriptor(owner.user))
 
 

@@ -180,7 +180,7 @@ def _is_about_user(change: Change) -> bool:
 
 
 def _cut(changes: Iterable[Change]) -> tuple[list[api.ObjectRow], bool]:
-    """Give as many changes as fit into one answer, and whether there are more."""
+    """Return as many changes as fit into one answer, and whether there are more."""
     rows: list[api.ObjectRow] = []
     size = 0
     for change in changes:

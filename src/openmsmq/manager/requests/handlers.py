@@ -36,7 +36,7 @@ class Requests(NamedTuple):
 
 
 def all_handlers(of: Requests) -> dict[type, Callable[..., None]]:
-    """Give the method for each type of request."""
+    """Return the method for each type of request."""
     return {
         api.Send: of.sends.send,
         api.Receive: of.reads.receive,

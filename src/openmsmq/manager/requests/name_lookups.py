@@ -56,7 +56,7 @@ class NameLookups:
         self._waiting: list[_Lookup] = []
 
     def asking(self, handlers: dict[type, Handler]) -> dict[type, Handler]:
-        """Give handlers that ask the directory before they say that a name is not found."""
+        """Return handlers that ask the directory before they say that a name is not found."""
         return handlers | {kind: self._asking(handlers[kind]) for kind in NAMING}
 
     def _asking(self, handler: Handler) -> Handler:

@@ -153,7 +153,7 @@ class PublicQueues:
         self._directory.write(changes, checked, refused, now)
 
     def _published(self, properties: QueueProperties) -> QueueProperties:
-        """Give a queue as the directory has it: named with its computer."""
+        """Return a queue as the directory has it: named with its computer."""
         name = properties.path_name.rpartition("\\")[2]
         return msgspec.structs.replace(
             properties,
@@ -193,7 +193,7 @@ class PublicQueues:
 
     @property
     def problem(self) -> str:
-        """Say where the directory and the queues here differ; empty if they do not."""
+        """Return where the directory and the queues here differ; empty if they do not."""
         if self._refused:
             reason = next(iter(self._refused.values()))
             return f"{len(self._refused)} public queues could not be created here: {reason}"

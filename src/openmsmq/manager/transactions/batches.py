@@ -151,7 +151,7 @@ class StagedBatches:
         self._replies.answer_when_done(state.id, call, api.Done())
 
     def _owner(self, caller: Caller, query: str) -> str:
-        """Give whose query it is, or will be; refuse a caller who may not use it."""
+        """Return whose query it is, or will be; refuse a caller who may not use it."""
         _require_text("query", query, 1)
         record = self._last.get(query)
         owner = None if record is None else record.owner
@@ -178,7 +178,7 @@ class StagedBatches:
         return -1 if record is None else record.batch
 
     def _is_again(self, query: str, mark: BatchMark) -> bool:
-        """Say whether a batch is the last one; refuse one that neither is it nor can follow it."""
+        """Return whether a batch is the last one; refuse one that is not and cannot follow it."""
         _require_text("checkpoint", mark.checkpoint, 0)
         _require_text("batch's end", mark.end, 0)
         record = self._last.get(query)
@@ -309,7 +309,7 @@ def _all_batches(reader: StoreReader) -> dict[str, BatchRecord]:
 
 
 def _remembered_for_s(query: str, last: BatchRecord) -> int:
-    """Give how long a query is surely remembered.
+    """Return how long a query is surely remembered.
 
     A name that has had one batch, and is not the checkpoint itself, was most likely made up for
     one data frame. It protects that from being written again by who tried and heard no answer,

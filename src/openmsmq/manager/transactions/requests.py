@@ -126,7 +126,7 @@ class TransactionRequests:
             del self._owned_count[owner]
 
     def take_holder(self) -> int:
-        """Give a number for somebody who holds messages: a transaction, or a connection."""
+        """Return a number for somebody who holds messages: a transaction, or a connection."""
         self._next_transaction += 1
         return self._next_transaction - 1
 
@@ -135,7 +135,7 @@ class TransactionRequests:
         self._shown.setdefault(work.number, set()).add((queue.id, lookup_id))
 
     def shown_in(self, queue: LocalQueue) -> set[int]:
-        """Give the lookup identifiers of held messages of a queue that others may look at."""
+        """Return the lookup identifiers of held messages of a queue that others may look at."""
         return {
             lookup_id
             for places in self._shown.values()
@@ -271,7 +271,7 @@ class TransactionRequests:
             self._abort_work(work, state.id, call, now)
 
     def prepared(self) -> list[Transaction]:
-        """Give the transactions that wait for somebody's word."""
+        """Return the transactions that wait for somebody's word."""
         return [
             work for work in self._transactions.values() if work.state is TransactionState.PREPARED
         ]
@@ -315,7 +315,7 @@ class TransactionRequests:
 
 
 def share_of(most: int, others: int) -> int:
-    """Give how much of something one owner may have: a part of what the others have left."""
+    """Return how much of something one owner may have: a part of what the others have left."""
     return max(most - others, 0) // OWNER_SHARE_FACTOR
 
 

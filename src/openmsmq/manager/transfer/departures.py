@@ -71,7 +71,7 @@ class Departures:
 
     @staticmethod
     def _plain_packets(rows: list[Row]) -> list[bytes] | None:
-        """Give packets that leave as they are stored; None if one of them may not."""
+        """Return packets that leave as they are stored; None if one of them may not."""
         for _, value in rows:
             if message_bytes.is_transactional(value, FACTS_BYTES) or (
                 message_bytes.journals_failure(value, FACTS_BYTES)
@@ -80,7 +80,7 @@ class Departures:
         return [value[FACTS_BYTES:] for _, value in rows]
 
     def _ready_packets(self, outgoing: OutgoingQueue, rows: list[Row], now: Instant) -> list[bytes]:
-        """Give packets as they are to leave, up to the first that has to wait."""
+        """Return packets as they are to leave, up to the first that has to wait."""
         packets: list[bytes] = []
         identifier = self._counters.identifier
         for row in rows:
@@ -123,7 +123,7 @@ class Departures:
     def _in_sequence(
         self, outgoing: OutgoingQueue, row: Row, packet: bytes, now: Instant
     ) -> bytes | None:
-        """Give one of our transactional messages ready to leave (C-69); None if it has to wait."""
+        """Return a transactional message of ours ready to leave (C-69); None if it has to wait."""
         sequence = outgoing.sequence
         offset = message_bytes.transaction_offset(packet)
         identifier, number, _ = message_bytes.sequence_place(packet, offset)

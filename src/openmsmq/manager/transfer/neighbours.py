@@ -75,7 +75,7 @@ class Neighbours:
         _drop(self._open_by_manager, peer.remote, peer.number)
 
     def behind(self, peer: Peer, now: Instant) -> list[Neighbour]:
-        """Give the neighbours that a session leads to: who opened one can be reached through it."""
+        """Return the neighbours a session leads to: who opened one can be reached through it."""
         remote = peer.remote
         found = [peer.link]
         listener = self._by_key.get(fold(peer.engine.address))
@@ -130,7 +130,7 @@ class Neighbours:
         return None
 
     def kept(self, outgoing: OutgoingQueue, peers: Mapping[int, Peer]) -> Peer | None:
-        """Give the session that a queue uses; it leaves one that has become the wrong way.
+        """Return the session that a queue uses; it leaves one that has become the wrong way.
 
         What is under way there stays, and comes back if that session ends.
         """
@@ -181,7 +181,7 @@ class Neighbours:
         return first == NIL_GUID or peer.engine.remote in (first, owner)
 
     def _owner_of(self, outgoing: OutgoingQueue) -> Guid | None:
-        """Give the queue manager of a queue, by the directory or else by its messages."""
+        """Return the queue manager of a queue, by the directory or else by its messages."""
         return self._ways.owner_of(outgoing.name) or outgoing.owner_by_messages
 
     def _open_towards(self, manager: Guid, hops: tuple[Hop, ...], now: Instant) -> Peer | None:
@@ -252,7 +252,7 @@ class Neighbours:
         return neighbour
 
     def _way_of(self, outgoing: OutgoingQueue) -> tuple[str, str, tuple[Hop, ...]]:
-        """Give the key of a neighbour, what people call it, and the hosts that lead there.
+        """Return the key of a neighbour, what people call it, and the hosts that lead there.
 
         Queues with the same hops share one neighbour, wherever they are behind it.
         """

@@ -309,12 +309,12 @@ class Transfer:
         return len(self._neighbours)
 
     def link_of(self, outgoing: OutgoingQueue) -> Link | None:
-        """Give the link that a queue uses, if it was ever needed."""
+        """Return the link that a queue uses, if it was ever needed."""
         neighbour = self._neighbours.of(outgoing, create=False)
         return None if neighbour is None else neighbour.engine
 
     def session_of(self, outgoing: OutgoingQueue) -> Session | None:
-        """Give the open session that a queue uses."""
+        """Return the open session that a queue uses."""
         return None if outgoing.session is None else self.peers[outgoing.session].engine
 
     # Dispatch.

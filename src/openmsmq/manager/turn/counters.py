@@ -68,7 +68,7 @@ class Counters:
         return first
 
     def take_messages(self, count: int) -> list[int]:
-        """Give `count` message numbers: 32 bits, never 0, which means "not numbered"."""
+        """Return `count` message numbers: 32 bits, never 0, which means "not numbered"."""
         first = self._message
         if first + count + _RESERVE_COUNT > self._machine.message_limit:
             self._change(message_limit=first + count + BLOCK_COUNT)
@@ -81,7 +81,7 @@ class Counters:
         return [(first + i - 1) % MESSAGE_NUMBER_MAX_COUNT + 1 for i in range(count)]
 
     def take_message_of_turn(self) -> int:
-        """Give a message number of which nobody hears before this turn is durable.
+        """Return a message number of which nobody hears before this turn is durable.
 
         It may be the first above the limit on the disk, which is raised with the same turn.
         """
@@ -92,7 +92,7 @@ class Counters:
         return (number - 1) % MESSAGE_NUMBER_MAX_COUNT + 1
 
     def take_transaction(self) -> int:
-        """Give a transaction number: 20 bits on the wire."""
+        """Return a transaction number: 20 bits on the wire."""
         number = self._transaction
         self._transaction += 1
         if self._transaction > self._machine.transaction_limit:
@@ -100,7 +100,7 @@ class Counters:
         return number % _TRANSACTION_NUMBERS
 
     def take_sequence(self, before: SequenceId | None, now: Instant) -> SequenceId:
-        """Give the identifier of a new transactional sequence of a queue, after the one before.
+        """Return the identifier of a new transactional sequence of a queue, after the one before.
 
         It is greater than all that messages to the same destination ever had, also those of a
         queue that was forgotten. Ordinals go on by one, as the specification has it. Those of a
@@ -118,7 +118,7 @@ class Counters:
         return found
 
     def take_queue(self) -> int:
-        """Give the number of a new queue."""
+        """Return the number of a new queue."""
         number = self._machine.next_queue
         self._change(next_queue=number + 1)
         return number
@@ -136,7 +136,7 @@ class Counters:
         self._change(message_limit=self._message + BLOCK_COUNT)
 
     def epochs(self) -> list[EpochRecord]:
-        """Give the last lives of the queue manager; they are durable with this turn."""
+        """Return the last lives of the queue manager; they are durable with this turn."""
         if self._durable.epochs != self._machine.epochs:
             self._change()
         return self._machine.epochs

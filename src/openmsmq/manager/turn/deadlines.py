@@ -27,7 +27,7 @@ class Deadlines:
         self.next_s = min(self.next_s, deadline_s)
 
     def take_due(self, unix_s: int, limit: int) -> list[bytes]:
-        """Give the next notes whose time has come, up to `limit` of them."""
+        """Return the next notes whose time has come, up to `limit` of them."""
         stop = records.deadline_key(min(unix_s + 1, INFINITE_S), 0, 0)
         if self._start >= stop:
             return []

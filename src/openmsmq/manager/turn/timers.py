@@ -10,7 +10,7 @@ Owner = TypeVar("Owner", bound=Hashable)
 
 
 def earliest(*moments_ms: int | None) -> int | None:
-    """Give the first of several moments; None is never. Every turn of the loop asks for it."""
+    """Return the first of several moments; None is never. Every turn of the loop asks for it."""
     first: int | None = None
     for moment_ms in moments_ms:
         if moment_ms is not None and (first is None or moment_ms < first):
@@ -41,7 +41,7 @@ class Timers(Generic[Owner]):
             heapq.heapify(self._heap)
 
     def take_due(self, now_ms: int) -> list[Owner]:
-        """Give the owners whose time has come; each must say anew when it is due next."""
+        """Return the owners whose time has come; each must say anew when it is due next."""
         found: list[Owner] = []
         while self._heap and self._heap[0][0] <= now_ms:
             due_ms, _, owner = heapq.heappop(self._heap)

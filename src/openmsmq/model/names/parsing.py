@@ -58,7 +58,7 @@ def parse_format_name(text: str) -> FormatName:
 
 
 def is_format_name(text: str) -> bool:
-    r"""Tell whether a text is meant as a format name, and not as a path name.
+    r"""Return whether a text is meant as a format name, and not as a path name.
 
     An equals sign behind a backslash belongs to the name of a queue: `.\private$\a=b` is a path.
     """
@@ -135,7 +135,7 @@ _GUID_PREFIX: Final = _optional_guid_digits()
 
 
 def _read_suffix(text: str, suffix: str, kind: str) -> bool:
-    """Tell whether the one suffix that can follow does follow."""
+    """Return whether the one suffix that can follow does follow."""
     if not text:
         return False
     if keyword(text) != suffix.lower():

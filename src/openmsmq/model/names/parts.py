@@ -30,7 +30,7 @@ _NOT_IN_DOMAIN_NAME: Final = re.compile(rf"[{_NEVER}\x7f,]")
 
 
 def keyword(text: str) -> str:
-    """Give the text in lower case for the comparison with a keyword.
+    """Return the text in lower case for the comparison with a keyword.
 
     Only ASCII letters have two cases here: the long s, for one, makes no keyword.
     """
@@ -111,7 +111,7 @@ def check_url_host(host: str, error: type[IllegalName]) -> None:
 
 @lru_cache(maxsize=1024)
 def canonical_ip_address(text: str) -> str | None:
-    """Give the one text that all spellings of an IP address share, or nothing if it is none."""
+    """Return the one text that all spellings of an IP address share, or nothing if it is none."""
     try:
         return str(ip_address(text))
     except ValueError:

@@ -166,7 +166,7 @@ class ActiveDirectory:
 
     @asynccontextmanager
     async def _ready(self) -> AsyncIterator[tuple[Session, int]]:
-        """Give a session that has just answered, and the number of its server's last change."""
+        """Yield a session that has just answered, and the number of its server's last change."""
         async with self._turn:
             session, number = await self._answering()
             try:

@@ -88,7 +88,7 @@ async def read_changes(session: Session, known: Entries, since: int) -> Entries:
 
 
 async def has_changed(session: Session, since: int) -> bool:
-    """Say whether an entry was created or changed after the change `since`."""
+    """Return whether an entry was created or changed after the change `since`."""
     for base, condition in ((session.configuration, _CONFIGURATION), (session.base, _DOMAIN)):
         if await session.names(base, _since(condition, since)):
             return True

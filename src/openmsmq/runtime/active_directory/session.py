@@ -122,12 +122,12 @@ class Session:
     # Reading.
 
     async def search(self, base: str, condition: str) -> list[Entry]:
-        """Give all entries at and below `base` that a filter selects."""
+        """Return all entries at and below `base` that a filter selects."""
         found = await self._search(base, condition, (*ATTRIBUTES, _MEMBERS))
         return [await self._with_all_members(entry) for entry in found]
 
     async def names(self, base: str, condition: str) -> dict[Guid, str]:
-        """Give only the names of what `search` would give, by identifier."""
+        """Return only the names of what `search` would give, by identifier."""
         found = await self._search(base, condition, ("objectGUID",))
         return {entry.identifier: entry.name for entry in found}
 
@@ -261,7 +261,7 @@ class Session:
 
 
 def _plain(name: str) -> str:
-    """Give a name without the identifiers that its extended form begins with."""
+    """Return a name without the identifiers that its extended form begins with."""
     return _EXTENSION.sub("", name)
 
 

@@ -183,7 +183,7 @@ class Writer:
         return name
 
     async def _new(self, value: DirectoryObject) -> tuple[str, str, Attributes]:
-        """Give name, class and attributes of a new entry."""
+        """Return name, class and attributes of a new entry."""
         match value:
             case EnterpriseInfo():
                 name = self._enterprise_name()

@@ -72,7 +72,7 @@ class Refusal(Enum):
     TOTAL = "{connections_max} connections are open already ({prefix}connections_max)"
 
     def because(self, bounds: PeerBounds, prefix: str = "") -> str:
-        """Give the reason; the prefix is that of the door's options."""
+        """Return the reason; the prefix is that of the door's options."""
         return self.value.format(prefix=prefix, **msgspec.structs.asdict(bounds))
 
 
@@ -336,7 +336,7 @@ class PeerLimits:
     # Datagrams.
 
     def takes_datagram(self, address: str, now: Instant) -> bool:
-        """Say whether a datagram may be looked at, and count it."""
+        """Return whether a datagram may be looked at, and count it."""
         return self._peer(address, now).datagrams.take(now) and self._all_datagrams.take(now)
 
     # Addresses.
@@ -367,7 +367,7 @@ class PeerLimits:
 
 
 def peer_key(address: str) -> str:
-    """Give what stands for a peer: its address, or the network of 64 bits that IPv6 gives a site.
+    """Return what stands for a peer: its address, or the network of 64 bits that IPv6 gives a site.
 
     Whoever has one address of such a network has all of them.
     """

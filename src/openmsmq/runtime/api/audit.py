@@ -138,13 +138,13 @@ def _cut(text: str) -> str:
 
 
 def action_of(kind: type | None) -> str:
-    """Give the name of a kind of request, as the interface has it."""
+    """Return the name of a kind of request, as the interface has it."""
     config = getattr(kind, "__struct_config__", None)
     return "call" if config is None else str(config.tag)
 
 
 def facts_of(request: AnyRequest) -> dict[str, Any]:
-    """Give what was asked for, as far as it is short."""
+    """Return what was asked for, as far as it is short."""
     facts: dict[str, Any] = {}
     if isinstance(request, SetSecurity):
         return {"rights": _rights(request)}

@@ -395,7 +395,7 @@ class ApiConnection(asyncio.BufferedProtocol):
         return True
 
     def _certificate(self) -> bytes | None:
-        """Give the certificate that the client has proved to have, if any; in DER."""
+        """Return the certificate that the client has proved to have, if any; in DER."""
         tls = cast("ssl.SSLObject | None", self._transport.get_extra_info("ssl_object"))
         return None if tls is None else tls.getpeercert(binary_form=True)
 

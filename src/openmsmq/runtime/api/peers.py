@@ -67,7 +67,7 @@ def is_administrator(user: int) -> bool:
 
 
 def caller_of(user: int, group: int | None = None) -> Caller:
-    """Give the caller that a user of this computer is, with all groups of the user."""
+    """Return the caller that a user of this computer is, with all groups of the user."""
     try:
         found = pwd.getpwuid(user)
     except KeyError:
@@ -83,7 +83,7 @@ def caller_of(user: int, group: int | None = None) -> Caller:
 
 
 def socket_caller(group: int | None) -> Caller:
-    """Give the caller that a Unix socket vouches for where the kernel does not say who it is.
+    """Return the caller that a Unix socket vouches for where the kernel does not say who it is.
 
     A socket without a group lets only the server's own user in, and root; one with a group lets
     its members in, and nobody knows which of them it is.
@@ -95,7 +95,7 @@ def socket_caller(group: int | None) -> Caller:
 
 
 def local_caller(theirs: Endpoint | None, ours: Endpoint | None) -> Caller | None:
-    """Give the user of this computer at the other end of a TCP connection; None for others."""
+    """Return the user of this computer at the other end of a TCP connection; None for others."""
     if theirs is None or ours is None or not _is_here(theirs[0], ours[0]):
         return None
     user = owner_of(theirs, ours)

@@ -161,7 +161,7 @@ class ApiServer:
     # Connections.
 
     def reason_to_refuse(self) -> MsmqError | None:
-        """Say why no further connection can be taken, or None."""
+        """Return why no further connection can be taken, or None."""
         if self.pump.refusal is not None:
             return self.pump.refusal
         most = self.config.connections_max
@@ -196,7 +196,7 @@ class ApiServer:
         certificate: bytes | None,
         shown: str,
     ) -> tuple[Caller, Token | None]:
-        """Say who comes through a door, or raise `AccessDenied`.
+        """Return who comes through a door, or raise `AccessDenied`.
 
         A token counts most, because it says what the caller wants to be; then a certificate, then
         the word of the kernel about a user of this computer. Whoever shows a token is judged by it
@@ -320,7 +320,7 @@ class ApiServer:
 
 
 def api_bounds(config: ServerConfig) -> PeerBounds:
-    """Say what applications on other computers may take; those on this one have the rest."""
+    """Return what applications on other computers may take; those on this one have the rest."""
     most = config.connections_max
     return PeerBounds(
         connections_max=max(1, most - most // CONNECTIONS_RESERVED_SHARE),

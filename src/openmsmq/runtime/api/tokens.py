@@ -82,7 +82,7 @@ _DECODER: Final = msgspec.json.Decoder(_File)
 
 
 def digest_of(token: str) -> str:
-    """Give the hash under which a token is known; one round, for nobody can guess a token."""
+    """Return the hash under which a token is known; one round, for nobody can guess a token."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
@@ -153,7 +153,7 @@ class TokenBook:
         return True
 
     def find(self, token: str, now_s: int) -> Token | None:
-        """Give the token that somebody shows, if it is known and good."""
+        """Return the token that somebody shows, if it is known and good."""
         found = self._tokens.get(digest_of(token))
         return found if found is not None and found.is_good(now_s) else None
 
@@ -253,7 +253,7 @@ def _write(path: Path, tokens: tuple[Token, ...]) -> None:
 
 
 def operator_caller() -> Caller:
-    """Give the caller that shows the one token of `token_file`: an administrator."""
+    """Return the caller that shows the one token of `token_file`: an administrator."""
     return Caller(
         "the token of token_file", ADMINISTRATORS, identities(ADMINISTRATORS, (ADMINISTRATORS,))
     )

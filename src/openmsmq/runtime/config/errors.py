@@ -18,7 +18,7 @@ class ConfigError(Exception):
 
 
 def reason(error: msgspec.ValidationError, table: type[Any] | None = None) -> str:
-    """Give the words of an error as the end of a sentence, with the key of the table it is in."""
+    """Return the words of an error as the end of a sentence, with the key of the table it is in."""
     words, _, path = str(error).partition(" - at `$")
     words = words[:1].lower() + words[1:]
     unknown = re.fullmatch(r"object contains unknown field `(.*)`", words)
@@ -33,7 +33,7 @@ def reason(error: msgspec.ValidationError, table: type[Any] | None = None) -> st
 
 
 def _choices(hint: object) -> tuple[object, ...]:
-    """Give the values that a type lists, also if it is a list of them."""
+    """Return the values that a type lists, also if it is a list of them."""
     if get_origin(hint) is Literal:
         return get_args(hint)
     return next(filter(None, map(_choices, get_args(hint))), ())

@@ -404,23 +404,23 @@ def load_config(
 
 
 def flag(key: str) -> str:
-    """Give the flag of an option."""
+    """Return the flag of an option."""
     return "--" + key.replace("_", "-")
 
 
 def variable(key: str) -> str:
-    """Give the environment variable of an option."""
+    """Return the environment variable of an option."""
     return VARIABLE_PREFIX + key.upper()
 
 
 def plain_type(key: str) -> Any:
-    """Give the type of an option without its bounds."""
+    """Return the type of an option without its bounds."""
     hint = HINTS[key]
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
 def description(key: str) -> str:
-    """Give the meaning of an option."""
+    """Return the meaning of an option."""
     return str(get_args(HINTS[key])[1].description)
 
 

@@ -31,7 +31,7 @@ class PeerRules:
         return tuple(rule for rule in self.all if rule.tls)
 
     def nearest(self, address: str) -> tuple[PeerRule, ...]:
-        """Give the rules that name an address most exactly."""
+        """Return the rules that name an address most exactly."""
         found = _address(address)
         if found is None:
             return ()
@@ -48,11 +48,11 @@ class PeerRules:
         return not rule.addresses or rule in self._containing(address)
 
     def reached_by_tls(self, address: str) -> tuple[PeerRule, ...]:
-        """Give the rules of whom may be at an address that is reached over TLS only."""
+        """Return the rules of whom may be at an address that is reached over TLS only."""
         return tuple(rule for rule in self.nearest(address) if rule.tls)
 
     def why_not_plain(self, address: str) -> str:
-        """Say why an address may not open a session without TLS; nothing, if it may.
+        """Return why an address may not open a session without TLS; nothing, if it may.
 
         Behind one address there may be several: if only some of them need TLS, the queue manager
         tells them apart by their identifiers.

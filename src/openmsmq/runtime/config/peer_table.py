@@ -73,7 +73,7 @@ def _rule(name: str, table: dict[str, Any], file: str) -> PeerRule:
 
 
 def _problem(rule: PeerRule) -> str:
-    """Say what is wrong with a rule as a whole."""
+    """Return what is wrong with a rule as a whole."""
     by_certificate = bool(rule.certificates or rule.certificate_names)
     # Over TLS the directory of certificates may say who it is.
     is_proven = by_certificate or rule.tls

@@ -153,7 +153,7 @@ def read_security(table: Any, file: str) -> SecurityTable:
 
 
 def security_options() -> str:
-    """Give the rows of the table for the reference page."""
+    """Return the rows of the table for the reference page."""
     hints = get_type_hints(SecurityTable, include_extras=True)
     lines = ["| Key | Default | Meaning |", "|---|---|---|"]
     for field in msgspec.structs.fields(SecurityTable):

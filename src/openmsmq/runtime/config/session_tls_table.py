@@ -89,7 +89,7 @@ def read_session_tls(table: Any, file: str) -> SessionTlsTable:
 
 
 def session_tls_options() -> str:
-    """Give the rows of the table for the reference page."""
+    """Return the rows of the table for the reference page."""
     hints = get_type_hints(SessionTlsTable, include_extras=True)
     lines = ["| Key | Default | Meaning |", "|---|---|---|"]
     for field in msgspec.structs.fields(SessionTlsTable):

@@ -52,7 +52,7 @@ class DatagramBudget:
         self._by_sender: dict[str, int] = {}
 
     def allows(self, sender: str, now: Instant) -> bool:
-        """Say whether a datagram may be looked at, and count it."""
+        """Return whether a datagram may be looked at, and count it."""
         second = now.ticks_ms // 1_000
         if second != self._second:
             self._second = second
@@ -134,7 +134,7 @@ class _Door:
             loop.add_reader(made, hear, made)
 
     def is_for_us(self, source: socket.socket, sender: str) -> bool:
-        """Say whether a datagram was meant for this address.
+        """Return whether a datagram was meant for this address.
 
         A broadcast without a network is heard from all networks of the computer, so the sender
         must be on ours: the door there answers the others.

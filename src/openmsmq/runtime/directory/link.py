@@ -104,7 +104,7 @@ class DirectoryLink:
 
 
 def _failure(problem: Exception) -> MsmqError:
-    """Give what the queue manager hears: it waits for an answer, and would never ask again."""
+    """Return what the queue manager hears: it waits for an answer, and would never ask again."""
     if isinstance(problem, MsmqError):
         return problem
     return NoDirectory(

@@ -52,7 +52,7 @@ class _Interface(msgspec.Struct, frozen=True):
 
 
 def local_networks(addresses: Iterable[str] = ()) -> tuple[Network, ...]:
-    """Give the networks of this computer, or those that its `addresses` are on.
+    """Return the networks of this computer, or those that its `addresses` are on.
 
     Loopback counts only where there is nothing else, or where an address is on it. An address
     that means all of them is as none.
@@ -75,7 +75,7 @@ def local_networks(addresses: Iterable[str] = ()) -> tuple[Network, ...]:
 
 
 def prefix_of(address: str) -> ipaddress.IPv4Network | None:
-    """Give the addresses of the network that an address of ours is on; None for a line to one."""
+    """Return the addresses of the network that an address of ours is on; None for a line to one."""
     own = ipaddress.IPv4Address(address)
     for interface in _interfaces():
         network = interface.place.network
@@ -130,7 +130,7 @@ def _interfaces() -> Iterator[_Interface]:
 
 
 def _entries(probe: socket.socket) -> Iterator[bytes]:
-    """Give the name and address of each interface as the system has them."""
+    """Yield the name and address of each interface as the system has them."""
     room = array.array("B", bytes(INTERFACES_MAX_COUNT * _REQUEST_BYTES))
     start, size = room.buffer_info()
     answer = fcntl.ioctl(probe, _LIST, struct.pack("iP", size, start))

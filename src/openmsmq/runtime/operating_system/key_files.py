@@ -86,7 +86,7 @@ class KeyFiles:
         return made
 
     def _free_time(self, provider: Provider, now_s: int) -> int:
-        """Give a time later than that of all keys: none may be written over, and order counts."""
+        """Return a time later than that of all keys: none may be written over, and order counts."""
         names = [_NAME.fullmatch(path.name) for path in self._folder.glob("*.pem")]
         times = [int(name[2]) for name in names if name and _WORDS[name[1]] is provider]
         return max([now_s, *(time_s + 1 for time_s in times)])

@@ -37,7 +37,7 @@ _TABLES: Final = ("/proc/net/tcp", "/proc/net/tcp6")
 
 
 def owner_of(theirs: Endpoint, ours: Endpoint) -> int | None:
-    """Give the user whose socket is bound to `theirs` and connected to `ours`; None if unknown."""
+    """Return the user whose socket is bound to `theirs` and connected to `ours`, if known."""
     first = _look(theirs, ours)
     # A socket can lose its owner between two of the kernel's own looks at it, but not get it back.
     return first if first != 0 or _look(theirs, ours) == 0 else None

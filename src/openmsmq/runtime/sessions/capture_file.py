@@ -21,7 +21,7 @@ _OWNER_ONLY: Final = 0o600
 
 
 def endpoint(address: str, port: int) -> Endpoint:
-    """Give an address and port as a capture has them."""
+    """Return an address and port as a capture has them."""
     return Endpoint(ipaddress.ip_address(address.partition("%")[0]).packed, port)
 
 

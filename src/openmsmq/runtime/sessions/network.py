@@ -135,7 +135,7 @@ class TransferNetwork:
 
 
 def transfer_bounds(config: ServerConfig) -> PeerBounds:
-    """Say what other queue managers may take of this one."""
+    """Return what other queue managers may take of this one."""
     most = connections_possible(config.transfer_connections_max, config.connections_max)
     # Who gives a queue manager little room means its memory too.
     quota_bytes = (config.quota_kb or MANAGER_QUOTA_DEFAULT_KB) * 1024
@@ -150,7 +150,7 @@ def transfer_bounds(config: ServerConfig) -> PeerBounds:
 
 
 def known_addresses(config: ServerConfig) -> list[str]:
-    """Give the addresses for which places are kept: this computer's, and those an operator named.
+    """Return the addresses for which places are kept: this computer's, and those an operator named.
 
     Of the loopback addresses only the usual one counts: where several queue managers share a
     computer, each of them has one of the others.

@@ -162,7 +162,7 @@ class SessionConnection(asyncio.BufferedProtocol):
         return self._written_bytes > GREETING_BYTES
 
     def takes_nothing(self, now: Instant) -> bool:
-        """Say whether bytes wait for the peer, and it has taken none for too long."""
+        """Return whether bytes wait for the peer, and it has taken none for too long."""
         unread_bytes = self.unread_bytes
         taken_bytes = self._written_bytes - unread_bytes
         if isinstance(self.transport, TlsTransport):
@@ -384,7 +384,7 @@ class Sessions:
     # What connections report.
 
     def wants(self, connection: SessionConnection) -> bool:
-        """Say whether a connection is still wanted, now that it is there."""
+        """Return whether a connection is still wanted, now that it is there."""
         if connection.accepted:
             return not self._closing
         # The queue manager may have changed its mind meanwhile.
@@ -539,6 +539,6 @@ class Sessions:
 
 
 def _peer_name(transport: asyncio.BaseTransport) -> tuple[str, int]:
-    """Give who is at the other end; nobody, if he has gone again before we looked."""
+    """Return who is at the other end; nobody, if he has gone again before we looked."""
     found: tuple[str, int] | None = transport.get_extra_info("peername")
     return found or ("0.0.0.0", 0)

@@ -95,7 +95,7 @@ class Strangers(Generic[Stranger]):
         return has_any
 
     def _must_pause(self, now_ns: int) -> bool:
-        """Say whether it is not their time; then a turn comes when it is."""
+        """Return whether it is not their time; then a turn comes when it is."""
         if self._pause is None:
             pause_ms = self._pump.times.pause_ms(now_ns)
             if pause_ms:

@@ -88,7 +88,7 @@ class SessionTls:
     # Those who are called.
 
     def rules_to(self, address: str) -> tuple[PeerRule, ...]:
-        """Give the rules of whom may be at an address that is called over TLS; none for plain."""
+        """Return the rules of whom may be at an address that is called over TLS; none for plain."""
         rules = self.rules.reached_by_tls(address)
         if rules or not self._table.required:
             return rules
@@ -126,7 +126,7 @@ class SessionTls:
             ) from None
 
     def explained(self, error: TlsFailed) -> str:
-        """Say what is to be done about one who refuses us."""
+        """Return what is to be done about one who refuses us."""
         if not error.refused_us or self._trust is None:
             return str(error)
         return f"{error}. The SHA-256 fingerprint of ours is {self._trust.own.fingerprint}"
@@ -138,7 +138,7 @@ class SessionTls:
     # Renewal.
 
     def why_not(self, proof: Proof) -> str:
-        """Say why what a peer has shown is not good any more; nothing, if it is."""
+        """Return why what a peer has shown is not good any more; nothing, if it is."""
         return "" if self._trust is None else self._trust.why_not(proof)
 
     def reload(self) -> None:

@@ -142,7 +142,7 @@ class SessionTrust:
     def judge(
         self, shown: ssl.SSLObject, address: str, wanted: Sequence[PeerRule] | None = None
     ) -> Proof:
-        """Say who shows a certificate that the library has found genuine, or raise `TlsFailed`.
+        """Return who shows a certificate that the library has found genuine, or raise `TlsFailed`.
 
         `wanted` are the rules one of which it has to be good for; without, any rule is.
         """
@@ -172,7 +172,7 @@ class SessionTrust:
         )
 
     def why_not(self, proof: Proof) -> str:
-        """Say why a certificate that was good is not good any more; nothing, if it is."""
+        """Return why a certificate that was good is not good any more; nothing, if it is."""
         problem = proof.certificate.problem(self._clock_s())
         if problem:
             return f"its certificate is no longer good: {problem}"
@@ -206,7 +206,7 @@ class SessionTrust:
         return self._pinned.get(rule.name, frozenset()) | set(rule.certificates)
 
     def _authority(self, shown: ssl.SSLObject, leaf: str) -> str:
-        """Give which authority vouches for a certificate; empty for none.
+        """Return which authority vouches for a certificate; empty for none.
 
         The certificates of peers are trusted for themselves. One that may sign others must not
         vouch for names, so it counts at whom the chain has ended.
@@ -362,7 +362,7 @@ def read_certificates(path: Path) -> list[bytes]:
 
 
 def verified_chain(shown: ssl.SSLObject) -> list[bytes]:
-    """Give the chain by which the library has found a certificate genuine, in DER, leaf first.
+    """Return the chain by which the library has found a certificate genuine, in DER, leaf first.
 
     Empty for a session that was resumed. Python 3.13 has made public what it had before.
     """

@@ -53,7 +53,7 @@ OWNERS_MAY: Final = int(QueueAccess.GET_PERMISSIONS | QueueAccess.CHANGE_PERMISS
 
 
 def granted(descriptor: Descriptor, sids: frozenset[Sid], kind: Kind) -> int:
-    """Give all rights that somebody with these SIDs has on an object."""
+    """Return all rights that somebody with these SIDs has on an object."""
     if descriptor.entries is None:
         return kind.everything
     allowed = denied = 0
@@ -80,7 +80,7 @@ def granted(descriptor: Descriptor, sids: frozenset[Sid], kind: Kind) -> int:
 
 
 def queue_descriptor(owner: Sid = ADMINISTRATORS) -> Descriptor:
-    """Give the descriptor of a new queue. [MQDMPR 3.1.7.1.3.1]
+    """Return the descriptor of a new queue. [MQDMPR 3.1.7.1.3.1]
 
     Everybody may send, because senders on other computers are anonymous unless they sign. To
     receive, to look, and to change anything is left to the owner and the administrators, who can
@@ -98,7 +98,7 @@ def queue_descriptor(owner: Sid = ADMINISTRATORS) -> Descriptor:
 
 
 def manager_descriptor() -> Descriptor:
-    """Give the descriptor of a new queue manager: only administrators change anything."""
+    """Return the descriptor of a new queue manager: only administrators change anything."""
     return Descriptor(
         ADMINISTRATORS,
         b"",

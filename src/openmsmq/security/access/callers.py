@@ -150,12 +150,12 @@ UNLIMITED: Final = Caller(
 
 
 def anonymous(where: str) -> Caller:
-    """Give the caller of whom nothing is known but from where it comes."""
+    """Return the caller of whom nothing is known but from where it comes."""
     return Caller(f"an anonymous caller at {where}", ANONYMOUS, ANONYMOUS_IDENTITIES)
 
 
 def unix_caller(name: str, user: int, groups: frozenset[int], *, administrator: bool) -> Caller:
-    """Give the caller that a user of this computer is."""
+    """Return the caller that a user of this computer is."""
     sid = unix_user(user)
     also = {unix_group(group) for group in groups}
     if administrator:
@@ -166,10 +166,10 @@ def unix_caller(name: str, user: int, groups: frozenset[int], *, administrator: 
 def token_caller(
     name: str, user: Sid, scopes: frozenset[Scope] | None, queues: tuple[str, ...] = ()
 ) -> Caller:
-    """Give the caller that shows a token."""
+    """Return the caller that shows a token."""
     return Caller(f"token {name}", user, identities(user), scopes, queues, token=name)
 
 
 def certificate_caller(user: Sid) -> Caller:
-    """Give the caller that has proved a registered certificate."""
+    """Return the caller that has proved a registered certificate."""
     return Caller(f"user {user}", user, identities(user))

@@ -134,7 +134,7 @@ def _read_list(data: bytes, offset: int) -> list[Ace]:
 
 
 def _read_ace(kind: int, flags: int, mask: int, body: bytes) -> Iterator[Ace]:
-    """Give an entry that allows or denies; audits and labels are neither."""
+    """Yield an entry that allows or denies; audits and labels are neither."""
     if kind not in _ALLOWING and kind not in _DENYING:
         return
     offset, about = 0, None

@@ -42,7 +42,7 @@ MANAGER_WORDS: Final[Mapping[str, int]] = {
 
 
 def mask_of(words: Iterable[str], known: Mapping[str, int]) -> int:
-    """Give the rights that words stand for, or raise `ValueError`."""
+    """Return the rights that words stand for, or raise `ValueError`."""
     mask = 0
     for word in words:
         if word not in known:

@@ -67,7 +67,7 @@ class Sid(bytes):
 
 
 def sid_size(data: bytes, offset: int) -> int:
-    """Give the size of the SID that begins at `offset`; 0 if none does."""
+    """Return the size of the SID that begins at `offset`; 0 if none does."""
     if offset < 0 or len(data) < offset + 8:
         return 0
     if data[offset] != 1 or data[offset + 1] > SUB_AUTHORITIES_MAX_COUNT:
@@ -99,17 +99,17 @@ _UNIX_GROUP: Final = 2
 
 
 def unix_user(number: int) -> Sid:
-    """Give the SID of a user of Unix, as Samba has it."""
+    """Return the SID of a user of Unix, as Samba has it."""
     return Sid.of(_UNIX, _UNIX_USER, number)
 
 
 def unix_group(number: int) -> Sid:
-    """Give the SID of a group of Unix, as Samba has it."""
+    """Return the SID of a group of Unix, as Samba has it."""
     return Sid.of(_UNIX, _UNIX_GROUP, number)
 
 
 def unix_number(sid: Sid) -> tuple[str, int] | None:
-    """Say which user or group of Unix a SID means: its kind and number; None for others."""
+    """Return which user or group of Unix a SID means: its kind and number; None for others."""
     if len(sid) != 16 or int.from_bytes(sid[2:8], "big") != _UNIX:
         return None
     kind, number = struct.unpack_from("<2I", sid, 8)
@@ -118,7 +118,7 @@ def unix_number(sid: Sid) -> tuple[str, int] | None:
 
 
 def identities(user: Sid, groups: frozenset[Sid] | tuple[Sid, ...] = ()) -> frozenset[Sid]:
-    """Give all SIDs that count for a user: the user, the groups, and those that everybody has."""
+    """Return all SIDs that count for a user: the user, the groups, and those that everybody has."""
     found = {user, EVERYONE, *groups}
     if user != ANONYMOUS:
         found.add(AUTHENTICATED)

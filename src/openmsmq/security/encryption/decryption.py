@@ -123,7 +123,7 @@ class ReceiveKeys:
         return _opened(parts, body)
 
     def opener(self, packet: bytes, now_ms: int) -> Opener | None:
-        """Give what opens packets like one that was just decrypted.
+        """Return what opens packets like one that was just decrypted.
 
         None if its session key is not remembered, or if more than the encryption has to be looked
         at.
@@ -200,7 +200,7 @@ class ReceiveKeys:
         return cipher, None
 
     def _candidates(self, provider: Provider, bits: int) -> list[PrivateKey]:
-        """Give the key pairs of that length, those of the provider first (C-92)."""
+        """Return the key pairs of that length, those of the provider first (C-92)."""
         fitting = [each for each in self._keys if each.key.public.bit_length == bits]
         fitting.sort(key=lambda each: each.provider is not provider)
         return [each.key for each in fitting]
@@ -218,7 +218,7 @@ class ReceiveKeys:
 
 
 def _opened(parts: PacketParts, body: bytes) -> bytes:
-    """Give the packet with the plain body, without what only served to decrypt it."""
+    """Return the packet with the plain body, without what only served to decrypt it."""
     return join(
         parts,
         parts.security[0] & ~BODY_ENCRYPTED | DEFAULT_PROVIDER,

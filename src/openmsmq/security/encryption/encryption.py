@@ -63,7 +63,7 @@ class _Sealer:
         return wish == self._wish and self._likeness.fits(packet)
 
     def seal(self, packet: bytes) -> bytes:
-        """Give a packet that fits with its body encrypted."""
+        """Return a packet that fits with its body encrypted."""
         body = self.key.cipher.encrypt(self._likeness.plain_body(packet))
         return self._likeness.sealed(body)
 
@@ -92,7 +92,7 @@ class SendKeys:
         now_ms: int,
         random_bytes: Callable[[int], bytes],
     ) -> bytes:
-        """Give the packet with its body encrypted for a queue manager.
+        """Return the packet with its body encrypted for a queue manager.
 
         `keys` are those that `destination` has published. `level` is the least that is wanted: the
         best that both sides have is used.

@@ -26,7 +26,7 @@ class KeyCache(Generic[_Name, _Value]):
         return len(self._entries)
 
     def get(self, name: _Name, now_ms: int) -> _Value | None:
-        """Give the value of that name, unless its time is over."""
+        """Return the value of that name, unless its time is over."""
         entry = self._entries.get(name)
         if entry is None:
             return None

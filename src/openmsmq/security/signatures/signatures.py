@@ -191,7 +191,7 @@ def is_signed(message: UserMessage) -> bool:
 
 
 def _signature(message: UserMessage) -> tuple[bytes, tuple[AuthenticationLevel, ...]]:
-    """Give the signature and what it may be; one in the SecurityHeader comes first (C-103)."""
+    """Return the signature and what it may be; one in the SecurityHeader comes first (C-103)."""
     if message.security is not None and message.security.signature:
         return message.security.signature, _FOR_ONE
     if message.multi_queue is not None:

@@ -171,7 +171,7 @@ def _exact(fields: Iterable[bytes]) -> bytes:
 
 
 def destination_element(header: UserHeader) -> Element | None:
-    """Give the destination of a message as an element of a list; None where lists have none."""
+    """Return the destination of a message as an element of a list; None where lists have none."""
     match header.destination:
         case DirectName(text):
             return DirectElement(text)
@@ -188,7 +188,7 @@ def destination_element(header: UserHeader) -> Element | None:
 def readings(
     message: UserMessage, kind: AuthenticationLevel
 ) -> Iterator[tuple[SignatureProfile, bytes]]:
-    """Give the fields behind the first in all readings that differ for a message, ours first."""
+    """Yield the fields behind the first in all readings that differ for a message, ours first."""
     source = message.user.source
     ours = other_fields(message, kind, source, OURS)
     yield OURS, ours
@@ -233,7 +233,7 @@ def _name_text(name: QueueName, header: UserHeader, source: bytes) -> str:
 
 
 def with_whole_names(header: UserHeader, source: bytes) -> UserHeader:
-    """Give the header with its queues named in full.
+    """Return the header with its queues named in full.
 
     On the wire, the number of a private queue looks the same whose queue it is.
     """

@@ -72,7 +72,7 @@ class Desk:
         self._members = list(layout.members)
 
     def after(self, chore: Chore) -> Layout:
-        """Give the layout after a chore; what does not fit any more is left undone."""
+        """Return the layout after a chore; what does not fit any more is left undone."""
         number = chore.link
         link = self._links.get(number)
         match chore.task:
@@ -121,7 +121,7 @@ class Desk:
         return msgspec.structs.replace(link, gates=tuple(dict.fromkeys(gates)))
 
     def _living_gates(self, link: LinkPlan) -> tuple[int, ...]:
-        """Give the gates of a link that live; if a site has lost its last, somebody else is one."""
+        """Return the living gates of a link; if a site has lost its last, somebody else is one."""
         lost = self._enterprise.lost_nodes
         living = [gate for gate in link.gates if gate not in lost]
         for site in (link.site1, link.site2):

@@ -169,7 +169,7 @@ class Stream(Application):
 
 
 def _entries_in(raw: api.Packets) -> Iterator[tuple[int, bytes]]:
-    """Give the lookup identifier and the packet of each message of an answer."""
+    """Yield the lookup identifier and the packet of each message of an answer."""
     lookup_ids = struct.iter_unpack(">Q", raw.lookup_ids)
     end = 0
     for (lookup_id,), (size,) in zip(lookup_ids, struct.iter_unpack("<I", raw.sizes), strict=True):

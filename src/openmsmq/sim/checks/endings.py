@@ -62,7 +62,7 @@ def is_under_way(world: World, *, received: bool) -> bool:
 
 
 def excused_messages(world: World) -> frozenset[int]:
-    """Give the messages that have not come, and lie where no way leads on."""
+    """Return the messages that have not come, and lie where no way leads on."""
     stranded = stranded_of(world)
     if stranded is None:
         return frozenset()
@@ -90,7 +90,7 @@ def _left(world: World, roles: tuple[QueueRole, ...]) -> Iterator[tuple[Node, Ly
 
 
 def why_not_done(world: World) -> Violation:
-    """Say what a run still waits for when its time is up."""
+    """Return what a run still waits for when its time is up."""
     for node in world.lasting:
         if not node.up:
             return Violation(f"{node.name} never came back")

@@ -38,7 +38,7 @@ class Stranded:
         self._known: dict[tuple[int, int], bool] = {}
 
     def excuses(self, node: Node, entry: Lying) -> bool:
-        """Say whether an entry may lie in an outgoing queue, or wait for its end, for ever."""
+        """Return whether an entry may lie in an outgoing queue, or wait for its end, for ever."""
         goal = self._goal(entry)
         if goal is None:
             return False
@@ -54,7 +54,7 @@ class Stranded:
         )
 
     def excuses_message(self, message: SimMessage) -> bool:
-        """Say whether a message may never come into its queue."""
+        """Return whether a message may never come into its queue."""
         goal = message.target.index
         if message.arrivals:
             return False

@@ -98,7 +98,7 @@ class Enterprise:
         return self.states[-1]
 
     def rules_at(self, number: int) -> Rules:
-        """Give the rules by the directory as it was after a change."""
+        """Return the rules by the directory as it was after a change."""
         return self.states[number - 1]
 
     def told(self, position: Position) -> DirectoryChanges:
@@ -106,7 +106,7 @@ class Enterprise:
         return self._original.since(position)
 
     def changes_to(self, layout: Layout) -> tuple[Change, ...]:
-        """Give the changes that make the directory say this."""
+        """Return the changes that make the directory say this."""
         objects = self._objects(layout)
         wanted = {(kind_of(value), value.identifier): value for value in objects}
         image = self._original.image
@@ -197,7 +197,7 @@ class Enterprise:
     # The network.
 
     def joined(self, one: int, other: int) -> bool:
-        """Say whether two nodes can talk just now: in a site, or as gates over a living link.
+        """Return whether two nodes can talk just now: in a site, or as gates over a living link.
 
         Who was ever a gate can use all links of its sites, whatever the directory says now.
         """
@@ -219,7 +219,7 @@ class Enterprise:
         return len(self.states), self.settled_ms is not None
 
     def hop_count_max(self, before: int) -> int:
-        """Give the largest hop count of a packet that had made some hops when the era began.
+        """Return the largest hop count of a packet that had made some hops when the era began.
 
         By one directory it makes at most as many hops as there are sites, and three. One that meets
         several on its way may come back, but whoever passes it on after so many hops looks whether

@@ -51,14 +51,14 @@ class Rules:
         self._hops: dict[tuple[int, int], frozenset[int]] = {}
 
     def next_hops(self, at: int, goal: int) -> frozenset[int]:
-        """Give everybody to whom a node passes a message for another, if it can."""
+        """Return everybody to whom a node passes a message for another, if it can."""
         found = self._hops.get((at, goal))
         if found is None:
             found = self._hops[at, goal] = frozenset(self._found(at, goal)) - {at}
         return found
 
     def leads(self, at: int, goal: int, living: Living) -> bool:
-        """Say whether a message comes from one node to another, over nodes and links that live.
+        """Return whether a message comes from one node to another, over nodes and links that live.
 
         It must do so whichever hop it takes: nobody takes a message back. In a directory that makes
         sense all hops lead on, or none.

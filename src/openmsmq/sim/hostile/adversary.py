@@ -150,7 +150,7 @@ class Adversary:
         return self._rng.choice(self._hideouts)
 
     def housemate_of(self, node: Node) -> Hideout:
-        """Give a place from which connections have the address of an honest node."""
+        """Return a place from which connections have the address of an honest node."""
         return self._housemates[node.index]
 
     def forge(self, wanted: Wanted) -> bytes:

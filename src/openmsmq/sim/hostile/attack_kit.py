@@ -118,7 +118,7 @@ class Kit:
         return PrivateName(manager, name.number) if isinstance(name, PrivateOnDestination) else name
 
     def _sender_of(self, heard: Heard) -> Node:
-        """Give the node that wrote a message, which may not be the one that passed it on."""
+        """Return the node that wrote a message, which may not be the one that passed it on."""
         source = message_bytes.source(heard.packet)
         for node in self._adversary.world.nodes:
             if node.identifier == source:

@@ -176,7 +176,7 @@ def place_of(packet: bytes) -> TransactionHeader:
 
 
 def changed(packet: bytes, *, number: int | None = None, hops: int | None = None) -> bytes:
-    """Give a packet another message number or hop count; a session header is taken off."""
+    """Return a packet with another message number or hop count; a session header is taken off."""
     decoded = decode(packet)
     assert isinstance(decoded, UserMessage)
     header = decoded.user

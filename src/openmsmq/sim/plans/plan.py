@@ -168,7 +168,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def name_of(index: int) -> str:
-    """Give the name of a node."""
+    """Return the name of a node."""
     return NAMES[index] if index < len(NAMES) else f"NODE{index + 1}"
 
 

@@ -39,7 +39,7 @@ _PAIRS: Final = re.compile(_PAIR)
 
 
 def headers_of(extension: bytes) -> Pairs | None:
-    """Give the headers, or None if the extension is no list of headers, or too large."""
+    """Return the headers, or None if the extension is no list of headers, or too large."""
     document = extension.rstrip(b"\0")
     if len(extension) > HEADERS_MAX_BYTES or not document:
         return None
@@ -60,7 +60,7 @@ def usual_headers(document: bytes) -> dict[str, str] | None:
 
 
 def header_column(extensions: pa.Array) -> pa.Array:
-    """Give the headers of many messages; equal extensions are read once."""
+    """Return the headers of many messages; equal extensions are read once."""
     distinct = extensions.dictionary_encode()
     read = [headers_of(extension) for extension in distinct.dictionary.to_pylist()]
     return pa.array(read, arrow_type("headers")).take(distinct.indices)

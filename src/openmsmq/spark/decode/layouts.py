@@ -102,7 +102,7 @@ class Layout(msgspec.Struct, frozen=True):
     """What stands behind all headers."""
 
     def has(self, bits: int) -> Flags:
-        """Say which packets have any of these bits in the flags of their UserHeader."""
+        """Return which packets have any of these bits in the flags of their UserHeader."""
         found: Flags = self.start["flags"] & np.uint32(bits) != 0
         return found
 
@@ -140,7 +140,7 @@ def lay_out(packed: Packed, rows: Numbers) -> Layout:
 
 
 def _begins_well(start: Records, packets: Numbers, ends: Numbers) -> Flags:
-    """Say which packets are whole, and have headers and flags that are legal and not rare."""
+    """Return which packets are whole, and have headers and flags that are legal and not rare."""
     size = ends - packets
     good: Flags = (
         _are_legal(start["flags"])
@@ -154,7 +154,7 @@ def _begins_well(start: Records, packets: Numbers, ends: Numbers) -> Flags:
 
 
 def _are_legal(flags: Records) -> Flags:
-    """Say which flags of UserHeaders are legal and announce no rare header."""
+    """Return which flags of UserHeaders are legal and announce no rare header."""
     if (flags == flags[:1]).all():
         return np.full(len(flags), _is_legal(int(flags[0])) if len(flags) else True)
     different, inverse = np.unique(flags, return_inverse=True)

@@ -64,13 +64,13 @@ class Packed:
     def gather(
         self, starts: Numbers, ends: Numbers, kind: pa.DataType, there: Flags | None = None
     ) -> pa.Array:
-        """Give the bytes between two places of each message; null where they are not there."""
+        """Return the bytes between two places of each message; null where they are not there."""
         indices = np.arange(0, 2 * len(starts), 2, dtype=np.int32)
         nulls = None if there is None else ~there
         return self._slices([(starts, ends)], kind).take(pa.array(indices, mask=nulls))
 
     def gather_joined(self, parts: Sequence[tuple[Numbers, Numbers]]) -> pa.Array:
-        """Give the bytes of several parts of each message, one after the other, as one value."""
+        """Return the bytes of several parts of each message, one after the other, as one value."""
         count = len(parts[0][0])
         indices = np.arange(0, 2 * count * len(parts), 2, dtype=np.int32)
         taken = self._slices(parts, pa.binary()).take(pa.array(indices))

@@ -46,7 +46,7 @@ class QueueTexts(msgspec.Struct, frozen=True):
 
     @property
     def good(self) -> Flags:
-        """Say which messages have names that can be read."""
+        """Return which messages have names that can be read."""
         good: Flags = np.array([texts is not None for texts in self.different], bool)[self.numbers]
         return good
 
@@ -75,7 +75,7 @@ def read_queue_texts(packed: Packed, layout: Layout) -> QueueTexts:
 
 
 def _common(packed: Packed, part: Part) -> bytes | None:
-    """Give the bytes of a part that are the same in all messages; None if they are not."""
+    """Return the bytes of a part that are the same in all messages; None if they are not."""
     starts, ends = part
     sizes = ends - starts
     if len(sizes) == 0 or (sizes != sizes[0]).any():

@@ -31,14 +31,14 @@ Row: TypeAlias = dict[str, Any]
 
 
 def entries_in(raw: Packets) -> Iterator[Entry]:
-    """Give the messages of an answer one by one."""
+    """Yield the messages of an answer one by one."""
     packed = Packed(raw)
     for row in range(packed.count):
         yield entry_at(packed, row)
 
 
 def entry_at(packed: Packed, row: int) -> Entry:
-    """Give one message of an answer."""
+    """Return one message of an answer."""
     start, end = int(packed.starts[row]), int(packed.ends[row])
     arrived_time_s, moved_time_s, abort_count, move_count = _PLACE.unpack_from(packed.data, start)
     return Entry(
@@ -54,7 +54,7 @@ def entry_at(packed: Packed, row: int) -> Entry:
 def row_of(
     entry: Entry, *, queue_manager: str, queue: str, columns: Container[str] = ALL_NAMES
 ) -> Row:
-    """Give a message as a value for each column; one that cannot be decoded says so in `error`.
+    """Return a message as a value for each column; one that cannot be decoded says so in `error`.
 
     The headers are read only if they are among the `columns`: they are the only ones that cost.
     """
@@ -130,7 +130,7 @@ def _content(message: ReceivedMessage) -> Row:
 
 
 def queue_texts(message: ReceivedMessage) -> tuple[str | None, str | None, str | None]:
-    """Give the names of the destination, the response queue and the administration queue."""
+    """Return the names of the destination, the response queue and the administration queue."""
     header = message.packet.user
     admin_queue = _text(lambda: message.admin_queue, header.admin_queue)
     if isinstance(header.response_queue, SameAsAdmin):

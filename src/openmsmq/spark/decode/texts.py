@@ -29,12 +29,12 @@ _CHUNK_BYTES: Final = 1 << 18
 
 
 def guid_texts(octets: Octets) -> pa.Array:
-    """Give GUIDs as text."""
+    """Return GUIDs as text."""
     return _guids(octets, braces=False)
 
 
 def identifiers(sources: Octets, numbers: NDArray[Any]) -> pa.Array:
-    r"""Give identifiers of messages or transactions as text: `{guid}\number`."""
+    r"""Return identifiers of messages or transactions as text: `{guid}\number`."""
     digits = pa.array(np.ascontiguousarray(numbers)).cast(pa.string())
     if _all_equal(sources):
         source = _guids(sources[:1], braces=True)[0].as_py()
@@ -57,14 +57,14 @@ def _prefixed(prefix: str, texts: pa.Array) -> pa.Array:
 
 
 def repeated_guid_texts(octets: Octets) -> pa.Array:
-    """Give GUIDs as text that are often all the same."""
+    """Return GUIDs as text that are often all the same."""
     if _all_equal(octets):
         return pa.repeat(guid_texts(octets[:1])[0], len(octets))
     return guid_texts(octets)
 
 
 def texts_of(values: NDArray[Any], text: Callable[[int], str]) -> pa.Array:
-    """Give numbers as text, of which there are few different ones."""
+    """Return numbers as text, of which there are few different ones."""
     if (values == values[0]).all():
         return pa.repeat(pa.scalar(text(int(values[0]))), len(values))
     different, inverse = np.unique(values, return_inverse=True)
@@ -72,7 +72,7 @@ def texts_of(values: NDArray[Any], text: Callable[[int], str]) -> pa.Array:
 
 
 def choose(texts: Sequence[str | None], numbers: NDArray[Any]) -> pa.Array:
-    """Give for each number the text that has it."""
+    """Return for each number the text that has it."""
     known = pa.array(texts, pa.string())
     if len(texts) == 1:
         return pa.repeat(known[0], len(numbers))
@@ -80,7 +80,7 @@ def choose(texts: Sequence[str | None], numbers: NDArray[Any]) -> pa.Array:
 
 
 def spread(values: pa.Array, there: Flags) -> pa.Array:
-    """Give the values, in their order, to the rows that have one; the other rows get null."""
+    """Return the values, in their order, to the rows that have one; the other rows get null."""
     if len(values) == len(there):
         return values
     if len(values) == 0:
@@ -156,7 +156,7 @@ def _may_begin_text(first: Octets) -> Flags:
 
 
 def _sizes_in_utf8(units: NDArray[np.uint16], edges: Numbers) -> Octets | None:
-    """Give the bytes that each unit of UTF-16 takes in UTF-8; None if it is not UTF-16."""
+    """Return the bytes that each unit of UTF-16 takes in UTF-8; None if it is not UTF-16."""
     sizes: Octets = (units >= 0x80).astype(np.uint8) + (units >= 0x800) + np.uint8(1)
     surrogates = units & 0xF800 == 0xD800
     if surrogates.any():
@@ -170,7 +170,7 @@ def _sizes_in_utf8(units: NDArray[np.uint16], edges: Numbers) -> Octets | None:
 
 
 def _have_no_control(raw: pa.Array) -> Flags:
-    """Say which values have no control character but those of texts; none is below a tab."""
+    """Return which values have no control character but those of texts; none is below a tab."""
     edges, octets = _content(raw)
     # Vertical tab becomes 0. Counting goes round, so tab and line feed become high numbers.
     above = octets - np.uint8(_LINE_FEED + 1)
@@ -181,7 +181,7 @@ def _have_no_control(raw: pa.Array) -> Flags:
 
 
 def _are_readable(raw: pa.Array) -> Flags:
-    """Say which values are UTF-8 that people can read."""
+    """Return which values are UTF-8 that people can read."""
     edges, octets = _content(raw)
     # All together first: then every value must begin with a character, not in the middle of one.
     if _is_readable(octets.tobytes()) and (octets[edges[:-1]] & 0xC0 != 0x80).all():
@@ -226,7 +226,7 @@ def _chunks(raw: pa.Array) -> list[pa.Array]:
 
 
 def _content(raw: pa.Array) -> tuple[Numbers, Octets]:
-    """Give the edges and bytes of values that have no nulls."""
+    """Return the edges and bytes of values that have no nulls."""
     _, offsets, data = raw.buffers()
     edges = np.frombuffer(offsets, np.int32)[raw.offset :][: len(raw) + 1].astype(np.int64)
     first, last = edges[0], edges[-1]

@@ -128,7 +128,7 @@ class _Form:
         self._chosen = chosen
 
     def parsed(self) -> Column:
-        """Give the fields of a body, with a field more that is null if all is well."""
+        """Return the fields of a body, with a field more that is null if all is well."""
         extended = StructType([*self.schema.fields]).add(_CORRUPT, StringType())
         document = F.when(self._chosen, F.col(_DOCUMENT))
         return self._parse(document, extended, {"columnNameOfCorruptRecord": _CORRUPT})
@@ -140,13 +140,13 @@ class _Form:
         return self._chosen & document.isNotNull() & (field.isNull() | field[_CORRUPT].isNotNull())
 
     def fields(self) -> Column:
-        """Give the fields of a body that parses."""
+        """Return the fields of a body that parses."""
         field = F.col(self.name)
         return F.when(field[_CORRUPT].isNull(), field.dropFields(_CORRUPT))
 
 
 def _document() -> Column:
-    """Give the text of a body, from wherever it can be had."""
+    """Return the text of a body, from wherever it can be had."""
     undecoded = F.col("error").isNotNull() | F.col("encrypted")
     # What is text already is not handed to Python once more.
     hidden = F.when(F.col("text").isNull() & ~undecoded, F.col("body"))

@@ -61,7 +61,7 @@ define(
 def project_files(
     name: str, directory: str, source: str, options: Mapping[str, str]
 ) -> dict[str, str]:
-    """Give the files of a project by their paths in it; `directory` is absolute."""
+    """Return the files of a project by their paths in it; `directory` is absolute."""
     lines = "\n".join(
         f'            "{option}": {_text(value)},' for option, value in options.items()
     )

@@ -68,7 +68,7 @@ _CONVERT: Final[dict[str, Callable[[Any], Any]]] = {"correlation_id": _correlati
 
 
 def chosen_columns(schema: StructType, wishes: Mapping[str, str]) -> dict[str, str]:
-    """Give for each property that rows have a value for the name of its column.
+    """Return for each property that rows have a value for the name of its column.
 
     Without an option it is the column of the same name. Columns that messages have and senders
     cannot choose are passed over; any other column is a mistake. The queue of a row is chosen by
@@ -110,7 +110,7 @@ def _list(names: Any) -> str:
 
 
 def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[Outgoing]:
-    """Give the messages of a record batch; what a row has nothing for is left to its default.
+    """Yield the messages of a record batch; what a row has nothing for is left to its default.
 
     Where no row has anything but a body, the bodies are given: sending them costs half as much.
     """
@@ -143,6 +143,6 @@ def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[
 
 
 def body_size(message: Outgoing) -> int:
-    """Give the length of a body, in bytes or characters."""
+    """Return the length of a body, in bytes or characters."""
     body = message.body if isinstance(message, OutgoingMessage) else message
     return len(body) if isinstance(body, bytes | str) else 0

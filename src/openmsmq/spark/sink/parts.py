@@ -49,7 +49,7 @@ class Targets:
         return tuple(self._queues)
 
     def of_rows(self, batch: pa.RecordBatch, column: str | None) -> Iterable[str]:
-        """Give for each row the one name of its queue."""
+        """Return for each row the one name of its queue."""
         if column is None:
             if self._default not in self._queues:
                 self._queues[self._default] = self._manager.queue(self._default)
@@ -105,7 +105,7 @@ def require_few(queues: Collection[str]) -> None:
 def in_parts(
     batches: Iterator[pa.RecordBatch], columns: dict[str, str], targets: Targets
 ) -> Iterator[Part]:
-    """Give the messages of a task in parts."""
+    """Yield the messages of a task in parts."""
     part: Part = {}
     count = size = 0
     for batch in batches:

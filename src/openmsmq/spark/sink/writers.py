@@ -225,7 +225,7 @@ def _is_committed(manager: QueueManager, parts: Parts) -> bool:
 
 
 def _property(name: str) -> str:
-    """Give what Spark has told a task under a name; empty if it was told nothing."""
+    """Return what Spark has told a task under a name; empty if it was told nothing."""
     context = TaskContext.get()
     return "" if context is None else context.getLocalProperty(name) or ""
 

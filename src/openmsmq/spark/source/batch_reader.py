@@ -55,7 +55,7 @@ class BatchReader(DataSourceReader):
             return pieces_of(queue, whole, self._options.partitions)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Give the messages of one task."""
+        """Yield the messages of one task."""
         if not isinstance(partition, Task):
             # Spark makes one of its own when there are none: the queues are empty.
             return

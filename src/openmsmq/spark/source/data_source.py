@@ -33,11 +33,11 @@ class MsmqDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Give the name by which `format` finds it."""
+        """Return the name by which `format` finds it."""
         return "msmq"
 
     def schema(self) -> StructType:
-        """Give the columns of the messages: all, or those of the option `columns`."""
+        """Return the columns of the messages: all, or those of the option `columns`."""
         table = table_options(self.options)
         if table is not None:
             return with_note(spark_schema(read_source_options(table).columns), table)

@@ -99,7 +99,7 @@ def _mask(condition: Filter, column: pa.Array) -> pa.Array:
 
 
 def arrival_bounds(conditions: Iterable[Filter]) -> tuple[int, int]:
-    """Give the range of arrival numbers outside of which no row can match."""
+    """Return the range of arrival numbers outside of which no row can match."""
     start, stop = 0, ARRIVALS_END
     for condition in conditions:
         value = getattr(condition, "value", None)

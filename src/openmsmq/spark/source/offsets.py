@@ -50,7 +50,7 @@ class Spot(msgspec.Struct, frozen=True):
         return f"{self.manager or self.address}\\{self.queue}"
 
     def first(self, before: Spot | None) -> int:
-        """Give the first number of a batch that ends here, behind a batch that ended there."""
+        """Return the first number of a batch that ends here, behind a batch that ended there."""
         # Spark asks again where a new query begins whenever it plans the first batch, and the
         # answer may have changed: what was reserved counts.
         is_same = before is not None and (before.next, before.turn) == (self.next, self.turn)
@@ -134,7 +134,7 @@ def from_offset(offset: Offset) -> Reached:
 
 
 def problem_with(spot: Spot, status: QueueStatus, epochs: Sequence[Epoch]) -> str | None:
-    """Say why a stream cannot go on at a place; None if it can."""
+    """Return why a stream cannot go on at a place; None if it can."""
     if spot.identity != status.identifier.hex():
         return f"queue {spot.name} was deleted and made again since"
     if spot.next > status.last_arrival_number + 1:
@@ -152,7 +152,7 @@ def problem_with(spot: Spot, status: QueueStatus, epochs: Sequence[Epoch]) -> st
 
 
 def data_lost(problem: str) -> DataLost:
-    """Give the error for messages that are gone."""
+    """Return the error for messages that are gone."""
     return DataLost(
         f"{problem}. Messages may be lost. To go on with what is there, set the option "
         "failOnDataLoss=false; to begin anew, use a new checkpointLocation and a new output, "

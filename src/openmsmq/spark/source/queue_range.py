@@ -39,7 +39,7 @@ class QueueRange(msgspec.Struct, frozen=True):
     """The query for which the messages are reserved; empty if they are only looked at."""
 
     def part(self, start: int, stop: int) -> QueueRange:
-        """Give a part of it."""
+        """Return a part of it."""
         return msgspec.structs.replace(self, start=start, stop=stop)
 
 

@@ -34,7 +34,7 @@ class Source(msgspec.Struct, frozen=True):
     epochs: list[Epoch]
 
     def spot(self, status: QueueStatus, next_number: int, begin: int | None = None) -> Spot:
-        """Give a place in one of its queues."""
+        """Return a place in one of its queues."""
         return Spot(
             self.address,
             status.path_name,
@@ -56,7 +56,7 @@ class Managers:
         weakref.finalize(self, _close_all, self._open)
 
     def now(self, *, first: bool = False) -> list[Source]:
-        """Give the queue managers, each once, in the order of their addresses.
+        """Return the queue managers, each once, in the order of their addresses.
 
         Each is asked for something, and so found again if it was restarted.
         """
@@ -96,7 +96,7 @@ def _close_all(connections: dict[str, tuple[QueueManager, ExitStack]]) -> None:
 def queues_at(
     source: Source, names: tuple[str, ...], gone: Callable[[str, QueueGone], None]
 ) -> list[QueueStatus]:
-    """Give the queues that the option means at one queue manager, each of them once.
+    """Return the queues that the option means at one queue manager, each of them once.
 
     `gone` hears of one that is not there, and may raise.
     """
@@ -111,7 +111,7 @@ def queues_at(
 
 
 def _find(manager: QueueManager, name: str) -> list[QueueStatus]:
-    """Give the queues that a name in the option means, as they are now."""
+    """Return the queues that a name in the option means, as they are now."""
     if ANYTHING not in name:
         return [manager.queue(name).properties()]
     pattern, _, suffix = name.partition(";")
@@ -142,7 +142,7 @@ def _has(source: Source, spot: Spot) -> bool:
 
 
 def starting_number(wish: str | Places, status: QueueStatus, source: Source) -> int:
-    """Give the arrival number at which the option lets a new query begin in a queue.
+    """Return the arrival number at which the option lets a new query begin in a queue.
 
     Of queue managers that have queues of the same name, one is meant by a key of an offset.
     """
@@ -160,7 +160,7 @@ def starting_number(wish: str | Places, status: QueueStatus, source: Source) -> 
 
 
 def place_in(wish: str | Places, queue: str, default: str, end: int) -> int:
-    """Give the place that an option names in a queue: a number, or a word for one."""
+    """Return the place that an option names in a queue: a number, or a word for one."""
     found: str | int = default
     if isinstance(wish, str):
         found = wish

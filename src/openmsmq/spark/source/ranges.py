@@ -38,11 +38,11 @@ class RangeSource(MsmqDataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Give the name by which `format` finds it."""
+        """Return the name by which `format` finds it."""
         return "msmq_ranges"
 
     def schema(self) -> StructType:
-        """Give the columns of a range."""
+        """Return the columns of a range."""
         return from_arrow_schema(_SCHEMA)
 
     def streamReader(self, schema: StructType) -> RangeReader:  # noqa: ARG002
@@ -54,7 +54,7 @@ class RangeReader(StreamReader):
     """Plans as a stream of messages does; a task yields its own ranges."""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Give each range as a row."""
+        """Yield each range as a row."""
         assert isinstance(partition, Task)
         rows = [msgspec.structs.asdict(part) for part in partition.ranges]
         yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)

@@ -34,7 +34,7 @@ Value = TypeVar("Value")
 
 
 def read_ranges(options: SourceOptions, parts: Iterable[QueueRange]) -> Iterator[pa.RecordBatch]:
-    """Give the messages of ranges, as they are in the queues now.
+    """Yield the messages of ranges, as they are in the queues now.
 
     While Spark takes one record batch, the next one is decoded, and the one after it is fetched.
     """
@@ -48,12 +48,12 @@ def read_ranges(options: SourceOptions, parts: Iterable[QueueRange]) -> Iterator
 
 
 def read_range(options: SourceOptions, part: QueueRange) -> Iterator[pa.RecordBatch]:
-    """Give the messages of one range."""
+    """Return the messages of one range."""
     return read_ranges(options, (part,))
 
 
 def ahead(values: Iterator[Value]) -> Generator[Value, None, None]:
-    """Give values, while a thread already makes the next one."""
+    """Yield values, while a thread already makes the next one."""
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, values, None)
         while (value := coming.result()) is not None:

@@ -140,7 +140,7 @@ class LeftOut:
         self._known(sources, checkpoint)[note.name] = note
 
     def again(self, sources: Sequence[Source], checkpoint: str, spot: Spot) -> Spot | None:
-        """Give the place with the messages before it that are to be read once more, if there are.
+        """Return the place with the messages before it that are to be read once more, if there are.
 
         When they are planned, the checkpoint has the turn, and the note is over.
         """
@@ -157,7 +157,7 @@ class LeftOut:
         return None
 
     def _known(self, sources: Sequence[Source], checkpoint: str) -> dict[str, _Note]:
-        """Give the notes; they are asked for once, because only this driver makes new ones."""
+        """Return the notes; they are asked for once, because only this driver makes new ones."""
         if self._notes is None:
             found: dict[str, _Note] = {}
             for source in sources:

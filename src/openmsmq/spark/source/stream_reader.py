@@ -84,7 +84,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # Where a stream begins, and how far it could go.
 
     def initialOffset(self) -> Offset:
-        """Give where a new query begins."""
+        """Return where a new query begins."""
         spots: list[Spot] = []
         for source, status in self._all_queues(self._managers.now(), needed=True):
             with explained(source.address, status.path_name):
@@ -93,7 +93,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_offset(spots, secrets.token_hex(16) if self._consumes else "", is_new=True)
 
     def _beginning(self, source: Source, status: QueueStatus) -> int:
-        """Give where to begin; not behind what is reserved, which was never processed."""
+        """Return where to begin; not behind what is reserved, which was never processed."""
         stop = status.last_arrival_number + 1
         if self._options.starting_time_s is not None:
             time_s = self._options.starting_time_s
@@ -106,7 +106,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._consumes and self._reservations.is_mine(status)
 
     def reportLatestOffset(self) -> Offset:
-        """Tell how far the queues have come, and how many messages wait in each: the lag."""
+        """Return how far the queues have come, and how many messages wait in each: the lag."""
         offset: Offset = {}
         for source, status in self._all_queues(self._managers.now()):
             spot = source.spot(status, status.last_arrival_number + 1)
@@ -123,7 +123,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return offset
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Give the limit that the options set; `latestOffset` knows them both."""
+        """Return the limit that the options set; `latestOffset` knows them both."""
         if self._options.max_messages:
             return ReadMaxRows(self._options.max_messages)
         if self._options.max_bytes:
@@ -143,7 +143,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # One batch.
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """Give where the next batch ends; what it reads is the reader's from now on."""
+        """Return where the next batch ends; what it reads is the reader's from now on."""
         sources = self._managers.now()
         reached = self._placed(from_offset(start), sources)
         checkpoint = reached.query if self._consumes else ""
@@ -199,7 +199,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._reservations.complete(place.queue, place.spot, checkpoint)
 
     def _backlogs(self, places: list[_Place], limit: ReadLimit) -> list[tuple[int, int]] | None:
-        """Give messages and bytes that wait in each queue; None if nobody needs to know."""
+        """Return messages and bytes that wait in each queue; None if nobody needs to know."""
         limits = self._options.max_messages or self._options.max_bytes
         is_shared = limits and len(places) > 1
         if isinstance(limit, ReadAllAvailable) or not (is_shared or self._options.min_messages):
@@ -228,7 +228,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _limits(
         self, limit: ReadLimit, backlogs: list[tuple[int, int]] | None, queues: int
     ) -> list[dict[str, int]]:
-        """Give the limits of each queue; several share them by what they have."""
+        """Return the limits of each queue; several share them by what they have."""
         if isinstance(limit, ReadAllAvailable):
             return [{}] * queues
         found = []
@@ -243,7 +243,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [counts | sizes for counts, sizes in zip(*found, strict=True)]
 
     def _placed(self, reached: Reached, sources: list[Source]) -> Reached:
-        """Give an offset with its queues where they are now, whatever their address was."""
+        """Return an offset with its queues where they are now, whatever their address was."""
         spots: dict[str, Spot] = {}
         for spot in reached.spots.values():
             home = home_of(spot, sources)
@@ -259,7 +259,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return msgspec.structs.replace(reached, spots=spots)
 
     def _continued(self, spot: Spot | None, source: Source, status: QueueStatus) -> Spot:
-        """Give where a queue is read on: where it was, or at its beginning if it is new."""
+        """Return where a queue is read on: where it was, or at its beginning if it is new."""
         begin = 0
         if spot is not None:
             problem = problem_with(spot, status, source.epochs)
@@ -277,7 +277,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise data_lost(problem) from None
 
     def _planned(self, place: _Place, checkpoint: str, limits: dict[str, int]) -> Spot:
-        """Give where a batch ends in one queue."""
+        """Return where a batch ends in one queue."""
         source, queue, spot = place.source, place.queue, place.spot
         if place.again is not None or place.is_ended:
             return place.again or spot
@@ -333,7 +333,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _still_mine(
         self, queue: Queue, source: Source, spot: Spot, first: int, checkpoint: str
     ) -> int:
-        """Give where the messages of a batch end of which nobody can have taken any out."""
+        """Return where the messages of a batch end of which nobody can have taken any out."""
         status = queue.properties()
         problem = problem_with(spot, status, source.epochs)
         if problem is not None:
@@ -351,7 +351,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return max(first, self._reservations.reserve(queue, begin, checkpoint, limits).stop)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Give the messages of one task; nothing of this object changes."""
+        """Return the messages of one task; nothing of this object changes."""
         assert isinstance(partition, Task)
         return read_ranges(self._options, partition.ranges)
 
@@ -383,7 +383,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _all_queues(
         self, sources: list[Source], *, needed: bool = False
     ) -> Iterator[tuple[Source, QueueStatus]]:
-        """Give the queues as they are now.
+        """Yield the queues as they are now.
 
         Where a stream begins is asked again when its first batch is repeated, so no call here is
         surely the first contact: a queue manager that restarts is always waited for.
@@ -400,7 +400,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _advanced(spot: Spot, source: Source, stop: int) -> Spot:
-    """Give the end of a batch; one that has nothing in a queue changes nothing there."""
+    """Return the end of a batch; one that has nothing in a queue changes nothing there."""
     if stop <= spot.next:
         return spot
     begin = spot.begin if spot.begin == spot.next else None

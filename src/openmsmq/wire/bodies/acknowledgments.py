@@ -50,7 +50,7 @@ class OrderAck(msgspec.Struct, frozen=True, gc=False):
         return cls(SequenceId(ordinal, timestamp), number, previous, keep_padding(reserved))
 
     def encode(self) -> bytes:
-        """Give the 36 bytes."""
+        """Return the 36 bytes."""
         if len(self.reserved) not in (0, RESERVED_BYTES):
             raise EncodeError("OrderAck", f"{len(self.reserved)} reserved bytes, not 20")
         return pack(
@@ -88,7 +88,7 @@ class FinalAck(msgspec.Struct, frozen=True, gc=False):
         )
 
     def encode(self) -> bytes:
-        """Give the 36 bytes."""
+        """Return the 36 bytes."""
         return pack(
             FINAL_LAYOUT,
             "FinalAck",

@@ -82,7 +82,7 @@ class Update(msgspec.Struct, frozen=True, gc=False):
     """The 24 reserved bytes, unless they are zeros."""
 
     def encode(self) -> bytes:
-        """Give the bytes; nothing is padded."""
+        """Return the bytes; nothing is padded."""
         if len(self.reserved) not in (0, RESERVED_BYTES):
             raise EncodeError(_WHERE, f"{len(self.reserved)} reserved bytes, not {RESERVED_BYTES}")
         if len(self.properties) > PROPERTIES_MAX_COUNT:
@@ -137,7 +137,7 @@ class DirectoryNotification(msgspec.Struct, frozen=True, gc=False):
         return cls(tuple(updates), _tail(body, offset))
 
     def encode(self) -> bytes:
-        """Give the body of a message."""
+        """Return the body of a message."""
         if len(self.updates) > UPDATES_MAX_COUNT:
             raise EncodeError(_WHERE, f"{len(self.updates)} updates; at most {UPDATES_MAX_COUNT}")
         _check_tail(self.tail)
@@ -203,7 +203,7 @@ class ManagerNotification(msgspec.Struct, frozen=True, gc=False):
         return plain if plain.text == text else cls(event, object_id, server, tail, text)
 
     def encode(self) -> bytes:
-        """Give the body of a message."""
+        """Return the body of a message."""
         if self._parse(self.text, self.tail) != self:
             raise EncodeError(
                 _WHERE,

@@ -31,7 +31,7 @@ def need(data: bytes, offset: int, size: int, where: str) -> None:
 
 
 def pack(layout: struct.Struct, where: str, *values: int | bytes) -> bytes:
-    """Give the bytes of fixed fields; refuse a value that does not fit its field."""
+    """Return the bytes of fixed fields; refuse a value that does not fit its field."""
     try:
         return layout.pack(*values)
     except struct.error as error:
@@ -54,7 +54,7 @@ class Pads:
         self._where = where
 
     def take(self, size: int) -> bytes:
-        """Give the next `size` bytes of padding."""
+        """Return the next `size` bytes of padding."""
         if not self._padding:
             return ZEROS[size]
         start = self._used

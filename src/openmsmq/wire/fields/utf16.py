@@ -28,7 +28,7 @@ def read_all(data: bytes, offset: int, end: int, where: str) -> str:
 
 
 def write(text: str, where: str) -> bytes:
-    """Give the bytes of a text and its terminator."""
+    """Return the bytes of a text and its terminator."""
     if "\0" in text:
         raise EncodeError(where, f"{text!r} has a NUL inside")
     try:

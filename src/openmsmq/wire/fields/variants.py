@@ -109,7 +109,7 @@ def _read_counted(
 
 
 def write(kind: VariantType, value: PropertyValue, where: str) -> bytes:
-    """Give the bytes of a value, which must fit its type."""
+    """Return the bytes of a value, which must fit its type."""
     raw = _write(kind, value, where)
     if raw is None:
         raise EncodeError(where, f"{value!r} is no value of type {kind.name}")

@@ -52,7 +52,7 @@ class BaseHeader(msgspec.Struct, frozen=True, gc=False):
         return self.flags & TRACE != 0
 
     def write(self, structural: int, packet_size: int) -> bytes:
-        """Give the 16 bytes, with the header bits and size of the packet it leads."""
+        """Return the 16 bytes, with the header bits and size of the packet it leads."""
         if self.flags & STRUCTURAL:
             raise EncodeError("BaseHeader", "flags hold bits that only the packet may set")
         if packet_size > PACKET_MAX_BYTES:

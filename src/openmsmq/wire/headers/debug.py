@@ -28,7 +28,7 @@ class DebugHeader(msgspec.Struct, frozen=True, gc=False):
     reserved: int = 0
 
     def write(self) -> bytes:
-        """Give the 4 or 20 bytes."""
+        """Return the 4 or 20 bytes."""
         if self.flags & QUEUE_TYPE:
             raise EncodeError("DebugHeader", "only the queue sets the bits of its type")
         if self.queue is None:

@@ -37,7 +37,7 @@ class EstablishHeader(msgspec.Struct, frozen=True, gc=False):
     padding: bytes = PADDING
 
     def write(self) -> bytes:
-        """Give the 552 bytes."""
+        """Return the 552 bytes."""
         if len(self.padding) != PADDING_BYTES:
             raise EncodeError(
                 "EstablishConnectionHeader", f"{len(self.padding)} bytes of padding, not 512"

@@ -39,7 +39,7 @@ class InternalHeader(msgspec.Struct, frozen=True, gc=False):
         return self.flags & REFUSED != 0
 
     def write(self, packet_type: InternalType) -> bytes:
-        """Give the 4 bytes of a packet of that type."""
+        """Return the 4 bytes of a packet of that type."""
         if self.flags & PACKET_TYPE:
             raise EncodeError("InternalHeader", "only the packet sets the bits of its type")
         return LAYOUT.pack(self.reserved, self.flags | packet_type)

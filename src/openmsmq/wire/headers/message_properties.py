@@ -105,7 +105,7 @@ class MessageProperties(msgspec.Struct, frozen=True, gc=False):
         return utf16_text(self.label)
 
     def write(self) -> bytes:
-        """Give the bytes of the header, label, extension, body and padding."""
+        """Return the bytes of the header, label, extension, body and padding."""
         units, odd = divmod(len(self.label), 2)
         if odd or units > LABEL_MAX_UNITS:
             raise EncodeError(
@@ -175,7 +175,7 @@ class MessageProperties(msgspec.Struct, frozen=True, gc=False):
 
 
 def label_bytes(text: str) -> bytes:
-    """Give the wire form of a label: nothing for no label, else UTF-16 with its terminator."""
+    """Return the wire form of a label: nothing for no label, else UTF-16 with its terminator."""
     if not text:
         return b""
     if "\0" in text:
@@ -211,7 +211,7 @@ def _body_region(
 
 
 def body_facts(data: bytes, offset: int) -> tuple[int, int]:
-    """Give the body type and the body size that the header at `offset` states."""
+    """Return the body type and the body size that the header at `offset` states."""
     return _BODY_FACTS.unpack_from(data, offset)
 
 

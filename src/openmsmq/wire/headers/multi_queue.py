@@ -89,7 +89,7 @@ class AddressList(msgspec.Struct, frozen=True, gc=False):
     """The list as it came, when that is not how we write it."""
 
     def write(self, list_id: ListId) -> bytes:
-        """Give the bytes of the list, padded to a multiple of 4."""
+        """Return the bytes of the list, padded to a multiple of 4."""
         if not self.raw:
             return self._canonical(list_id)
         try:
@@ -145,7 +145,7 @@ class MultiQueueFormatHeader(msgspec.Struct, frozen=True, gc=False):
     """What stands behind the signature."""
 
     def write(self) -> bytes:
-        """Give the bytes of the four parts."""
+        """Return the bytes of the four parts."""
         pads = Pads(self.padding, _WHERE)
         parts = (
             self.destinations.write(ListId.DESTINATION),

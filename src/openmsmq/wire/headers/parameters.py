@@ -23,7 +23,7 @@ class ParametersHeader(msgspec.Struct, frozen=True, gc=False):
     reserved: int = 0
 
     def write(self) -> bytes:
-        """Give the 12 bytes."""
+        """Return the 12 bytes."""
         return LAYOUT.pack(
             self.recoverable_ack_timeout_ms, self.ack_timeout_ms, self.reserved, self.window
         )

@@ -117,7 +117,7 @@ def read(code: int, data: bytes, offset: int, where: str) -> tuple[QueueName, in
 
 
 def write(name: QueueName, where: str) -> bytes:
-    """Give the bytes of a name, without padding."""
+    """Return the bytes of a name, without padding."""
     match name:
         case DirectName(text):
             return _direct_bytes(text, where)

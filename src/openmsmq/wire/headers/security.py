@@ -57,7 +57,7 @@ class ProviderInfo(msgspec.Struct, frozen=True, gc=False):
         return cls(_U32.unpack_from(raw)[0], name)
 
     def encode(self) -> bytes:
-        """Give the bytes for `SecurityHeader.provider_info`."""
+        """Return the bytes for `SecurityHeader.provider_info`."""
         return pack(_U32, "ProviderInfo", self.provider_type) + utf16.write(
             self.name, "ProviderInfo"
         )
@@ -100,7 +100,7 @@ class SecurityHeader(msgspec.Struct, frozen=True, gc=False):
         )
 
     def write(self) -> bytes:
-        """Give the bytes of the header and its items."""
+        """Return the bytes of the header and its items."""
         sizes = tuple(map(len, self.items))
         problem = _problem(self.flags, sizes) or _too_long(sizes)
         if problem:

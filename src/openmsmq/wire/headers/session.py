@@ -31,7 +31,7 @@ class SessionHeader(msgspec.Struct, frozen=True, gc=False):
     reserved: int = 0
 
     def write(self) -> bytes:
-        """Give the 16 bytes."""
+        """Return the 16 bytes."""
         return LAYOUT.pack(
             self.received_count,
             self.stored_base,

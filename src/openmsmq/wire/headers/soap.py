@@ -35,7 +35,7 @@ class SoapHeader(msgspec.Struct, frozen=True, gc=False):
     padding: bytes = b""
 
     def write(self) -> bytes:
-        """Give the bytes of both sections."""
+        """Return the bytes of both sections."""
         if (len(self.header) | len(self.body)) & 1:
             raise EncodeError(_WHERE, "a text with half a UTF-16 code unit")
         pads = Pads(self.padding, _WHERE)
@@ -82,7 +82,7 @@ def _text_end(data: bytes, offset: int, section: int) -> int:
 
 
 def _measure(data: bytes, offset: int) -> tuple[bool, int, int, int, int]:
-    """Give the form and the ends: first text, second section, second text, whole header."""
+    """Return the form and the ends: first text, second section, second text, whole header."""
     header_end = _text_end(data, offset, HEADER_SECTION)
     try:
         body = header_end + _gap(header_end - offset, True)

@@ -61,7 +61,7 @@ class TransactionHeader(msgspec.Struct, frozen=True, gc=False):
         return SequencePoint(self.sequence, self.number, self.previous_number)
 
     def write(self) -> bytes:
-        """Give the bytes of the header."""
+        """Return the bytes of the header."""
         if self.flags & CONNECTOR:
             raise EncodeError("TransactionHeader", "only a connector manager sets the bit for it")
         flags = self.flags | (self.connector_manager is not None)

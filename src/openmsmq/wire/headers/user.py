@@ -95,7 +95,7 @@ class UserHeader(msgspec.Struct, frozen=True, gc=False):
         return self.flags & JOURNAL_ON_SUCCESS != 0
 
     def wire_flags(self, headers: int) -> int:
-        """Give the whole flags word of a packet that has these other headers."""
+        """Return the whole flags word of a packet that has these other headers."""
         codes = queue_names.CODES
         return (
             self.flags
@@ -107,7 +107,7 @@ class UserHeader(msgspec.Struct, frozen=True, gc=False):
         )
 
     def write(self, headers: int) -> bytes:
-        """Give the header of a packet that has the other headers announced by `headers`."""
+        """Return the header of a packet that has the other headers announced by `headers`."""
         if self.flags & STRUCTURAL:
             raise EncodeError("UserHeader", "flags hold bits that only names and headers may set")
         flags = self.wire_flags(headers)
@@ -196,7 +196,7 @@ _LEGAL: Final = bytes(not _names_and_delivery_problem(part << 5) for part in ran
 
 
 def flags_problem(flags: int) -> str:
-    """Say what is wrong with a flags word, or nothing."""
+    """Return what is wrong with a flags word, or nothing."""
     if _LEGAL[flags >> 5 & 0x7FF] and flags & (PROPERTIES | TRANSACTION) == PROPERTIES:
         return ""
     if not flags & PROPERTIES:

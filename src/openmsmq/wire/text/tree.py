@@ -84,7 +84,7 @@ class View(msgspec.Struct, frozen=True):
 
 
 def guess_kind(data: bytes) -> Kind | None:
-    """Tell what bytes are by their signature or, for want of one, by size and type."""
+    """Return what bytes are by their signature or, for want of one, by size and type."""
     if data[4:8] == _SIGNATURE:
         return Kind.SESSION
     if len(data) == _PING_BYTES and data[2:4] == _PING_SIGNATURE:

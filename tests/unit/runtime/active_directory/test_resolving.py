@@ -45,7 +45,7 @@ def alias() -> Entry:
 
 
 def resolved(wanted: Guid, *entries: Entry) -> list[str]:
-    """Give the format names of the queues that a list stands for."""
+    """Return the format names of the queues that a list stands for."""
     queue = served(f"CN=q,{MANAGER_NAME}", "mSMQQueue", {}, QUEUE)
     reading = read_all(Entries([computer(), manager_entry(), queue, *entries]), ROOT)
     ledger = Ledger()

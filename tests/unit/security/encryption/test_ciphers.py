@@ -62,7 +62,7 @@ def xor(first: bytes, second: bytes) -> bytes:
 
 
 def rc4(key: bytes, size: int) -> bytes:
-    """Give the key stream, by the book."""
+    """Return the key stream, by the book."""
     state = list(range(256))
     j = 0
     for i in range(256):

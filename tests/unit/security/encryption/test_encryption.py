@@ -71,7 +71,7 @@ UNSUPPORTED = MessageClass.NACK_UNSUPPORTED_CRYPTO_PROVIDER
 
 
 def policy_for(algorithm: SessionAlgorithm, **values: object) -> SecurityPolicy:
-    """Give a policy that uses one cipher."""
+    """Return a policy that uses one cipher."""
     return msgspec.structs.replace(
         ANYTHING_GOES,
         ciphers=frozenset({algorithm}),
@@ -104,14 +104,14 @@ def receiver(*keys: EncryptionKey, policy: SecurityPolicy = POLICY) -> ReceiveKe
 
 
 def refused(keys: ReceiveKeys, packet: bytes, now_ms: int = 0) -> MessageClass:
-    """Give the class with which a message is refused."""
+    """Return the class with which a message is refused."""
     with pytest.raises(BadEncryption) as raised:
         keys.decrypt(packet, now_ms)
     return raised.value.message_class
 
 
 def outcome(keys: ReceiveKeys, packet: bytes) -> bytes | BadEncryption:
-    """Give what comes of a message."""
+    """Return what comes of a message."""
     try:
         return keys.decrypt(packet, 0)
     except BadEncryption as error:
@@ -256,7 +256,7 @@ def test_the_same_random_bytes_make_the_same_packet() -> None:
 
 
 def choose(level: PrivacyLevel, *names: Provider, policy: SecurityPolicy = ANYTHING_GOES) -> int:
-    """Give the level that a message gets for a destination with keys of some providers."""
+    """Return the level that a message gets for a destination with keys of some providers."""
     packet = SendKeys(policy).encrypt(
         packets.encode(letter()),
         DESTINATION,

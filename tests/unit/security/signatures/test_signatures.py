@@ -89,7 +89,7 @@ RESPONSE = PublicName(NOBODY)
 
 
 def rich_letter(admin: QueueName = ADMIN, response: QueueName = RESPONSE) -> UserMessage:
-    """Give a message in which every field that can be signed says something."""
+    """Return a message in which every field that can be signed says something."""
     return UserMessage(
         UserHeader(
             SOURCE,
@@ -134,7 +134,7 @@ def to_several(message: UserMessage) -> UserMessage:
 def signed(
     kind: AuthenticationLevel, message: UserMessage | None = None, who: Signer | None = None
 ) -> bytes:
-    """Give a signed packet."""
+    """Return a signed packet."""
     message = message or rich_letter()
     if kind is THREE:
         message = to_several(message)

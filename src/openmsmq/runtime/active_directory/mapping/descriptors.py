@@ -154,7 +154,7 @@ _KEEPER: Final = (
 
 
 def translate_from_directory(data: bytes, rights: Rights) -> bytes:
-    """Give a descriptor with the rights of MSMQ for one of Active Directory."""
+    """Return a descriptor with the rights of MSMQ for one of Active Directory."""
     try:
         owner, group, aces = decode_aces(data)
     except BadDescriptor as problem:
@@ -179,12 +179,12 @@ def _append(entries: list[AccessEntry], entry: AccessEntry) -> None:
 
 
 def translate_to_directory(data: bytes, rights: Rights) -> bytes:
-    """Give a descriptor of Active Directory for one with the rights of MSMQ."""
+    """Return a descriptor of Active Directory for one with the rights of MSMQ."""
     return to_directory(decode(data), rights)
 
 
 def to_directory(descriptor: Descriptor, rights: Rights) -> bytes:
-    """Give the descriptor of Active Directory that grants these rights."""
+    """Return the descriptor of Active Directory that grants these rights."""
     aces = None
     if descriptor.entries is not None:
         aces = [
@@ -205,7 +205,7 @@ def decode(data: bytes) -> Descriptor:
 
 
 def new_manager(computer: bytes, owner: bytes, *, foreign: bool) -> bytes:
-    """Give the descriptor of a new queue manager. [MQDSSM 3.1.6.1.1.8]
+    """Return the descriptor of a new queue manager. [MQDSSM 3.1.6.1.1.8]
 
     The computer may do everything with its own entry, above all create queues below it.
     """
@@ -220,7 +220,7 @@ def new_manager(computer: bytes, owner: bytes, *, foreign: bool) -> bytes:
 
 
 def new_queue(computer: bytes, wanted: bytes) -> bytes:
-    """Give the descriptor of a new queue: what its creator wants, else that everybody may send.
+    """Return the descriptor of a new queue: what its creator wants, else that everybody may send.
 
     [MQDMPR 3.1.7.1.3.1] The computer may always keep the entry of its own queue up to date, which
     Active Directory would otherwise leave to its administrators.

@@ -48,15 +48,15 @@ class Entry(msgspec.Struct, frozen=True):
     """By name in lower case."""
 
     def is_a(self, class_name: str) -> bool:
-        """Say whether the entry is of a class."""
+        """Return whether the entry is of a class."""
         return class_name.lower() in self.classes
 
     def values(self, attribute: str) -> Values:
-        """Give all values of an attribute."""
+        """Return all values of an attribute."""
         return self.attributes.get(attribute.lower(), ())
 
     def value(self, attribute: str) -> bytes | None:
-        """Give the value of an attribute that has at most one."""
+        """Return the value of an attribute that has at most one."""
         found = self.values(attribute)
         return found[0] if found else None
 
@@ -66,7 +66,7 @@ class Entry(msgspec.Struct, frozen=True):
         return default if value is None else _decoded(value, attribute, self)
 
     def needed(self, attribute: str) -> bytes:
-        """Give the value of an attribute without which the object cannot be."""
+        """Return the value of an attribute without which the object cannot be."""
         value = self.value(attribute)
         if value is None:
             raise Malformed(f"{self.name} has no {attribute} that this user may read")
@@ -114,7 +114,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def referenced(value: bytes) -> Guid | None:
-    """Give the identifier in an extended distinguished name, unless it is of a deleted entry.
+    """Return the identifier in an extended distinguished name, unless it is of a deleted entry.
 
     The attributes of MSMQ are not among those from which a server takes deleted entries away.
     """
@@ -173,7 +173,7 @@ def reference_values(identifiers: Iterable[Guid]) -> Values:
 
 
 def differences(old: Attributes, new: Attributes) -> dict[str, Values]:
-    """Give those attributes of `new` that have other values in `old`, in whatever order."""
+    """Return those attributes of `new` that have other values in `old`, in whatever order."""
     return {name: values for name, values in new.items() if set(values) != set(old.get(name, ()))}
 
 
@@ -186,12 +186,12 @@ def escape(value: str) -> str:
 
 
 def child_name(value: str, parent: str) -> str:
-    """Give the distinguished name of the entry `value` below another."""
+    """Return the distinguished name of the entry `value` below another."""
     return f"CN={escape(value)},{parent}"
 
 
 def parent_name(name: str) -> str:
-    """Give the distinguished name of what an entry stands below."""
+    """Return the distinguished name of what an entry stands below."""
     match = _NAME_PART.match(name)
     return name[match.end() + 1 :] if match else ""
 

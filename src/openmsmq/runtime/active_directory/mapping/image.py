@@ -54,7 +54,7 @@ class Entries:
         self._by_name = {fold(entry.name): entry for entry in self.by_identifier.values()}
 
     def of_class(self, class_name: str) -> dict[Guid, Entry]:
-        """Give the entries of a class."""
+        """Return the entries of a class."""
         return {
             identifier: entry
             for identifier, entry in self.by_identifier.items()
@@ -124,6 +124,6 @@ def queue_of(entry: Entry, entries: Entries) -> DirectoryObject:
 def changes_between(
     old: Mapping[Key, DirectoryObject], new: Mapping[Key, DirectoryObject]
 ) -> tuple[Change, ...]:
-    """Say what leads from one set of objects to another; what is gone comes first."""
+    """Return what leads from one set of objects to another; what is gone comes first."""
     gone = [Removal(*key) for key in old if key not in new]
     return (*gone, *(found for key, found in new.items() if old.get(key) != found))

@@ -46,7 +46,7 @@ def read_alias(entry: Entry) -> DistributionList:
 
 
 def alias_attributes(alias: DistributionList) -> Attributes:
-    """Give the attributes of an alias."""
+    """Return the attributes of an alias."""
     if len(alias.members) != 1:
         raise Malformed(f"the alias {alias.name} stands for one queue, not {len(alias.members)}")
     return {ALIAS_ATTRIBUTE: text_value(alias.members[0])}
@@ -55,7 +55,7 @@ def alias_attributes(alias: DistributionList) -> Attributes:
 def lists_among(
     groups: Mapping[Guid, Entry], queues: Collection[Guid], aliases: Collection[Guid]
 ) -> dict[Guid, Entry]:
-    """Give the groups that are distribution lists. Groups may contain each other in circles."""
+    """Return the groups that are distribution lists. Groups may contain each other in circles."""
     found = {
         identifier: group for identifier, group in groups.items() if group.references("member")
     }
@@ -88,12 +88,12 @@ def read_group(entry: Entry, queues: Collection[Guid]) -> DistributionList:
 
 
 def group_attributes(group: DistributionList) -> Attributes:
-    """Give the attributes of a list of public queues and other lists."""
+    """Return the attributes of a list of public queues and other lists."""
     return {"member": reference_values(map(_member, group.members))}
 
 
 def is_alias(value: DistributionList) -> bool:
-    """Say whether a list can only be an alias: it has one member, that no group could have."""
+    """Return whether a list can only be an alias: it has one member, that no group could have."""
     return len(value.members) == 1 and _identifier(value.members[0]) is None
 
 

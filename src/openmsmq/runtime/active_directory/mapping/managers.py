@@ -103,7 +103,7 @@ def read_manager(entry: Entry, computer: Entry) -> QueueManagerInfo:
 
 
 def manager_attributes(manager: QueueManagerInfo) -> Attributes:
-    """Give the attributes of a queue manager's own entry."""
+    """Return the attributes of a queue manager's own entry."""
     return {
         "mSMQComputerTypeEx": text_value(manager.version),
         "mSMQOSType": number_value(manager.operating_system),
@@ -119,7 +119,7 @@ def manager_attributes(manager: QueueManagerInfo) -> Attributes:
 
 
 def service_attributes(manager: QueueManagerInfo) -> dict[str, tuple[bytes, ...]]:
-    """Give the attributes that say what a queue manager does for others."""
+    """Return the attributes that say what a queue manager does for others."""
     return {
         "mSMQServiceType": number_value(service_type(manager)),
         "mSMQRoutingServices": flag_value(manager.routing_server),
@@ -129,14 +129,14 @@ def service_attributes(manager: QueueManagerInfo) -> dict[str, tuple[bytes, ...]
 
 
 def serves_others(manager: QueueManagerInfo) -> bool:
-    """Say whether a queue manager has settings in its sites. [MQDSSM 3.1.6.20.1]"""
+    """Return whether a queue manager has settings in its sites. [MQDSSM 3.1.6.20.1]"""
     return (
         manager.routing_server or manager.supporting_server or manager.directory_server is not None
     )
 
 
 def settings_attributes(manager: QueueManagerInfo) -> Attributes:
-    """Give the attributes of the settings that a server has in each of its sites."""
+    """Return the attributes of the settings that a server has in each of its sites."""
     services = service_attributes(manager)
     return {
         "mSMQQMID": (bytes(manager.identifier),),
@@ -153,7 +153,7 @@ SETTINGS_ATTRIBUTES: Final = (
 
 
 def service_type(manager: QueueManagerInfo) -> int:
-    """Give the bits of what a queue manager does for others. [MQDSSM 3.1.6.1.1.5]"""
+    """Return the bits of what a queue manager does for others. [MQDSSM 3.1.6.1.1.5]"""
     found = _ROUTING if manager.routing_server else 0
     found |= _REMOTE_ACCESS if manager.remote_access_server else 0
     if manager.directory_server in _CONTROLLERS:
@@ -229,7 +229,7 @@ def certificate_attributes(
     digests: tuple[bytes, ...] = (),
     known: tuple[UserCertificate, ...] = (),
 ) -> Attributes:
-    """Give certificates and digests, always both. [MQDSSM 3.1.6.7.1.8, 3.1.6.7.6.4]
+    """Return certificates and digests, always both. [MQDSSM 3.1.6.7.1.8, 3.1.6.7.6.4]
 
     Whoever registers a certificate gives it an identifier; its digest serves as one. Those that
     are `known` stay as they were registered. [MQDSSM 3.1.6.7.1.10]
@@ -253,10 +253,10 @@ def _new_certificate(certificate: bytes) -> UserCertificate:
 def signing_attributes(
     manager: QueueManagerInfo, known: tuple[UserCertificate, ...] = ()
 ) -> Attributes:
-    """Give the attributes of the computer that hold the certificates of its queue manager."""
+    """Return the attributes of the computer that hold the certificates of its queue manager."""
     return certificate_attributes(tuple(key.blob for key in manager.signing_keys), known=known)
 
 
 def certificate_digest(certificate: bytes) -> bytes:
-    """Give the digest by which directories find a certificate. [MQMQ 2.2.22]"""
+    """Return the digest by which directories find a certificate. [MQMQ 2.2.22]"""
     return md5(certificate, usedforsecurity=False).digest()

@@ -42,7 +42,7 @@ def lower_case(text: str) -> str:
 
 
 def name_hash(name: str) -> str:
-    """Give the hash that keeps long names with the same beginning apart. [MQDSSM 2.2.5]"""
+    """Return the hash that keeps long names with the same beginning apart. [MQDSSM 2.2.5]"""
     value = 0
     for byte in lower_case(name).encode("utf-16-be", "surrogatepass"):
         value = value >> 8 ^ HASH_TABLE[value & 0xFF ^ byte]
@@ -50,7 +50,7 @@ def name_hash(name: str) -> str:
 
 
 def entry_name(queue_name: str) -> tuple[str, str]:
-    """Give the name of a queue's entry and what is left over. [MQDSSM 3.1.6.1.2.5]
+    """Return the name of a queue's entry and what is left over. [MQDSSM 3.1.6.1.2.5]
 
     Lengths and hash are those of the name with a backslash before each special character; the
     backslashes themselves belong to the written form of names and not into the directory.

@@ -80,7 +80,7 @@ def _privacy(entry: Entry) -> QueuePrivacy:
 
 
 def queue_attributes(queue: QueueProperties) -> Attributes:
-    """Give the attributes of a queue, its name apart."""
+    """Return the attributes of a queue, its name apart."""
     return {
         "mSMQLabelEx": text_value(queue.label),
         "mSMQQueueType": _service_type(queue),

@@ -59,7 +59,7 @@ def read_enterprise(entry: Entry, forest: str) -> EnterpriseInfo:
 
 
 def enterprise_attributes(enterprise: EnterpriseInfo) -> Attributes:
-    """Give the attributes of the enterprise; its name and security stay as the forest has them."""
+    """Return the attributes of the enterprise; name and security stay as the forest has them."""
     return {
         "mSMQNameStyle": flag_value(enterprise.weakened_security),
         "mSMQCSPName": text_value("Y" if enterprise.notify_old_managers else "N"),
@@ -85,7 +85,7 @@ def read_site(entry: Entry) -> Site:
 
 
 def site_attributes(site: Site) -> Attributes:
-    """Give the attributes of a site, those apart that Active Directory has no place for."""
+    """Return the attributes of a site, those apart that Active Directory has no place for."""
     return {
         "mSMQInterval1": number_value(site.replicate_within_site_s),
         "mSMQInterval2": number_value(site.replicate_between_sites_s),
@@ -123,7 +123,7 @@ def _site(entry: Entry, attribute: str) -> Guid:
 
 
 def link_attributes(link: RoutingLink) -> Attributes:
-    """Give the attributes of a routing link."""
+    """Return the attributes of a routing link."""
     return {
         "description": text_value(link.description),
         "mSMQCost": number_value(link.cost),
@@ -134,5 +134,5 @@ def link_attributes(link: RoutingLink) -> Attributes:
 
 
 def link_name(link: RoutingLink) -> str:
-    """Give the name of a link's entry: the digits of both sites. [MQDSSM 3.1.6.1.4.2]"""
+    """Return the name of a link's entry: the digits of both sites. [MQDSSM 3.1.6.1.4.2]"""
     return f"{link.site1}{link.site2}".replace("-", "").upper()

@@ -36,5 +36,5 @@ def read_user(entry: Entry) -> UserInfo:
 
 
 def user_attributes(user: UserInfo, known: tuple[UserCertificate, ...] = ()) -> Attributes:
-    """Give the attributes of a user that are ours to write."""
+    """Return the attributes of a user that are ours to write."""
     return certificate_attributes(user.certificates, user.certificate_digests, known)

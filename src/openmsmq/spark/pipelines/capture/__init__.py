@@ -84,12 +84,12 @@ def decode(spark: SparkSession, files: Sequence[str], ports: Ports | None = None
 
 
 def packets(decoded: DataFrame) -> DataFrame:
-    """Give the packets: one row for each packet of a session and for each datagram."""
+    """Return the packets: one row for each packet of a session and for each datagram."""
     return decoded.where("packet is not null").select("packet.*")
 
 
 def sessions(decoded: DataFrame) -> DataFrame:
-    """Give the sessions: one row for each connection between two queue managers."""
+    """Return the sessions: one row for each connection between two queue managers."""
     facts = decoded.where("session_facts is not null").select("session_facts.*")
     figures = across.session_figures(across.with_copies(packets(decoded)))
     joined = facts.join(figures, "session", "left").fillna(0, ["resent_messages"])
@@ -97,7 +97,7 @@ def sessions(decoded: DataFrame) -> DataFrame:
 
 
 def anomalies(decoded: DataFrame) -> DataFrame:
-    """Give what is wrong: one row for each finding, in one session or between several."""
+    """Return what is wrong: one row for each finding, in one session or between several."""
     found = decoded.where("anomaly is not null").select("anomaly.*")
     return found.unionByName(across.anomalies_across(across.with_copies(packets(decoded))))
 

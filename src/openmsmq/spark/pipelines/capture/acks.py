@@ -82,7 +82,7 @@ class Ledger:
         return 0 < (self._last_received - self._all.count) & _MASK < _HALF
 
     def take(self) -> list[PacketRow]:
-        """Give the messages whose fate is known now, once."""
+        """Return the messages whose fate is known now, once."""
         done, self._done = self._done, []
         return done
 

@@ -22,14 +22,14 @@ _ORDER: Final = ("time", "file", "frame", "stream_offset")
 
 
 def with_copies(packets: DataFrame) -> DataFrame:
-    """Give the messages among packets, with a column `copy`: 1 when it was sent the first time."""
+    """Return the messages among packets, with a column `copy`: 1 when sent the first time."""
     copies = Window.partitionBy(*_MESSAGE).orderBy(*_ORDER)
     number = F.row_number().over(copies)
     return packets.where(F.col("message_id").isNotNull()).withColumn("copy", number)
 
 
 def session_figures(messages: DataFrame) -> DataFrame:
-    """Give what messages say about their sessions: how many came again, and round trips."""
+    """Return what messages say about their sessions: how many came again, and round trips."""
     return messages.groupBy("session").agg(
         F.sum((F.col("copy") > 1).cast("long")).alias("resent_messages"),
         F.percentile_approx("round_trip_ms", 0.5).alias("round_trip_p50_ms"),
@@ -118,7 +118,7 @@ _BACK: Final = (
 
 
 def _finding(kind: AnomalyKind, condition: Column, sentence: tuple[str, ...]) -> Column:
-    """Give the finding where the condition holds, and null elsewhere."""
+    """Return the finding where the condition holds, and null elsewhere."""
     text, *names = sentence
     description = F.format_string(text, *(F.col(name).cast("string") for name in names))
     return F.when(

@@ -34,7 +34,7 @@ _FRAME_MASK: Final = (1 << _FRAME_BITS) - 1
 
 
 def read_conversations(seen: Iterable[Seen], ports: Ports) -> Iterator[Row]:
-    """Give the rows of all conversations; each must come as a whole, in its own order."""
+    """Yield the rows of all conversations; each must come as a whole, in its own order."""
     for (_, protocol), group in itertools.groupby(seen, attrgetter("conversation", "protocol")):
         if protocol == Protocol.TCP:
             yield from _read_connections(group, ports)
@@ -127,7 +127,7 @@ class _TcpConversation:
         self._end(Ending.OPEN)
 
     def take_rows(self) -> list[Row]:
-        """Give the rows that are ready, once."""
+        """Return the rows that are ready, once."""
         rows, self._rows = self._rows, []
         if self._current is not None:
             rows += self._current.reader.take_rows()

@@ -92,7 +92,7 @@ SEEN_ORDER: Final = ("conversation", "file_time_ns", "file", "frame")
 
 
 def read_file(name: str, read: Read, ports: Ports) -> Iterator[Seen]:
-    """Give what a capture has, in its order; trouble comes behind all that could be read."""
+    """Yield what a capture has, in its order; trouble comes behind all that could be read."""
     reader = _FileReader(name, ports)
     watched = _Watched(read)
     try:
@@ -108,7 +108,7 @@ def read_file(name: str, read: Read, ports: Ports) -> Iterator[Seen]:
 
 
 def open_and_read(name: str, path: str, ports: Ports) -> Iterator[Seen]:
-    """Give what the capture at a path has, under the name by which people know it."""
+    """Yield what the capture at a path has, under the name by which people know it."""
     # Not every name of a file is text that programs can print.
     shown = name.encode("utf-8", "backslashreplace").decode()
     try:
@@ -119,7 +119,7 @@ def open_and_read(name: str, path: str, ports: Ports) -> Iterator[Seen]:
 
 
 def seen_batches(seen: Iterable[Seen]) -> Iterator[pa.RecordBatch]:
-    """Give what was seen as Arrow's batches of `SEEN_SCHEMA`."""
+    """Yield what was seen as Arrow's batches of `SEEN_SCHEMA`."""
     rows: list[Seen] = []
     size_bytes = 0
     for one in seen:
@@ -165,7 +165,7 @@ class _FileReader:
         self._unreadable_first = ""
 
     def take(self, frame: Frame) -> Seen | None:
-        """Give the segment or datagram of a queue manager that a frame has, if it has one."""
+        """Return the segment or datagram of a queue manager that a frame has, if it has one."""
         # No capture was made so late: its clock, or its bytes, are wrong.
         time_ns = frame.time_ns if 0 < frame.time_ns <= _INT64_MAX else 0
         if self._start_ns is None:
@@ -186,7 +186,7 @@ class _FileReader:
         return self._seen(transport)
 
     def trouble(self, kind: AnomalyKind, problem: str) -> Seen:
-        """Say what is wrong with the file, as far as it was read."""
+        """Return what is wrong with the file, as far as it was read."""
         return Seen(
             b"",
             self._name,
@@ -202,7 +202,7 @@ class _FileReader:
         )
 
     def finish(self) -> Iterator[Seen]:
-        """Say what is wrong with frames all over the file."""
+        """Return what is wrong with frames all over the file."""
         self._fragments.finish()
         if self._cut_count:
             yield self.trouble(

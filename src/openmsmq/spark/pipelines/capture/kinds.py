@@ -88,7 +88,7 @@ _WARNINGS: Final = frozenset(
 
 
 def severity(kind: AnomalyKind) -> Severity:
-    """Say how much a kind of anomaly matters."""
+    """Return how much a kind of anomaly matters."""
     if kind in _INFO:
         return Severity.INFO
     return Severity.WARNING if kind in _WARNINGS else Severity.ERROR

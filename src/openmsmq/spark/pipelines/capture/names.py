@@ -19,7 +19,7 @@ def has_scheme(name: str) -> bool:
 
 
 def find_files(names: Iterable[str]) -> list[str]:
-    """Give the files that are meant by names of files, directories and patterns, each once.
+    """Return the files that are meant by names of files, directories and patterns, each once.
 
     A directory stands for the captures in it, by the endings of their names; rotated captures
     that end in a number are found, too. A name with a scheme, such as `s3a://`, is left to Spark.

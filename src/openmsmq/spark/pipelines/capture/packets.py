@@ -50,7 +50,7 @@ class Way(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def between(cls, source: Endpoint, destination: Endpoint) -> Way:
-        """Give the way from one endpoint to another."""
+        """Return the way from one endpoint to another."""
         return cls(
             address_text(source.address),
             source.port,
@@ -60,14 +60,14 @@ class Way(msgspec.Struct, frozen=True, gc=False):
 
 
 def address_text(address: bytes) -> str:
-    """Give an IP address as people write it."""
+    """Return an IP address as people write it."""
     return str(ipaddress.ip_address(address))
 
 
 def packet_row(
     packet: Packet, size_bytes: int, way: Way, place: Place, session: str, offset: int
 ) -> PacketRow:
-    """Give the row of a packet of a session."""
+    """Return the row of a packet of a session."""
     facts: dict[str, Any] = {}
     if isinstance(packet, UserMessage):
         facts = _message_facts(packet)
@@ -93,7 +93,7 @@ def packet_row(
 def malformed_row(
     problem: str, size_bytes: int, way: Way, place: Place, session: str, offset: int
 ) -> PacketRow:
-    """Give the row of a packet that does not decode."""
+    """Return the row of a packet that does not decode."""
     return _row(
         way,
         place,
@@ -107,7 +107,7 @@ def malformed_row(
 
 
 def datagram_row(data: bytes, way: Way, place: Place) -> PacketRow:
-    """Give the row of a datagram."""
+    """Return the row of a datagram."""
     shown = view(data, guess_kind(data) or _kind_by_port(way))
     return _row(
         way,

@@ -243,7 +243,7 @@ def anomaly(
 
 
 def time_us(time_ns: int) -> int | None:
-    """Give a time in microseconds; None when the capture does not say it."""
+    """Return a time in microseconds; None when the capture does not say it."""
     return time_ns // 1_000 if time_ns > 0 else None
 
 
@@ -273,7 +273,7 @@ DECODED_SCHEMA: Final = pa.schema(
 
 
 def batches(rows: Iterable[Row], rows_max: int = 10_000) -> Iterator[pa.RecordBatch]:
-    """Give rows of all kinds as batches of `DECODED_SCHEMA`; each batch has one kind only."""
+    """Yield rows of all kinds as batches of `DECODED_SCHEMA`; each batch has one kind only."""
     waiting: dict[type[Row], list[Row]] = {kind: [] for _, kind, _ in _KINDS}
     for row in rows:
         of_kind = waiting[type(row)]

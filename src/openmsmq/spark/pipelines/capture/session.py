@@ -91,7 +91,7 @@ class SessionReader:
         self._malformed = 0
 
     def take_rows(self) -> list[Row]:
-        """Give the rows that are ready, once."""
+        """Return the rows that are ready, once."""
         rows, self._rows = self._rows, []
         return rows
 

@@ -60,7 +60,7 @@ def delivery(
     columns: Sequence[str] | None = None,
     few: bool = False,
 ) -> DataFrame:
-    """Tell what became of each message: one row per message identifier, with `COLUMNS`.
+    """Return what became of each message: one row per message identifier, with `COLUMNS`.
 
     `messages` has the columns of `openmsmq.spark.schema`: rows of any queues of any queue
     managers. `taken` says that their reader took them out of the queues, as a stream does that
@@ -86,7 +86,7 @@ def delivery(
 
 
 def _with_names(facts: DataFrame, known: DataFrame, names: Mapping[str, str]) -> DataFrame:
-    """Say which queue managers and queue it is about, by the best names there are."""
+    """Return which queue managers and queue it is about, by the best names there are."""
     source = known.select(
         F.col("key").alias("source_key"), F.col("queue_manager").alias("source_name")
     )

@@ -81,7 +81,7 @@ def hops_by_message(evidence: DataFrame, known: DataFrame, names: Mapping[str, s
 
 
 def with_hops(messages: DataFrame, hops: DataFrame) -> DataFrame:
-    """Give each message the hops that are surely its own, in their order.
+    """Assign each message the hops that are surely its own, in their order.
 
     Messages have the column `short`, and those that share one are in the same partition.
     """

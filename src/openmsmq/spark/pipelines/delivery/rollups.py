@@ -130,7 +130,7 @@ def _shown(kind: Sum) -> list[Column]:
 
 
 def _facts(deliveries: DataFrame, kinds: Sequence[Sum]) -> DataFrame:
-    """Give a row for each message and each of what it is summed up by; several for its links."""
+    """Return a row for each message and each of what it is summed up by; several for its links."""
     whole = {
         Sum.ALL: _fact(Sum.ALL),
         Sum.QUEUE: _fact(
@@ -243,12 +243,12 @@ def _reasons() -> Column:
 
 
 def known_reason(reason: Column) -> Column:
-    """Give a reason by its name, or `OTHER_REASON`: so there are few different ones."""
+    """Return a reason by its name, or `OTHER_REASON`: so there are few different ones."""
     return F.when(reason.isin(*REASONS), reason).otherwise(OTHER_REASON)
 
 
 def links() -> Column:
-    """Give the links that a message took, of the columns `path` and `destination_queue_manager`."""
+    """Return the links a message took, from columns `path` and `destination_queue_manager`."""
     path, to = F.col("path"), F.col("destination_queue_manager")
     last = F.element_at(path, -1)["queue_manager"]
     walked = F.transform(

@@ -118,7 +118,7 @@ def ingest(
 
 
 def _path_here(spark: SparkSession, output: str) -> str | None:
-    """Give the path of something that tasks can write without Spark; None if they cannot."""
+    """Return the path of something that tasks can write without Spark; None if they cannot."""
     if is_remote(spark):
         default = spark.conf.get("spark.hadoop.fs.defaultFS", None)
     else:
@@ -185,7 +185,7 @@ class _Publisher:
 
 
 def default_checkpoint(output: str) -> str:
-    """Give the place of the checkpoint: beside the table, because inside it would be read too."""
+    """Return the place of the checkpoint: beside the table, because inside it would be read too."""
     return f"{output.rstrip('/')}.checkpoint"
 
 

@@ -130,7 +130,7 @@ def _complete(job: Beginning, marks: Sequence[Mark]) -> None:
 
 
 def _places_behind(options: SourceOptions, marks: Sequence[Mark]) -> dict[str, int]:
-    """Give where to begin in each queue that has messages of these batches, by its key.
+    """Return where to begin in each queue that has messages of these batches, by its key.
 
     Somebody has released them before they were taken out, so they are anybody's. They are left in
     the queue: others may be among them that came back with an old number, and nobody has read. A

@@ -40,7 +40,7 @@ def require_own_table(spark: SparkSession, output: str, checkpoint: str) -> None
 
 
 def numbers_above(number: int) -> list[str]:
-    """Give patterns of file names that begin with a higher number."""
+    """Return patterns of file names that begin with a higher number."""
     if number < 0:
         return ["[0-9]*"]
     digits = str(number)
@@ -54,7 +54,7 @@ def numbers_above(number: int) -> list[str]:
 
 
 def _files(spark: SparkSession, pattern: str) -> list[str] | None:
-    """Give the files that a pattern names, where Spark tells them; None if there are none."""
+    """Return the files that a pattern names, where Spark tells them; None if there are none."""
     try:
         return spark.read.format("binaryFile").load(pattern).inputFiles()
     except AnalysisException as error:

@@ -48,7 +48,7 @@ class Copying(msgspec.Struct, frozen=True):
 
 
 def staged_schema() -> StructType:
-    """Give the columns in which tasks tell about their files."""
+    """Return the columns in which tasks tell about their files."""
     return from_arrow_schema(_STAGED)
 
 
@@ -96,7 +96,7 @@ def _told(files: list[Staged]) -> pa.RecordBatch:
 
 
 def path_of(output: str, default_file_system: str) -> str | None:
-    """Give the path of what is on this computer or mounted; None for other URLs."""
+    """Return the path of what is on this computer or mounted; None for other URLs."""
     scheme, colon, rest = output.partition(":")
     if colon and "/" not in scheme:
         names_a_host = rest.startswith("//") and not rest.startswith("///")

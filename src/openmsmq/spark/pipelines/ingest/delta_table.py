@@ -62,7 +62,7 @@ class DeltaLakeTable(LogTable):
         return pa.schema([field for field in schema if field.name not in self.partition_by])
 
     def _table(self) -> DeltaTable:
-        """Give the table as it is now."""
+        """Return the table as it is now."""
         if self._loaded is None:
             self._loaded = DeltaTable(str(self.path))
         else:

@@ -85,7 +85,7 @@ class IcebergTable(LogTable):
             raise BadOption("catalog", f"PyIceberg says: {error}") from None
 
     def _table(self) -> StoredTable:
-        """Give the table as it is now."""
+        """Return the table as it is now."""
         self._seen = self._catalog().load_table(self._name)
         return self._seen
 
@@ -171,7 +171,7 @@ class DurableIO(PyArrowFileIO):
     """Writes files that survive a loss of power: the catalog must not name others."""
 
     def new_output(self, location: str) -> PyArrowFile:
-        """Give a file to write."""
+        """Return a file to write."""
         scheme, host, path = self.parse_location(location, self.properties)
         return _DurableFile(location, path, self.fs_by_scheme(scheme, host))
 

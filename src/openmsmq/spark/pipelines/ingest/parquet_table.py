@@ -109,7 +109,7 @@ class ParquetTable(Table):
 
 
 def directory_name(column: str, value: str | None) -> str:
-    """Give the name of a directory for a value, as Spark writes it."""
+    """Return the name of a directory for a value, as Spark writes it."""
     return f"{column}={escaped(value) if value else _NO_VALUE}"
 
 

@@ -85,7 +85,7 @@ def _offset(text: str | None) -> dict[str, dict[str, int]]:
 def behind_count(
     end: Mapping[str, Mapping[str, int]], latest: Mapping[str, Mapping[str, int]], done_count: int
 ) -> int:
-    """Give how many messages at most wait behind the end of a batch.
+    """Return how many messages at most wait behind the end of a batch.
 
     Arrival numbers have gaps, and a queue also has messages that were read already: of both counts
     the lower one is nearer to the truth.

@@ -120,7 +120,7 @@ def _object(part: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Dat
 
 
 def _kind(part: Mapping[str, Any]) -> str:
-    """Give the one type of a part, null apart; empty if there are several, or none."""
+    """Return the one type of a part, null apart; empty if there are several, or none."""
     given = part.get("type")
     if given is None and "properties" in part:
         return "object"

@@ -62,11 +62,11 @@ class Table(abc.ABC):
 
     @abc.abstractmethod
     def last(self, query: str) -> Last | None:
-        """Give the last batch of a checkpoint."""
+        """Return the last batch of a checkpoint."""
 
     @abc.abstractmethod
     def marks(self) -> list[Mark]:
-        """Give the last batch of each checkpoint."""
+        """Return the last batch of each checkpoint."""
 
     @abc.abstractmethod
     def clear(self) -> None:
@@ -207,7 +207,7 @@ def is_repeated(path: Path, last: Last | None, mark: Mark) -> bool:
 
 
 def require_types(path: Path, wanted: pa.Schema, there: pa.Schema) -> list[Any]:
-    """Give the columns that a table lacks; raises if one is there as something else."""
+    """Return the columns that a table lacks; raises if one is there as something else."""
     missing = []
     for field in wanted:
         index = there.get_field_index(field.name)

@@ -151,7 +151,7 @@ class AuditTable:
     # Plans.
 
     def plan(self, run: str) -> DataFrame | None:
-        """Give the plan of a run; None if there is none."""
+        """Return the plan of a run; None if there is none."""
         require_run(run)
         if run not in self._plans:
             found = self._read(f"{self._directory}/{_PLANS}/{run}", PLAN)
@@ -161,7 +161,7 @@ class AuditTable:
         return self._plans[run]
 
     def runs_at(self, run: str) -> tuple[str, set[str]]:
-        """Give the name under which queue managers know a run, and their names."""
+        """Return the name under which queue managers know a run, and their names."""
         plan = self.plan(run)
         if plan is None:
             raise BadOption("run", f"{run} has no plan in {self._directory}")
@@ -189,7 +189,7 @@ class AuditTable:
     # Batches.
 
     def open_batches(self, run: str, queue_manager: str) -> Iterator[Batch]:
-        """Give the batches of a run of which not every letter has found its end, in order."""
+        """Yield the batches of a run of which not every letter has found its end, in order."""
         plan = self.plan(run)
         if plan is None:
             return
@@ -210,18 +210,18 @@ class AuditTable:
     # The table.
 
     def table(self) -> DataFrame:
-        """Give all that was noted."""
+        """Return all that was noted."""
         found = self._read(self._directory, StructType([*AUDIT.fields]).add("run", StringType()))
         if found is None:
             return self._spark.createDataFrame([], AUDIT).withColumn("run", F.lit(""))
         return found
 
     def notes(self, run: str) -> DataFrame:
-        """Give what was noted of a run."""
+        """Return what was noted of a run."""
         return self.table().where(F.col("run") == run)
 
     def unfinished(self) -> DataFrame:
-        """Give the letters that runs have begun to send without coming to an end."""
+        """Return the letters that runs have begun to send without coming to an end."""
         sending = F.max(F.col("action") == SENDING)
         ended = F.max(F.col("action").isin(*_FINAL))
         return (
@@ -233,7 +233,7 @@ class AuditTable:
         )
 
     def results(self, run: str) -> DataFrame:
-        """Give for each letter of a run what became of it in the end."""
+        """Return for each letter of a run what became of it in the end."""
         order = F.struct(
             # A column has to be said to be one: a bare name would be a text to look for.
             F.array_position(

@@ -61,14 +61,14 @@ def dead_letters(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
 
 
 def letter_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Give the options of the data source, with the dead-letter queues if none are named."""
+    """Return the options of the data source, with the dead-letter queues if none are named."""
     if any(name.lower() == "queue" for name in options):
         return dict(options)
     return {**options, "queue": f"{DEAD_LETTERS},{TRANSACTIONAL_DEAD_LETTERS}"}
 
 
 def reason() -> Column:
-    """Say why a message is a dead letter, as far as it shows: by its class, or by its times."""
+    """Return why a message is a dead letter, as far as it shows: by its class, or by its times."""
     waited_s = F.col("arrived_time").cast("bigint") - F.col("sent_time").cast("bigint")
     return F.when(
         F.col("message_class").bitwiseAND(_NEGATIVE) != 0, F.col("message_class_name")
@@ -120,7 +120,7 @@ def select_dead_letters(
 
 
 def _pattern(text: str) -> str:
-    """Give the pattern of SQL for a text in which `*` stands for anything."""
+    """Return the pattern of SQL for a text in which `*` stands for anything."""
     escaped = text.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return escaped.replace("*", "%")
 
@@ -129,7 +129,7 @@ def _pattern(text: str) -> str:
 
 
 def setting(expressions: Mapping[str, str]) -> Transform:
-    """Give what sets columns to expressions in SQL, each computed from the columns as they were."""
+    """Return SQL that sets columns to expressions, each computed from the columns before."""
     for name in expressions:
         if name not in SETTABLE:
             raise BadOption("set", f"{name!r} cannot be changed; one of {', '.join(SETTABLE)} can")
@@ -169,7 +169,7 @@ def load_transform(path: str) -> Transform:
 
 
 def one_after_the_other(steps: Sequence[Transform]) -> Transform | None:
-    """Give one transformation for several; None for none."""
+    """Return one transformation for several; None for none."""
     if not steps:
         return None
 

@@ -48,7 +48,7 @@ def is_addressable(name: FormatName) -> bool:
 def packet_again(
     message: ReceivedMessage, destination: FormatName, *, transactional: bool
 ) -> bytes:
-    """Give the packet of a dead letter, addressed to a queue, with everything else as it was.
+    """Return the packet of a dead letter, addressed to a queue, with everything else as it was.
 
     It is recoverable: once it is sent, its dead letter is removed. It has been nowhere yet, so the
     hops of its first journey do not count.
@@ -89,7 +89,7 @@ def _wire_name(name: FormatName) -> tuple[Guid, QueueName]:
 
 
 def message_again(message: ReceivedMessage, changes: Mapping[str, Any]) -> OutgoingMessage:
-    """Give a dead letter as a message with some of its properties changed, by their columns."""
+    """Return a dead letter as a message with some of its properties changed, by their columns."""
     security = message.packet.security
     if security is not None and (security.body_encrypted or security.signature):
         raise InvalidParameter("it is encrypted or signed: it can only be sent as it is")
@@ -125,7 +125,7 @@ def message_again(message: ReceivedMessage, changes: Mapping[str, Any]) -> Outgo
 
 
 def _body_of(text: str | None, body_type: int) -> dict[str, Any]:
-    """Give a new text in the form that the old body had, or as text if it had none."""
+    """Return a new text in the form that the old body had, or as text if it had none."""
     if body_type in _NARROW:
         return {"body": (text or "").encode(), "body_type": body_type}
     wide = body_type if body_type in _WIDE else BodyType.TEXT
@@ -133,7 +133,7 @@ def _body_of(text: str | None, body_type: int) -> dict[str, Any]:
 
 
 def _converted(name: str, value: Any) -> Any:
-    """Give the value of a column as an outgoing message has it; null is its default."""
+    """Return the value of a column as an outgoing message has it; null is its default."""
     if name == "correlation_id":
         return bytes(20) if value is None else MessageId.parse(value)
     if value is None and name in _DEFAULTS:

@@ -162,7 +162,7 @@ def plan_replay(
 
 
 def _with_changes(letters: DataFrame, transform: Transform | None) -> DataFrame:
-    """Give the letters that are left after a transformation, and what it has changed of each."""
+    """Return the letters that are left after a transformation, and what it has changed of each."""
     letters = letters.withColumn("size", F.octet_length("body") + F.octet_length("extension"))
     if transform is None:
         return letters.withColumns(
@@ -223,7 +223,7 @@ def _require_letters(after: DataFrame) -> None:
 
 
 def _in_transaction() -> Column:
-    """Say whether a destination that cannot be asked takes messages in transactions.
+    """Return whether a destination that cannot be asked takes messages in transactions.
 
     A letter that was refused because of that tells; otherwise it is as it was.
     """
@@ -300,7 +300,7 @@ def _with_runs(rows: DataFrame, taken: DataFrame | None) -> DataFrame:
 
 
 def _note() -> Column:
-    """Say why a letter is not sent; null if it is."""
+    """Return why a letter is not sent; null if it is."""
     return (
         F.when(F.col("error").isNotNull(), F.concat(F.lit("it cannot be decoded: "), "error"))
         .when(

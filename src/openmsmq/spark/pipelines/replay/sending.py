@@ -109,7 +109,7 @@ class Sender:
                 self._queue(letter.queue).end_receive(letter.lookup_id)
 
     def _find(self, letter: Letter) -> ReceivedMessage:
-        """Give the dead letter that a plan names; `Refused` if it is not there any more."""
+        """Return the dead letter that a plan names; `Refused` if it is not there any more."""
         held = self._held.get(letter.key)
         if held is not None:
             return held
@@ -132,7 +132,7 @@ class Sender:
     # In transactions.
 
     def committed_attempt(self, batch: Batch) -> int | None:
-        """Give the attempt by which a batch has taken effect; None if it has not."""
+        """Return the attempt by which a batch has taken effect; None if it has not."""
         last = self._manager.last_batch(self._query)
         first = batch.number * ATTEMPTS_MAX_COUNT
         if last < first:

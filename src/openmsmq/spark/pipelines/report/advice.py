@@ -134,7 +134,7 @@ _OTHER: Final = (
 
 
 def fate_of(outcome: str, reason: str, *, in_doubt: bool = False, asked: bool = True) -> str:
-    """Give the kind that a message belongs to, as a key and for the filter."""
+    """Return the kind that a message belongs to, as a key and for the filter."""
     if in_doubt:
         return IN_DOUBT
     if outcome == Outcome.IN_TRANSIT.value and not asked:
@@ -149,7 +149,7 @@ def reason_text(reason: str) -> str:
 
 
 def advices(data: ReportData) -> list[Advice]:
-    """Give what needs somebody, in the order in which to look at it."""
+    """Return what needs somebody, in the order in which to look at it."""
     outcomes = data.totals.outcomes
     lost, unknown = (outcomes.get(one.value, 0) for one in (Outcome.LOST, Outcome.UNKNOWN))
     found = []

@@ -411,7 +411,7 @@ def _ledger(counted: _Counted) -> tuple[LedgerRow, ...]:
 
 
 def _examples(deliveries: DataFrame) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
-    """Give the slowest messages, and some of each fate that somebody should look at."""
+    """Return the slowest messages, and some of each fate that somebody should look at."""
     outcome, in_doubt = F.col("outcome"), F.col("in_doubt")
     slow_s = F.greatest("latency_receive_s", "latency_reach_s")
     fine = outcome.isin(*(one.value for one in (*DELIVERED, Outcome.IN_TRANSIT)))

@@ -253,14 +253,14 @@ class _Curve:
         return one * x1 + two * x + three * x2, one * y1 + two * y + three * y2
 
     def path(self) -> str:
-        """Give the curve between the boxes, as SVG says it; it ends where its head begins."""
+        """Return the curve between the boxes, as SVG says it; it ends where its head begins."""
         end = self._start + (self._end - self._start) * 0.97
         steps = [self._start + (end - self._start) * number / 12 for number in range(13)]
         points = [self._at(step) for step in steps]
         return "M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
     def head(self, width: float) -> str:
-        """Give the three corners of the head."""
+        """Return the three corners of the head."""
         x, y = self._at(self._end)
         before = self._at(self._start + (self._end - self._start) * 0.9)
         angle = math.atan2(y - before[1], x - before[0])

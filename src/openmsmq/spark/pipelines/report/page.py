@@ -153,7 +153,7 @@ class View:
         fate: str | None = None,
         count: int | None = None,
     ) -> dict[str, str | int]:
-        """Give the attributes by which the script filters a row: numbers, and never a text."""
+        """Return the attributes by which the script filters a row: numbers, and never a text."""
         found: dict[str, str | int] = {}
         for key, text in (("q", queue), ("h", hour), ("f", fate)):
             if text is not None:
@@ -169,11 +169,11 @@ class View:
         return self._numbers[key].setdefault(text, len(self._numbers[key]))
 
     def link(self, link: LinkLoad) -> dict[str, str | int]:
-        """Give the attributes of a link."""
+        """Return the attributes of a link."""
         return self.attributes(links=[(link.source, link.target)])
 
     def row(self, row: LedgerRow) -> dict[str, str | int]:
-        """Give the attributes of a row of the ledger."""
+        """Return the attributes of a row of the ledger."""
         return self.attributes(
             queue=row.queue,
             links=pairwise(row.path),
@@ -183,7 +183,7 @@ class View:
         )
 
     def example(self, one: Example) -> dict[str, str | int]:
-        """Give the attributes of a message."""
+        """Return the attributes of a message."""
         return self.attributes(
             queue=one.queue,
             links=pairwise(hop.queue_manager for hop in one.path),
@@ -192,11 +192,11 @@ class View:
         )
 
     def fate(self, one: Example) -> str:
-        """Say what became of a message."""
+        """Return what became of a message."""
         return fate_of(one.outcome, one.reason, in_doubt=one.in_doubt, asked=one.asked)
 
     def fate_number(self, fate: str) -> int:
-        """Give the number of a fate."""
+        """Return the number of a fate."""
         return self._number("f", fate)
 
     def shown_of(self, fate: str) -> int:
@@ -204,7 +204,7 @@ class View:
         return self.fates_shown.count(fate)
 
     def steps(self, one: Example) -> list[dict[str, Any]]:
-        """Give the path of a message: each queue manager, since when, and the link to it."""
+        """Return the path of a message: each queue manager, since when, and the link to it."""
         steps: list[dict[str, Any]] = [
             {"hop": hop, "link": None, "took_s": None} for hop in one.path
         ]
@@ -230,7 +230,7 @@ class View:
 
     @staticmethod
     def outcomes(shown: Sequence[tuple[str, int]]) -> str:
-        """Say which outcomes make up a sum."""
+        """Return which outcomes make up a sum."""
         return ", ".join(
             f"{count_text(count)} {name.replace('_', ' ')}" for name, count in shown if count
         )

@@ -88,7 +88,7 @@ def time_text(time: datetime | None) -> str:
 
 
 def change_text(now: int, before: int) -> str:
-    """Say how a count differs from that of another time: +12 %, or by how many if it was small."""
+    """Return how a count differs from another one: +12 %, or by how many if it was small."""
     difference = now - before
     if not difference:
         return "as before"

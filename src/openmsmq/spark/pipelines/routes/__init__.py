@@ -194,6 +194,6 @@ def _sum(what: str) -> Column:
 def _by_site(
     spark: SparkSession, plan: Plan, task: Callable[[Any], Iterator[Any]], schema: pa.Schema
 ) -> DataFrame:
-    """Give each task its share of the numbers of the sites."""
+    """Assign each task its share of the numbers of the sites."""
     numbers = spark.range(0, len(plan.snapshot.sites), 1, plan.task_count)
     return mapped(numbers, task, schema, plan.is_small)

@@ -85,7 +85,7 @@ def read_inputs(
 def steps(
     spark: SparkSession, inputs: Inputs, output: str, written: dict[str, DataFrame]
 ) -> Iterator[Step]:
-    """Give what is to be done, each with a word for it; every step writes one table.
+    """Yield what is to be done, each with a word for it; every step writes one table.
 
     What was written is put into `written`, by its name, to look at it.
     """
@@ -152,7 +152,7 @@ def _first(table: DataFrame | None, limit: int, *order: Any) -> Rows:
 
 
 def _is_one_array(path: str) -> bool:
-    """Say whether a JSON file is one array of objects, and not an object on each line."""
+    """Return whether a JSON file is one array of objects, and not an object on each line."""
     if not Path(path).is_file():
         return False
     with open(path, encoding="utf-8") as file:

@@ -139,7 +139,7 @@ def routed(graph: Graph[str], batches: Batches) -> Iterator[pa.RecordBatch]:
 
 
 def changes(before: Graph[str], after: Graph[str], batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Say which paths to each site whose number comes in differ between two graphs."""
+    """Return which paths to each site whose number comes in differ between two graphs."""
     solvers = make_solver(before), make_solver(after)
     names = pa.array(before.sites, pa.string())
     for destination in _numbers(batches):
@@ -179,7 +179,7 @@ def _numbers(batches: Batches) -> Iterator[int]:
 
 
 def _by_destination(solver: Solver[str], batches: Batches) -> Iterator[tuple[Tree, Column, Column]]:
-    """Give the tree of each destination of the traffic, and who sends how much to it.
+    """Yield the tree of each destination of the traffic, and who sends how much to it.
 
     What stays in its site is left out: it uses no link.
     """
@@ -204,7 +204,7 @@ def _by_destination(solver: Solver[str], batches: Batches) -> Iterator[tuple[Tre
 
 
 def _reach_columns(reach: Reach, sites: Column) -> list[pa.Array]:
-    """Give state, cost and hops of some sites."""
+    """Return state, cost and hops of some sites."""
     return [
         _STATES.take(pa.array(np.asarray(reach.state)[sites])),
         _numbers_or_null(reach.cost, sites),
