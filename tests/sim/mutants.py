@@ -102,16 +102,16 @@ MUTANTS = (
     Mutant(
         "an answer leaves before its batch is durable",
         "manager.queues.replies:Replies.answer_when_done",
-        "lambda: self.answer(connection, call, reply),",
-        "self.answer(connection, call, reply) or (lambda: None),",
+        "self._ledger.add(Replied(self, connection, call, reply))",
+        "self.answer(connection, call, reply)",
     ),
     Mutant(
         "a batch counts as durable when it is handed over",
         "manager.turn.ledger:Ledger.seal",
         "self._under_way[self._ticket] = turn\n",
         "self._under_way[self._ticket] = turn\n"
-        "    done, turn.done = turn.done, []\n"
-        "    [action() for action in done]\n",
+        "    following, turn.following = turn.following, []\n"
+        "    [effect.follow() for effect in following]\n",
     ),
     Mutant(
         "what the disk refused is not undone",

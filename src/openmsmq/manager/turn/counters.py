@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from openmsmq.manager.turn.effects import Effect, Plain
 from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.turn.writes import Writes
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import InsufficientResources
+from openmsmq.model.errors import InsufficientResources, MsmqError
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.limits import EPOCHS_MAX_COUNT, MESSAGE_NUMBER_MAX_COUNT
 from openmsmq.storage import records
@@ -38,8 +40,10 @@ class Counters:
 
     def __init__(self, machine: MachineRecord, ledger: Ledger, rng: random.Random) -> None:
         self._rng = rng
-        self._machine = machine
-        self._durable = machine
+        self.machine = machine
+        """The machine record as the current turn leaves it."""
+        self.durable = machine
+        """The machine record as the disk has it."""
         self._ledger = ledger
         self._arrival = machine.arrival_limit
         self._message = machine.message_limit
@@ -48,7 +52,7 @@ class Counters:
     @property
     def identifier(self) -> Guid:
         """Who this queue manager is."""
-        return self._machine.identifier
+        return self.machine.identifier
 
     @property
     def last_arrival(self) -> int:
@@ -57,22 +61,22 @@ class Counters:
         Numbers above the limit were given to messages that the disk refused, and only after a
         crash are they given again.
         """
-        return min(self._arrival, self._machine.arrival_limit) - 1
+        return min(self._arrival, self.machine.arrival_limit) - 1
 
     def take_arrivals(self, count: int) -> int:
         """Reserve `count` arrival numbers; give the first."""
         first = self._arrival
         self._arrival += count
-        if self._arrival > self._machine.arrival_limit:
+        if self._arrival > self.machine.arrival_limit:
             self._change(arrival_limit=self._arrival + BLOCK_COUNT)
         return first
 
     def take_messages(self, count: int) -> list[int]:
         """Return `count` message numbers: 32 bits, never 0, which means "not numbered"."""
         first = self._message
-        if first + count + _RESERVE_COUNT > self._machine.message_limit:
+        if first + count + _RESERVE_COUNT > self.machine.message_limit:
             self._change(message_limit=first + count + BLOCK_COUNT)
-        if first + count > self._durable.message_limit:
+        if first + count > self.durable.message_limit:
             raise InsufficientResources(
                 f"no {count} message numbers are reserved on the disk yet: send fewer at once, "
                 "or try again when the disk has room"
@@ -86,7 +90,7 @@ class Counters:
         It may be the first above the limit on the disk, which is raised with the same turn.
         """
         number = self._message
-        if number + 1 + _RESERVE_COUNT > self._machine.message_limit:
+        if number + 1 + _RESERVE_COUNT > self.machine.message_limit:
             self._change(message_limit=number + 1 + BLOCK_COUNT)
         self._message += 1
         return (number - 1) % MESSAGE_NUMBER_MAX_COUNT + 1
@@ -95,7 +99,7 @@ class Counters:
         """Return a transaction number: 20 bits on the wire."""
         number = self._transaction
         self._transaction += 1
-        if self._transaction > self._machine.transaction_limit:
+        if self._transaction > self.machine.transaction_limit:
             self._change(transaction_limit=self._transaction + BLOCK_COUNT)
         return number % _TRANSACTION_NUMBERS
 
@@ -106,7 +110,7 @@ class Counters:
         queue that was forgotten. Ordinals go on by one, as the specification has it. Those of a
         queue begin at random and not at 1, so that nobody guesses them; no receiver can tell.
         """
-        last_s = self._machine.sequence_time_s
+        last_s = self.machine.sequence_time_s
         if before is not None and before.ordinal < _ORDINAL_MAX:
             found = SequenceId(before.ordinal + 1, max(last_s, now.unix_s))
         else:
@@ -119,7 +123,7 @@ class Counters:
 
     def take_queue(self) -> int:
         """Return the number of a new queue."""
-        number = self._machine.next_queue
+        number = self.machine.next_queue
         self._change(next_queue=number + 1)
         return number
 
@@ -129,36 +133,64 @@ class Counters:
         `epoch` is a random word for this life of the queue manager, if it is to be told apart.
         """
         if epoch:
-            epochs = [*self._machine.epochs, EpochRecord(epoch, self._arrival)]
-            self._machine = msgspec.structs.replace(
-                self._machine, epochs=epochs[-EPOCHS_MAX_COUNT:]
-            )
+            epochs = [*self.machine.epochs, EpochRecord(epoch, self._arrival)]
+            self.machine = msgspec.structs.replace(self.machine, epochs=epochs[-EPOCHS_MAX_COUNT:])
         self._change(message_limit=self._message + BLOCK_COUNT)
 
     def epochs(self) -> list[EpochRecord]:
         """Return the last lives of the queue manager; they are durable with this turn."""
-        if self._durable.epochs != self._machine.epochs:
+        if self.durable.epochs != self.machine.epochs:
             self._change()
-        return self._machine.epochs
+        return self.machine.epochs
 
     def cover_transactions(self) -> None:
         """Make sure that this turn stores a limit above every transaction number given out."""
-        if self._transaction > self._durable.transaction_limit:
+        if self._transaction > self.durable.transaction_limit:
             self._change(transaction_limit=self._transaction + BLOCK_COUNT)
 
     def _change(self, **changes: int) -> None:
-        changed = msgspec.structs.replace(self._machine, **changes)
-        self._machine = changed
+        changed = msgspec.structs.replace(self.machine, **changes)
+        self._ledger.add(NumbersReserved(self, changed))
 
-        def settled() -> None:
-            self._durable = changed
 
-        def refused(_: Exception) -> None:
-            # The next turn that needs a number writes the record again. The number of a queue that
-            # never came to be is not given to another one: it is not forgotten everywhere yet.
-            self._machine = msgspec.structs.replace(
-                self._durable, next_queue=self._machine.next_queue, epochs=self._machine.epochs
-            )
+class NumbersReserved(Effect):
+    """The machine record has other limits: numbers below them may be given out."""
 
-        self._ledger.put(records.MACHINE_KEY, records.encode_record(changed))
-        self._ledger.when_done(settled, refused)
+    __slots__ = ("counters", "machine")
+
+    def __init__(self, counters: Counters, machine: MachineRecord) -> None:
+        self.counters = counters
+        self.machine = machine
+
+    def apply(self) -> None:
+        """Go on from the new record."""
+        self.counters.machine = self.machine
+
+    def store(self, writes: Writes) -> None:
+        """Write the record."""
+        writes.put(records.MACHINE_KEY, records.encode_record(self.machine))
+
+    def follow(self) -> None:
+        """Give out what waited for a limit on the disk."""
+        self.counters.durable = self.machine
+
+    def revert(self, _: MsmqError, /) -> None:
+        """Go back to the record on the disk: the next turn that needs a number writes it again.
+
+        The number of a queue that never came to be is not given to another one: it is not
+        forgotten everywhere yet.
+        """
+        assumed = self.counters.machine
+        self.counters.machine = msgspec.structs.replace(
+            self.counters.durable, next_queue=assumed.next_queue, epochs=assumed.epochs
+        )
+
+    def describe(self) -> dict[str, Plain]:
+        """Return all limits."""
+        return {
+            "arrival_limit": self.machine.arrival_limit,
+            "message_limit": self.machine.message_limit,
+            "transaction_limit": self.machine.transaction_limit,
+            "sequence_time_s": self.machine.sequence_time_s,
+            "next_queue": self.machine.next_queue,
+        }

@@ -2,7 +2,7 @@
 
 Everything a queue manager does in one turn is one batch. Nobody hears of it before the disk has
 it: replies, and everything others could see, wait in the ledger until `settle`. If the disk
-refuses, `revoke` undoes what memory already assumed, in reverse order.
+refuses, `revoke` takes back what memory already assumed, in reverse order.
 
 One batch at a time is on its way to the disk. What happens meanwhile is the next turn; it may build
 on what memory assumes, so it falls together with the batch before it.
@@ -11,43 +11,81 @@ on what memory assumes, so it falls together with the batch before it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from openmsmq.manager.outputs import Persist
+from openmsmq.manager.turn.effects import Effect
+from openmsmq.manager.turn.writes import Counted, Writes
 from openmsmq.model.errors import MsmqError
-from openmsmq.storage import records
-from openmsmq.storage.port import Batch
 
 Undo = Callable[[MsmqError], None]
 
 
-class Counted(Protocol):
-    """What has counts that are written with the turn: a queue."""
-
-    id: int
-    stored_count: int
-    stored_bytes: int
-
-
 class Turn:
-    """One batch and its consequences."""
+    """One batch and the effects it belongs to."""
 
-    __slots__ = ("batch", "done", "done_last", "last_words", "touched", "undo")
+    __slots__ = ("effects", "following", "following_last", "growing", "last_words", "writes")
 
     def __init__(self) -> None:
-        self.batch = Batch([], [], [], [])
-        self.done: list[Callable[[], None]] = []
-        self.done_last: list[Callable[[], None]] = []
-        self.undo: list[Undo] = []
-        self.touched: set[Counted] = set()
+        self.writes = Writes()
+        self.effects: list[Effect] = []
+        """All of them, in the order in which they were added."""
+        self.following: list[Effect] = []
+        """Those that follow, in the order in which they do."""
+        self.following_last: list[Effect] = []
+        """Those that follow after the others."""
+        self.growing: list[Effect] = []
+        """Those that take in more until the turn ends."""
         self.last_words: list[Callable[[], None]] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is stored and nothing follows."""
+        return not (self.effects or self.writes.batch)
+
+    def complete(self) -> None:
+        """Store what has grown until now, last first."""
+        while self.last_words:
+            self.last_words.pop()()
+        while self.growing:
+            effect = self.growing.pop()
+            effect.store(self.writes)
+            self.following.append(effect)
 
     def follow(self) -> None:
         """Let everything happen that waited for the batch."""
-        for action in self.done:
-            action()
-        for action in self.done_last:
-            action()
+        for effect in self.following:
+            effect.follow()
+        for effect in self.following_last:
+            effect.follow()
+
+    def revert(self, error: MsmqError, /) -> None:
+        """Take everything back, last first."""
+        for effect in reversed(self.effects):
+            effect.revert(error)
+
+
+class _Called(Effect):
+    """Two functions: what is no effect of its own yet."""
+
+    __slots__ = ("_action", "_after_others", "_undo")
+
+    def __init__(self, action: Callable[[], None], undo: Undo, *, after_others: bool) -> None:
+        self._action = action
+        self._undo = undo
+        self._after_others = after_others
+
+    @property
+    def after_others(self) -> bool:
+        """Whether it follows after all those of its turn that are not so."""
+        return self._after_others
+
+    def follow(self) -> None:
+        """Do what waited for the disk: the turn is durable."""
+        self._action()
+
+    def revert(self, error: MsmqError, /) -> None:
+        """Take back what was assumed: the disk refused the turn."""
+        self._undo(error)
 
 
 class Ledger:
@@ -58,41 +96,45 @@ class Ledger:
         self._ticket = 0
         self._under_way: dict[int, Turn] = {}
 
+    def add(self, effect: Effect) -> None:
+        """Carry out the first half of an effect; the second follows when the turn is durable."""
+        turn = self._turn
+        turn.effects.append(effect)
+        if effect.grows:
+            turn.growing.append(effect)
+            effect.apply()
+            return
+        (turn.following_last if effect.after_others else turn.following).append(effect)
+        effect.apply()
+        effect.store(turn.writes)
+
     def put(self, key: bytes, value: bytes) -> None:
         """Make a record durable with this turn."""
-        self._turn.batch.changes.append((key, value))
+        self._turn.writes.put(key, value)
 
     def put_many(self, records: list[tuple[bytes, bytes]], *, volatile: bool) -> None:
         """Keep several records, durable or in memory only."""
-        batch = self._turn.batch
-        if volatile:
-            batch.volatile += records
-        else:
-            batch.changes += records
+        self._turn.writes.put_many(records, volatile=volatile)
 
     def put_volatile(self, key: bytes, value: bytes) -> None:
         """Keep a record in memory only."""
-        self._turn.batch.volatile.append((key, value))
+        self._turn.writes.put_volatile(key, value)
 
     def take_out(self, keys: list[bytes], *, volatile: bool) -> None:
         """Remove several records that are durable, or in memory only."""
-        batch = self._turn.batch
-        if volatile:
-            batch.forgotten += keys
-        else:
-            batch.changes += [(key, None) for key in keys]
+        self._turn.writes.take_out(keys, volatile=volatile)
 
     def delete_range(self, start: bytes, stop: bytes) -> None:
         """Remove all records with `start` <= key < `stop`, before this turn keeps any."""
-        self._turn.batch.ranges.append((start, stop))
+        self._turn.writes.delete_range(start, stop)
 
     def delete(self, key: bytes) -> None:
         """Remove a record with this turn, wherever it is."""
-        self._turn.batch.changes.append((key, None))
+        self._turn.writes.delete(key)
 
     def touch(self, queue: Counted) -> None:
         """Write the queue's counts with this turn."""
-        self._turn.touched.add(queue)
+        self._turn.writes.touch(queue)
 
     def before_seal(self, action: Callable[[], None]) -> None:
         """Do something at the end of the turn, before its batch is closed."""
@@ -102,9 +144,7 @@ class Ledger:
         self, action: Callable[[], None], undo: Undo, *, after_others: bool = False
     ) -> None:
         """Do something once the turn is durable, or undo what was assumed when it fails."""
-        turn = self._turn
-        (turn.done_last if after_others else turn.done).append(action)
-        turn.undo.append(undo)
+        self.add(_Called(action, undo, after_others=after_others))
 
     def seal(self) -> Persist | None:
         """Close the turn; give what must be persisted, or None when its consequences may follow.
@@ -115,33 +155,28 @@ class Ledger:
         if self._under_way:
             return None
         turn = self._turn
-        while turn.last_words:
-            turn.last_words.pop()()
-        if not turn.batch:
-            if turn.done or turn.done_last:
+        turn.complete()
+        if not turn.writes.batch:
+            if turn.effects:
                 self._turn = Turn()
                 turn.follow()
             return None
         self._turn = Turn()
-        for queue in sorted(turn.touched, key=lambda touched: touched.id):
-            counts = records.encode_counts(queue.stored_count, queue.stored_bytes)
-            turn.batch.changes.append((records.counts_key(queue.id), counts))
         self._ticket += 1
         self._under_way[self._ticket] = turn
-        return Persist(self._ticket, turn.batch)
+        return Persist(self._ticket, turn.writes.close())
 
     @property
     def idle(self) -> bool:
         """Whether nothing waits to be sealed."""
-        return not (self._turn.batch or self._turn.done or self._turn.done_last)
+        return self._turn.is_empty
 
     def settle(self, ticket: int) -> None:
         """The batch is durable: let everything follow."""
         self._under_way.pop(ticket).follow()
 
     def revoke(self, ticket: int, error: MsmqError) -> None:
-        """The batch was refused: undo it and what was built on it, last first."""
+        """The batch was refused: take back it and what was built on it, last first."""
         later, self._turn = self._turn, Turn()
         for turn in (later, self._under_way.pop(ticket)):
-            for undo in reversed(turn.undo):
-                undo(error)
+            turn.revert(error)

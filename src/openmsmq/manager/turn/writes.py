@@ -1,0 +1,67 @@
+"""What a turn writes: one batch of records, and the counts of the queues it touched."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from openmsmq.storage import records
+from openmsmq.storage.port import Batch
+
+
+class Counted(Protocol):
+    """What has counts that are written with the turn: a queue."""
+
+    id: int
+    stored_count: int
+    stored_bytes: int
+
+
+class Writes:
+    """The records that one turn keeps and removes."""
+
+    __slots__ = ("_touched", "batch")
+
+    def __init__(self) -> None:
+        self.batch = Batch([], [], [], [])
+        self._touched: set[Counted] = set()
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Make a record durable."""
+        self.batch.changes.append((key, value))
+
+    def put_many(self, records: list[tuple[bytes, bytes]], *, volatile: bool) -> None:
+        """Keep several records, durable or in memory only."""
+        if volatile:
+            self.batch.volatile += records
+        else:
+            self.batch.changes += records
+
+    def put_volatile(self, key: bytes, value: bytes) -> None:
+        """Keep a record in memory only."""
+        self.batch.volatile.append((key, value))
+
+    def take_out(self, keys: list[bytes], *, volatile: bool) -> None:
+        """Remove several records that are durable, or in memory only."""
+        if volatile:
+            self.batch.forgotten += keys
+        else:
+            self.batch.changes += [(key, None) for key in keys]
+
+    def delete_range(self, start: bytes, stop: bytes) -> None:
+        """Remove all records with `start` <= key < `stop`, before this turn keeps any."""
+        self.batch.ranges.append((start, stop))
+
+    def delete(self, key: bytes) -> None:
+        """Remove a record, wherever it is."""
+        self.batch.changes.append((key, None))
+
+    def touch(self, queue: Counted) -> None:
+        """Write the queue's counts, as they are when the turn ends."""
+        self._touched.add(queue)
+
+    def close(self) -> Batch:
+        """Return the batch, with the counts of all queues that were touched."""
+        for queue in sorted(self._touched, key=lambda touched: touched.id):
+            counts = records.encode_counts(queue.stored_count, queue.stored_bytes)
+            self.batch.changes.append((records.counts_key(queue.id), counts))
+        return self.batch
