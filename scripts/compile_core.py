@@ -63,9 +63,10 @@ def extensions() -> dict[str, str]:
 
 
 def fingerprint() -> str:
-    """Return what the copy depends on: the interpreter, and every source by its content."""
+    """Return what the copy depends on: the interpreter, and every file by its content."""
     seen = hashlib.sha256(str(sysconfig.get_config_var("EXT_SUFFIX")).encode())
-    for source in [*sorted(PACKAGE.rglob("*.py")), Path(__file__)]:
+    files = (path for path in PACKAGE.rglob("*.*") if path.suffix != ".pyc")
+    for source in [*sorted(files), Path(__file__)]:
         seen.update(str(source.relative_to(HOME)).encode())
         seen.update(source.read_bytes())
     return seen.hexdigest()
