@@ -55,6 +55,7 @@ VIOLATIONS: Final = {
     "psycopg": [("spark/planted.py", "import psycopg")],
     "bonsai": [("runtime/planted.py", "import bonsai")],
     "cryptography": [("manager/planted.py", "import cryptography")],
+    "pycryptodome": [("security/planted.py", "from Crypto.Cipher import ARC2")],
     "lmdb": [("storage/planted.py", "import lmdb")],
     "zlib-ng": [("wire/planted.py", "from zlib_ng import zlib_ng")],
     "records": [("storage/memory.py", "import os"), ("storage/records.py", "import pathlib")],

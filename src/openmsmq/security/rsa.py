@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import NoDigestInfo
 
 from openmsmq.model.errors import InvalidParameter, MsmqError
 from openmsmq.model.message import HashAlgorithm
-from openmsmq.security import primes
+from openmsmq.security import legacy
 from openmsmq.security.hashes import digest_info
 from openmsmq.wire.keys import KeyUse, RsaPublicKey
 
@@ -95,7 +95,7 @@ class PrivateKey:
             raise InvalidParameter(
                 f"a key of {bits} bits; {RSA_MIN_BITS} to {RSA_MAX_BITS} in steps of 16 can be made"
             )
-        first, second = primes.pair(bits, USUAL_EXPONENT, random_bytes)
+        first, second = legacy.primes(bits, USUAL_EXPONENT, random_bytes)
         return cls.from_primes(first, second, use=use)
 
     @property

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from openmsmq.model.message import HashAlgorithm
 from openmsmq.security.hashes import (
-    OLD_HASH_MAX_BYTES,
-    TooMuchForOldHash,
     digest_in,
     digest_info,
     hasher,
@@ -84,14 +82,6 @@ def test_hashing_in_pieces_is_hashing_the_whole_and_a_copy_goes_its_own_way(
     other.update(more)
     assert hashed.digest() == digest(algorithm, b"".join(pieces))
     assert other.digest() == digest(algorithm, b"".join([*pieces, more]))
-
-
-@pytest.mark.parametrize("algorithm", [HashAlgorithm.MD2, HashAlgorithm.MD4])
-def test_the_slow_hashes_refuse_more_than_their_bound(algorithm: HashAlgorithm) -> None:
-    hashed = hasher(algorithm)
-    hashed.update(bytes(OLD_HASH_MAX_BYTES))
-    with pytest.raises(TooMuchForOldHash, match=str(OLD_HASH_MAX_BYTES)):
-        hashed.update(b"1")
 
 
 @pytest.mark.parametrize("algorithm", HashAlgorithm)

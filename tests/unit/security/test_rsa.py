@@ -9,12 +9,11 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from openmsmq.model.errors import InvalidParameter, MsmqError
 from openmsmq.model.message import HashAlgorithm
-from openmsmq.security import primes
 from openmsmq.security.hashes import digest_in, digest_info
 from openmsmq.security.rsa import (
     EXPONENT_MAX,
@@ -183,31 +182,6 @@ def test_a_key_is_made_of_the_random_bytes_alone(bits: int) -> None:
 def test_keys_of_other_lengths_are_not_made(bits: int) -> None:
     with pytest.raises(InvalidParameter, match=str(RSA_MAX_BITS)):
         PrivateKey.generate(bits, random.Random(1).randbytes)
-
-
-@settings(max_examples=200)
-@given(st.integers(1000, 5000))
-def test_primes_are_told_from_other_numbers(half: int) -> None:
-    number = 2 * half + 1
-    expected = all(number % divisor for divisor in range(3, number, 2) if divisor**2 <= number)
-    assert primes.is_prime(number, random.Random(1).randbytes) is expected
-
-
-def test_numbers_that_look_prime_to_some_bases_are_told_too() -> None:
-    # Products of two primes, and Carmichael numbers without small factors.
-    first, second = (primes.prime(64, 3, random.Random(seed).randbytes) for seed in (1, 2))
-    assert not primes.is_prime(first * second, random.Random(3).randbytes)
-    carmichael = 6 * 2856 + 1, 12 * 2856 + 1, 18 * 2856 + 1
-    product = carmichael[0] * carmichael[1] * carmichael[2]
-    assert not primes.is_prime(product, random.Random(4).randbytes)
-
-
-def test_a_source_without_randomness_makes_no_key() -> None:
-    def nines(size: int) -> bytes:
-        return b"\x99" * size
-
-    with pytest.raises(ValueError, match="random bytes"):
-        primes.pair(128, 65537, nines)
 
 
 @pytest.mark.parametrize(

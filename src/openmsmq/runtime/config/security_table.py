@@ -14,6 +14,7 @@ from msgspec import Meta
 from openmsmq.manager.config import SecurityConfig
 from openmsmq.model.limits import KEY_DEFAULT_BITS, KEY_LIFETIME_S, KEY_RETENTION_S
 from openmsmq.runtime.config.errors import ConfigError, reason
+from openmsmq.security import legacy
 from openmsmq.security.policy import KEY_MIN_BITS, SecurityPolicy
 from openmsmq.security.providers import ADVANCED, BASE, ENHANCED, Provider
 from openmsmq.security.rsa import RSA_MAX_BITS, RSA_MIN_BITS
@@ -41,7 +42,7 @@ class SecurityTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         Meta(
             min_length=1,
             description="Hashes of signatures that are accepted. `md5`, `md4` and `md2` can be "
-            "forged.",
+            "forged; the last two need the extra `legacy`.",
         ),
     ] = SAFE_HASH_NAMES
     signatures: Annotated[
@@ -60,7 +61,8 @@ class SecurityTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         Meta(
             min_length=1,
             description="Ciphers of bodies that are accepted. `rc4` and `rc2` can be broken; with "
-            "one of them a key for senders without AES is published, too.",
+            "one of them a key for senders without AES is published, too. `rc2` needs the extra "
+            "`legacy`.",
         ),
     ] = SAFE_CIPHER_NAMES
     smallest_key_bits: Annotated[
@@ -111,6 +113,11 @@ class SecurityTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
                 f"key_bits {self.key_bits} is less than smallest_key_bits "
                 f"{self.smallest_key_bits}: give longer new keys, too"
             )
+        old = {"md2", "md4", "rc2"}.intersection((*self.hashes, *self.ciphers))
+        if BASE in self.providers:
+            old.add("a key of 512 bits")
+        if old and not legacy.is_installed():
+            raise ValueError(f"{min(old)} {legacy.ADVICE}")
 
     @property
     def config(self) -> SecurityConfig:

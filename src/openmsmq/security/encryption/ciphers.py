@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import hmac
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Final
 
-from cryptography.hazmat.decrepit.ciphers.algorithms import ARC4, RC2
+from cryptography.hazmat.decrepit.ciphers.algorithms import ARC4
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC
 
-from openmsmq.security.encryption import rc2
-from openmsmq.security.encryption.rc2 import RC2_BLOCK_BYTES, SLOW_RC2_MAX_BYTES
+from openmsmq.security import legacy
 from openmsmq.wire.keys import SessionAlgorithm
 
 AES_BLOCK_BYTES: Final = 16
 SHORT_KEY_BYTES: Final = 5
 LONG_KEY_BYTES: Final = 16
 SHORT_KEY_BITS: Final = 40
+LONG_KEY_BITS: Final = 128
 SALT: Final = bytes(LONG_KEY_BYTES - SHORT_KEY_BYTES)
 """What old providers put behind a key of 40 bits (C-96)."""
 
@@ -52,52 +53,48 @@ class BodyCipher(ABC):
 
 
 class _BlockCipher(BodyCipher):
-    """A block cipher of the library, in CBC mode."""
+    """A block cipher in CBC mode, as functions of whole blocks."""
 
-    __slots__ = ("_block_bytes", "_cipher")
+    __slots__ = ("_block_bytes", "_decrypt", "_encrypt")
 
-    def __init__(self, cipher: Cipher[CBC], block_bytes: int) -> None:
-        self._cipher = cipher
+    def __init__(
+        self,
+        encrypt: Callable[[bytes], bytes],
+        decrypt: Callable[[bytes], bytes],
+        block_bytes: int,
+    ) -> None:
+        self._encrypt = encrypt
+        self._decrypt = decrypt
         self._block_bytes = block_bytes
 
     def encrypt(self, body: bytes) -> bytes:
-        padded = body + _PADDING[self._block_bytes - len(body) % self._block_bytes]
-        return self._cipher.encryptor().update(padded)
+        return self._encrypt(body + _PADDING[self._block_bytes - len(body) % self._block_bytes])
 
     def decrypt(self, ciphertext: bytes, size: int) -> bytes | None:
         added = len(ciphertext) - size
         if len(ciphertext) % self._block_bytes or not 0 < added <= self._block_bytes:
             return None
-        padded = self._cipher.decryptor().update(ciphertext)
+        padded = self._decrypt(ciphertext)
         if not hmac.compare_digest(padded[size:], _PADDING[added]):
             return None
         return padded[:size]
 
 
-class _SlowRc2(BodyCipher):
-    """RC2 with a short effective key."""
+def _aes(key: bytes) -> BodyCipher:
+    cipher = Cipher(AES(key), CBC(bytes(AES_BLOCK_BYTES)))
+    return _BlockCipher(
+        lambda blocks: cipher.encryptor().update(blocks),
+        lambda blocks: cipher.decryptor().update(blocks),
+        AES_BLOCK_BYTES,
+    )
 
-    __slots__ = ("_words",)
 
-    def __init__(self, key: bytes, effective_bits: int) -> None:
-        self._words = rc2.expand_key(key, effective_bits)
-
-    def encrypt(self, body: bytes) -> bytes:
-        if len(body) > SLOW_RC2_MAX_BYTES:
-            raise ValueError(f"RC2 with 40 bits encrypts at most {SLOW_RC2_MAX_BYTES} bytes here")
-        return rc2.encrypt(self._words, body + _PADDING[RC2_BLOCK_BYTES - len(body) % 8])
-
-    def decrypt(self, ciphertext: bytes, size: int) -> bytes | None:
-        added = len(ciphertext) - size
-        if len(ciphertext) % RC2_BLOCK_BYTES or not 0 < added <= RC2_BLOCK_BYTES:
-            return None
-        if size > SLOW_RC2_MAX_BYTES:
-            return None
-        # The last block tells whether the key is right, before anything is done with the others.
-        last = rc2.decrypt(self._words, ciphertext, len(ciphertext) - RC2_BLOCK_BYTES)
-        if not hmac.compare_digest(last[RC2_BLOCK_BYTES - added :], _PADDING[added]):
-            return None
-        return rc2.decrypt(self._words, ciphertext)[:size]
+def _rc2(key: bytes, effective_bits: int) -> BodyCipher:
+    return _BlockCipher(
+        lambda blocks: legacy.rc2(key, effective_bits, blocks, encrypts=True),
+        lambda blocks: legacy.rc2(key, effective_bits, blocks, encrypts=False),
+        legacy.RC2_BLOCK_BYTES,
+    )
 
 
 class _Rc4(BodyCipher):
@@ -147,11 +144,10 @@ def key_size_fits(algorithm: SessionAlgorithm, size: int) -> bool:
 def body_cipher(algorithm: SessionAlgorithm, key: bytes) -> BodyCipher:
     """Make the cipher of a session key, whose size must fit."""
     if algorithm in AES_KEY_BYTES:
-        return _BlockCipher(Cipher(AES(key), CBC(bytes(AES_BLOCK_BYTES))), AES_BLOCK_BYTES)
+        return _aes(key)
     short = len(key) == SHORT_KEY_BYTES
     if algorithm is SessionAlgorithm.RC4:
         return _Rc4(key + SALT if short else key)
     if short:
-        return Rc2Choice((_SlowRc2(key + SALT, SHORT_KEY_BITS), _SlowRc2(key, SHORT_KEY_BITS)))
-    library = _BlockCipher(Cipher(RC2(key), CBC(bytes(RC2_BLOCK_BYTES))), RC2_BLOCK_BYTES)
-    return Rc2Choice((library, _SlowRc2(key, SHORT_KEY_BITS)))
+        return Rc2Choice((_rc2(key + SALT, SHORT_KEY_BITS), _rc2(key, SHORT_KEY_BITS)))
+    return Rc2Choice((_rc2(key, LONG_KEY_BITS), _rc2(key, SHORT_KEY_BITS)))

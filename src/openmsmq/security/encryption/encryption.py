@@ -29,7 +29,7 @@ from openmsmq.security.encryption.ciphers import (
 from openmsmq.security.encryption.session_keys import KeyCache, SessionKey
 from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.providers import ADVANCED, BASE, ENHANCED, Provider, published_key
-from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.security import BODY_ENCRYPTED, DEFAULT_PROVIDER, ProviderInfo
 from openmsmq.wire.keys import RsaPublicKey, SessionAlgorithm, SessionKeyBlob
@@ -185,16 +185,12 @@ def _encrypted(
     parts: PacketParts, key: SessionKey, level: PrivacyLevel, algorithm: SessionAlgorithm
 ) -> bytes:
     body = parts.plain_body
-    try:
-        sealed = key.cipher.encrypt(body)
-    except ValueError as error:
-        raise EncodeError("MessageBody", str(error)) from None
     return join(
         parts,
         parts.security[0] & ~DEFAULT_PROVIDER | BODY_ENCRYPTED,
         key.blob,
         key.provider_info,
-        sealed,
+        key.cipher.encrypt(body),
         len(body),
         level,
         algorithm,

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from openmsmq.model.identity import Guid
 from openmsmq.model.message import AuthenticationLevel, AuthenticationRequest, HashAlgorithm
 from openmsmq.security import rsa
-from openmsmq.security.hashes import TooMuchForOldHash, digest_in, hasher
+from openmsmq.security.hashes import digest_in, hasher, size_problem
 from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.rsa import PrivateKey
 from openmsmq.security.signatures import certificates
@@ -102,6 +102,9 @@ def sign(packet: bytes, signer: Signer, request: AuthenticationRequest, source: 
         raise EncodeError("signature", "only user messages are signed")
     if message.security is not None and message.security.body_encrypted:
         raise EncodeError("signature", "a message is signed before it is encrypted")
+    problem = size_problem(signer.hash_algorithm, message.properties.body_size)
+    if problem:
+        raise EncodeError("signature", problem)
     if request is AuthenticationRequest.EXACT:
         message = _with_exact_destination(message)
     kind = _kind_for(message, request)
@@ -110,14 +113,11 @@ def sign(packet: bytes, signer: Signer, request: AuthenticationRequest, source: 
         message.properties, hash_algorithm=int(signer.hash_algorithm)
     )
     hashed = hasher(signer.hash_algorithm)
-    try:
-        if request is AuthenticationRequest.EXACT:
-            hashed.update(exact_fields(message, source))
-        else:
-            hashed.update(first_fields(message))
-            hashed.update(other_fields(message, kind, source, OURS))
-    except TooMuchForOldHash as error:
-        raise EncodeError("signature", str(error)) from None
+    if request is AuthenticationRequest.EXACT:
+        hashed.update(exact_fields(message, source))
+    else:
+        hashed.update(first_fields(message))
+        hashed.update(other_fields(message, kind, source, OURS))
     signature = signer.key.sign(signer.hash_algorithm, hashed.digest())
     lists = message.multi_queue
     if kind is AuthenticationLevel.SIGNATURE_30 and lists is not None:
@@ -217,6 +217,9 @@ def check_signature(message: UserMessage, policy: SecurityPolicy) -> Checked:
             f"hash algorithm {message.properties.hash_algorithm:#x} is not allowed by the policy"
         )
     algorithm = HashAlgorithm(message.properties.hash_algorithm)
+    problem = size_problem(algorithm, message.properties.body_size)
+    if problem:
+        raise BadSignature(problem)
     certificate = message.security.sender_certificate
     try:
         key = certificates.public_key(certificate, policy.smallest_key_bits)
@@ -240,12 +243,9 @@ def _is_exact(message: UserMessage, algorithm: HashAlgorithm, digest: bytes) -> 
     element = destination_element(message.user)
     if lists is None or element is None or element not in lists.destinations.elements:
         return False
-    try:
-        hashed = hasher(algorithm)
-        hashed.update(exact_fields(message, message.user.source))
-        return hashed.digest() == digest
-    except TooMuchForOldHash as error:
-        raise BadSignature(str(error)) from None
+    hashed = hasher(algorithm)
+    hashed.update(exact_fields(message, message.user.source))
+    return hashed.digest() == digest
 
 
 def _signed_digest(
@@ -264,12 +264,9 @@ def _digests(
 ) -> Iterator[tuple[AuthenticationLevel, SignatureProfile, bytes]]:
     """Hash the message in every way in which it may have been signed, the likely ones first."""
     beginning = hasher(algorithm)
-    try:
-        beginning.update(first_fields(message))
-        for kind in kinds:
-            for profile, rest in readings(message, kind):
-                hashed = beginning.copy()
-                hashed.update(rest)
-                yield kind, profile, hashed.digest()
-    except TooMuchForOldHash as error:
-        raise BadSignature(str(error)) from None
+    beginning.update(first_fields(message))
+    for kind in kinds:
+        for profile, rest in readings(message, kind):
+            hashed = beginning.copy()
+            hashed.update(rest)
+            yield kind, profile, hashed.digest()

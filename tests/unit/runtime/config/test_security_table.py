@@ -95,3 +95,20 @@ def test_new_keys_must_not_be_too_short_to_be_used(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="give longer new keys, too"):
         read(tmp_path, "smallest_key_bits = 4096")
     assert read(tmp_path, "smallest_key_bits = 4096\nkey_bits = 4096").key_bits == 4096
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('hashes = ["sha1", "md4"]', "md4"),
+        ('ciphers = ["aes256", "rc2"]', "rc2"),
+        ('ciphers = ["rc4"]\nsmallest_key_bits = 512', "a key of 512 bits"),
+    ],
+)
+def test_what_needs_a_package_that_is_missing_is_refused_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, what: str
+) -> None:
+    monkeypatch.setattr("openmsmq.security.legacy.find_spec", lambda _: None)
+    with pytest.raises(ConfigError, match=rf"{what} needs .* pip install 'openmsmq\[legacy\]'"):
+        read(tmp_path, text)
+    assert read(tmp_path, 'ciphers = ["aes256", "rc4"]').providers == (ADVANCED, ENHANCED)

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.security.encryption import rc2
 from openmsmq.security.encryption.ciphers import AES_KEY_BYTES, body_cipher, key_size_fits
-from openmsmq.security.encryption.rc2 import SLOW_RC2_MAX_BYTES
+from openmsmq.security.legacy import rc2
 from openmsmq.wire.keys import SessionAlgorithm
 
 START = bytes(range(16))
@@ -150,16 +149,8 @@ def test_rc2_of_every_kind_that_senders_use_is_decrypted() -> None:
         (short, short + bytes(11), 40),
         (short, short, 40),
     ):
-        ciphertext = rc2.encrypt(rc2.expand_key(used, bits), padded)
+        ciphertext = rc2(used, bits, padded, encrypts=True)
         assert body_cipher(SessionAlgorithm.RC2, key).decrypt(ciphertext, len(body)) == body
-
-
-def test_slow_rc2_refuses_more_than_its_bound() -> None:
-    cipher = body_cipher(SessionAlgorithm.RC2, bytes(5))
-    with pytest.raises(ValueError, match=str(SLOW_RC2_MAX_BYTES)):
-        cipher.encrypt(bytes(SLOW_RC2_MAX_BYTES + 1))
-    size = SLOW_RC2_MAX_BYTES + 1
-    assert cipher.decrypt(bytes(SLOW_RC2_MAX_BYTES + 8), size) is None
 
 
 @pytest.mark.parametrize("algorithm", SessionAlgorithm)

@@ -26,8 +26,7 @@ from openmsmq.model.limits import (
 )
 from openmsmq.model.message import AuthenticationRequest, MessageClass, PrivacyLevel
 from openmsmq.model.topology import PublicKey
-from openmsmq.security import rsa
-from openmsmq.security.encryption import rc2
+from openmsmq.security import legacy, rsa
 from openmsmq.security.encryption.decryption import (
     BAD_KEYS_MAX_COUNT,
     PRIVATE_KEYS_MAX_COUNT,
@@ -410,7 +409,7 @@ def test_a_key_of_40_bits_is_filled_with_zeros_and_refused_where_it_should_be() 
 def test_rc2_of_old_senders_is_decrypted(secret: bytes, used: bytes, bits: int) -> None:
     key = encryption_key(ENHANCED)
     policy = policy_for(SessionAlgorithm.RC2)
-    body = rc2.encrypt(rc2.expand_key(used, bits), b"old body" + b"\x08" * 8)
+    body = legacy.rc2(used, bits, b"old body" + b"\x08" * 8, encrypts=True)
     packet = own_session_key(
         encrypted(letter(b"12345678"), key=key, policy=policy), secret, SessionAlgorithm.RC2, key
     )

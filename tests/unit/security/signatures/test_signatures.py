@@ -11,6 +11,7 @@ import pytest
 
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.message import AuthenticationLevel, AuthenticationRequest, HashAlgorithm
+from openmsmq.security.hashes import MD2_MAX_BYTES
 from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.signatures.signatures import (
     BadSignature,
@@ -485,11 +486,12 @@ def test_a_body_that_is_still_encrypted_proves_nothing() -> None:
 
 
 def test_a_long_message_is_neither_signed_nor_checked_with_a_slow_hash() -> None:
-    with pytest.raises(EncodeError, match="at most 16384 bytes"):
-        signed(TWO, letter(bytes(20_000)), signer(HashAlgorithm.MD2))
+    size = MD2_MAX_BYTES + 1
+    with pytest.raises(EncodeError, match=f"at most {MD2_MAX_BYTES} bytes"):
+        signed(TWO, letter(bytes(size)), signer(HashAlgorithm.MD2))
     packet = signed(TWO, letter(b"x"), signer(HashAlgorithm.MD2))
-    longer = with_properties(packet, body=bytes(20_000), body_size=20_000, allocated_size=20_000)
-    with pytest.raises(BadSignature, match="at most 16384 bytes"):
+    longer = with_properties(packet, body=bytes(size), body_size=size, allocated_size=size)
+    with pytest.raises(BadSignature, match=f"at most {MD2_MAX_BYTES} bytes"):
         check(longer, ANYTHING_GOES)
 
 
