@@ -97,6 +97,7 @@ class Driver:
         self._nodes = [Node(1, config, now) for _ in range(nodes)]
         self._calls = 0
         self._connections = 0
+        self._asked: dict[int, api.AnyRequest] = {}
         self.pump()
 
     @property
@@ -124,6 +125,7 @@ class Driver:
     def request(self, connection: int, request: api.AnyRequest) -> int:
         """Hand in a request; gives its call number."""
         self._calls += 1
+        self._asked[self._calls] = request
         for node in self._nodes:
             node.manager.request(connection, self._calls, request, self.now)
         return self._calls
@@ -143,10 +145,12 @@ class Driver:
         return failed[0]
 
     def take_answers(self) -> dict[tuple[int, int], api.AnyReply]:
-        """Return the answers since the last time."""
+        """Return the answers since the last time: each is one to what was asked, or a failure."""
         for node in self._nodes[1:]:
             node.answers = {}
         answers, self._nodes[0].answers = self._nodes[0].answers, {}
+        for (_, call), reply in answers.items():
+            assert type(reply) in (api.Failed, self._asked[call].reply), (self._asked[call], reply)
         return answers
 
     def crash(self, *, committed: bool) -> None:

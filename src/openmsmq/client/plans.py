@@ -8,64 +8,12 @@ rule of reconnecting: a plan starts again only when nothing it has asked can hav
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from openmsmq.api.messages import (
-    AbortBatch,
-    AnyReply,
-    AnyRequest,
-    Begin,
-    Cancel,
-    CloseCursor,
-    CloseQueue,
-    CommitBatch,
-    Complete,
-    ControlOutgoing,
-    CreateCursor,
-    DeleteQueue,
-    EndReceive,
-    Failed,
-    FetchPackets,
-    FetchRange,
-    Find,
-    FindQueues,
-    ForgetQuery,
-    GetBatch,
-    GetCaller,
-    GetEncryptionKeys,
-    GetEpochs,
-    GetNames,
-    GetQueue,
-    GetSecurity,
-    GetStatus,
-    Hello,
-    ListCertificates,
-    ListOutgoing,
-    ListQueries,
-    ListQueues,
-    ListTransactions,
-    Measure,
-    Move,
-    OpenQueue,
-    Purge,
-    ReadDirectory,
-    Receive,
-    RefreshDirectory,
-    RegisterCertificate,
-    Release,
-    RemoveRange,
-    RenewKeys,
-    Reply,
-    Reserve,
-    Seek,
-    Send,
-    SetOnline,
-    SetSecurity,
-    Survey,
-    TakeOwnership,
-)
+from openmsmq.api.base import ReplyKind, Request
+from openmsmq.api.messages import AnyReply, AnyRequest, Failed
 from openmsmq.client.errors import ConnectionLost, NotSent, OutcomeUnknown
 from openmsmq.model.errors import MsmqError, ServiceNotAvailable
 
@@ -94,90 +42,20 @@ class Until(msgspec.Struct, frozen=True):
 Step: TypeAlias = AnyRequest | Ahead | Collect | Until
 Outcome: TypeAlias = AnyReply | int
 Result = TypeVar("Result")
-ReplyKind = TypeVar("ReplyKind", bound=Reply)
 Plan: TypeAlias = Generator[Step, Any, Result]
-
-_REPEATABLE: Final = frozenset(
-    {
-        Hello,
-        GetQueue,
-        GetNames,
-        ListQueues,
-        OpenQueue,
-        CloseQueue,
-        FetchRange,
-        FetchPackets,
-        RemoveRange,
-        Reserve,
-        Measure,
-        Survey,
-        GetEpochs,
-        Complete,
-        Release,
-        CreateCursor,
-        CloseCursor,
-        Cancel,
-        Begin,
-        ListTransactions,
-        GetBatch,
-        ListQueries,
-        CommitBatch,
-        AbortBatch,
-        ForgetQuery,
-        ListOutgoing,
-        ControlOutgoing,
-        SetOnline,
-        ReadDirectory,
-        RefreshDirectory,
-        FindQueues,
-        GetStatus,
-        GetSecurity,
-        SetSecurity,
-        TakeOwnership,
-        GetCaller,
-        GetEncryptionKeys,
-        RenewKeys,
-        RegisterCertificate,
-        ListCertificates,
-    }
-)
-"""Requests that change nothing, or nothing that outlives the connection, or that twice is once."""
-
-
-def takes_effect(request: AnyRequest) -> bool:
-    """Whether a request whose answer is lost may have changed something for good.
-
-    What is done in a transaction is undone when its connection is lost, and so are locks.
-    """
-    match request:
-        case Receive() | Seek() | Find():
-            return not (request.peek or request.transaction or request.lock)
-        case EndReceive():
-            return request.remove
-        case Send() | Move():
-            return request.transaction <= 0
-        case _:
-            return type(request) not in _REPEATABLE
 
 
 def patience_s(request: AnyRequest, call_timeout_s: float) -> float | None:
     """How long the answer may take; None for as long as it takes."""
-    match request:
-        case Receive(timeout_ms=wait_ms) | Find(timeout_ms=wait_ms):
-            return None if wait_ms is None else wait_ms / 1000 + call_timeout_s
-        case ReadDirectory(wait_ms=wait_ms):
-            return wait_ms / 1000 + call_timeout_s
-        case Purge() | DeleteQueue():
-            return None
-        case _:
-            return call_timeout_s
+    wait_ms = request.patience_ms
+    return None if wait_ms is None else wait_ms / 1000 + call_timeout_s
 
 
-def ask(request: AnyRequest, kind: type[ReplyKind]) -> Plan[ReplyKind]:
-    """Ask and expect a reply of this kind; anything else is raised as the error it tells of."""
+def ask(request: Request[ReplyKind]) -> Plan[ReplyKind]:
+    """Ask and expect the reply to it; anything else is raised as the error it tells of."""
     reply = yield request
-    if type(reply) is kind:
-        return reply
+    if type(reply) is request.reply:
+        return cast("ReplyKind", reply)
     raise failure(reply)
 
 
@@ -241,7 +119,7 @@ class PlanRun(Generic[Result]):
             return None
         self._unsettled_before = self._unsettled
         request = step.request if isinstance(step, Ahead) else step
-        if not isinstance(request, Collect | Until) and takes_effect(request):
+        if not isinstance(request, Collect | Until) and not request.may_repeat:
             # Kept for the rest of the plan: what has taken effect must not be done again.
             self._unsettled = request
         return step

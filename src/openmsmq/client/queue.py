@@ -89,7 +89,7 @@ class QueueHandle(Keeper):
         """Open the queue for an access."""
         access = self._access or access
         generation = self._context.generation
-        opened = yield from ask(api.OpenQueue(self._name, access, self._share), api.Opened)
+        opened = yield from ask(api.OpenQueue(self._name, access, self._share))
         if generation != self._context.generation:
             # Another thread has met a newer connection; on this one nothing works any more.
             return opened.handle
@@ -244,7 +244,7 @@ class CursorHandle(Keeper):
                 )
             return self._numbers
         handle = self._queue.handle(self._access) or (yield from self._queue.opening(self._access))
-        created = yield from ask(api.CreateCursor(handle), api.CursorCreated)
+        created = yield from ask(api.CreateCursor(handle))
         self._generation = generation
         self._numbers = handle, created.cursor
         return self._numbers

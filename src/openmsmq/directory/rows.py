@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from openmsmq.api.directory_messages import ObjectRow
+from openmsmq.api.directory import ObjectRow
 from openmsmq.directory.codec import decode_object, encode_object
 from openmsmq.model.directory import Change, ObjectKind, Removal, kind_of
 from openmsmq.model.errors import InvalidParameter

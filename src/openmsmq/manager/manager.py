@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
+from openmsmq.manager.access.handlers import HandlerTable, all_handlers
 from openmsmq.manager.access.message_security import MessageSecurity
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.directory.copy import DirectoryCopy
@@ -45,7 +46,6 @@ from openmsmq.manager.recovery import open_machine, restore_queues, restore_tran
 from openmsmq.manager.requests.access import AccessRequests
 from openmsmq.manager.requests.admin import Administration
 from openmsmq.manager.requests.directory import DirectoryRequests
-from openmsmq.manager.requests.handlers import Requests, all_handlers
 from openmsmq.manager.requests.name_lookups import NameLookups
 from openmsmq.manager.requests.outgoing import OutgoingRequests
 from openmsmq.manager.requests.public_queues import PublicQueues
@@ -74,7 +74,7 @@ from openmsmq.storage.port import StoreReader
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 
 class QueueManager:
@@ -196,9 +196,9 @@ class QueueManager:
         self._names = NameLookups(table.published, self._ways, replies)
         self._handlers = self._guarded_handlers()
 
-    def _guarded_handlers(self) -> dict[type, Callable[..., None]]:
+    def _guarded_handlers(self) -> HandlerTable:
         handlers = all_handlers(
-            Requests(
+            (
                 self._sends,
                 self._reads,
                 self._bulk,

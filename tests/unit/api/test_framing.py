@@ -24,8 +24,8 @@ from openmsmq.api.framing import (
     encode_large_frame,
 )
 
-REQUESTS = [kind for kind in api.AnyRequest.__args__]  # type: ignore[attr-defined]
-REPLIES = [kind for kind in api.AnyReply.__args__]  # type: ignore[attr-defined]
+REQUESTS = list(api.REQUESTS)
+REPLIES = list(api.REPLIES)
 
 
 def one_of_each(kinds: list[type]) -> st.SearchStrategy[object]:

@@ -15,7 +15,6 @@ from openmsmq.client.plans import (
     ask,
     failure,
     patience_s,
-    takes_effect,
 )
 from openmsmq.model.errors import QueueNotFound
 
@@ -28,93 +27,6 @@ def sending() -> Plan[str]:
     yield SEND
     yield api.GetStatus()
     return "sent"
-
-
-EFFECTIVE = [
-    SEND,
-    api.Send(1, [b""], -1),
-    api.Receive(1),
-    api.Receive(1, cursor=3),
-    api.Seek(1, "first"),
-    api.Find(1, message_id=b""),
-    api.EndReceive(1, 2, True),
-    api.Move(1, 2, 3),
-    api.Purge(1),
-    api.CreateQueue("q"),
-    api.ChangeQueue("q"),
-    api.DeleteQueue("q"),
-    api.ChangeDirectory([]),
-    api.Commit(1),
-    api.Abort(1),
-    api.Prepare(1),
-    api.Resolve(b"", True),
-    api.RemoveCertificate(bytes(16)),
-]
-HARMLESS = [
-    api.Receive(1, peek=True),
-    api.Receive(1, transaction=4),
-    api.Receive(1, lock=True),
-    api.EndReceive(1, 2, False),
-    api.Seek(1, "first", peek=True),
-    api.Find(1, message_id=b"", peek=True),
-    api.Send(1, [b""], 4),
-    api.Move(1, 2, 3, transaction=4),
-    api.GetStatus(),
-    api.GetQueue("q"),
-    api.GetNames("q"),
-    api.ListQueues(),
-    api.OpenQueue("q", 1),
-    api.CloseQueue(1),
-    api.FetchRange(1, 0, 9),
-    api.RemoveRange(1, 0, 9),
-    api.FetchPackets(1, 0, 9),
-    api.Reserve(1, "reader", 0),
-    api.Measure(1, 0),
-    api.Survey(1, 0, 9),
-    api.GetEpochs(),
-    api.Complete(1, "reader", 9),
-    api.Release("q"),
-    api.GetBatch("query"),
-    api.ListQueries(),
-    api.CommitBatch("query", 0, []),
-    api.AbortBatch("query", 0),
-    api.ForgetQuery("query"),
-    api.CreateCursor(1),
-    api.CloseCursor(1),
-    api.Cancel(1),
-    api.Begin(),
-    api.ListTransactions(),
-    api.ListOutgoing(),
-    api.ControlOutgoing("q", "pause"),
-    api.SetOnline(True),
-    api.ReadDirectory(),
-    api.RefreshDirectory(),
-    api.FindQueues(),
-    api.GetSecurity("q"),
-    api.SetSecurity("q", b""),
-    api.TakeOwnership("q"),
-    api.GetCaller(),
-    api.GetEncryptionKeys(bytes(16)),
-    api.RenewKeys(),
-    api.RegisterCertificate(b"certificate"),
-    api.ListCertificates(),
-    api.Hello(),
-]
-
-
-@pytest.mark.parametrize("request_", EFFECTIVE, ids=repr)
-def test_what_changes_something_takes_effect(request_: api.AnyRequest) -> None:
-    assert takes_effect(request_)
-
-
-@pytest.mark.parametrize("request_", HARMLESS, ids=repr)
-def test_what_only_looks_or_is_undone_takes_no_effect(request_: api.AnyRequest) -> None:
-    assert not takes_effect(request_)
-
-
-def test_every_request_is_one_or_the_other() -> None:
-    named = {type(request) for request in EFFECTIVE + HARMLESS}
-    assert named == set(api.AnyRequest.__args__)
 
 
 def test_a_plan_gives_its_result_after_its_last_answer() -> None:
@@ -196,7 +108,7 @@ def test_a_plan_may_say_better_what_a_loss_means() -> None:
 
 
 def test_a_refusal_is_raised_with_its_code_and_detail() -> None:
-    run = PlanRun(lambda: ask(api.GetQueue("q"), api.Queues))
+    run = PlanRun(lambda: ask(api.GetQueue("q")))
     run.start()
     with pytest.raises(QueueNotFound, match="orders"):
         run.answered(api.Failed(QueueNotFound.code, "orders"))

@@ -6,7 +6,7 @@ Nothing here is read from the rules of the queue manager: it is what they are he
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from openmsmq.api import messages as api
 from openmsmq.model.access import ManagerAccess, QueueAccess
@@ -25,9 +25,6 @@ BOOKED = r"private$\guarded-ledger"
 OTHER = r"private$\other"
 COVERED = r"private$\guarded*"
 ELSEWHERE = r"DIRECT=TCP:127.0.0.99\private$\orders"
-REQUESTS = get_args(api.AnyRequest)
-"""All requests of the interface."""
-
 Ask = Callable[[api.AnyRequest], api.AnyReply | None]
 
 

@@ -129,7 +129,7 @@ class Protection:
     def _signer(self, certificate: Certificate, generation: int) -> Plan[Signer]:
         known_in, user = self._user
         if known_in != generation:
-            caller = yield from ask(api.GetCaller(), api.CallerStatus)
+            caller = yield from ask(api.GetCaller())
             user = caller.user
             if user == ANONYMOUS:
                 raise AccessDenied(
@@ -151,7 +151,7 @@ class Protection:
         since_s, keys = self._published.get(destination.manager, (0.0, ()))
         if not keys or monotonic() - since_s > PUBLIC_KEYS_KEPT_S:
             request = api.GetEncryptionKeys(bytes(destination.manager))
-            told = yield from ask(request, api.EncryptionKeys)
+            told = yield from ask(request)
             keys = tuple(
                 PublicKey(key.provider_name, key.provider_type, key.blob) for key in told.keys
             )

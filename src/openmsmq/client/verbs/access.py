@@ -59,7 +59,7 @@ def manager_security(manager: ManagerHandle) -> Plan[Security]:  # noqa: ARG001
 
 def set_security(queue: QueueHandle, descriptor: Descriptor) -> Plan[None]:
     """Give a queue another security descriptor; without an owner the owner stays."""
-    yield from ask(api.SetSecurity(queue.name, _written(descriptor)), api.Done)
+    yield from ask(api.SetSecurity(queue.name, _written(descriptor)))
 
 
 def set_manager_security(
@@ -67,7 +67,7 @@ def set_manager_security(
     descriptor: Descriptor,
 ) -> Plan[None]:
     """Return the queue manager another security descriptor; without an owner the owner stays."""
-    yield from ask(api.SetSecurity("", _written(descriptor)), api.Done)
+    yield from ask(api.SetSecurity("", _written(descriptor)))
 
 
 def grant(queue: QueueHandle, who: Who, *rights: str) -> Plan[Security]:
@@ -137,21 +137,21 @@ def set_manager_owner(manager: ManagerHandle, who: Who) -> Plan[Security]:  # no
 
 def take_ownership(queue: QueueHandle) -> Plan[None]:
     """Become the owner of a queue."""
-    yield from ask(api.TakeOwnership(queue.name), api.Done)
+    yield from ask(api.TakeOwnership(queue.name))
 
 
 def take_manager_ownership(manager: ManagerHandle) -> Plan[None]:  # noqa: ARG001
     """Become the owner of the queue manager."""
-    yield from ask(api.TakeOwnership(""), api.Done)
+    yield from ask(api.TakeOwnership(""))
 
 
 def caller(manager: ManagerHandle) -> Plan[api.CallerStatus]:  # noqa: ARG001
     """Ask who the queue manager takes this application for."""
-    return (yield from ask(api.GetCaller(), api.CallerStatus))
+    return (yield from ask(api.GetCaller()))
 
 
 def _security(name: str) -> Plan[Security]:
-    found = yield from ask(api.GetSecurity(name), api.Security)
+    found = yield from ask(api.GetSecurity(name))
     try:
         return Security(decode(found.descriptor), found.is_default)
     except BadDescriptor as error:
@@ -175,7 +175,7 @@ def _give(name: str, who: Who) -> Plan[Security]:
 
 
 def _write(name: str, wanted: Descriptor) -> Plan[Security]:
-    yield from ask(api.SetSecurity(name, _written(wanted)), api.Done)
+    yield from ask(api.SetSecurity(name, _written(wanted)))
     return Security(wanted, is_default=False)
 
 

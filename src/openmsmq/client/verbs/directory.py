@@ -29,7 +29,7 @@ def directory_changes(
         before: Position | None = None
         while True:
             request = api.ReadDirectory(bytes(position.incarnation), position.number, len(rows))
-            part = yield from ask(request, api.DirectoryPart)
+            part = yield from ask(request)
             now = Position(Guid(part.incarnation), part.number)
             if before not in (None, now):
                 # The rows that came first may be others by now.
@@ -50,7 +50,7 @@ def wait_for_directory(
     request = api.ReadDirectory(
         bytes(position.incarnation), position.number, wait_ms=max(1, round(timeout * 1000))
     )
-    part = yield from ask(request, api.DirectoryPart)
+    part = yield from ask(request)
     return part.has_more or Position(Guid(part.incarnation), part.number) != position
 
 
@@ -66,12 +66,12 @@ def write_directory(
 ) -> Plan[tuple[Change, ...]]:
     """Change the directory, all or nothing; gives the objects as they are there now."""
     request = api.ChangeDirectory([row_of(change) for change in changes])
-    return changes_in((yield from ask(request, api.DirectoryChanged)).rows)
+    return changes_in((yield from ask(request)).rows)
 
 
 def refresh_directory(manager: ManagerHandle) -> Plan[None]:  # noqa: ARG001
     """Let the queue manager bring its copy of the directory up to date, and wait for it."""
-    yield from ask(api.RefreshDirectory(), api.Done)
+    yield from ask(api.RefreshDirectory())
 
 
 def find_queues(
@@ -82,5 +82,5 @@ def find_queues(
 ) -> Plan[list[QueueProperties]]:
     """Look for public queues by label and service type (MQLocateBegin)."""
     wanted = None if service_type is None else bytes(service_type)
-    reply = yield from ask(api.FindQueues(label, wanted), api.FoundQueues)
+    reply = yield from ask(api.FindQueues(label, wanted))
     return [queue for queue in changes_in(reply.rows) if isinstance(queue, QueueProperties)]

@@ -122,7 +122,7 @@ def _plain(wanted: object) -> object:
 
 def delete_queue(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
     """Delete a queue with everything in it."""
-    yield from ask(api.DeleteQueue(name), api.Done)
+    yield from ask(api.DeleteQueue(name))
 
 
 def queues(
@@ -131,7 +131,7 @@ def queues(
     everything: bool = False,
 ) -> Plan[list[api.QueueStatus]]:
     """Ask for all queues; with `everything` also journals, subqueues and system queues."""
-    return (yield from ask(api.ListQueues(everything), api.Queues)).queues
+    return (yield from ask(api.ListQueues(everything))).queues
 
 
 def exists(manager: ManagerHandle, name: str) -> Plan[bool]:  # noqa: ARG001
@@ -146,7 +146,7 @@ def exists(manager: ManagerHandle, name: str) -> Plan[bool]:  # noqa: ARG001
 
 def names(manager: ManagerHandle, name: str) -> Plan[api.Names]:  # noqa: ARG001
     """Ask for all names of a queue, by path name or format name."""
-    return (yield from ask(api.GetNames(name), api.Names))
+    return (yield from ask(api.GetNames(name)))
 
 
 def format_name(manager: ManagerHandle, path: str) -> Plan[str]:
@@ -161,12 +161,12 @@ def path_name(manager: ManagerHandle, format_name: str) -> Plan[str]:
 
 def status(manager: ManagerHandle) -> Plan[api.Status]:  # noqa: ARG001
     """Ask how the queue manager is."""
-    return (yield from ask(api.GetStatus(), api.Status))
+    return (yield from ask(api.GetStatus()))
 
 
 def in_doubt(manager: ManagerHandle) -> Plan[list[api.InDoubt]]:  # noqa: ARG001
     """Ask for the prepared transactions that nobody has ended yet."""
-    return (yield from ask(api.ListTransactions(), api.Transactions)).transactions
+    return (yield from ask(api.ListTransactions())).transactions
 
 
 def resolve(
@@ -176,22 +176,22 @@ def resolve(
     commit: bool,
 ) -> Plan[None]:
     """Commit or abort a prepared transaction by its lasting name."""
-    yield from ask(api.Resolve(bytes(unit_of_work), commit), api.Done)
+    yield from ask(api.Resolve(bytes(unit_of_work), commit))
 
 
 def epochs(manager: ManagerHandle) -> Plan[list[api.Epoch]]:  # noqa: ARG001
     """Return the lives of the queue manager that its store remembers; the last one is now."""
-    return (yield from ask(api.GetEpochs(), api.Epochs)).epochs
+    return (yield from ask(api.GetEpochs())).epochs
 
 
 def release(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
     """Return all that a reader has reserved in a queue back to its other readers."""
-    yield from ask(api.Release(name), api.Done)
+    yield from ask(api.Release(name))
 
 
 def last_batch(manager: ManagerHandle, query: str) -> Plan[int]:  # noqa: ARG001
     """Ask for the last batch that a query has committed; -1 before the first."""
-    return (yield from ask(api.GetBatch(query), api.LastBatch)).batch
+    return (yield from ask(api.GetBatch(query))).batch
 
 
 def has_batch(
@@ -207,7 +207,7 @@ def has_batch(
     one was numbered by another checkpoint.
     """
     request = api.GetBatch(query, batch, checkpoint)
-    return (yield from ask(request, api.LastBatch)).batch == batch
+    return (yield from ask(request)).batch == batch
 
 
 def queries(
@@ -218,7 +218,7 @@ def queries(
     """Ask for the queries whose last batch is remembered, whose names begin so."""
     found: list[api.QueryStatus] = []
     after = ""
-    while part := (yield from ask(api.ListQueries(prefix, after), api.Queries)).queries:
+    while part := (yield from ask(api.ListQueries(prefix, after))).queries:
         found += part
         after = part[-1].query
     return found
@@ -242,7 +242,7 @@ def commit_batch(
     with another `end`; if that is not told, with fewer rows, by `row_count`.
     """
     request = api.CommitBatch(query, batch, units_of_work, checkpoint, row_count, end)
-    return not (yield from ask(request, api.BatchCommitted)).before
+    return not (yield from ask(request)).before
 
 
 def abort_batch(
@@ -253,7 +253,7 @@ def abort_batch(
     checkpoint: str = "",
 ) -> Plan[None]:
     """Abort the prepared parts of a batch, and of earlier ones, that were not committed."""
-    yield from ask(api.AbortBatch(query, batch, checkpoint), api.Done)
+    yield from ask(api.AbortBatch(query, batch, checkpoint))
 
 
 def forget_query(
@@ -266,4 +266,4 @@ def forget_query(
 
     If the query is over for good, what is prepared for it from now on is refused.
     """
-    yield from ask(api.ForgetQuery(query, is_over), api.Done)
+    yield from ask(api.ForgetQuery(query, is_over))

@@ -174,7 +174,7 @@ def fetch_range(
     """Look at messages by arrival number, from `start` up to but without `stop`, as packets."""
     handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
     request = api.FetchRange(handle, start, stop, count, bytes_max)
-    return (yield from ask(request, api.Entries)).entries
+    return (yield from ask(request)).entries
 
 
 def remove_range(queue: QueueHandle, start: int, stop: int) -> Plan[int]:
@@ -182,7 +182,7 @@ def remove_range(queue: QueueHandle, start: int, stop: int) -> Plan[int]:
     handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
     removed = 0
     while True:
-        reply = yield from ask(api.RemoveRange(handle, start, stop), api.Removed)
+        reply = yield from ask(api.RemoveRange(handle, start, stop))
         removed += reply.count
         start = reply.next_start
         if not start:
@@ -205,7 +205,7 @@ def fetch_packets(
     """
     handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
     request = api.FetchPackets(handle, start, stop, count, bytes_max, reader, checkpoint)
-    return (yield from ask(request, api.Packets))
+    return (yield from ask(request))
 
 
 def reserve(
@@ -224,7 +224,7 @@ def reserve(
     """
     handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
     request = api.Reserve(handle, reader, start, count, bytes_max, below)
-    return (yield from ask(request, api.Reserved)).stop
+    return (yield from ask(request)).stop
 
 
 def reserve_batch(
@@ -249,13 +249,13 @@ def reserve_batch(
     request = api.Reserve(
         handle, reader, start, count, bytes_max, below, checkpoint, holder, is_new, epoch
     )
-    return (yield from ask(request, api.Reserved))
+    return (yield from ask(request))
 
 
 def survey(queue: QueueHandle, start: int, stop: int, parts: int = 32) -> Plan[list[api.Part]]:
     """Ask how messages are spread over a range of arrival numbers, about as finely as asked for."""
     handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
-    return (yield from ask(api.Survey(handle, start, stop, parts), api.Surveyed)).parts
+    return (yield from ask(api.Survey(handle, start, stop, parts))).parts
 
 
 def measure(
@@ -270,7 +270,7 @@ def measure(
     """Ask how far so many messages reach from an arrival number on; gives where they end."""
     handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
     request = api.Measure(handle, start, count, bytes_max, below, epoch)
-    return (yield from ask(request, api.Measured)).stop
+    return (yield from ask(request)).stop
 
 
 def complete(queue: QueueHandle, reader: str, stop: int) -> Plan[int]:
@@ -278,7 +278,7 @@ def complete(queue: QueueHandle, reader: str, stop: int) -> Plan[int]:
     removed = 0
     while True:
         handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
-        reply = yield from ask(api.Complete(handle, reader, stop), api.Completed)
+        reply = yield from ask(api.Complete(handle, reader, stop))
         removed += reply.count
         if not reply.more:
             return removed
@@ -294,7 +294,7 @@ def complete_batch(
     while True:
         handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
         request = api.Complete(handle, reader, stop, checkpoint, unread_too)
-        reply = yield from ask(request, api.Completed)
+        reply = yield from ask(request)
         if not reply.more:
             return not reply.unread
 
@@ -305,7 +305,7 @@ def complete_batch(
 def purge(queue: QueueHandle) -> Plan[int]:
     """Delete all messages; gives how many."""
     handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
-    return (yield from ask(api.Purge(handle), api.Removed)).count
+    return (yield from ask(api.Purge(handle))).count
 
 
 def move(
@@ -323,12 +323,12 @@ def move(
     into = queue.beside(target) if isinstance(target, str) else target
     handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
     there = into.handle(AccessMode.MOVE) or (yield from into.opening(AccessMode.MOVE))
-    yield from ask(api.Move(handle, lookup_id, there, number_of(transaction)), api.Done)
+    yield from ask(api.Move(handle, lookup_id, there, number_of(transaction)))
 
 
 def properties(queue: QueueHandle) -> Plan[api.QueueStatus]:
     """Ask for the queue as its manager sees it now: properties and counts."""
-    return (yield from ask(api.GetQueue(queue.name), api.Queues)).queues[0]
+    return (yield from ask(api.GetQueue(queue.name))).queues[0]
 
 
 def count(queue: QueueHandle) -> Plan[int]:
@@ -360,12 +360,12 @@ def change(
         None if service_type is None else bytes(service_type),
         base_priority,
     )
-    return (yield from ask(request, api.Queues)).queues[0]
+    return (yield from ask(request)).queues[0]
 
 
 def delete(queue: QueueHandle) -> Plan[None]:
     """Delete the queue with everything in it."""
-    yield from ask(api.DeleteQueue(queue.name), api.Done)
+    yield from ask(api.DeleteQueue(queue.name))
 
 
 def open_queue(queue: QueueHandle, access: AccessMode) -> Plan[None]:
@@ -376,4 +376,4 @@ def open_queue(queue: QueueHandle, access: AccessMode) -> Plan[None]:
 def close(queue: QueueHandle) -> Plan[None]:
     """Give the handles of the queue back; waiting reads end, cursors are closed."""
     for handle in queue.closed():
-        yield from ask(api.CloseQueue(handle), api.Done)
+        yield from ask(api.CloseQueue(handle))

@@ -129,7 +129,7 @@ def end_receive(
     lookup_id = message if isinstance(message, int) else message.lookup_id
     handle = queue.unlocking(lookup_id)
     if handle is not None:
-        yield from ask(api.EndReceive(handle, lookup_id, remove), api.Done)
+        yield from ask(api.EndReceive(handle, lookup_id, remove))
     queue.unlocked(lookup_id)
     if handle is None and remove:
         raise StaleHandle(
@@ -302,7 +302,7 @@ def cursor_close(cursor: CursorHandle) -> Plan[None]:
     """Give the cursor back."""
     number = cursor.closed()
     if number is not None:
-        yield from ask(api.CloseCursor(number), api.Done)
+        yield from ask(api.CloseCursor(number))
 
 
 def _at_cursor(

@@ -14,7 +14,7 @@ def encryption_keys(
 ) -> Plan[list[api.EncryptionKey]]:
     """Ask for the keys that a queue manager has published."""
     request = api.GetEncryptionKeys(bytes(identifier))
-    return (yield from ask(request, api.EncryptionKeys)).keys
+    return (yield from ask(request)).keys
 
 
 def renew_keys(manager: ManagerHandle) -> Plan[None]:  # noqa: ARG001
@@ -22,19 +22,19 @@ def renew_keys(manager: ManagerHandle) -> Plan[None]:  # noqa: ARG001
 
     What was encrypted for the old one can be read for as long as old keys are kept.
     """
-    yield from ask(api.RenewKeys(), api.Done)
+    yield from ask(api.RenewKeys())
 
 
 def register_certificate(manager: ManagerHandle, certificate: bytes) -> Plan[api.Certificates]:  # noqa: ARG001
     """Register a certificate, X.509 in DER, for the user who is connected."""
-    return (yield from ask(api.RegisterCertificate(certificate), api.Certificates))
+    return (yield from ask(api.RegisterCertificate(certificate)))
 
 
 def remove_certificate(manager: ManagerHandle, digest: bytes) -> Plan[api.Certificates]:  # noqa: ARG001
     """Take a certificate of the user who is connected out of the directory, by its MD5 hash."""
-    return (yield from ask(api.RemoveCertificate(digest), api.Certificates))
+    return (yield from ask(api.RemoveCertificate(digest)))
 
 
 def certificates(manager: ManagerHandle) -> Plan[api.Certificates]:  # noqa: ARG001
     """Ask for the certificates of the user who is connected."""
-    return (yield from ask(api.ListCertificates(), api.Certificates))
+    return (yield from ask(api.ListCertificates()))

@@ -81,7 +81,7 @@ def number_of(transaction: TransactionLike) -> int:
 def begin(transaction: TransactionHandle, *, distributed: bool = False) -> Plan[None]:
     """Begin the transaction. A distributed one is refused: there is no coordinator for it."""
     generation = transaction.context.generation
-    transaction.begun((yield from ask(api.Begin(distributed), api.Begun)), generation)
+    transaction.begun((yield from ask(api.Begin(distributed))), generation)
 
 
 def prepare(
@@ -91,7 +91,7 @@ def prepare(
 
     With a `query` it is a part of one of its batches, and `commit_batch` commits it.
     """
-    yield from ask(api.Prepare(transaction.number, query, batch, checkpoint), api.Done)
+    yield from ask(api.Prepare(transaction.number, query, batch, checkpoint))
     transaction.state = TransactionState.PREPARED
 
 
@@ -114,5 +114,5 @@ def _end(transaction: TransactionHandle, state: TransactionState) -> Plan[None]:
         request = api.Commit(transaction.number)
     else:
         request = api.Abort(transaction.number)
-    yield from ask(request, api.Done)
+    yield from ask(request)
     transaction.state = state

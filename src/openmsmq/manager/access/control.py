@@ -7,10 +7,10 @@ found out about a descriptor is kept, by its bytes, so that a check is one look 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
-from openmsmq.manager.access.rules import RULES, Check, Rule
+from openmsmq.api.facts import Check, Need
+from openmsmq.manager.access.handlers import Handler, HandlerTable
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.table import QueueTable
@@ -52,7 +52,6 @@ _OF_MODES: Final = {
     AccessMode.MOVE: int(QueueAccess.RECEIVE_MESSAGE),
     AccessMode.SEND: _WRITE,
 }
-_Handler = Callable[..., None]
 
 
 class AccessControl:
@@ -164,32 +163,32 @@ class AccessControl:
 
     # Checks.
 
-    def guarded(self, handlers: dict[type, _Handler]) -> dict[type, _Handler]:
+    def guarded(self, handlers: HandlerTable) -> HandlerTable:
         """Put a check before every handler that needs one; the others stay as they are."""
-        return {kind: self._guard(RULES[kind], handler) for kind, handler in handlers.items()}
+        return {kind: self._guard(kind.facts.needs, handler) for kind, handler in handlers.items()}
 
-    def _guard(self, rule: Rule, handler: _Handler) -> _Handler:
-        if rule.check in (Check.NOTHING, Check.OPEN, Check.SECURITY):
+    def _guard(self, needs: Need, handler: Handler) -> Handler:
+        if needs.check in (Check.NOTHING, Check.OPEN, Check.SECURITY):
             return handler
 
         def guarded(state: Connection, call: int, request: Any, now: Instant) -> None:
             if not state.caller.is_unlimited:
-                self._require(state.caller, rule, request)
+                self._require(state.caller, needs, request)
             handler(state, call, request, now)
 
         return guarded
 
-    def _require(self, caller: Caller, rule: Rule, request: Any) -> None:
-        if rule.check is Check.KNOWN:
+    def _require(self, caller: Caller, needs: Need, request: Any) -> None:
+        if needs.check is Check.KNOWN:
             self.require_known(caller, "do this")
-        elif rule.check is Check.OWNER:
+        elif needs.check is Check.OWNER:
             _require_name(caller)
-        elif rule.check is Check.SELF:
+        elif needs.check is Check.SELF:
             _require_self(caller)
-        elif rule.check is Check.MANAGER or (rule.check is Check.OBJECT and not request.name):
-            self.require_manager(caller, rule.rights)
+        elif needs.check is Check.MANAGER or (needs.check is Check.OBJECT and not request.name):
+            self.require_manager(caller, needs.rights)
         else:
-            self.require_queue(caller, self._table.find(request.name), rule.rights)
+            self.require_queue(caller, self._table.find(request.name), needs.rights)
 
     def require_known(self, caller: Caller, what: str) -> None:
         """Refuse somebody of whom nothing is known, or whose token is for something else."""

@@ -18,6 +18,7 @@ import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
+from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.housekeeping import Housekeeping
@@ -91,6 +92,18 @@ class BulkReads:
             value = reader.get(records.readers_key(queue.id))
             if value is not None:
                 queue.readers = records.decode_readers(value)
+
+    def serve(self, handlers: Handlers) -> None:
+        """Say which requests are carried out here."""
+        handlers.add(api.FetchRange, self.looks.fetch_range)
+        handlers.add(api.FetchPackets, self.looks.fetch_packets)
+        handlers.add(api.RemoveRange, self.remove_range)
+        handlers.add(api.Reserve, self.reserve)
+        handlers.add(api.Measure, self.looks.measure)
+        handlers.add(api.Survey, self.looks.survey)
+        handlers.add(api.GetEpochs, self.looks.get_epochs)
+        handlers.add(api.Complete, self.complete)
+        handlers.add(api.Release, self.release)
 
     def connection_lost(self, state: Connection) -> None:
         """Note that whoever read through a connection may be gone."""

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from openmsmq.api import messages as api
+from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.housekeeping import Housekeeping
@@ -75,6 +76,16 @@ class ReadRequests:
         self._waiting: dict[tuple[int, int], WaitingRead] = {}
         self._timeouts: list[tuple[int, int, WaitingRead]] = []
         self._timeout_order = 0
+
+    def serve(self, handlers: Handlers) -> None:
+        """Say which requests are carried out here."""
+        handlers.add(api.Receive, self.receive)
+        handlers.add(api.Find, self.receive)
+        handlers.add(api.EndReceive, self.locks.end)
+        handlers.add(api.Seek, self.seek)
+        handlers.add(api.Cancel, self.cancel)
+        handlers.add(api.Purge, self.purge)
+        handlers.add(api.Move, self.move)
 
     def receive(
         self, state: Connection, call: int, request: api.Receive | api.Find, now: Instant

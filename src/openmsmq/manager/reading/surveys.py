@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final
 
-from openmsmq.api.bulk_messages import Part
+from openmsmq.api.bulk import Part
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.storage import records
 

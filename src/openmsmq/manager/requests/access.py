@@ -9,6 +9,7 @@ import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
+from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.config import DirectoryConfig
 from openmsmq.manager.directory.copy import DirectoryCopy
 from openmsmq.manager.queues.connections import Connection
@@ -53,6 +54,13 @@ class AccessRequests:
         self._public = public
         self._copy = copy
         self._replies = replies
+
+    def serve(self, handlers: Handlers) -> None:
+        """Say which requests are carried out here."""
+        handlers.add(api.GetSecurity, self.get_security)
+        handlers.add(api.SetSecurity, self.set_security)
+        handlers.add(api.TakeOwnership, self.take_ownership)
+        handlers.add(api.GetCaller, self.get_caller)
 
     def get_security(
         self, state: Connection, call: int, request: api.GetSecurity, _: Instant

@@ -8,6 +8,7 @@ from typing import Final
 
 from openmsmq.api import messages as api
 from openmsmq.directory.rows import changes_in, row_of
+from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.directory.service import DirectoryService
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.replies import Replies
@@ -52,6 +53,13 @@ class DirectoryRequests:
         self.next_wake_ms: int | None = None
         """When `wake` may have something to do."""
         service.copy.moved = self._moved
+
+    def serve(self, handlers: Handlers) -> None:
+        """Say which requests are carried out here."""
+        handlers.add(api.ReadDirectory, self.read)
+        handlers.add(api.ChangeDirectory, self.change)
+        handlers.add(api.RefreshDirectory, self.refresh)
+        handlers.add(api.FindQueues, self.find_queues)
 
     def read(self, state: Connection, call: int, request: api.ReadDirectory, now: Instant) -> None:
         """Tell what has changed since a position."""

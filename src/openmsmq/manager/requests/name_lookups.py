@@ -7,9 +7,9 @@ loop makes the directory be asked once in a second, not more: all that wait shar
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
 
 from openmsmq.api import messages as api
+from openmsmq.manager.access.handlers import Handler, HandlerTable
 from openmsmq.manager.directory.published import Published
 from openmsmq.manager.directory.ways import Ways
 from openmsmq.manager.queues.connections import Connection
@@ -17,11 +17,6 @@ from openmsmq.manager.queues.replies import Replies
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError, QueueNotFound
 from openmsmq.model.limits import DIRECTORY_CALLS_MAX_COUNT, DIRECTORY_LOOKUP_WAIT_S
-
-Handler: TypeAlias = Callable[..., None]
-
-NAMING: Final = (api.OpenQueue, api.GetQueue, api.GetNames)
-"""Requests that begin with a name, and have done nothing yet when it is not found."""
 
 
 class _Lookup:
@@ -55,9 +50,12 @@ class NameLookups:
         self._replies = replies
         self._waiting: list[_Lookup] = []
 
-    def asking(self, handlers: dict[type, Handler]) -> dict[type, Handler]:
+    def asking(self, handlers: HandlerTable) -> HandlerTable:
         """Return handlers that ask the directory before they say that a name is not found."""
-        return handlers | {kind: self._asking(handlers[kind]) for kind in NAMING}
+        return {
+            kind: self._asking(handler) if kind.facts.asks_directory else handler
+            for kind, handler in handlers.items()
+        }
 
     def _asking(self, handler: Handler) -> Handler:
         def handle(state: Connection, call: int, request: api.AnyRequest, now: Instant) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from openmsmq.api import messages as api
+from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.peers.outgoing import IN_TRANSIT, OutgoingQueue, OutgoingQueues
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.replies import Replies
@@ -37,6 +38,12 @@ class OutgoingRequests:
         self._outgoing = outgoing
         self._transfer = transfer
         self._replies = replies
+
+    def serve(self, handlers: Handlers) -> None:
+        """Say which requests are carried out here."""
+        handlers.add(api.ListOutgoing, self.list_outgoing)
+        handlers.add(api.ControlOutgoing, self.control)
+        handlers.add(api.SetOnline, self.set_online)
 
     def list_outgoing(
         self, state: Connection, call: int, request: api.ListOutgoing, now: Instant

@@ -6,6 +6,7 @@ from typing import Final
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
+from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.messages.housekeeping import Housekeeping
 from openmsmq.manager.queues.connections import Connection, OpenQueue
@@ -67,6 +68,20 @@ class QueueRequests:
         self._access = access
         self.public: PublicQueues
         """Must be there before the first request."""
+
+    def serve(self, handlers: Handlers) -> None:
+        """Say which requests are carried out here."""
+        handlers.add(api.OpenQueue, self.open)
+        handlers.add(api.CloseQueue, self.close)
+        handlers.add(api.CreateCursor, self.create_cursor)
+        handlers.add(api.CloseCursor, self.close_cursor)
+        handlers.add(api.CreateQueue, self.create_queue)
+        handlers.add(api.ChangeQueue, self.change_queue)
+        handlers.add(api.DeleteQueue, self.delete_queue)
+        handlers.add(api.GetQueue, self.get_queue)
+        handlers.add(api.GetNames, self.get_names)
+        handlers.add(api.ListQueues, self.list_queues)
+        handlers.add(api.GetStatus, self.get_status)
 
     def open(self, state: Connection, call: int, request: api.OpenQueue, _: Instant) -> None:
         """Open a queue; a subqueue comes into being when a reader opens it."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from openmsmq.api import messages as api
+from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.directory.own_keys import OwnKeys
 from openmsmq.manager.directory.service import DirectoryService
@@ -56,6 +57,14 @@ class SecurityRequests:
         self._rng = rng
         self._being_changed: set[bytes] = set()
         """Users whose certificates are being written: another change would undo that one."""
+
+    def serve(self, handlers: Handlers) -> None:
+        """Say which requests are carried out here."""
+        handlers.add(api.GetEncryptionKeys, self.get_encryption_keys)
+        handlers.add(api.RenewKeys, self.renew_keys)
+        handlers.add(api.RegisterCertificate, self.register)
+        handlers.add(api.RemoveCertificate, self.remove)
+        handlers.add(api.ListCertificates, self.list)
 
     # Keys.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from openmsmq.api import messages as api
+from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.fan_out import QueueList
@@ -36,6 +37,10 @@ class SendRequests:
         self._reads = reads
         self._transactions = transactions
         self._replies = replies
+
+    def serve(self, handlers: Handlers) -> None:
+        """Say which requests are carried out here."""
+        handlers.add(api.Send, self.send)
 
     def send(self, state: Connection, call: int, request: api.Send, now: Instant) -> None:
         """Put messages into a queue, or into all queues of a list: all of them or none."""

@@ -18,6 +18,7 @@ from typing import Final
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
+from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.replies import Replies
@@ -72,6 +73,14 @@ class StagedBatches:
         # connected when its query ended, and has to begin again after a restart.
         self._over: dict[str, dict[str, None]] = {}
         transactions.require_batch = self._require_part
+
+    def serve(self, handlers: Handlers) -> None:
+        """Say which requests are carried out here."""
+        handlers.add(api.GetBatch, self.get_batch)
+        handlers.add(api.ListQueries, self.list_queries)
+        handlers.add(api.CommitBatch, self.commit_batch)
+        handlers.add(api.AbortBatch, self.abort_batch)
+        handlers.add(api.ForgetQuery, self.forget_query)
 
     def get_batch(self, state: Connection, call: int, request: api.GetBatch, _: Instant) -> None:
         """Tell which batch a query has committed last; what is told is durable."""

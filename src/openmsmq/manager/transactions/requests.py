@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
+from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.queue import LocalQueue
@@ -60,6 +61,15 @@ class TransactionRequests:
         """Refuses a part of a batch that cannot be committed any more."""
         self._shown: dict[int, set[tuple[int, int]]] = {}
         """What others may look at though a transaction holds it: queue numbers, lookup ids."""
+
+    def serve(self, handlers: Handlers) -> None:
+        """Say which requests are carried out here."""
+        handlers.add(api.Begin, self.begin)
+        handlers.add(api.Prepare, self.prepare)
+        handlers.add(api.Commit, self.commit)
+        handlers.add(api.Abort, self.abort)
+        handlers.add(api.ListTransactions, self.list_in_doubt)
+        handlers.add(api.Resolve, self.resolve)
 
     def __len__(self) -> int:
         """How many transactions are under way."""

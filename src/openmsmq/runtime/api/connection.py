@@ -23,25 +23,20 @@ from openmsmq.api.framing import (
 )
 from openmsmq.api.messages import (
     PROTOCOL_VERSION,
+    REQUESTS,
     Answer,
     AnyRequest,
     Call,
-    Cancel,
     CloseQueue,
     Failed,
     FetchPackets,
     FetchRange,
-    Find,
     Hello,
-    ListQueues,
     OpenQueue,
     Packets,
-    ReadDirectory,
     Receive,
-    Seek,
     Welcome,
 )
-from openmsmq.manager.access.rules import AUDITED
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     AccessDenied,
@@ -81,17 +76,12 @@ if TYPE_CHECKING:
 
 SOFTWARE: Final = f"OpenMSMQ {__version__}"
 
-_HEAVY: Final = frozenset({Receive, Find, Seek, FetchRange, FetchPackets, ListQueues})
-"""Requests whose answers may be large."""
-
-_WAITING: Final = frozenset({Receive, Find, ReadDirectory})
-"""Requests that may wait, and have done nothing while they do."""
-
-_ALWAYS_TAKEN: Final = frozenset({Cancel, CloseQueue})
-"""Requests that make waiting calls fewer."""
-
-_WATCHED: Final = AUDITED | {OpenQueue}
-"""Requests whose ends the audit log wants to know."""
+_HEAVY: Final = frozenset(kind for kind in REQUESTS if kind.facts.is_heavy)
+_WAITING: Final = frozenset(kind for kind in REQUESTS if kind.facts.waits)
+_ALWAYS_TAKEN: Final = frozenset(kind for kind in REQUESTS if kind.facts.ends_waits)
+_AUDITED: Final = frozenset(kind for kind in REQUESTS if kind.facts.is_audited)
+_WATCHED: Final = _AUDITED | {OpenQueue}
+"""Requests whose ends the audit log wants to know: it tells of handles by the names of queues."""
 
 
 class State(Enum):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.api.directory_messages import ObjectRow
+from openmsmq.api.directory import ObjectRow
 from openmsmq.directory.codec import decode_object, encode_object
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.directory.rows import changes_in

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from openmsmq.api.base import Number, Reply, Request
-
-
-class Begin(Request, frozen=True, tag="begin"):
-    """Begin a transaction; it ends with the connection if it was not prepared."""
-
-    distributed: bool = False
-    """Whether it is to be part of a transaction of other resource managers."""
+from openmsmq.api.base import Done, Number, Reply, Request
+from openmsmq.api.facts import KNOWN, OWN, OWNER, Facts, Repeats
 
 
 class Begun(Reply, frozen=True, tag="begun"):
@@ -21,11 +15,22 @@ class Begun(Reply, frozen=True, tag="begun"):
     unit_of_work: bytes
 
 
-class Prepare(Request, frozen=True, tag="prepare"):
+class Begin(Request[Begun], frozen=True, tag="begin"):
+    """Begin a transaction; it ends with the connection if it was not prepared."""
+
+    facts = Facts(OWN, Repeats.ALWAYS)
+
+    distributed: bool = False
+    """Whether it is to be part of a transaction of other resource managers."""
+
+
+class Prepare(Request[Done], frozen=True, tag="prepare"):
     """Make a transaction survive everything until a coordinator commits or aborts it.
 
     With a `query` it is a part of one of its batches, which `CommitBatch` commits.
     """
+
+    facts = Facts(OWNER, Repeats.NEVER)
 
     transaction: Number
     query: str = ""
@@ -34,23 +39,20 @@ class Prepare(Request, frozen=True, tag="prepare"):
     """The identity of what numbers the batches of the query, if it has one."""
 
 
-class Commit(Request, frozen=True, tag="commit"):
+class Commit(Request[Done], frozen=True, tag="commit"):
     """Make everything in the transaction take effect, at once."""
 
+    facts = Facts(OWN, Repeats.NEVER)
+
     transaction: Number
 
 
-class Abort(Request, frozen=True, tag="abort"):
+class Abort(Request[Done], frozen=True, tag="abort"):
     """Undo everything in the transaction."""
 
+    facts = Facts(OWN, Repeats.NEVER)
+
     transaction: Number
-
-
-class ListTransactions(Request, frozen=True, tag="list-transactions"):
-    """Ask for the prepared transactions that wait for their coordinator's word.
-
-    Those of the caller; who may change the queue manager is told of all.
-    """
 
 
 class InDoubt(msgspec.Struct, frozen=True, array_like=True):
@@ -73,8 +75,19 @@ class Transactions(Reply, frozen=True, tag="transactions"):
     transactions: list[InDoubt]
 
 
-class Resolve(Request, frozen=True, tag="resolve"):
+class ListTransactions(Request[Transactions], frozen=True, tag="list-transactions"):
+    """Ask for the prepared transactions that wait for their coordinator's word.
+
+    Those of the caller; who may change the queue manager is told of all.
+    """
+
+    facts = Facts(OWNER, Repeats.ALWAYS)
+
+
+class Resolve(Request[Done], frozen=True, tag="resolve"):
     """Commit or abort a prepared transaction by its lasting name."""
+
+    facts = Facts(OWNER, Repeats.NEVER, is_audited=True)
 
     unit_of_work: bytes
     commit: bool
@@ -83,32 +96,23 @@ class Resolve(Request, frozen=True, tag="resolve"):
 # Batches of a query: several prepared transactions that commit together, once.
 
 
-class GetBatch(Request, frozen=True, tag="get-batch"):
-    """Ask for the last batch that a query has committed.
-
-    With a `batch`, one that neither is the last nor can follow it is refused.
-    """
-
-    query: str
-    batch: Number = -1
-    checkpoint: str = ""
-
-
 class LastBatch(Reply, frozen=True, tag="last-batch"):
     """The number of the last batch committed; -1 before the first."""
 
     batch: int
 
 
-class ListQueries(Request, frozen=True, tag="list-queries"):
-    """Ask for the queries whose last batch is remembered, in the order of their names.
+class GetBatch(Request[LastBatch], frozen=True, tag="get-batch"):
+    """Ask for the last batch that a query has committed.
 
-    Those of the caller; who may change the queue manager is told of all. An answer has a bounded
-    number: `after` the last name of one, the next goes on.
+    With a `batch`, one that neither is the last nor can follow it is refused.
     """
 
-    prefix: str = ""
-    after: str = ""
+    facts = Facts(KNOWN, Repeats.ALWAYS)
+
+    query: str
+    batch: Number = -1
+    checkpoint: str = ""
 
 
 class QueryStatus(msgspec.Struct, frozen=True, array_like=True):
@@ -128,12 +132,33 @@ class Queries(Reply, frozen=True, tag="queries"):
     queries: list[QueryStatus]
 
 
-class CommitBatch(Request, frozen=True, tag="commit-batch"):
+class ListQueries(Request[Queries], frozen=True, tag="list-queries"):
+    """Ask for the queries whose last batch is remembered, in the order of their names.
+
+    Those of the caller; who may change the queue manager is told of all. An answer has a bounded
+    number: `after` the last name of one, the next goes on.
+    """
+
+    facts = Facts(OWNER, Repeats.ALWAYS)
+
+    prefix: str = ""
+    after: str = ""
+
+
+class BatchCommitted(Reply, frozen=True, tag="batch-committed"):
+    """The batch is committed; `before` says that it was already."""
+
+    before: bool
+
+
+class CommitBatch(Request[BatchCommitted], frozen=True, tag="commit-batch"):
     """Commit prepared transactions of a batch, all at once; other parts of the query abort.
 
     A batch that was committed just before is not committed again; an older one, or one of another
     checkpoint, is refused.
     """
+
+    facts = Facts(KNOWN, Repeats.ALWAYS)
 
     query: str
     batch: Number
@@ -146,22 +171,20 @@ class CommitBatch(Request, frozen=True, tag="commit-batch"):
     """
 
 
-class BatchCommitted(Reply, frozen=True, tag="batch-committed"):
-    """The batch is committed; `before` says that it was already."""
-
-    before: bool
-
-
-class AbortBatch(Request, frozen=True, tag="abort-batch"):
+class AbortBatch(Request[Done], frozen=True, tag="abort-batch"):
     """Abort the prepared transactions of a batch that was not committed."""
+
+    facts = Facts(KNOWN, Repeats.ALWAYS)
 
     query: str
     batch: Number
     checkpoint: str = ""
 
 
-class ForgetQuery(Request, frozen=True, tag="forget-query"):
+class ForgetQuery(Request[Done], frozen=True, tag="forget-query"):
     """Forget the last batch of a query that will not come again, and abort its parts."""
+
+    facts = Facts(KNOWN, Repeats.ALWAYS, is_audited=True)
 
     query: str
     is_over: bool = False

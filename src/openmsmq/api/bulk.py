@@ -6,40 +6,29 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.api.base import Number, Reply, Request
+from openmsmq.api.base import Done, Number, Reply, Request
+from openmsmq.api.exchange import Entries, Removed
+from openmsmq.api.facts import OWN, Facts, Repeats, on_queue
+from openmsmq.model.access import QueueAccess
 
 PLACE_FORMAT: Final = "<I4xIHBx"
 """In `Packets`, before each packet: arrived_time_s, moved_time_s, abort_count, move_count."""
 
 
-class FetchRange(Request, frozen=True, tag="fetch-range"):
+class FetchRange(Request[Entries], frozen=True, tag="fetch-range"):
     """Peek messages by arrival number, `start` <= number < `stop`, lowest first.
 
     Arrival numbers are given when a message becomes available, so none appears below one that
     was already seen: they are what a stream of messages is read by.
     """
 
+    facts = Facts(OWN, Repeats.ALWAYS, is_heavy=True)
+
     handle: Number
     start: Number
     stop: Number
     count: Number = 1000
     bytes_max: Number = 4 << 20
-
-
-class FetchPackets(Request, frozen=True, tag="fetch-packets"):
-    """Peek messages by arrival number as `FetchRange` does, for readers of very many.
-
-    With a `checkpoint` it is the task of a query that has reserved them, and they count as read
-    from now on. It gets nothing that is not reserved for this query.
-    """
-
-    handle: Number
-    start: Number
-    stop: Number
-    count: Number = 10_000
-    bytes_max: Number = 8 << 20
-    reader: str = ""
-    checkpoint: str = ""
 
 
 class Packets(Reply, frozen=True, tag="packets"):
@@ -57,50 +46,35 @@ class Packets(Reply, frozen=True, tag="packets"):
     """Where to go on: no message between these and that number is left out."""
 
 
-class RemoveRange(Request, frozen=True, tag="remove-range"):
+class FetchPackets(Request[Packets], frozen=True, tag="fetch-packets"):
+    """Peek messages by arrival number as `FetchRange` does, for readers of very many.
+
+    With a `checkpoint` it is the task of a query that has reserved them, and they count as read
+    from now on. It gets nothing that is not reserved for this query.
+    """
+
+    facts = Facts(OWN, Repeats.ALWAYS, is_heavy=True)
+
+    handle: Number
+    start: Number
+    stop: Number
+    count: Number = 10_000
+    bytes_max: Number = 8 << 20
+    reader: str = ""
+    checkpoint: str = ""
+
+
+class RemoveRange(Request[Removed], frozen=True, tag="remove-range"):
     """Take out messages by arrival number, as if received; those already gone do not matter.
 
     One request takes out so many, and says where the next one goes on.
     """
 
+    facts = Facts(OWN, Repeats.ALWAYS)
+
     handle: Number
     start: Number
     stop: Number
-
-
-class Removed(Reply, frozen=True, tag="removed"):
-    """How many messages were taken out, and where to go on; 0 if there are no more."""
-
-    count: int
-    next_start: int = 0
-
-
-class Reserve(Request, frozen=True, tag="reserve"):
-    """Keep messages for one reader by arrival number, so that it can read them again and again.
-
-    From `start` on, up to `count` messages or `bytes_max` bytes (0 for all that are there), and
-    never beyond a message that somebody else holds: that one may come back. Nobody else can
-    receive them until the reader has completed them, not even after a restart. While some are
-    left that it has not completed, it can only begin among them, or right behind them.
-
-    A `checkpoint` tells queries of one reader apart, however their name: what one of them has
-    reserved and read is not another's. `is_new` says that this one has not read anything yet; it
-    may follow one that is gone. `holder` is the process that asks: while its connection lasts,
-    nobody else reserves under the name of the reader.
-    """
-
-    handle: Number
-    reader: str
-    start: Number
-    count: Number = 0
-    bytes_max: Number = 0
-    below: Number = 0
-    """Only arrival numbers below this; 0 for all."""
-    checkpoint: str = ""
-    holder: str = ""
-    is_new: bool = False
-    epoch: str = ""
-    """The life of the queue manager in which `start` was told, if the store is to know it."""
 
 
 class Reserved(Reply, frozen=True, tag="reserved"):
@@ -116,15 +90,32 @@ class Reserved(Reply, frozen=True, tag="reserved"):
     """If not empty: nothing was reserved, and this says who is connected and reads."""
 
 
-class Measure(Request, frozen=True, tag="measure"):
-    """Ask how far `count` messages or `bytes_max` bytes reach from `start` on; 0 for no limit."""
+class Reserve(Request[Reserved], frozen=True, tag="reserve"):
+    """Keep messages for one reader by arrival number, so that it can read them again and again.
+
+    From `start` on, up to `count` messages or `bytes_max` bytes (0 for all that are there), and
+    never beyond a message that somebody else holds: that one may come back. Nobody else can
+    receive them until the reader has completed them, not even after a restart. While some are
+    left that it has not completed, it can only begin among them, or right behind them.
+
+    A `checkpoint` tells queries of one reader apart, however their name: what one of them has
+    reserved and read is not another's. `is_new` says that this one has not read anything yet; it
+    may follow one that is gone. `holder` is the process that asks: while its connection lasts,
+    nobody else reserves under the name of the reader.
+    """
+
+    facts = Facts(OWN, Repeats.ALWAYS)
 
     handle: Number
+    reader: str
     start: Number
     count: Number = 0
     bytes_max: Number = 0
     below: Number = 0
     """Only arrival numbers below this; 0 for all."""
+    checkpoint: str = ""
+    holder: str = ""
+    is_new: bool = False
     epoch: str = ""
     """The life of the queue manager in which `start` was told, if the store is to know it."""
 
@@ -138,13 +129,19 @@ class Measured(Reply, frozen=True, tag="measured"):
     stop: int
 
 
-class Survey(Request, frozen=True, tag="survey"):
-    """Ask how messages are spread over a range of arrival numbers, in up to `parts` parts."""
+class Measure(Request[Measured], frozen=True, tag="measure"):
+    """Ask how far `count` messages or `bytes_max` bytes reach from `start` on; 0 for no limit."""
+
+    facts = Facts(OWN, Repeats.ALWAYS)
 
     handle: Number
     start: Number
-    stop: Number
-    parts: Number = 32
+    count: Number = 0
+    bytes_max: Number = 0
+    below: Number = 0
+    """Only arrival numbers below this; 0 for all."""
+    epoch: str = ""
+    """The life of the queue manager in which `start` was told, if the store is to know it."""
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -165,8 +162,15 @@ class Surveyed(Reply, frozen=True, tag="surveyed"):
     parts: list[Part]
 
 
-class GetEpochs(Request, frozen=True, tag="get-epochs"):
-    """Ask for the lives of the queue manager that its store remembers."""
+class Survey(Request[Surveyed], frozen=True, tag="survey"):
+    """Ask how messages are spread over a range of arrival numbers, in up to `parts` parts."""
+
+    facts = Facts(OWN, Repeats.ALWAYS)
+
+    handle: Number
+    start: Number
+    stop: Number
+    parts: Number = 32
 
 
 class Epoch(msgspec.Struct, frozen=True, array_like=True):
@@ -186,18 +190,10 @@ class Epochs(Reply, frozen=True, tag="epochs"):
     epochs: list[Epoch]
 
 
-class Complete(Request, frozen=True, tag="complete"):
-    """Take out what a reader has reserved below `stop`, as if received; what is gone is gone.
+class GetEpochs(Request[Epochs], frozen=True, tag="get-epochs"):
+    """Ask for the lives of the queue manager that its store remembers."""
 
-    One call takes out so many that others need not wait; `Completed` says whether to go on.
-    """
-
-    handle: Number
-    reader: str
-    stop: Number
-    checkpoint: str = ""
-    unread_too: bool = False
-    """Whether messages go that nobody has fetched for the checkpoint."""
+    facts = Facts(OWN, Repeats.ALWAYS)
 
 
 class Completed(Reply, frozen=True, tag="completed"):
@@ -209,7 +205,25 @@ class Completed(Reply, frozen=True, tag="completed"):
     """Whether nothing was taken out, because nobody has fetched any of it."""
 
 
-class Release(Request, frozen=True, tag="release"):
+class Complete(Request[Completed], frozen=True, tag="complete"):
+    """Take out what a reader has reserved below `stop`, as if received; what is gone is gone.
+
+    One call takes out so many that others need not wait; `Completed` says whether to go on.
+    """
+
+    facts = Facts(OWN, Repeats.ALWAYS)
+
+    handle: Number
+    reader: str
+    stop: Number
+    checkpoint: str = ""
+    unread_too: bool = False
+    """Whether messages go that nobody has fetched for the checkpoint."""
+
+
+class Release(Request[Done], frozen=True, tag="release"):
     """Give all that is reserved in a queue back to its other readers, and forget its reader."""
+
+    facts = Facts(on_queue(QueueAccess.RECEIVE_MESSAGE), Repeats.ALWAYS, is_audited=True)
 
     name: str
