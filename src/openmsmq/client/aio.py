@@ -12,13 +12,12 @@ cancelled loses nothing: a message that comes too late for it is given to the ne
 from __future__ import annotations
 
 import asyncio
-import functools
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager
 from time import monotonic  # noqa: TID251 -- the client is no part of the core
 from types import TracebackType
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
+from typing import Any, Final, ParamSpec, Self, TypeVar, Unpack
 
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.client.formatters import Formatter, find_formatter
@@ -26,18 +25,9 @@ from openmsmq.client.links.aio_link import AsyncLink, open_async_link
 from openmsmq.client.links.engine import Keeper
 from openmsmq.client.links.link import may_be_starting, may_come_back
 from openmsmq.client.messages.received import ReceivedMessage
-from openmsmq.client.options import name_of, options_of, unknown_option
 from openmsmq.client.plans import Plan, PlanRun
-from openmsmq.client.queue import CursorHandle, QueueHandle
 from openmsmq.client.settings import Settings, made_settings
-from openmsmq.client.verbs import access as access_verbs
-from openmsmq.client.verbs import directory as directory_verbs
-from openmsmq.client.verbs import manager as manager_verbs
-from openmsmq.client.verbs import outgoing as outgoing_verbs
-from openmsmq.client.verbs import queue as queue_verbs
-from openmsmq.client.verbs import read as read_verbs
-from openmsmq.client.verbs import security as security_verbs
-from openmsmq.client.verbs import transactions
+from openmsmq.client.shells import AnyCursor, AnyManager, AnyQueue, AnyTransaction, Awaited
 from openmsmq.client.verbs.manager import ManagerHandle, QueueOptions
 from openmsmq.client.verbs.transactions import TransactionHandle
 from openmsmq.model.errors import ReceiveTimeout
@@ -125,33 +115,8 @@ class Connection:
         return link
 
 
-def _verb(
-    plan: Callable[Concatenate[Any, Arguments], Plan[Result]],
-) -> Callable[Concatenate[Any, Arguments], Coroutine[Any, Any, Result]]:
-    """Make a coroutine method of a plan: it carries the plan out and gives its result."""
-
-    known = options_of(plan)
-
-    @functools.wraps(plan)
-    async def verb(self: Any, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        if not kwargs.keys() <= known:
-            raise unknown_option(name_of(verb, plan, type(self)), kwargs, known)
-        return await self.connection.run(lambda: plan(self, *args, **kwargs), self)  # type: ignore[no-any-return]
-
-    return verb
-
-
-class Transaction(TransactionHandle):
+class Transaction(AnyTransaction, Awaited):
     """Sends and receives that take effect together."""
-
-    def __init__(self, connection: Connection, manager: ManagerHandle) -> None:
-        super().__init__(manager.context)
-        self.connection = connection
-
-    begin = _verb(transactions.begin)
-    prepare = _verb(transactions.prepare)
-    commit = _verb(transactions.commit)
-    abort = _verb(transactions.abort)
 
     async def __aenter__(self) -> Self:
         return self
@@ -170,17 +135,8 @@ class Transaction(TransactionHandle):
             await self.abort()
 
 
-class Cursor(CursorHandle):
+class Cursor(AnyCursor, Awaited):
     """A place in a queue, for looking at one message after the other."""
-
-    def __init__(self, queue: Queue, access: AccessMode) -> None:
-        super().__init__(queue, access)
-        self.connection = queue.connection
-
-    peek = _verb(read_verbs.cursor_peek)
-    next = _verb(read_verbs.cursor_next)
-    receive = _verb(read_verbs.cursor_receive)
-    close = _verb(read_verbs.cursor_close)
 
     async def __aenter__(self) -> Self:
         return self
@@ -189,73 +145,10 @@ class Cursor(CursorHandle):
         await self.close()
 
 
-class Queue(QueueHandle):
+class Queue(AnyQueue, Awaited):
     """A queue to send to and to read from."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        manager: ManagerHandle,
-        name: str,
-        formatter: Formatter,
-        access: AccessMode | None = None,
-        share: ShareMode = ShareMode.DENY_NONE,
-    ) -> None:
-        super().__init__(manager.context, name, formatter, access, share)
-        self.connection = connection
-        self._manager = manager
-
-    send = _verb(queue_verbs.send)
-    send_many = _verb(queue_verbs.send_many)
-    receive = _verb(read_verbs.receive)
-    receive_many = _verb(read_verbs.receive_many)
-    peek = _verb(read_verbs.peek)
-    peek_many = _verb(read_verbs.peek_many)
-    receive_by_id = _verb(read_verbs.receive_by_id)
-    peek_by_id = _verb(read_verbs.peek_by_id)
-    receive_by_correlation_id = _verb(read_verbs.receive_by_correlation_id)
-    peek_by_correlation_id = _verb(read_verbs.peek_by_correlation_id)
-    receive_by_lookup_id = _verb(read_verbs.receive_by_lookup_id)
-    peek_by_lookup_id = _verb(read_verbs.peek_by_lookup_id)
-    begin_receive = _verb(read_verbs.begin_receive)
-    end_receive = _verb(read_verbs.end_receive)
-    fetch_range = _verb(queue_verbs.fetch_range)
-    fetch_packets = _verb(queue_verbs.fetch_packets)
-    remove_range = _verb(queue_verbs.remove_range)
-    reserve = _verb(queue_verbs.reserve)
-    reserve_batch = _verb(queue_verbs.reserve_batch)
-    complete = _verb(queue_verbs.complete)
-    complete_batch = _verb(queue_verbs.complete_batch)
-    measure = _verb(queue_verbs.measure)
-    survey = _verb(queue_verbs.survey)
-    purge = _verb(queue_verbs.purge)
-    move = _verb(queue_verbs.move)
-    properties = _verb(queue_verbs.properties)
-    count = _verb(queue_verbs.count)
-    change = _verb(queue_verbs.change)
-    delete = _verb(queue_verbs.delete)
-    security = _verb(access_verbs.security)
-    set_security = _verb(access_verbs.set_security)
-    grant = _verb(access_verbs.grant)
-    deny = _verb(access_verbs.deny)
-    revoke = _verb(access_verbs.revoke)
-    reset_security = _verb(access_verbs.reset_security)
-    set_owner = _verb(access_verbs.set_owner)
-    take_ownership = _verb(access_verbs.take_ownership)
-    open = _verb(queue_verbs.open_queue)
-    close = _verb(queue_verbs.close)
-
-    @property
-    def journal(self) -> Queue:
-        """The queue where copies of received messages are kept, if the queue keeps any."""
-        return self._beside("journal")
-
-    def subqueue(self, name: str) -> Queue:
-        """Return one of its subqueues; messages are moved there, never sent."""
-        return self._beside(name)
-
-    def _beside(self, suffix: str) -> Queue:
-        return Queue(self.connection, self._manager, f"{self.name};{suffix}", self.formatter)
+    connection: Connection
 
     def cursor(self) -> Cursor:
         """Make a cursor at the front of the queue."""
@@ -294,66 +187,15 @@ class Queue(QueueHandle):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def __repr__(self) -> str:
-        return f"<Queue {self.name}>"
 
-
-class QueueManager(ManagerHandle):
+class QueueManager(AnyManager, Awaited):
     """A queue manager that this application is connected to."""
+
+    connection: Connection
 
     def __init__(self, settings: Settings, context: ssl.SSLContext | None = None) -> None:
         super().__init__(settings.ciphers)
         self.connection = Connection(settings, self, context)
-
-    @property
-    def settings(self) -> Settings:
-        """How to connect to it again, also from another process."""
-        return self.connection.settings
-
-    delete_queue = _verb(manager_verbs.delete_queue)
-    queues = _verb(manager_verbs.queues)
-    exists = _verb(manager_verbs.exists)
-    names = _verb(manager_verbs.names)
-    format_name = _verb(manager_verbs.format_name)
-    path_name = _verb(manager_verbs.path_name)
-    status = _verb(manager_verbs.status)
-    in_doubt = _verb(manager_verbs.in_doubt)
-    resolve = _verb(manager_verbs.resolve)
-    release = _verb(manager_verbs.release)
-    epochs = _verb(manager_verbs.epochs)
-    last_batch = _verb(manager_verbs.last_batch)
-    has_batch = _verb(manager_verbs.has_batch)
-    queries = _verb(manager_verbs.queries)
-    commit_batch = _verb(manager_verbs.commit_batch)
-    abort_batch = _verb(manager_verbs.abort_batch)
-    forget_query = _verb(manager_verbs.forget_query)
-    outgoing = _verb(outgoing_verbs.outgoing)
-    outgoing_queue = _verb(outgoing_verbs.outgoing_queue)
-    pause_outgoing = _verb(outgoing_verbs.pause_outgoing)
-    resume_outgoing = _verb(outgoing_verbs.resume_outgoing)
-    resend_outgoing = _verb(outgoing_verbs.resend_outgoing)
-    set_online = _verb(outgoing_verbs.set_online)
-    directory_changes = _verb(directory_verbs.directory_changes)
-    wait_for_directory = _verb(directory_verbs.wait_for_directory)
-    read_directory = _verb(directory_verbs.read_directory)
-    write_directory = _verb(directory_verbs.write_directory)
-    refresh_directory = _verb(directory_verbs.refresh_directory)
-    find_queues = _verb(directory_verbs.find_queues)
-    caller = _verb(access_verbs.caller)
-    security = _verb(access_verbs.manager_security)
-    set_security = _verb(access_verbs.set_manager_security)
-    grant = _verb(access_verbs.grant_on_manager)
-    deny = _verb(access_verbs.deny_on_manager)
-    revoke = _verb(access_verbs.revoke_on_manager)
-    reset_security = _verb(access_verbs.reset_manager_security)
-    set_owner = _verb(access_verbs.set_manager_owner)
-    take_ownership = _verb(access_verbs.take_manager_ownership)
-    encryption_keys = _verb(security_verbs.encryption_keys)
-    renew_keys = _verb(security_verbs.renew_keys)
-    register_certificate = _verb(security_verbs.register_certificate)
-    remove_certificate = _verb(security_verbs.remove_certificate)
-    certificates = _verb(security_verbs.certificates)
-    _create = _verb(manager_verbs.create_queue)
 
     async def create_queue(
         self,
@@ -410,9 +252,6 @@ class QueueManager(ManagerHandle):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    def __repr__(self) -> str:
-        return f"<QueueManager {self.name} at {self.settings.address}>"
 
 
 class _Connecting(Awaitable[QueueManager]):

@@ -30,15 +30,6 @@ def options_of(plan: Callable[..., Any]) -> frozenset[str]:
     return frozenset(names)
 
 
-def name_of(verb: Callable[..., Any], plan: Callable[..., Any], owner: type) -> str:
-    """Return the name by which a class has a verb."""
-    for kind in owner.__mro__:
-        for name, value in vars(kind).items():
-            if value is verb and not name.startswith("_"):
-                return name
-    return plan.__name__
-
-
 def unknown_option(verb: str, given: Iterable[str], known: Iterable[str]) -> TypeError:
     """Make the error for options of which a verb does not know at least one."""
     known = sorted(known)
