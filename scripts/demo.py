@@ -123,7 +123,7 @@ def send_orders(
                         trace_queue=traces,
                         journal_on_failure=True,
                         journal_on_success=True,
-                        receive_within_s=1 if late else None,
+                        time_to_be_received_s=1 if late else None,
                     )
             time.sleep(PAUSE_S)
 

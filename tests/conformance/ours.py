@@ -59,7 +59,7 @@ ORDER_ACK: Final = order_ack_packet(
     to=TARGET,
     message_number=77,
     sent_time_s=0x60000000,
-    reach_queue_within_s=0x54600,
+    time_to_reach_queue_s=0x54600,
 )
 FINAL_ACK: Final = final_ack_packet(
     FinalAck(SEQUENCE, 8, 6, MessageId(TARGET, 12)),
@@ -68,7 +68,7 @@ FINAL_ACK: Final = final_ack_packet(
     to=TARGET,
     message_number=77,
     sent_time_s=0x60000000,
-    reach_queue_within_s=0x54600,
+    time_to_reach_queue_s=0x54600,
 )
 
 INTERNAL: Final[dict[str, Packet]] = {

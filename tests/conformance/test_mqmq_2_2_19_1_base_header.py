@@ -156,7 +156,7 @@ def test_a_reserved_bit_is_clear_when_sent_and_ignored_when_set(bit: int) -> Non
         assert without_base(received) == without_base(packet)
         assert received.base.priority == packet.base.priority
         assert received.base.traced == packet.base.traced
-        assert received.base.reach_queue_within_s == packet.base.reach_queue_within_s
+        assert received.base.time_to_reach_queue_s == packet.base.time_to_reach_queue_s
         assert encode(received) == changed
 
 

@@ -149,7 +149,7 @@ def test_every_user_message_has_base_user_and_message_properties_header(
     (size,) = struct.unpack_from("<I", base, 8)
     (flags,) = struct.unpack_from("<I", user, 44)
     assert base == peer.base_header(
-        size, struct.unpack_from("<H", base, 2)[0], lifetime=packet.base.reach_queue_within_s
+        size, struct.unpack_from("<H", base, 2)[0], lifetime=packet.base.time_to_reach_queue_s
     )
     assert user[:16] == packet.user.source
     assert flags & peer.PROPERTIES

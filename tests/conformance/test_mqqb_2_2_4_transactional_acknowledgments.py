@@ -38,7 +38,7 @@ def order_ack(to: Guid | str, ack: OrderAck | None = None) -> UserMessage:
         to=to,
         message_number=77,
         sent_time_s=0x60000000,
-        reach_queue_within_s=LIFETIME,
+        time_to_reach_queue_s=LIFETIME,
     )
 
 
@@ -50,7 +50,7 @@ def final_ack(to: Guid | str, message_class: int = 0x4000) -> UserMessage:
         to=to,
         message_number=77,
         sent_time_s=0x60000000,
-        reach_queue_within_s=LIFETIME,
+        time_to_reach_queue_s=LIFETIME,
     )
 
 
@@ -284,7 +284,7 @@ def test_a_final_ack_names_the_message_its_sequence_and_place(
         to=ours.TARGET,
         message_number=77,
         sent_time_s=0x60000000,
-        reach_queue_within_s=LIFETIME,
+        time_to_reach_queue_s=LIFETIME,
     )
     body = struct.pack("<IIII16sI", ordinal, timestamp, number, previous, source, message)
     assert encode(packet) == expected(3, 1, 0x4000, body)

@@ -247,7 +247,7 @@ def test_a_message_arrives_with_its_properties(orders: Any) -> None:
         response_queue=orders,
         application_tag=7,
         extension=b"extra",
-        receive_within_s=60,
+        time_to_be_received_s=60,
         journal_on_failure=True,
     )
     message = orders.receive(timeout=5)
@@ -258,7 +258,7 @@ def test_a_message_arrives_with_its_properties(orders: Any) -> None:
     assert message.correlation_id == bytes(range(20))
     assert str(message.response_queue) == orders.format_name
     assert (message.application_tag, message.extension) == (7, b"extra")
-    assert message.receive_within_s == 60
+    assert message.time_to_be_received_s == 60
     assert message.journal_on_failure
     assert message.message_class == MessageClass.NORMAL
     assert abs((message.arrived_time - message.sent_time).total_seconds()) <= 1

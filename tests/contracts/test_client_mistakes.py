@@ -270,7 +270,7 @@ def test_a_message_that_is_too_large_hears_how_large_it_may_be(manager: Any) -> 
         (lambda _, queue: queue.send("x", priority="high"), "where 0 to 7 is needed"),
         (lambda _, queue: queue.send("x", application_tag="a"), "give a number"),
         (lambda _, queue: queue.send("x", label=5), "label 5: give a text"),
-        (lambda _, queue: queue.send("x", receive_within_s="1h"), "give seconds, or None"),
+        (lambda _, queue: queue.send("x", time_to_be_received_s="1h"), "give seconds, or None"),
         (lambda _, queue: queue.peek_by_lookup_id(1, "frist"), "'first', 'previous', 'current'"),
         (lambda _, queue: queue.receive_by_lookup_id(1, "frist"), "'first', 'previous', 'current'"),
         (lambda _, queue: queue.change(privacy=9), "QueuePrivacy.NONE, QueuePrivacy.OPTIONAL"),

@@ -119,13 +119,13 @@ def test_the_packet_says_what_the_sender_asked_for(manager: Any) -> None:
         recoverable=True,
         acknowledge=mq.AckRequest.FULL_RECEIVE,
         admin_queue=r"private$\admin",
-        reach_queue_within_s=60,
-        receive_within_s=120,
+        time_to_reach_queue_s=60,
+        time_to_be_received_s=120,
         journal_on_success=True,
     )
     found = manager.open(ORDERS, mq.AccessMode.PEEK_ADMIN).peek()
     assert (found.label, found.priority, found.recoverable) == ("order", 6, True)
-    assert (found.reach_queue_within_s, found.receive_within_s) == (60, 120)
+    assert (found.time_to_reach_queue_s, found.time_to_be_received_s) == (60, 120)
     # Another computer needs to know where the queue is.
     assert str(found.admin_queue).casefold() == r"direct=os:alpha\private$\admin"
     assert str(found.destination).casefold() == ORDERS.casefold()
@@ -135,7 +135,7 @@ def test_who_sends_too_late_is_told(manager: Any) -> None:
     admin = manager.create_queue(r"private$\admin")
     sent = manager.queue(ORDERS).send(
         "a",
-        reach_queue_within_s=1,
+        time_to_reach_queue_s=1,
         journal_on_failure=True,
         acknowledge=mq.AckRequest.FULL_REACH_QUEUE,
         admin_queue=admin.name,

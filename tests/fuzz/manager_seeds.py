@@ -106,7 +106,7 @@ def sessions() -> list[bytes]:
         [letter(STRANGER, 1, direct("10.0.0.77", ORDERS), hops=3)],
         [letter(STRANGER, 1, place, session=SessionHeader(sent_count=1))],
         [letter(STRANGER, 1, PrivateOnDestination(4)), SessionAck(SessionHeader(sent_count=1))],
-        [letter(STRANGER, 1, place, receive_within_s=1, journal_on_failure=True)],
+        [letter(STRANGER, 1, place, time_to_be_received_s=1, journal_on_failure=True)],
     ]
     told += [[message] for message in (*messages()[-12:], *system_messages())]
     said = [b"".join(map(encode, packets)) for packets in told]

@@ -51,7 +51,7 @@ class Message:
 
     @property
     def deadline_s(self) -> int:
-        within = self.draft.receive_within_s
+        within = self.draft.time_to_be_received_s
         return INFINITE_S if within == INFINITE_S else self.sent_s + within
 
 
@@ -400,7 +400,7 @@ class Model:
             draft.admin_queue is not None
             or draft.journal_on_failure
             or draft.journal_on_success
-            or draft.receive_within_s != INFINITE_S
+            or draft.time_to_be_received_s != INFINITE_S
             for draft in drafts
         )
         coming = any(place.state == "coming" for place in queue.places)

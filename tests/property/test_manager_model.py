@@ -386,7 +386,7 @@ class ManagerMachine(RuleBasedStateMachine):
             body=b"m%d" % self.tags,
             priority=c.of([3, 0, 7]),
             recoverable=not c.yes(3) or transactional,
-            receive_within_s=c.of([INFINITE_S, INFINITE_S, 5, 1, 60, 0]),
+            time_to_be_received_s=c.of([INFINITE_S, INFINITE_S, 5, 1, 60, 0]),
             admin_queue=c.of([ADMIN, None]),
             acknowledge=c.of([0, 0xF, 0xE, 0x8]),
             journal_on_failure=c.yes(),

@@ -173,7 +173,9 @@ def test_a_weak_token_gets_into_no_closed_queue_by_a_dead_letter(tmp_path: Path)
             with pytest.raises(AccessDenied, match="lacks the right send on"):
                 web.queue(closed).send("direct")
             with pytest.raises(AccessDenied, match="lacks the right send on"):
-                web.queue(ORDERS).send("dead at once", receive_within_s=0, dead_letter_queue=closed)
+                web.queue(ORDERS).send(
+                    "dead at once", time_to_be_received_s=0, dead_letter_queue=closed
+                )
             assert root.queue(closed).count() == 0
 
 

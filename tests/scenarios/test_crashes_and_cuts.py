@@ -133,8 +133,8 @@ def test_a_message_that_expires_on_its_way_is_a_dead_letter_of_its_sender():
         stage,
         Kind.TRANSACTIONAL,
         journal_on_failure=True,
-        reach_within_s=5,
-        receive_within_s=INFINITE_S,
+        time_to_reach_queue_s=5,
+        time_to_be_received_s=INFINITE_S,
     )
     stage.finish()
     assert [message.dead_letters for message in sent] == [{0}, {0}, {0}]

@@ -437,7 +437,7 @@ def test_an_order_acknowledgment_before_the_disk_is_noticed(scene):
         to=scene.alpha.address,
         message_number=1,
         sent_time_s=0,
-        reach_queue_within_s=60,
+        time_to_reach_queue_s=60,
     )
     with broken("BRAVO acknowledged the order up to 1, and m1 with number 1 is not on its disk"):
         scene.books.wire.leaves(back, encode(ack))

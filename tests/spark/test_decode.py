@@ -313,7 +313,7 @@ def test_a_message_is_readable_in_every_column():
         body="hällo",
         label="order 1",
         response_queue=r"DIRECT=OS:beta\private$\answers",
-        reach_queue_within_s=60,
+        time_to_reach_queue_s=60,
         dead_letter_queue=r".\private$\lost",
         application_tag=7,
     )

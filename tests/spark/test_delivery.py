@@ -388,7 +388,7 @@ def test_what_queue_managers_write_is_understood(spark: SparkSession) -> None:
     passed_on = made.send_traced(far, acknowledge=RECEIVE)
     gamma.bodies(ORDERS, take=True)
     wanted[passed_on] = ("received", "ACK_RECEIVE")
-    wanted[made.send(near, receive_within_s=5, journal_on_failure=True)] = (
+    wanted[made.send(near, time_to_be_received_s=5, journal_on_failure=True)] = (
         "dead_letter",
         "NACK_RECEIVE_TIMEOUT",
     )
@@ -406,12 +406,12 @@ def test_what_queue_managers_write_is_understood(spark: SparkSession) -> None:
     wanted[refused] = ("dead_letter", "NACK_ACCESS_DENIED")
     network.down.add("127.0.0.77")
     late = r"DIRECT=TCP:127.0.0.77\private$\orders"
-    wanted[made.send(late, reach_queue_within_s=5, journal_on_failure=True)] = (
+    wanted[made.send(late, time_to_reach_queue_s=5, journal_on_failure=True)] = (
         "dead_letter",
         "NACK_REACH_QUEUE_TIMEOUT",
     )
     missing = rf"DIRECT=TCP:{BETA}\private$\missing"
-    short = {"reach_queue_within_s": 60, "journal_on_success": True}
+    short = {"time_to_reach_queue_s": 60, "journal_on_success": True}
     wanted[made.send(missing, acknowledge=REACH, **short)] = ("lost", None)
     wanted[made.send(missing, **short)] = ("unknown", None)
     on_its_way = made.send(missing, journal_on_success=True)

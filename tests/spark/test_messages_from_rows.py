@@ -99,7 +99,7 @@ KINDS = {
     "time_to_be_received_s": (LongType(), pa.int64(), st.integers(0, 1000)),
     "journal_on_failure": (BooleanType(), pa.bool_(), st.booleans()),
 }
-NAMES_OF_OPTIONS = {"time_to_be_received_s": "receive_within_s"}
+NAMES_OF_OPTIONS = {"time_to_be_received_s": "time_to_be_received_s"}
 rows = st.fixed_dictionaries({name: st.none() | kind[2] for name, kind in KINDS.items()})
 
 

@@ -337,7 +337,7 @@ def test_journals_and_dead_letters_are_sources_too(qm: mq.QueueManager) -> None:
     queue = qm.create_queue(r"private$\a", journaling=True)
     send(queue, "received")
     queue.receive(0)
-    send(queue, "too late", receive_within_s=0, journal_on_failure=True)
+    send(queue, "too late", time_to_be_received_s=0, journal_on_failure=True)
     stream = Stream(qm, names(r"private$\a;journal", "system$;deadletter"))
     while "too late" not in (found := stream.next()):
         assert found in ([], ["received"])

@@ -25,8 +25,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes = b"body"
     priority: int = 3
     recoverable: bool = True
-    receive_within_s: int = INFINITE_S
-    reach_queue_within_s: int = INFINITE_S
+    time_to_be_received_s: int = INFINITE_S
+    time_to_reach_queue_s: int = INFINITE_S
     acknowledge: int = 0
     admin_queue: str | None = None
     """The direct name of the administration queue, as the wire has it."""
@@ -50,14 +50,14 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
                 UserHeader(
                     NIL_GUID,
                     flags=flags,
-                    receive_within_s=self.receive_within_s,
+                    time_to_be_received_s=self.time_to_be_received_s,
                     destination=DirectName(destination),
                     admin_queue=admin,
                 ),
                 MessageProperties.of(
                     self.body, acknowledge=self.acknowledge, correlation_id=self.correlation_id
                 ),
-                BaseHeader(self.priority, self.reach_queue_within_s),
+                BaseHeader(self.priority, self.time_to_reach_queue_s),
                 TransactionHeader(SequenceId(0, 0), 0) if self.transactional else None,
                 tail=dead_letter_extension(self.dead_letter_queue)
                 if self.dead_letter_queue
@@ -72,7 +72,7 @@ def drafts(admin_queues: SearchStrategy[str | None]) -> SearchStrategy[Draft]:
         Draft,
         priority=st.sampled_from([3, 3, 0, 5, 7]),
         recoverable=st.sampled_from([True, True, False]),
-        receive_within_s=st.sampled_from([INFINITE_S, INFINITE_S, INFINITE_S, 0, 1, 5, 60]),
+        time_to_be_received_s=st.sampled_from([INFINITE_S, INFINITE_S, INFINITE_S, 0, 1, 5, 60]),
         acknowledge=st.sampled_from([0, 0x0, 0x5, 0xE, 0xF, 0x8]),
         admin_queue=admin_queues,
         journal_on_failure=st.sampled_from([False, False, True]),

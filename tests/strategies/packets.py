@@ -142,7 +142,7 @@ def user_messages(draw: st.DrawFn) -> UserMessage:
     header = draw(base_headers)
     if debug is None:
         header = BaseHeader(
-            header.flags & ~base.TRACE, header.reach_queue_within_s, header.reserved
+            header.flags & ~base.TRACE, header.time_to_reach_queue_s, header.reserved
         )
     counted = session is not None and draw(st.booleans())
     return UserMessage(

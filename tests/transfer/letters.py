@@ -42,8 +42,8 @@ def letter(
     admin_queue: QueueName = None,
     hops: int = 0,
     sent_time_s: int = 1_700_000_000,
-    reach_queue_within_s: int = INFINITE_S,
-    receive_within_s: int = INFINITE_S,
+    time_to_reach_queue_s: int = INFINITE_S,
+    time_to_be_received_s: int = INFINITE_S,
     session: SessionHeader | None = None,
     **properties: Any,
 ) -> UserMessage:
@@ -61,7 +61,7 @@ def letter(
         UserHeader(
             source,
             manager,
-            receive_within_s,
+            time_to_be_received_s,
             sent_time_s,
             number,
             flags,
@@ -69,7 +69,7 @@ def letter(
             admin_queue,
         ),
         MessageProperties.of(body, acknowledge=acknowledge, **properties),
-        BaseHeader(0 if place else 3, reach_queue_within_s),
+        BaseHeader(0 if place else 3, time_to_reach_queue_s),
         transaction,
         session=session,
     )
@@ -105,7 +105,7 @@ def order_ack(
         to=to,
         message_number=9_000,
         sent_time_s=message.user.sent_time_s,
-        reach_queue_within_s=INFINITE_S,
+        time_to_reach_queue_s=INFINITE_S,
     )
 
 
@@ -127,7 +127,7 @@ def final_ack(
         to=to,
         message_number=9_001,
         sent_time_s=message.user.sent_time_s,
-        reach_queue_within_s=INFINITE_S,
+        time_to_reach_queue_s=INFINITE_S,
     )
 
 

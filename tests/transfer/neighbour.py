@@ -167,7 +167,7 @@ class Neighbour(Peer):
         manager: Guid = NIL_GUID,
         recoverable: bool = True,
         place: tuple[SequenceId, int, int] | None = None,
-        reach_queue_within_s: int = INFINITE_S,
+        time_to_reach_queue_s: int = INFINITE_S,
         flags: int = 0,
         admin: QueueName = None,
         **properties: Any,
@@ -186,7 +186,7 @@ class Neighbour(Peer):
                 admin_queue=admin,
             ),
             MessageProperties.of(body, **properties),
-            BaseHeader(3, reach_queue_within_s),
+            BaseHeader(3, time_to_reach_queue_s),
             transaction,
         )
 
@@ -199,7 +199,7 @@ class Neighbour(Peer):
             to=message.user.source,
             message_number=0x1000 + message.transaction.number,
             sent_time_s=START_S,
-            reach_queue_within_s=INFINITE_S,
+            time_to_reach_queue_s=INFINITE_S,
         )
 
     def carrying(self, ack: FinalAck, reason: MessageClass, to: Guid) -> UserMessage:
@@ -211,7 +211,7 @@ class Neighbour(Peer):
             to=to,
             message_number=0x2000,
             sent_time_s=START_S,
-            reach_queue_within_s=INFINITE_S,
+            time_to_reach_queue_s=INFINITE_S,
         )
 
 

@@ -110,7 +110,7 @@ def test_a_message_that_is_received_is_reported_if_that_was_asked_for(
 def test_every_other_end_is_reported_if_that_was_asked_for(
     network: Network, beta: Computer, peer: Peer, end: str, reason: MessageClass, asked: int
 ) -> None:
-    write(peer, asked, receive_within_s=10)
+    write(peer, asked, time_to_be_received_s=10)
     if end == "purge":
         opened = beta.ok(api.OpenQueue(ORDERS, AccessMode.RECEIVE))
         beta.ask(api.Purge(opened.handle))
@@ -146,8 +146,8 @@ def test_a_report_says_of_which_message_it_is_and_asks_for_nothing(
     assert report.user.destination == TO_ADMIN
     assert report.user.response_queue == direct(BETA, ORDERS)
     assert report.user.admin_queue is None
-    assert report.user.receive_within_s == INFINITE_S
-    assert report.base.reach_queue_within_s == INFINITE_S
+    assert report.user.time_to_be_received_s == INFINITE_S
+    assert report.base.time_to_reach_queue_s == INFINITE_S
     assert not report.user.journal_on_failure
     assert not report.user.journal_on_success
     assert report.properties.privacy_level == 0

@@ -43,7 +43,7 @@ def test_a_peer_that_stores_nothing_does_not_fill_our_memory(
 def test_links_go_with_the_last_queue_that_needed_them(network: Network, alpha: Computer) -> None:
     for number in range(5):
         name = rf"DIRECT=TCP:10.0.0.{number}\{ORDERS}"
-        alpha.send(name, b"expires", reach_queue_within_s=20)
+        alpha.send(name, b"expires", time_to_reach_queue_s=20)
     network.run(3 * SWEEP_MS)
     assert alpha.outgoing() == []
     assert alpha.manager.transfer.link_count == 0

@@ -144,7 +144,7 @@ def test_dead_letters_and_journals_are_kept_at_the_source(
 
 
 def test_a_message_that_does_not_leave_in_time_is_dead(network: Network, alpha: Computer) -> None:
-    alpha.send(TO_ORDERS, b"late", reach_queue_within_s=30, journal_on_failure=True)
+    alpha.send(TO_ORDERS, b"late", time_to_reach_queue_s=30, journal_on_failure=True)
     network.run(29_000)
     assert alpha.bodies("system$;deadletter") == []
     network.run(2_000)

@@ -116,8 +116,8 @@ def test_a_message_that_is_too_late_does_not_leave(
     network: Network, alpha: Computer, peer: Peer
 ) -> None:
     network.down.add(PEER)
-    alpha.send(TO_ORDERS, b"late", reach_queue_within_s=20)
-    alpha.send(TO_ORDERS, b"received in time only", receive_within_s=20)
+    alpha.send(TO_ORDERS, b"late", time_to_reach_queue_s=20)
+    alpha.send(TO_ORDERS, b"received in time only", time_to_be_received_s=20)
     alpha.send(TO_ORDERS, b"for ever")
     network.run(30_000)
     assert waiting(alpha) == 1
@@ -136,7 +136,7 @@ def test_the_administration_queue_hears_of_a_message_that_did_not_leave_in_time(
     alpha.send(
         TO_ORDERS,
         b"late",
-        reach_queue_within_s=20,
+        time_to_reach_queue_s=20,
         acknowledge=asked,
         admin_queue=rf"TCP:{ALPHA}\private$\admin",
     )
@@ -156,7 +156,7 @@ def test_a_message_that_did_not_leave_in_time_is_a_dead_letter_if_that_was_asked
         alpha.send(
             TO_ORDERS,
             b"wanted" if wanted else b"not wanted",
-            reach_queue_within_s=20,
+            time_to_reach_queue_s=20,
             transactional=transactional,
             journal_on_failure=wanted,
         )
@@ -177,7 +177,7 @@ def test_a_message_that_did_not_leave_in_time_goes_to_the_dead_letter_queue_it_n
         b"late",
         transactional=True,
         journal_on_failure=True,
-        reach_queue_within_s=20,
+        time_to_reach_queue_s=20,
         dead_letter_queue=r".\private$\mine",
     )
     network.run(30_000)
@@ -192,7 +192,7 @@ def test_clocks_that_differ_expire_nothing_that_is_on_time(
     alpha.create(ORDERS)
     peer.open_session(ALPHA)
     to = direct(ALPHA, ORDERS)
-    peer.write(letter(peer.identifier, 1, to, sent_time_s=sent_time_s, reach_queue_within_s=60))
+    peer.write(letter(peer.identifier, 1, to, sent_time_s=sent_time_s, time_to_reach_queue_s=60))
     assert alpha.bodies(ORDERS) == [b"body"]
 
 
@@ -216,8 +216,8 @@ def test_a_message_that_travelled_too_long_is_dead_where_it_arrives(
         1,
         direct(ALPHA, ORDERS),
         sent_time_s=1_700_000_000 - 1_000,
-        reach_queue_within_s=reach_s,
-        receive_within_s=receive_s,
+        time_to_reach_queue_s=reach_s,
+        time_to_be_received_s=receive_s,
         journal_on_failure=True,
     )
     peer.write(message)

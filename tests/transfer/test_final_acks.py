@@ -225,7 +225,7 @@ def test_a_message_that_did_not_ask_ends_in_silence(beta: Computer, peer: Peer) 
 
 @pytest.mark.spec("MQQB-3.1.7.2-01", "MQQB-3.1.7.2.2-01")
 def test_a_message_that_nobody_received_in_time_is_reported(beta: Computer, peer: Peer) -> None:
-    arrived(beta, peer, final_ack=True, receive_within_s=60)
+    arrived(beta, peer, final_ack=True, time_to_be_received_s=60)
     assert final_acks(let_pass(peer, 55_000), peer.identifier) == []
     packets = let_pass(peer, 10_000)
     assert final_acks(packets, peer.identifier) == [(MessageClass.NACK_RECEIVE_TIMEOUT, 41)]

@@ -330,10 +330,10 @@ def test_dead_letters_of_a_stranger_are_part_of_his_share(
 ) -> None:
     """They are here until somebody takes them out, and leave as little room as messages do."""
     sent_s = network.now.unix_s
-    wishes: dict[str, Any] = {"receive_within_s": 1}
+    wishes: dict[str, Any] = {"time_to_be_received_s": 1}
     if when == "on arrival":
         sent_s -= 3_600
-        wishes = {"reach_queue_within_s": 1}
+        wishes = {"time_to_reach_queue_s": 1}
     flood = Flood(stranger)
     for _ in range(12):
         if stranger.is_open:
@@ -407,7 +407,7 @@ def test_messages_that_vanish_are_counted_by_reason_and_told(
     flood.pour(3, r"private$\missing")
     flood.pour(2, LEDGER)
     flood.pour(1, TINY)
-    flood.pour(4, ORDERS, sent_time_s=1_600_000_000, reach_queue_within_s=10)
+    flood.pour(4, ORDERS, sent_time_s=1_600_000_000, time_to_reach_queue_s=10)
     beta.create(r"private$\closed", authentication_required=True)
     flood.pour(1, r"private$\closed")
     assert dropped(beta) == {
@@ -430,8 +430,8 @@ def test_a_message_that_expires_in_its_queue_is_counted_unless_it_is_a_dead_lett
 ) -> None:
     flood = Flood(stranger)
     now_s = network.now.unix_s
-    flood.pour(2, ORDERS, receive_within_s=5, sent_time_s=now_s)
-    flood.pour(1, ORDERS, receive_within_s=5, sent_time_s=now_s, journal_on_failure=True)
+    flood.pour(2, ORDERS, time_to_be_received_s=5, sent_time_s=now_s)
+    flood.pour(1, ORDERS, time_to_be_received_s=5, sent_time_s=now_s, journal_on_failure=True)
     network.run(6_000)
     assert dropped(beta) == {"expired": 2}
     assert len(beta.bodies("system$;deadletter")) == 1
@@ -461,9 +461,9 @@ def test_no_stranger_gets_into_a_queue_by_naming_it_as_dead_letter_queue(
     now_s = network.now.unix_s
     for number, queue in enumerate((closed, r"private$\open"), 1):
         for forged in (
-            forged_dead_letter(beta, queue, number, receive_within_s=1, sent_time_s=now_s),
+            forged_dead_letter(beta, queue, number, time_to_be_received_s=1, sent_time_s=now_s),
             forged_dead_letter(
-                beta, queue, number + 10, reach_queue_within_s=1, sent_time_s=now_s - 9_000
+                beta, queue, number + 10, time_to_reach_queue_s=1, sent_time_s=now_s - 9_000
             ),
         ):
             peer.open_session(BETA)

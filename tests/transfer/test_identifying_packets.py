@@ -237,7 +237,7 @@ def final_ack(peer: Neighbour, beta: Computer, entry: UserMessage, reason: int) 
         to=beta.identifier,
         message_number=0x2000 + peer.number,
         sent_time_s=entry.user.sent_time_s,
-        reach_queue_within_s=INFINITE_S,
+        time_to_reach_queue_s=INFINITE_S,
     )
 
 

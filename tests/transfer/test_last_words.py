@@ -42,7 +42,7 @@ def test_a_message_that_could_not_be_sent_in_time_is_a_dead_letter_of_that_class
     network: Network, alpha: Computer
 ) -> None:
     network.down.add(PEER)
-    alpha.send(TO_PLAIN, b"late", journal_on_failure=True, reach_queue_within_s=60)
+    alpha.send(TO_PLAIN, b"late", journal_on_failure=True, time_to_reach_queue_s=60)
     network.run(59_000)
     assert alpha.classes("system$;deadletter") == []
     network.run(10_000)
@@ -55,7 +55,7 @@ def test_a_message_whose_end_nobody_tells_is_awaited_for_its_lifetime_and_the_gr
 ) -> None:
     alpha = network.manager("ALPHA2", "127.0.0.12", final_ack_grace_s=grace_s)
     alpha.send(
-        TO_LEDGER, b"silent", transactional=True, journal_on_failure=True, receive_within_s=500
+        TO_LEDGER, b"silent", transactional=True, journal_on_failure=True, time_to_be_received_s=500
     )
     network.run()
     peer.accept_session()

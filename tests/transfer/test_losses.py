@@ -173,7 +173,7 @@ def test_nobody_connects_for_what_has_expired(network: Network) -> None:
     alpha = network.manager("ALPHA", ALPHA)
     network.down.add(PEER)
     peer = Neighbour(network, PEER)
-    alpha.send(TO_PEER, b"waits", reach_queue_within_s=20)
+    alpha.send(TO_PEER, b"waits", time_to_reach_queue_s=20)
     network.run(30_000)
     assert alpha.outgoing(TO_PEER)[0].message_count == 0
     network.down.clear()
@@ -185,7 +185,7 @@ def test_a_full_disk_does_not_make_an_expired_message_busy(network: Network) -> 
     alpha = network.manager("ALPHA", ALPHA)
     peer = Neighbour(network, PEER)
     network.down.add(PEER)
-    alpha.send(TO_PEER, b"waits", reach_queue_within_s=8000)
+    alpha.send(TO_PEER, b"waits", time_to_reach_queue_s=8000)
     network.run(100)
     network.now = Instant(network.now.ticks_ms, network.now.unix_s + 9000)
     network.down.clear()
@@ -226,7 +226,7 @@ def test_dead_letters_of_strangers_stay_within_the_quota(network: Network) -> No
                     to_orders(ALPHA),
                     bytes(4000),
                     flags=user.JOURNAL_ON_FAILURE,
-                    reach_queue_within_s=1,
+                    time_to_reach_queue_s=1,
                 )
                 for _ in range(10)
             )

@@ -112,7 +112,7 @@ def tell(stranger: Neighbour, computer: Computer, *bodies: bytes, **properties: 
     to = PrivateOnDestination(NOTIFY_QUEUE_NUMBER)
     for body in bodies:
         message = stranger.message(
-            to, body, manager=computer.identifier, recoverable=False, reach_queue_within_s=300
+            to, body, manager=computer.identifier, recoverable=False, time_to_reach_queue_s=300
         )
         stranger.say(msgspec.structs.replace(message, **properties))
 
@@ -186,8 +186,8 @@ def test_a_notification_is_an_express_message_of_five_minutes_with_one_byte_too_
     properties = message.properties
     assert properties.body[: len(plain)] == plain
     assert len(properties.body) == properties.body_size == len(plain) + 1
-    assert message.base.reach_queue_within_s == NOTIFICATION_REACH_S == 300
-    assert message.user.receive_within_s == INFINITE_S
+    assert message.base.time_to_reach_queue_s == NOTIFICATION_REACH_S == 300
+    assert message.user.time_to_be_received_s == INFINITE_S
     assert message.user.flags & user.DELIVERY == 0
     assert not message.user.flags & (user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS)
     assert message.transaction is None

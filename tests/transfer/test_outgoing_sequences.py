@@ -216,7 +216,7 @@ def test_when_a_message_expires_the_next_one_bridges_the_gap(
 ) -> None:
     found = opened(alpha, peer, b"1", b"2")
     alpha.send(
-        TO_LEDGER, b"3", transactional=True, reach_queue_within_s=20, journal_on_failure=True
+        TO_LEDGER, b"3", transactional=True, time_to_reach_queue_s=20, journal_on_failure=True
     )
     send(alpha, b"4", b"5")
     found += messages(peer.take(), peer)

@@ -115,7 +115,7 @@ def test_copies_of_what_was_sent_claim_nothing_either(pair: Pair) -> None:
     assert claims(copy) == 0
     pair.network.down.add(BETA)
     pair.network.cut(BETA)
-    late = forged(opened, journal_on_failure=True, reach_queue_within_s=10)
+    late = forged(opened, journal_on_failure=True, time_to_reach_queue_s=10)
     pair.send(opened, late)
     [dead] = pair.alpha.messages("system$;deadletter")
     assert claims(dead) == 0
@@ -125,7 +125,7 @@ def test_a_dead_letter_of_a_stranger_claims_nothing(pair: Pair) -> None:
     """It came too late to be examined, and stays here because its source thinks it arrived."""
     pair.target()
     opened = pair.opened(pair.beta.ok(api.GetNames(ORDERS)).private_name)
-    message = plain(opened, journal_on_failure=True, reach_queue_within_s=1)
+    message = plain(opened, journal_on_failure=True, time_to_reach_queue_s=1)
     header = msgspec.structs.replace(message.user, source=Guid(bytes([7] * 16)), sent_time_s=1)
     peer = pair.network.peer(PEER)
     peer.open_session(BETA)
@@ -388,8 +388,8 @@ WISHES = st.fixed_dictionaries(
         "response_queue": QUEUES,
         "admin_queue": QUEUES,
         "acknowledge": st.sampled_from([0, 1, 4, 15]),
-        "reach_queue_within_s": st.sampled_from([None, 1000, 4000]),
-        "receive_within_s": st.sampled_from([None, 10_000]),
+        "time_to_reach_queue_s": st.sampled_from([None, 1000, 4000]),
+        "time_to_be_received_s": st.sampled_from([None, 10_000]),
         "journal_on_failure": st.booleans(),
         "journal_on_success": st.booleans(),
         "dead_letter_queue": st.sampled_from([None, r"private$\answers"]),
@@ -594,7 +594,7 @@ def test_no_stranger_gets_into_a_closed_queue_by_an_acknowledgment(pair: Pair, d
     if demand == "access":
         allow_only(pair, USER)
     opened = pair.opened(pair.beta.ok(api.GetNames(r"private$\open")).private_name)
-    late = plain(opened, admin_queue=rf"OS:BETA\{ORDERS}", acknowledge=15, reach_queue_within_s=1)
+    late = plain(opened, admin_queue=rf"OS:BETA\{ORDERS}", acknowledge=15, time_to_reach_queue_s=1)
     header = msgspec.structs.replace(late.user, source=Guid(bytes([7] * 16)), sent_time_s=1)
     peer = pair.network.peer(PEER)
     peer.open_session(BETA)

@@ -181,7 +181,7 @@ def test_messages_that_wait_for_their_end_still_do_after_a_restart(
             to=beta.identifier,
             message_number=77,
             sent_time_s=network.now.unix_s,
-            reach_queue_within_s=INFINITE_S,
+            time_to_reach_queue_s=INFINITE_S,
         )
     )
     assert beta.outgoing()[0].unread_count == 0

@@ -143,7 +143,7 @@ def test_a_stranger_has_no_final_acknowledgment_sent_by_the_destination(
         label=ORDER_LABEL,
         acknowledge=RECEIVE_NACK,
         admin_queue=direct(ALPHA, ORDER_QUEUE),
-        receive_within_s=0,
+        time_to_be_received_s=0,
     )
     stranger.open(BETA)
     stranger.say(forged)

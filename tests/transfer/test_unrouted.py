@@ -177,7 +177,7 @@ def test_its_own_time_ends_while_it_waits(
     network: Network, gate: Computer, clerk: Computer
 ) -> None:
     network.directory = None
-    clerk.send(nobody(), b"1", reach_queue_within_s=900, journal_on_failure=True)
+    clerk.send(nobody(), b"1", time_to_reach_queue_s=900, journal_on_failure=True)
     network.run(800_000)
     assert waiting(gate) == 1
     network.run(600_000)

@@ -81,7 +81,7 @@ def is_traced(packet: bytes) -> bool:
     return base_flags(packet) & _TRACED == _TRACED
 
 
-def reach_queue_within_s(packet: bytes) -> int:
+def time_to_reach_queue_s(packet: bytes) -> int:
     """How long it may travel."""
     return _u32(packet, _REACH_WITHIN)
 
@@ -99,7 +99,7 @@ def destination_manager(packet: bytes, at: int = 0) -> bytes:
     return packet[at + _DESTINATION_MANAGER : at + _DESTINATION_MANAGER + 16]
 
 
-def receive_within_s(packet: bytes) -> int:
+def time_to_be_received_s(packet: bytes) -> int:
     """How long it may take until it is received."""
     return _u32(packet, _RECEIVE_WITHIN)
 

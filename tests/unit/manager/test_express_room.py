@@ -52,5 +52,5 @@ def test_what_has_gone_takes_no_room(leave: Callable[[Computer, str], None], cou
     for number in range(ROUNDS):
         name = rf"private$\q{number}"
         shop.create(name)
-        shop.send(name, *[BODY] * count, recoverable=False, receive_within_s=10)
+        shop.send(name, *[BODY] * count, recoverable=False, time_to_be_received_s=10)
         leave(shop, name)

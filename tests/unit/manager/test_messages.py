@@ -439,7 +439,7 @@ def test_numbers_are_never_given_twice(office: Office) -> None:
 def test_a_message_that_nobody_received_in_time_is_gone(office: Office) -> None:
     office.send(
         b"short",
-        receive_within_s=5,
+        time_to_be_received_s=5,
         journal_on_failure=True,
         admin_queue=ADMIN_NAME,
         acknowledge=0x8,
@@ -456,7 +456,7 @@ def test_a_message_that_nobody_received_in_time_is_gone(office: Office) -> None:
 @pytest.mark.parametrize("how", ["front", "front, count", "cursor", "seek", "find", "range"])
 def test_no_read_gives_a_message_whose_time_is_up(office: Office, how: str) -> None:
     """Even if the read comes before the clock woke the queue manager."""
-    [number] = office.send(b"short", receive_within_s=5)
+    [number] = office.send(b"short", time_to_be_received_s=5)
     identifier = bytes(office.driver.manager.identifier) + number.to_bytes(4, "little")
     handle = office.open()
     cursor = office.ok(api.CreateCursor(handle)).cursor
@@ -480,21 +480,21 @@ def test_no_read_gives_a_message_whose_time_is_up(office: Office, how: str) -> N
 def test_a_message_that_may_not_wait_at_all_is_never_received(office: Office) -> None:
     handle = office.open()
     assert office.ask(api.Receive(handle, timeout_ms=None)) is None
-    office.send(b"never", receive_within_s=0, journal_on_failure=True)
+    office.send(b"never", time_to_be_received_s=0, journal_on_failure=True)
     assert office.driver.take_answers() == {}
     assert office.bodies("system$;deadletter") == [b"never"]
 
 
 def test_a_crowd_of_expired_messages_goes_in_slices(office: Office) -> None:
     sender = office.open(ORDERS, AccessMode.SEND)
-    packet = Draft(receive_within_s=5, recoverable=False).packet()
+    packet = Draft(time_to_be_received_s=5, recoverable=False).packet()
     office.ok(api.Send(sender, [packet] * (2 * SLICE_ROWS + 1)))
     office.pass_time(5)
     assert office.ok(api.GetQueue(ORDERS)).queues[0].message_count == 0
 
 
 def test_what_expires_while_the_disk_is_full_goes_when_it_has_room(office: Office) -> None:
-    office.send(b"short", receive_within_s=5)
+    office.send(b"short", time_to_be_received_s=5)
     office.driver.now = Instant(5000, START_S + 5)
     office.driver.wake()
     assert office.driver.pump(fail=True)
@@ -505,7 +505,7 @@ def test_what_expires_while_the_disk_is_full_goes_when_it_has_room(office: Offic
 
 
 def test_deadlines_survive_a_restart(office: Office) -> None:
-    office.send(b"short", receive_within_s=5)
+    office.send(b"short", time_to_be_received_s=5)
     office.restart()
     office.pass_time(5)
     assert office.ok(api.GetQueue(ORDERS)).queues[0].message_count == 0

@@ -110,7 +110,7 @@ def test_frame_7_is_the_message_the_capture_shows() -> None:
             encryption_algorithm=0x6801,
             acknowledge=0x0F,
         ),
-        BaseHeader(flags=3, reach_queue_within_s=345600),
+        BaseHeader(flags=3, time_to_reach_queue_s=345600),
         security=SecurityHeader(
             flags=1, sender_id=sid(21, 3181267629, 1039849782, 3663111779, 1000)
         ),
@@ -130,7 +130,7 @@ def test_the_order_ack_vector_in_its_private_form() -> None:
         to=target,
         message_number=7,
         sent_time_s=0x60000000,
-        reach_queue_within_s=0x54600,
+        time_to_reach_queue_s=0x54600,
     )
     assert encode(packet) == golden("order-ack-private")
     assert acknowledgment_in(decode(golden("order-ack-private")), target) == ack
@@ -145,7 +145,7 @@ def test_the_final_ack_vector_in_its_direct_form() -> None:
         to="10.0.0.1",
         message_number=9,
         sent_time_s=0x60000000,
-        reach_queue_within_s=0x54600,
+        time_to_reach_queue_s=0x54600,
     )
     data = encode(packet)
     assert len(data) == 260

@@ -64,10 +64,10 @@ def changed(first: UserMessage, part: str, **fields: object) -> UserMessage:
     ("part", "fields"),
     [
         ("base", {"flags": 4}),
-        ("base", {"reach_queue_within_s": 9}),
+        ("base", {"time_to_reach_queue_s": 9}),
         ("user", {"source": Guid(bytes(16))}),
         ("user", {"destination_manager": SOURCE}),
-        ("user", {"receive_within_s": 9}),
+        ("user", {"time_to_be_received_s": 9}),
         ("user", {"flags": RECOVERABLE + 1}),
         ("user", {"destination": PublicName(SOURCE)}),
         ("transaction", {"flags": transaction.FINAL_ACK}),

@@ -38,8 +38,8 @@ def test_each_fact_is_the_one_that_decoding_gives(message: UserMessage) -> None:
     assert message_bytes.base_flags(packet) & ~base.STRUCTURAL == message.base.flags
     assert message_bytes.priority(packet) == message.base.priority
     assert message_bytes.is_traced(packet) == (message.base.traced and message.debug is not None)
-    assert message_bytes.reach_queue_within_s(packet) == message.base.reach_queue_within_s
-    assert message_bytes.receive_within_s(packet) == header.receive_within_s
+    assert message_bytes.time_to_reach_queue_s(packet) == message.base.time_to_reach_queue_s
+    assert message_bytes.time_to_be_received_s(packet) == header.time_to_be_received_s
     assert message_bytes.sent_time_s(packet) == header.sent_time_s
     assert message_bytes.is_recoverable(packet) == header.recoverable
     assert message_bytes.has_admin_queue(packet) == (header.admin_queue is not None)

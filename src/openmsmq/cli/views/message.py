@@ -119,8 +119,8 @@ def _content(message: ReceivedMessage) -> JsonObject:
         "transaction_id": None if transaction is None else str(transaction.id),
         "application_tag": message.application_tag,
         "extension": _base64(message.extension),
-        "time_to_reach_queue_s": message.reach_queue_within_s,
-        "time_to_be_received_s": message.receive_within_s,
+        "time_to_reach_queue_s": message.time_to_reach_queue_s,
+        "time_to_be_received_s": message.time_to_be_received_s,
         "authentication": message.authentication.name,
         "sender_sid": sid_text(message.sender_id) or None,
         "privacy": message.privacy,
@@ -139,7 +139,7 @@ def dead_letter_reason(message: ReceivedMessage) -> str | None:
     """Return why a message is in a dead-letter queue, as far as it shows."""
     if is_negative(message.message_class):
         return message_class_name(message.message_class)
-    within_s = message.receive_within_s
+    within_s = message.time_to_be_received_s
     waited_s = (message.arrived_time - message.sent_time).total_seconds()
     if within_s is not None and waited_s >= within_s:
         return MessageClass.NACK_RECEIVE_TIMEOUT.name

@@ -116,8 +116,8 @@ class SendOptions(TypedDict, total=False):
     response_queue: QueueLike | None
     admin_queue: QueueLike | None
     acknowledge: int
-    reach_queue_within_s: Lifetime
-    receive_within_s: Lifetime
+    time_to_reach_queue_s: Lifetime
+    time_to_be_received_s: Lifetime
     journal_on_failure: bool
     dead_letter_queue: QueueLike | None
     journal_on_success: bool
@@ -148,8 +148,8 @@ class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
     admin_queue: QueueLike | None = None
     acknowledge: int = 0
     """An `AckRequest`: which acknowledgments the administration queue gets."""
-    reach_queue_within_s: Lifetime = REACH_QUEUE_DEFAULT_S
-    receive_within_s: Lifetime = None
+    time_to_reach_queue_s: Lifetime = REACH_QUEUE_DEFAULT_S
+    time_to_be_received_s: Lifetime = None
     journal_on_failure: bool = False
     """Whether a copy goes to a dead-letter queue when the message cannot be delivered."""
     dead_letter_queue: QueueLike | None = None
@@ -252,8 +252,8 @@ class PacketBuilder:
             message.recoverable,
             message.response_queue,
             message.admin_queue,
-            message.reach_queue_within_s,
-            message.receive_within_s,
+            message.time_to_reach_queue_s,
+            message.time_to_be_received_s,
             message.journal_on_failure,
             message.dead_letter_queue,
             message.journal_on_success,
@@ -305,7 +305,9 @@ class PacketBuilder:
             UserHeader(
                 NIL_GUID,
                 self.destination_manager,
-                receive_within_s=_seconds(message.receive_within_s, "receive_within_s"),
+                time_to_be_received_s=_seconds(
+                    message.time_to_be_received_s, "time_to_be_received_s"
+                ),
                 flags=flags,
                 destination=self._destination,
                 admin_queue=self._name(message.admin_queue, "admin_queue"),
@@ -315,7 +317,7 @@ class PacketBuilder:
             MessageProperties(),
             BaseHeader(
                 priority | (0 if trace is None else base.TRACE),
-                _seconds(message.reach_queue_within_s, "reach_queue_within_s"),
+                _seconds(message.time_to_reach_queue_s, "time_to_reach_queue_s"),
             ),
             transaction=_NO_SEQUENCE if transactional else None,
             debug=None if trace is None else DebugHeader(trace),

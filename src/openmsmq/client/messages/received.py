@@ -257,15 +257,15 @@ class ReceivedMessage:
         return _format_name(self._user.admin_queue, self._user)
 
     @property
-    def reach_queue_within_s(self) -> int | None:
+    def time_to_reach_queue_s(self) -> int | None:
         """How long it might travel; None for ever."""
-        within_s = self.packet.base.reach_queue_within_s
+        within_s = self.packet.base.time_to_reach_queue_s
         return None if within_s == INFINITE_S else within_s
 
     @property
-    def receive_within_s(self) -> int | None:
+    def time_to_be_received_s(self) -> int | None:
         """How long it may wait to be received, the way included; None for ever."""
-        within_s = self._user.receive_within_s
+        within_s = self._user.time_to_be_received_s
         return None if within_s == INFINITE_S else within_s
 
     @property

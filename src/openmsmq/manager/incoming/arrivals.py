@@ -253,7 +253,7 @@ class Arrivals:
             queue is not None
             and not found.flags & (_UNUSUAL | _RARE)
             and not found.base_flags & _TRACED
-            and message_bytes.receive_within_s(packet) == INFINITE_S
+            and message_bytes.time_to_be_received_s(packet) == INFINITE_S
             and queue.can.take_messages
             and queue.properties.transactional == bool(found.flags & user.TRANSACTION)
             and (opened or self._security.may_enter_plain(queue))

@@ -113,7 +113,7 @@ class Notifications:
                     destination=PrivateOnDestination(NOTIFY_QUEUE_NUMBER),
                 ),
                 MessageProperties.of(body),
-                BaseHeader(reach_queue_within_s=NOTIFICATION_REACH_S),
+                BaseHeader(time_to_reach_queue_s=NOTIFICATION_REACH_S),
             )
         )
 

@@ -109,7 +109,7 @@ class OrderAcks:
                 to=stream.return_address,
                 message_number=0,
                 sent_time_s=0,
-                reach_queue_within_s=REACH_QUEUE_DEFAULT_S,
+                time_to_reach_queue_s=REACH_QUEUE_DEFAULT_S,
             )
             self._delivery.post(
                 _order_queue(stream.return_address, stream.source),
@@ -137,7 +137,7 @@ class OrderAcks:
             to=to,
             message_number=0,
             sent_time_s=0,
-            reach_queue_within_s=INFINITE_S,
+            time_to_reach_queue_s=INFINITE_S,
         )
         name = _order_queue(to, source)
         self._delivery.post(name, encode(carrier), now, is_final=True)

@@ -105,7 +105,7 @@ def _report(
     report = UserMessage(
         UserHeader(own, owner_of(PublicFormatName(queue)), destination=PublicName(queue)),
         MessageProperties.of(body, label, message_class=MessageClass.REPORT),
-        BaseHeader(reach_queue_within_s=REACH_QUEUE_DEFAULT_S),
+        BaseHeader(time_to_reach_queue_s=REACH_QUEUE_DEFAULT_S),
     )
     return PublicFormatName(queue), encode(report)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from openmsmq.model.limits import INFINITE_S
-from openmsmq.wire.message_bytes import reach_queue_within_s, receive_within_s, sent_time_s
+from openmsmq.wire.message_bytes import sent_time_s, time_to_be_received_s, time_to_reach_queue_s
 
 NEAR_S: Final = 3600
 """Deadlines of outgoing messages are noted in the store only when they are so near: most messages
@@ -19,13 +19,13 @@ def is_near(deadline_s: int, unix_s: int) -> bool:
 
 def travel_deadline_s(packet: bytes) -> int:
     """Until when a message may travel (C-25)."""
-    within_s = min(reach_queue_within_s(packet), receive_within_s(packet))
+    within_s = min(time_to_reach_queue_s(packet), time_to_be_received_s(packet))
     return deadline_s(sent_time_s(packet), within_s)
 
 
 def receive_deadline_s(packet: bytes) -> int:
     """Until when a message may be received."""
-    return deadline_s(sent_time_s(packet), receive_within_s(packet))
+    return deadline_s(sent_time_s(packet), time_to_be_received_s(packet))
 
 
 def deadline_s(sent_s: int, within_s: int) -> int:

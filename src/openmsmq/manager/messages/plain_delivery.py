@@ -42,7 +42,7 @@ def are_plain(packets: list[bytes], found: list[Outline]) -> bool:
         if (
             flags & _UNUSUAL
             or flags & user.RECOVERABLE != delivery
-            or message_bytes.receive_within_s(packet) != INFINITE_S
+            or message_bytes.time_to_be_received_s(packet) != INFINITE_S
         ):
             return False
     return bool(found)
@@ -81,8 +81,8 @@ class PlainDelivery:
             level = 0 if transactional else message_bytes.priority(packet)
             lookup_id = (7 - level) << 56 | arrival
             arrival += 1
-            if outgoing and message_bytes.reach_queue_within_s(packet) != within_s:
-                within_s, facts = message_bytes.reach_queue_within_s(packet), b""
+            if outgoing and message_bytes.time_to_reach_queue_s(packet) != within_s:
+                within_s, facts = message_bytes.time_to_reach_queue_s(packet), b""
             if not facts:
                 deadline_s = lifetimes.deadline_s(sent_s, within_s)
                 is_soon = lifetimes.is_near(deadline_s, sent_s)

@@ -130,8 +130,8 @@ class Worker(Application):
                 recoverable=kind is Kind.RECOVERABLE,
                 admin_queue=admin,
                 acknowledge=message.acknowledge,
-                reach_queue_within_s=_or_never(message.reach_within_s),
-                receive_within_s=_or_never(message.receive_within_s),
+                time_to_reach_queue_s=_or_never(message.time_to_reach_queue_s),
+                time_to_be_received_s=_or_never(message.time_to_be_received_s),
                 journal_on_failure=message.journal_on_failure,
                 journal_on_success=message.journal_on_success,
             ),
@@ -142,8 +142,8 @@ class Worker(Application):
     def _wish(self, message: SimMessage) -> None:
         wishes, rng = self.world.plan.wishes, self.rng
         if rng.random() < wishes.lifetimes:
-            message.receive_within_s = rng.choice((*_LIFETIMES_S, INFINITE_S))
-            message.reach_within_s = rng.choice((*_LIFETIMES_S, INFINITE_S))
+            message.time_to_be_received_s = rng.choice((*_LIFETIMES_S, INFINITE_S))
+            message.time_to_reach_queue_s = rng.choice((*_LIFETIMES_S, INFINITE_S))
         message.journal_on_success = rng.random() < wishes.journals
         message.journal_on_failure = rng.random() < wishes.dead_letters
         if rng.random() < wishes.acknowledgments:

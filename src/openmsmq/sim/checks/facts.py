@@ -103,8 +103,6 @@ class SimMessage:
         "on_wire",
         "order",
         "queue",
-        "reach_within_s",
-        "receive_within_s",
         "removed_ms",
         "reserved_for",
         "sent_ms",
@@ -112,6 +110,8 @@ class SimMessage:
         "source",
         "target",
         "target_journal_copies",
+        "time_to_be_received_s",
+        "time_to_reach_queue_s",
     )
 
     def __init__(
@@ -125,8 +125,8 @@ class SimMessage:
         self.name = queue
         """How its destination was written: order is kept among messages to the same name."""
         self.group = group
-        self.reach_within_s = INFINITE_S
-        self.receive_within_s = INFINITE_S
+        self.time_to_reach_queue_s = INFINITE_S
+        self.time_to_be_received_s = INFINITE_S
         self.journal_on_success = False
         self.journal_on_failure = False
         self.acknowledge = 0
@@ -180,9 +180,9 @@ class SimMessage:
         """Whether some clock that it met has passed its time."""
         if self.sent_s is None:
             return False
-        within_s = self.receive_within_s
+        within_s = self.time_to_be_received_s
         if self.remote:
-            within_s = min(within_s, self.reach_within_s)
+            within_s = min(within_s, self.time_to_reach_queue_s)
         if within_s >= INFINITE_S:
             return False
         latest_s = max(node.clock.latest_s for node in self.source.world.nodes)

@@ -107,7 +107,7 @@ class Attacks(Kit):
             transaction=header,
             message_number=self._rng.getrandbits(31),
             sent_time_s=self._now_s,
-            reach_within_s=self._rng.choice((0xFFFFFFFF, 0xFFFFFFFF, 0)),
+            time_to_reach_queue_s=self._rng.choice((0xFFFFFFFF, 0xFFFFFFFF, 0)),
         )
         packet = self._adversary.forge(wanted)
         self._say(target, [packet], claim=self._claim_like(target, source))

@@ -107,8 +107,8 @@ class Burdens(Kit):
             transaction=placed,
             message_number=self._rng.getrandbits(31),
             sent_time_s=self._now_s - (1000 if expired else 0),
-            reach_within_s=1 if expired else 0xFFFFFFFF,
-            receive_within_s=self._rng.choice((0xFFFFFFFF, 2)),
+            time_to_reach_queue_s=1 if expired else 0xFFFFFFFF,
+            time_to_be_received_s=self._rng.choice((0xFFFFFFFF, 2)),
             size_bytes=self._rng.choice((0, 0, 2_000, 16_000)),
         )
 
@@ -131,7 +131,7 @@ class Burdens(Kit):
             transaction=placed,
             message_number=self._rng.getrandbits(31),
             sent_time_s=self._now_s - 1000,
-            reach_within_s=1,
+            time_to_reach_queue_s=1,
             tail=dead_letter_extension(self._rng.choice((queue, f".\\{queue}"))),
         )
         packet = self._adversary.forge(wanted)

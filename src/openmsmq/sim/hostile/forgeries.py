@@ -56,8 +56,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     correlation: bytes = bytes(20)
     message_number: int = 0
     sent_time_s: int = 0
-    reach_within_s: int = INFINITE_S
-    receive_within_s: int = INFINITE_S
+    time_to_reach_queue_s: int = INFINITE_S
+    time_to_be_received_s: int = INFINITE_S
     size_bytes: int = 0
     """How many bytes its body has beyond its mark."""
     tail: bytes = b""
@@ -71,7 +71,7 @@ def make(wanted: Wanted, number: int) -> bytes:
             UserHeader(
                 wanted.source,
                 wanted.manager,
-                wanted.receive_within_s,
+                wanted.time_to_be_received_s,
                 wanted.sent_time_s,
                 wanted.message_number,
                 wanted.flags,
@@ -85,7 +85,7 @@ def make(wanted: Wanted, number: int) -> bytes:
                 correlation_id=wanted.correlation,
                 acknowledge=wanted.acknowledge,
             ),
-            BaseHeader(3, wanted.reach_within_s),
+            BaseHeader(3, wanted.time_to_reach_queue_s),
             wanted.transaction,
             tail=wanted.tail,
         )
@@ -138,7 +138,7 @@ def order_ack(heard: Heard, source: Guid, ahead: int, rng: random.Random) -> byt
         to=_to(heard.sender, rng),
         message_number=rng.getrandbits(31),
         sent_time_s=0,
-        reach_queue_within_s=INFINITE_S,
+        time_to_reach_queue_s=INFINITE_S,
     )
     return encode(packet)
 
@@ -159,7 +159,7 @@ def final_ack(
         to=_to(heard.sender, rng),
         message_number=rng.getrandbits(31),
         sent_time_s=0,
-        reach_queue_within_s=INFINITE_S,
+        time_to_reach_queue_s=INFINITE_S,
     )
     return encode(packet)
 

@@ -238,10 +238,10 @@ _COLUMNS: Final[dict[str, Callable[[Messages], pa.Array]]] = {
     "journal_on_failure": lambda m: _yes_no(m.layout.has(user.JOURNAL_ON_FAILURE)),
     "journal_on_success": lambda m: _yes_no(m.layout.has(user.JOURNAL_ON_SUCCESS)),
     "time_to_reach_queue_s": lambda m: _lifetime(
-        "time_to_reach_queue_s", m.start["reach_queue_within_s"]
+        "time_to_reach_queue_s", m.start["time_to_reach_queue_s"]
     ),
     "time_to_be_received_s": lambda m: _lifetime(
-        "time_to_be_received_s", m.start["receive_within_s"]
+        "time_to_be_received_s", m.start["time_to_be_received_s"]
     ),
     "encrypted": lambda m: _yes_no(m.encrypted),
     # A traced message has a header that only the scalar codec reads.

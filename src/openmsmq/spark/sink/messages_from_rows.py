@@ -47,12 +47,6 @@ _KINDS: Final[dict[str, tuple[type[DataType], ...]]] = {
     "dead_letter_queue": (StringType,),
     QUEUE: (StringType,),
 }
-_OPTION_OF: Final = {
-    "time_to_reach_queue_s": "reach_queue_within_s",
-    "time_to_be_received_s": "receive_within_s",
-}
-"""Where a property has another name in an outgoing message."""
-
 
 _UNUSED_QUEUE: Final = (
     "there is a column queue: if rows are to go to the queues that it names, set the option "
@@ -129,12 +123,11 @@ def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[
     if names == ["body"]:
         yield from (b"" if body is None else body for body in columns[0])
         return
-    keys = [_OPTION_OF.get(name, name) for name in names]
     converters = [_CONVERT.get(name) for name in names]
     for values in zip(*columns, strict=True):
         options: dict[str, Any] = {}
         try:
-            for key, convert, value in zip(keys, converters, values, strict=True):
+            for key, convert, value in zip(names, converters, values, strict=True):
                 if value is not None:
                     options[key] = value if convert is None else convert(value)
             yield OutgoingMessage(**options)

@@ -40,7 +40,7 @@ def order_ack_packet(
     to: ReturnAddress,
     message_number: int,
     sent_time_s: int,
-    reach_queue_within_s: int,
+    time_to_reach_queue_s: int,
 ) -> UserMessage:
     """Carry an OrderAck to the queue manager that sent the sequence. [MQQB 2.2.4]"""
     return _packet(
@@ -48,7 +48,7 @@ def order_ack_packet(
         ORDER_ACK_CLASS,
         UserHeader(source, sent_time_s=sent_time_s, message_number=message_number),
         to,
-        reach_queue_within_s,
+        time_to_reach_queue_s,
     )
 
 
@@ -60,7 +60,7 @@ def final_ack_packet(
     to: ReturnAddress,
     message_number: int,
     sent_time_s: int,
-    reach_queue_within_s: int,
+    time_to_reach_queue_s: int,
 ) -> UserMessage:
     """Carry a FinalAck; the class says what became of the message. [MQQB 2.2.5]"""
     if message_class < FINAL_ACK_CLASS_MIN:
@@ -75,7 +75,7 @@ def final_ack_packet(
             flags=user.RECOVERABLE,
         ),
         to,
-        reach_queue_within_s,
+        time_to_reach_queue_s,
     )
 
 
@@ -109,7 +109,7 @@ def _packet(
         UserHeader(
             header.source,
             manager,
-            header.receive_within_s,
+            header.time_to_be_received_s,
             header.sent_time_s,
             header.message_number,
             header.flags,
@@ -122,7 +122,7 @@ def _packet(
             body_size=len(body),
             allocated_size=len(body),
         ),
-        BaseHeader(flags=0, reach_queue_within_s=within_s),
+        BaseHeader(flags=0, time_to_reach_queue_s=within_s),
     )
 
 

@@ -38,7 +38,7 @@ class BaseHeader(msgspec.Struct, frozen=True, gc=False):
 
     flags: int = 3
     """Priority, tracing and reserved bits; never those of `STRUCTURAL`."""
-    reach_queue_within_s: int = INFINITE_S
+    time_to_reach_queue_s: int = INFINITE_S
     reserved: int = 0
 
     @property
@@ -67,7 +67,7 @@ class BaseHeader(msgspec.Struct, frozen=True, gc=False):
             self.flags | structural,
             SIGNATURE,
             packet_size,
-            self.reach_queue_within_s,
+            self.time_to_reach_queue_s,
         )
 
     def fields(self, structural: int, packet_size: int) -> Iterator[Field]:
@@ -89,8 +89,8 @@ class BaseHeader(msgspec.Struct, frozen=True, gc=False):
         yield Field(
             "TimeToReachQueue",
             4,
-            self.reach_queue_within_s,
-            lifetime_meaning(self.reach_queue_within_s),
+            self.time_to_reach_queue_s,
+            lifetime_meaning(self.time_to_reach_queue_s),
         )
 
 

@@ -63,7 +63,7 @@ class UserHeader(msgspec.Struct, frozen=True, gc=False):
     source: Guid
     destination_manager: Guid = NIL_GUID
     """The queue manager of the destination; nil when the destination is a direct name."""
-    receive_within_s: int = INFINITE_S
+    time_to_be_received_s: int = INFINITE_S
     sent_time_s: int = 0
     message_number: int = 0
     flags: int = 0
@@ -121,7 +121,7 @@ class UserHeader(msgspec.Struct, frozen=True, gc=False):
             LAYOUT.pack(
                 self.source,
                 self.destination_manager,
-                self.receive_within_s,
+                self.time_to_be_received_s,
                 self.sent_time_s,
                 self.message_number,
                 flags,
@@ -141,7 +141,7 @@ class UserHeader(msgspec.Struct, frozen=True, gc=False):
         flags = self.wire_flags(headers)
         yield Field("SourceQueueManager", 16, str(self.source))
         yield Field("QueueManagerAddress", 16, str(self.destination_manager))
-        within = self.receive_within_s
+        within = self.time_to_be_received_s
         yield Field("TimeToBeReceived", 4, within, lifetime_meaning(within))
         yield Field("SentTime", 4, self.sent_time_s, time_meaning(self.sent_time_s))
         yield Field("MessageID", 4, self.message_number)

@@ -66,8 +66,8 @@ def outgoing_messages(draw: st.DrawFn) -> OutgoingMessage:
         response_queue=draw(queue_names),
         admin_queue=draw(queue_names),
         acknowledge=draw(st.integers(0, 15)),
-        reach_queue_within_s=draw(lifetimes),
-        receive_within_s=draw(lifetimes),
+        time_to_reach_queue_s=draw(lifetimes),
+        time_to_be_received_s=draw(lifetimes),
         journal_on_failure=draw(st.booleans()),
         dead_letter_queue=dead_letter_queue,
         journal_on_success=draw(st.booleans()),
@@ -111,8 +111,8 @@ def test_every_property_arrives(message: OutgoingMessage, transactional: bool) -
     assert found.response_queue == message.response_queue
     assert found.admin_queue == message.admin_queue
     assert found.acknowledge == message.acknowledge
-    assert found.reach_queue_within_s == whole_seconds(message.reach_queue_within_s)
-    assert found.receive_within_s == whole_seconds(message.receive_within_s)
+    assert found.time_to_reach_queue_s == whole_seconds(message.time_to_reach_queue_s)
+    assert found.time_to_be_received_s == whole_seconds(message.time_to_be_received_s)
     named = message.dead_letter_queue is not None
     assert found.journal_on_failure == (message.journal_on_failure or named)
     assert found.dead_letter_queue == (message.dead_letter_queue or "")
@@ -242,8 +242,8 @@ def test_headers_travel_in_the_extension() -> None:
 def test_a_message_that_says_nothing_has_the_defaults_of_the_specification() -> None:
     found = built(OutgoingMessage())
     assert (found.priority, found.recoverable, found.message_class) == (3, False, 0)
-    assert found.reach_queue_within_s == 4 * 24 * 60 * 60
-    assert found.receive_within_s is None
+    assert found.time_to_reach_queue_s == 4 * 24 * 60 * 60
+    assert found.time_to_be_received_s is None
     assert found.acknowledge == 0
     assert not found.journal_on_failure
     assert not found.journal_on_success
@@ -286,8 +286,8 @@ def test_a_body_type_of_ones_own_wins() -> None:
         ({"dead_letter_queue": "a;b;c"}, IllegalPathName, "JOURNAL"),
         ({"dead_letter_queue": "DIRECT=HTTP://a/msmq/b"}, IllegalPropertyValue, "path name"),
         ({"dead_letter_queue": f"PUBLIC={Guid(bytes(16))}"}, IllegalPropertyValue, "path name"),
-        ({"receive_within_s": -1}, IllegalPropertyValue, "receive_within_s"),
-        ({"reach_queue_within_s": 1e12}, IllegalPropertyValue, "reach_queue_within_s"),
+        ({"time_to_be_received_s": -1}, IllegalPropertyValue, "time_to_be_received_s"),
+        ({"time_to_reach_queue_s": 1e12}, IllegalPropertyValue, "time_to_reach_queue_s"),
         ({"response_queue": "a=b"}, IllegalFormatName, "DIRECT"),
         ({"response_queue": "/x"}, IllegalPathName, "separated"),
         ({"admin_queue": "DIRECT=OS:a\\q,DIRECT=OS:b\\q"}, IllegalPropertyValue, "one queue"),

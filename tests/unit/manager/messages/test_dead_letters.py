@@ -60,7 +60,7 @@ def test_a_failed_message_goes_to_the_queue_it_names_if_that_takes_it(
 
 @pytest.mark.parametrize("how", ["expiry", "deletion", "deletion and restart"])
 def test_all_ways_to_fail_lead_there(office: Office, how: str) -> None:
-    send(office, b"one", LEDGER, FAILED_LEDGER, receive_within_s=5)
+    send(office, b"one", LEDGER, FAILED_LEDGER, time_to_be_received_s=5)
     if how == "expiry":
         office.pass_time(5)
     else:

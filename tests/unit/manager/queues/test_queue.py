@@ -236,7 +236,7 @@ def test_nothing_of_a_deleted_queue_stays_in_the_store(office: Office) -> None:
     store = office.driver.node.store
     before = dict(store.scan(b"", b"\xff", 1000))
     office.ok(api.CreateQueue(r"private$\a", journaling=True))
-    office.send(b"one", b"two", name=r"private$\a", receive_within_s=60)
+    office.send(b"one", b"two", name=r"private$\a", time_to_be_received_s=60)
     handle = office.open(r"private$\a")
     office.ok(api.Receive(handle))
     office.ok(api.DeleteQueue(r"private$\a"))

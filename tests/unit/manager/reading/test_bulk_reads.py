@@ -463,7 +463,7 @@ def test_readers_that_wait_get_what_comes_behind_a_reservation(office: Office) -
 
 
 def test_purge_and_expiry_leave_what_is_reserved(office: Office) -> None:
-    office.send(b"one", b"two", b"three", receive_within_s=5)
+    office.send(b"one", b"two", b"three", time_to_be_received_s=5)
     first, second, _ = arrivals(office)
     assert reserve(office, count=2) == second + 1
     office.pass_time(10)
@@ -646,7 +646,7 @@ def test_nothing_is_reserved_in_an_outgoing_queue(office: Office) -> None:
 @pytest.mark.parametrize("queue", [ORDERS + ";sub", JOURNAL, "system$;deadletter"])
 def test_other_queues_of_the_computer_are_reserved_alike(office: Office, queue: str) -> None:
     office.ok(api.ChangeQueue(ORDERS, journaling=True))
-    office.send(b"one", b"late", receive_within_s=5, journal_on_failure=True)
+    office.send(b"one", b"late", time_to_be_received_s=5, journal_on_failure=True)
     handle = office.open()
     if queue.endswith("sub"):
         target = office.open(queue, AccessMode.MOVE)
@@ -769,9 +769,9 @@ def test_what_was_fetched_is_taken_out_as_a_range(quick: Office, restart: bool) 
     "unusual",
     [
         {"recoverable": False},
-        {"receive_within_s": 1000},
+        {"time_to_be_received_s": 1000},
         {"admin_queue": ADMIN_NAME, "acknowledge": 0x02},
-        {"journal_on_failure": True, "receive_within_s": 1000},
+        {"journal_on_failure": True, "time_to_be_received_s": 1000},
     ],
     ids=repr,
 )
@@ -906,8 +906,8 @@ def test_what_is_released_is_there_for_everybody(office: Office) -> None:
 
 @pytest.mark.parametrize("restart", [False, True])
 def test_what_is_released_expires_again(office: Office, restart: bool) -> None:
-    office.send(b"one", receive_within_s=5, journal_on_failure=True)
-    office.send(b"two", receive_within_s=500)
+    office.send(b"one", time_to_be_received_s=5, journal_on_failure=True)
+    office.send(b"two", time_to_be_received_s=500)
     reserve(office)
     office.pass_time(10)
     if restart:
@@ -982,7 +982,7 @@ def test_a_reader_that_waited_gets_what_the_disk_did_not_let_another_reserve(
 
 
 def test_what_the_disk_did_not_let_a_reader_reserve_expires_in_its_time(office: Office) -> None:
-    office.send(b"one", receive_within_s=5)
+    office.send(b"one", time_to_be_received_s=5)
     office.driver.request(office.app, api.Reserve(office.open(), READER, 0))
     node = office.driver.node
     [persist] = node.take()
@@ -1006,7 +1006,7 @@ def test_a_refused_completion_leaves_everything_reserved(office: Office) -> None
 
 
 def test_a_refused_release_leaves_everything_reserved(office: Office) -> None:
-    office.send(b"one", receive_within_s=5)
+    office.send(b"one", time_to_be_received_s=5)
     stop = reserve(office)
     office.pass_time(10)
     assert office.fail(api.Release(ORDERS)) == [FULL]
@@ -1047,7 +1047,7 @@ def test_numbers_of_messages_that_the_disk_refused_are_no_place_to_go_on_from() 
 
 def test_a_message_whose_expiry_the_disk_refused_is_not_reserved(office: Office) -> None:
     """It may be gone at the second look, or be there again after a crash."""
-    office.send(b"one", receive_within_s=5)
+    office.send(b"one", time_to_be_received_s=5)
     office.send(b"two")
     number = arrivals(office)[0]
     handle = office.open()

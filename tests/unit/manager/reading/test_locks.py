@@ -141,7 +141,7 @@ def test_the_queue_can_be_deleted_while_a_message_is_locked(office: Office, end:
 
 
 def test_a_locked_message_does_not_expire_before_it_is_given_back(office: Office) -> None:
-    office.send(b"one", receive_within_s=5, **WISHES)
+    office.send(b"one", time_to_be_received_s=5, **WISHES)
     handle = office.open()
     lookup_id = lock(office, handle)
     office.pass_time(10)

@@ -107,7 +107,7 @@ def _reads(handle: int, cursor: int, lookup_id: int, identifier: bytes) -> list[
 
 
 def test_others_see_what_a_transaction_holds_if_it_lets_them(office: Office) -> None:
-    [number] = office.send(b"one", name=LEDGER, receive_within_s=60)
+    [number] = office.send(b"one", name=LEDGER, time_to_be_received_s=60)
     identifier = bytes(office.driver.manager.identifier) + number.to_bytes(4, "little")
     handle = office.open(LEDGER)
     [lookup_id] = office.lookup_ids(LEDGER)
@@ -134,8 +134,8 @@ def test_others_see_what_a_transaction_holds_if_it_lets_them(office: Office) -> 
 
 def test_a_held_message_that_others_see_is_left_to_its_transaction(office: Office) -> None:
     """Even while so many messages expire that a read meets some whose time is up."""
-    office.send(b"one", name=LEDGER, receive_within_s=5)
-    crowd = Draft(receive_within_s=5, recoverable=False).packet()
+    office.send(b"one", name=LEDGER, time_to_be_received_s=5)
+    crowd = Draft(time_to_be_received_s=5, recoverable=False).packet()
     office.ok(api.Send(office.open(ORDERS, AccessMode.SEND), [crowd] * (2 * SLICE_ROWS + 1)))
     handle, work = office.open(LEDGER), office.begin()
     office.ok(api.Seek(handle, "first", transaction=work, allow_peek=True))
@@ -386,7 +386,7 @@ def test_a_transaction_whose_application_leaves_before_a_refusal_aborts(
 
 
 def test_a_locked_message_does_not_expire_before_it_is_given_back(office: Office) -> None:
-    wishes = {"admin_queue": ADMIN_NAME, "acknowledge": 0x8, "receive_within_s": 5}
+    wishes = {"admin_queue": ADMIN_NAME, "acknowledge": 0x8, "time_to_be_received_s": 5}
     office.send(b"one", name=LEDGER, **wishes)
     work = office.begin()
     office.ok(api.Receive(office.open(LEDGER), transaction=work))
@@ -399,7 +399,7 @@ def test_a_locked_message_does_not_expire_before_it_is_given_back(office: Office
 
 
 def test_a_locked_message_whose_time_is_up_can_still_be_received(office: Office) -> None:
-    office.send(b"one", name=LEDGER, receive_within_s=5, journal_on_failure=True)
+    office.send(b"one", name=LEDGER, time_to_be_received_s=5, journal_on_failure=True)
     work = office.begin()
     office.ok(api.Receive(office.open(LEDGER), transaction=work))
     office.pass_time(10)

@@ -20,7 +20,7 @@ from tests.unit.wire.tree_checks import SOURCE, assert_tiled, body_of, find, mes
 def test_an_order_ack_is_shown_inside_its_message(to):
     ack = OrderAck.up_to(SequenceId(1, 0x5F00_0000), 8)
     packet = order_ack_packet(
-        ack, source=SOURCE, to=to, message_number=7, sent_time_s=0, reach_queue_within_s=9
+        ack, source=SOURCE, to=to, message_number=7, sent_time_s=0, time_to_reach_queue_s=9
     )
     shown = view(packets.encode(packet))
     assert shown.name == "OrderAck"
@@ -41,7 +41,7 @@ def test_a_final_ack_is_shown_inside_its_message():
         to=SOURCE,
         message_number=7,
         sent_time_s=0,
-        reach_queue_within_s=9,
+        time_to_reach_queue_s=9,
     )
     shown = view(packets.encode(packet))
     assert shown.name == "FinalAck"

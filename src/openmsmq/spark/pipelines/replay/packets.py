@@ -28,10 +28,6 @@ from openmsmq.wire.resending import unsigned
 _NOT_NUMBERED: Final = TransactionHeader(SequenceId(0, 0), 0)
 _NARROW: Final = frozenset({BodyType.UNSPECIFIED, BodyType.NARROW_TEXT, BodyType.BYTES})
 _WIDE: Final = frozenset({BodyType.TEXT, BodyType.WIDE_TEXT})
-_OPTION_OF: Final = {
-    "time_to_reach_queue_s": "reach_queue_within_s",
-    "time_to_be_received_s": "receive_within_s",
-}
 
 
 def is_addressable(name: FormatName) -> bool:
@@ -104,8 +100,8 @@ def message_again(message: ReceivedMessage, changes: Mapping[str, Any]) -> Outgo
         "response_queue": message.response_queue,
         "admin_queue": message.admin_queue,
         "acknowledge": message.acknowledge,
-        "reach_queue_within_s": message.reach_queue_within_s,
-        "receive_within_s": message.receive_within_s,
+        "time_to_reach_queue_s": message.time_to_reach_queue_s,
+        "time_to_be_received_s": message.time_to_be_received_s,
         "journal_on_failure": message.journal_on_failure,
         "journal_on_success": message.journal_on_success,
         "dead_letter_queue": message.dead_letter_queue or None,
@@ -118,7 +114,7 @@ def message_again(message: ReceivedMessage, changes: Mapping[str, Any]) -> Outgo
         if name == "text":
             options |= _body_of(value, message.body_type)
         else:
-            options[_OPTION_OF.get(name, name)] = _converted(name, value)
+            options[name] = _converted(name, value)
     if "body_type" in changes and changes["body_type"] is not None:
         options["body_type"] = changes["body_type"]
     return OutgoingMessage(**options)
