@@ -16,6 +16,7 @@ from bench import (
     routes,
     small,
     spark,
+    spark_tasks,
     tls_transfer,
     transfer,
 )
@@ -33,6 +34,7 @@ BENCHES: Final[dict[str, Bench]] = {
     "backlog": backlog.run,
     "transfer-long": transfer.run_long,
     "spark": spark.run,
+    "spark-tasks": spark_tasks.run,
     "routes": routes.run,
     "small-pipelines": small.run,
     "hostile": hostile.run,
@@ -40,6 +42,15 @@ BENCHES: Final[dict[str, Bench]] = {
 }
 
 ON_REQUEST: Final = frozenset(
-    {"backlog", "transfer-long", "spark", "routes", "small-pipelines", "hostile", "floods"}
+    {
+        "backlog",
+        "transfer-long",
+        "spark",
+        "spark-tasks",
+        "routes",
+        "small-pipelines",
+        "hostile",
+        "floods",
+    }
 )
 """Benches that take minutes: they run when they are named."""

@@ -1,0 +1,185 @@
+"""Tasks of Spark without Spark: processor time of a task and of its queue manager for each message.
+
+Wall clocks say little on a machine that does other work, and Java's compiler adds its own. So what
+tasks do is done here in one process: read a backlog, copy it into files as `ingest` does, and write
+rows to a queue. Counted is the time of cores that each of the two processes takes for a message.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import openmsmq
+from bench.measure import Effort, Figure
+from bench.peers.openmsmq import fill, launch
+from bench.peers.pair import BODY_BYTES
+from bench.peers.process import disk_directory
+from bench.small import BEFORE
+from bench.spark import used_by_s
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COUNT: Final = 200_000
+TRIALS: Final = 4
+TASKS: Final = 4
+ROWS: Final = 10_000
+"""Rows of the record batches that Spark gives to a sink, if nobody sets it otherwise."""
+JOBS: Final = ("read", "ingest", "write bodies", "write labels")
+
+_READ: Final = r"private$\backlog"
+_WRITTEN: Final = r"private$\written"
+
+Taken: TypeAlias = dict[str, float]
+"""Microseconds of a core for each message, by who took them."""
+Tree: TypeAlias = Callable[[str], Taken]
+
+
+def run(effort: Effort) -> Iterator[Figure]:
+    """Let tasks read, copy and write messages of 1 KiB; with another tree in turn, if asked."""
+    count = max(10_000, round(COUNT * effort.rounds / Effort().rounds))
+    before = os.environ.get(BEFORE, "")
+    with disk_directory() as directory, contextlib.ExitStack() as parts:
+        trees = [parts.enter_context(_tree(directory / "now", "", count))]
+        if before:
+            trees.append(parts.enter_context(_tree(directory / "before", before, count)))
+        for job in JOBS:
+            turns: list[list[Taken]] = [[] for _ in trees]
+            for _ in range(TRIALS):
+                for tree, taken in zip(trees, turns, strict=True):
+                    taken.append(tree(job))
+            best = [{who: min(one[who] for one in taken) for who in taken[0]} for taken in turns]
+            for who, now_us in best[0].items():
+                yield Figure(f"{job}: {who}", now_us, "µs")
+                if before:
+                    yield Figure("  by before", now_us / best[1][who], "times")
+
+
+@contextlib.contextmanager
+def _tree(own: Path, sources: str, count: int) -> Iterator[Tree]:
+    """Start a queue manager and a task with the sources of this tree, or of another one."""
+    environment = dict(os.environ)
+    if sources:
+        environment["PYTHONPATH"] = os.pathsep.join((sources, os.getcwd()))
+    own.mkdir()
+    arguments = [sys.executable, "-m", "bench.spark_tasks", str(own), str(count)]
+    with subprocess.Popen(
+        arguments, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        asked, answered = process.stdin, process.stdout
+        assert asked is not None
+        assert answered is not None
+
+        def run_one(job: str) -> Taken:
+            print(job, file=asked, flush=True)
+            taken: Taken = json.loads(answered.readline())
+            return taken
+
+        try:
+            yield run_one
+        finally:
+            asked.close()
+
+
+# In the process of a tree.
+
+
+def _serve(own: Path, count: int) -> None:
+    """Run the jobs whose names come in, and say what each took."""
+    with launch(own / "manager", "A", ["--no-transfer"]) as (address, manager):
+        with openmsmq.connect(address) as connection:
+            connection.create_queue(_READ)
+            connection.create_queue(_WRITTEN, transactional=True)
+        for _ in fill(address, "backlog", count):
+            pass
+        jobs = _jobs(address, own, count)
+        for line in sys.stdin:
+            used_s, task_s = used_by_s([manager]), time.process_time()
+            jobs[line.strip()]()
+            taken_s = {
+                "task": time.process_time() - task_s,
+                "queue manager": used_by_s([manager]) - used_s,
+            }
+            taken_us = {who: one_s / count * 1e6 for who, one_s in taken_s.items()}
+            print(json.dumps(taken_us), flush=True)
+            with openmsmq.connect(address) as connection:
+                connection.queue(_WRITTEN).purge()
+
+
+def _jobs(address: str, own: Path, count: int) -> dict[str, Callable[[], None]]:
+    """Return what can be done, each with as many messages as there are."""
+    from openmsmq.spark.pipelines.ingest import PARTITION_BY
+    from openmsmq.spark.pipelines.ingest.copying import DATE, Copying, copy
+    from openmsmq.spark.schema import arrow_schema
+    from openmsmq.spark.source.options import read_source_options
+    from openmsmq.spark.source.queue_range import QueueRange
+    from openmsmq.spark.source.reading import read_range
+
+    options = read_source_options({"qm": address, "queue": _READ})
+    # Arrival numbers begin at 1 in a new queue manager.
+    bounds = [1 + count * place // TASKS for place in range(TASKS + 1)]
+    ranges = [QueueRange(address, _READ, low, high) for low, high in pairwise(bounds)]
+
+    def read() -> None:
+        assert sum(batch.num_rows for each in ranges for batch in read_range(options, each)) == (
+            count
+        )
+
+    def ingest() -> None:
+        staging = own / "staging"
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir()
+        import pyarrow as pa
+
+        schema = arrow_schema()
+        schema = schema.append(pa.field(DATE, pa.date32()))
+        for each in ranges:
+            copy(Copying(options, str(staging), PARTITION_BY, schema), [each])
+
+    rows = _rows(count // TASKS)
+    return {
+        "read": read,
+        "ingest": ingest,
+        "write bodies": lambda: _write(address, [batch.select(["body"]) for batch in rows]),
+        "write labels": lambda: _write(address, rows),
+    }
+
+
+def _rows(count: int) -> list[pa.RecordBatch]:
+    """Make the rows that one task gets."""
+    import pyarrow as pa
+
+    return [
+        pa.record_batch(
+            {
+                "body": pa.array([os.urandom(BODY_BYTES) for _ in numbers], pa.binary()),
+                "label": pa.array([f"message {number}" for number in numbers]),
+            }
+        )
+        for numbers in (range(start, min(start + ROWS, count)) for start in range(0, count, ROWS))
+    ]
+
+
+def _write(address: str, rows: list[pa.RecordBatch]) -> None:
+    from openmsmq.spark.sink.options import read_sink_options
+    from openmsmq.spark.sink.writers import BatchWriter
+
+    writer = BatchWriter(
+        read_sink_options({"qm": address, "queue": _WRITTEN}),
+        {name: name for name in rows[0].schema.names},
+    )
+    writer.commit([writer.write(iter(rows)) for _ in range(TASKS)])
+
+
+if __name__ == "__main__":
+    _serve(Path(sys.argv[1]), int(sys.argv[2]))
