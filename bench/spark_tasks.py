@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,7 @@ ROWS: Final = 10_000
 """Rows of the record batches that Spark gives to a sink, if nobody sets it otherwise."""
 JOBS: Final = ("read", "ingest", "write bodies", "write labels")
 
+_SEED: Final = 13
 _READ: Final = r"private$\backlog"
 _WRITTEN: Final = r"private$\written"
 
@@ -118,6 +120,8 @@ def _serve(own: Path, count: int) -> None:
 
 def _jobs(address: str, own: Path, count: int) -> dict[str, Callable[[], None]]:
     """Return what can be done, each with as many messages as there are."""
+    import pyarrow as pa
+
     from openmsmq.spark.pipelines.ingest import PARTITION_BY
     from openmsmq.spark.pipelines.ingest.copying import DATE, Copying, copy
     from openmsmq.spark.schema import arrow_schema
@@ -139,10 +143,7 @@ def _jobs(address: str, own: Path, count: int) -> dict[str, Callable[[], None]]:
         staging = own / "staging"
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir()
-        import pyarrow as pa
-
-        schema = arrow_schema()
-        schema = schema.append(pa.field(DATE, pa.date32()))
+        schema = arrow_schema().append(pa.field(DATE, pa.date32()))
         for each in ranges:
             copy(Copying(options, str(staging), PARTITION_BY, schema), [each])
 
@@ -159,10 +160,11 @@ def _rows(count: int) -> list[pa.RecordBatch]:
     """Make the rows that one task gets."""
     import pyarrow as pa
 
+    chance = random.Random(_SEED)
     return [
         pa.record_batch(
             {
-                "body": pa.array([os.urandom(BODY_BYTES) for _ in numbers], pa.binary()),
+                "body": pa.array([chance.randbytes(BODY_BYTES) for _ in numbers], pa.binary()),
                 "label": pa.array([f"message {number}" for number in numbers]),
             }
         )

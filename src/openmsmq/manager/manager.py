@@ -104,7 +104,8 @@ class QueueManager:
         staging = Staging(counters, config.transfer.clock_skew_max_s)
         delivery = Delivery(table, counters, ledger, self._deadlines)
         Reporter(table, counters, delivery, staging, self.notices)
-        work = TransactionWork(table, delivery, ledger)
+        plain = PlainDelivery(delivery, counters, ledger, self._deadlines)
+        work = TransactionWork(table, delivery, plain, ledger)
         self._transactions = TransactionRequests(
             config, counters, ledger, work, replies, rng, self.access
         )
@@ -113,7 +114,6 @@ class QueueManager:
         self._housekeeping = Housekeeping(
             table, delivery, self._deadlines, counters, ledger, reader, self.notices
         )
-        plain = PlainDelivery(delivery, counters, ledger, self._deadlines)
         self.keys = OwnKeys(config.security, keys, now)
         self.keys.publish = self.directory.publish
         self.directory.own_keys = lambda: self.keys.public

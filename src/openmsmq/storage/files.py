@@ -103,13 +103,20 @@ class FileOps:
             path.unlink()
 
 
-def fill_with_zeroes(files: FileOps, file: int, size_bytes: int) -> None:
-    """Give a file its length by writing it, which makes later writes and syncs of it cheap."""
+def fill_with_zeroes(
+    files: FileOps, file: int, size_bytes: int, written_bytes: int | None = None
+) -> None:
+    """Give a file its length by writing it, which makes later writes and syncs of it cheap.
+
+    Beyond `written_bytes` it only takes its place on the disk, where zeroes are read as well: what
+    is written once need not be written before.
+    """
     offset = min(files.size_bytes(file), size_bytes)
     # Taking the place first leaves no half-written file on a full disk.
     files.allocate(file, size_bytes)
-    while offset < size_bytes:
-        part = _ZEROES[: size_bytes - offset]
+    end = size_bytes if written_bytes is None else min(size_bytes, written_bytes)
+    while offset < end:
+        part = _ZEROES[: end - offset]
         files.write(file, [part], offset)
         offset += len(part)
     files.truncate(file, size_bytes)

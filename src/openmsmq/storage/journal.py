@@ -187,7 +187,7 @@ class Journal:
         wanted = self._wanted_bytes(payload_bytes, spare_bytes)
         if segment.size_bytes != wanted:
             try:
-                fill_with_zeroes(self._files, segment.file, wanted)
+                fill_with_zeroes(self._files, segment.file, wanted, self._size_bytes)
             except OSError as error:
                 with contextlib.suppress(OSError):
                     self._files.truncate(segment.file, segment.size_bytes)

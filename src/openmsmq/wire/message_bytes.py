@@ -129,6 +129,11 @@ def hop_count(packet: bytes, at: int = 0) -> int:
     return packet[at + _FLAGS] & user.HOP_COUNT
 
 
+def user_flags(packet: bytes) -> int:
+    """The flags word of the UserHeader; its masks are in `headers.user`."""
+    return _u32(packet, _FLAGS)
+
+
 def is_recoverable(packet: bytes) -> bool:
     """Whether it must survive a restart."""
     return packet[_FLAGS] & _DELIVERY == _RECOVERABLE
@@ -270,11 +275,11 @@ def hop_counted(packet: bytes) -> bytes:
     return b"".join((packet[:_FLAGS], bytes((packet[_FLAGS] + 1,)), packet[_FLAGS + 1 :]))
 
 
-def marked(packet: bytes, mark: int) -> bytes:
-    """Write the marks of its transaction into a transactional message."""
+def marked(packet: bytes, mark: int, before: bytes = b"") -> bytes:
+    """Write the marks of its transaction into a transactional message; put it behind `before`."""
     start = transaction_offset(packet)
     flags = _u32(packet, start) & ~transaction.MARKS | mark
-    return b"".join((packet[:start], _U32.pack(flags), packet[start + 4 :]))
+    return b"".join((before, packet[:start], _U32.pack(flags), packet[start + 4 :]))
 
 
 def numbered(packet: bytes, mark: int, sequence: SequenceId, number: int, offset: int) -> bytes:

@@ -45,6 +45,22 @@ def test_a_file_gets_its_size_and_keeps_what_it_had(tmp_path: Path) -> None:
     files.close(file)
 
 
+def test_what_is_written_once_is_not_filled_before(tmp_path: Path) -> None:
+    class Counting(FileOps):
+        written_bytes = 0
+
+        def write(self, file: int, parts: Sequence[bytes], offset: int) -> None:
+            self.written_bytes += sum(map(len, parts))
+            super().write(file, parts, offset)
+
+    files = Counting()
+    file = files.open(tmp_path / "file", create=True)
+    fill_with_zeroes(files, file, 5 << 20, 2 << 20)
+    assert files.written_bytes == 2 << 20
+    assert files.read(file, 6 << 20, 0) == bytes(5 << 20)
+    files.close(file)
+
+
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "file"
     for data in (b"a long first content", b"short"):

@@ -18,7 +18,7 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.storage import records
-from openmsmq.storage.records import FACTS_BYTES, EntryFacts
+from openmsmq.storage.records import FACTS_BYTES, EntryFacts, StagedSend
 from openmsmq.wire import message_bytes
 from openmsmq.wire.headers import user
 from openmsmq.wire.outline import Outline
@@ -27,6 +27,8 @@ _UNUSUAL: Final = (
     user.ADMIN_QUEUE | user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS | user.TRANSACTION
 )
 """Flags of packets that cause more than their own arrival."""
+_UNUSUAL_STAGED: Final = _UNUSUAL & ~user.TRANSACTION
+"""The same of packets that belong to a transaction."""
 
 
 def are_plain(packets: list[bytes], found: list[Outline]) -> bool:
@@ -46,6 +48,21 @@ def are_plain(packets: list[bytes], found: list[Outline]) -> bool:
         ):
             return False
     return bool(found)
+
+
+def are_plain_sends(sends: list[StagedSend]) -> bool:
+    """Whether messages of a transaction cause nothing but their own arrival."""
+    for send in sends:
+        packet = send.packet
+        if (
+            send.asks
+            or send.deadline_s != INFINITE_S
+            or message_bytes.user_flags(packet) & _UNUSUAL_STAGED
+            or not message_bytes.is_recoverable(packet)
+            or not message_bytes.is_transactional(packet)
+        ):
+            return False
+    return bool(sends)
 
 
 class PlainDelivery:
@@ -115,6 +132,30 @@ class PlainDelivery:
             for arrival, packet in enumerate(packets, first)
         ]
         self._put_ready(queue, rows, now, express=express)
+
+    def put_staged(
+        self, queue: LocalQueue, sends: list[StagedSend], marks: list[int], now: Instant
+    ) -> None:
+        """Put what a transaction sends to a queue of this computer, with its marks.
+
+        Only for messages that `are_plain_sends` says are plain: what `Delivery.put` does for them.
+        """
+        arrival = self._counters.take_arrivals(len(sends))
+        facts = records.encode_facts(EntryFacts(now.unix_s))
+        marked, entry_key, number = message_bytes.marked, records.entry_key, queue.id
+        lookup_ids: list[int] = []
+        placed: list[tuple[bytes, bytes]] = []
+        size = 0
+        for send, mark in zip(sends, marks, strict=True):
+            # Transactional messages keep the order of their sequence, whatever they say (C-77g).
+            lookup_id = 7 << 56 | arrival
+            arrival += 1
+            value = marked(send.packet, mark, facts)
+            lookup_ids.append(lookup_id)
+            placed.append((entry_key(number, lookup_id), value))
+            size += len(value)
+        self._ledger.put_many(placed, volatile=False)
+        self._expect(queue, lookup_ids, size, express=False)
 
     def _put_ready(
         self, queue: LocalQueue, rows: list[Row], now: Instant, *, express: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from openmsmq.manager.messages.delivery import Delivery
+from openmsmq.manager.messages.plain_delivery import PlainDelivery, are_plain_sends
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.turn.ledger import Ledger
@@ -78,25 +79,21 @@ class Transaction:
 class TransactionWork:
     """Carries out the end of transactions, within the current turn."""
 
-    def __init__(self, table: QueueTable, delivery: Delivery, ledger: Ledger) -> None:
+    def __init__(
+        self, table: QueueTable, delivery: Delivery, plain: PlainDelivery, ledger: Ledger
+    ) -> None:
         self._table = table
         self._delivery = delivery
+        self._plain = plain
         self._ledger = ledger
 
     def commit(self, work: Transaction, now: Instant) -> None:
         """Let everything take effect, all with one batch."""
         self._ledger.when_done(lambda: None, lambda _: _hold_again(work))
-        marks = transaction_marks(len(work.sends), work.wire_number)
-        sends_by_queue: dict[int, tuple[list[StagedSend], list[int]]] = {}
-        for send, mark in zip(work.sends, marks, strict=True):
-            sends, own_marks = sends_by_queue.setdefault(send.queue, ([], []))
-            sends.append(send)
-            own_marks.append(mark)
-        for number, (sends, own_marks) in sends_by_queue.items():
+        for number, (sends, marks) in _sends_by_queue(work).items():
             queue = self._table.by_id(number)
             if queue is not None:
-                self._delivery.put(queue, sends, now, own_marks)
-                self._delivery.report_arrivals(queue, sends, now)
+                self._put(queue, sends, marks, now)
             else:
                 for send in sends:
                     self._delivery.tell(
@@ -108,6 +105,16 @@ class TransactionWork:
             self._move(queue, lookup_id, target, now)
         if work.state is TransactionState.PREPARED:
             self._ledger.delete(records.transaction_key(work.unit_of_work))
+
+    def _put(
+        self, queue: LocalQueue, sends: list[StagedSend], marks: list[int], now: Instant
+    ) -> None:
+        """Put messages into a queue, in the fast way if they are like most."""
+        if not queue.can.lead_away and are_plain_sends(sends):
+            self._plain.put_staged(queue, sends, marks, now)
+        else:
+            self._delivery.put(queue, sends, now, marks)
+            self._delivery.report_arrivals(queue, sends, now)
 
     def abort(self, work: Transaction, now: Instant) -> None:
         """Give everything back; what was received counts one more abort.
@@ -201,6 +208,19 @@ class TransactionWork:
             if value is not None:
                 found.setdefault(queue, []).append((lookup_id, value))
         return found
+
+
+def _sends_by_queue(work: Transaction) -> dict[int, tuple[list[StagedSend], list[int]]]:
+    """Return what goes to each queue, with its marks."""
+    marks = transaction_marks(len(work.sends), work.wire_number)
+    found: dict[int, tuple[list[StagedSend], list[int]]] = {}
+    if len({send.queue for send in work.sends}) == 1:
+        return {work.sends[0].queue: (work.sends, marks)}
+    for send, mark in zip(work.sends, marks, strict=True):
+        sends, own_marks = found.setdefault(send.queue, ([], []))
+        sends.append(send)
+        own_marks.append(mark)
+    return found
 
 
 def _held(work: Transaction) -> list[tuple[LocalQueue, int]]:
