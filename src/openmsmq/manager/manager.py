@@ -13,6 +13,7 @@ from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
 from openmsmq.manager.access.handlers import HandlerTable, all_handlers
 from openmsmq.manager.access.message_security import MessageSecurity
+from openmsmq.manager.access.quotas import take_quotas
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.directory.copy import DirectoryCopy
 from openmsmq.manager.directory.own_keys import OwnKeys
@@ -37,7 +38,6 @@ from openmsmq.manager.peers.claims import Claims
 from openmsmq.manager.peers.identities import Identities
 from openmsmq.manager.peers.outgoing import OutgoingQueues
 from openmsmq.manager.queues.connections import Connection
-from openmsmq.manager.queues.quotas import take_quotas
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.reading.bulk_reads import BulkReads

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from openmsmq.api.facts import Check, Need
+from openmsmq.manager.access.effects import ManagerSecurityChanged
 from openmsmq.manager.access.handlers import Handler, HandlerTable
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.queue import LocalQueue
@@ -17,7 +18,7 @@ from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.access import ManagerAccess, QueueAccess
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import AccessDenied, MsmqError
+from openmsmq.model.errors import AccessDenied
 from openmsmq.model.names import SystemQueue
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.access.access import (
@@ -71,7 +72,7 @@ class AccessControl:
         self._queue_checks: dict[tuple[bytes, frozenset[Sid]], int] = {}
         self._manager_checks: dict[tuple[bytes, frozenset[Sid]], int] = {}
         self._anonymous: dict[bytes, bool] = {}
-        self._manager = reader.get(records.MANAGER_SECURITY_KEY) or b""
+        self.descriptor = reader.get(records.MANAGER_SECURITY_KEY) or b""
 
     # What others ask for every message.
 
@@ -144,22 +145,16 @@ class AccessControl:
     @property
     def manager_security(self) -> bytes:
         """The descriptor of the queue manager."""
-        return self._manager or MANAGER_DEFAULT
+        return self.descriptor or MANAGER_DEFAULT
 
     @property
     def manager_has_default(self) -> bool:
         """Whether nobody has changed it."""
-        return not self._manager
+        return not self.descriptor
 
     def set_manager_security(self, descriptor: bytes) -> None:
         """Give the queue manager another descriptor; empty is the default."""
-        before, self._manager = self._manager, descriptor
-
-        def restore(_: MsmqError) -> None:
-            self._manager = before
-
-        self._ledger.put(records.MANAGER_SECURITY_KEY, descriptor)
-        self._ledger.when_done(lambda: None, restore)
+        self._ledger.add(ManagerSecurityChanged(self, descriptor))
 
     # Checks.
 

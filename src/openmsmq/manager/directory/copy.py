@@ -11,41 +11,30 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Final
 
-from openmsmq.directory.codec import decode_object, encode_object
+from openmsmq.directory.codec import decode_object
 from openmsmq.directory.image import DirectoryImage
+from openmsmq.manager.directory.effects import (
+    KIND_NUMBERS,
+    KINDS,
+    DirectoryMoved,
+    ObjectKey,
+    key_of,
+)
 from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.directory import (
     NOWHERE,
     Change,
     DirectoryChanges,
     DirectoryObject,
-    ObjectKind,
     Position,
     Removal,
-    kind_of,
 )
-from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import DIRECTORY_REMOVED_MAX_COUNT
 from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader
-from openmsmq.storage.records import PositionRecord
 
-_KINDS: Final = (
-    ObjectKind.ENTERPRISE,
-    ObjectKind.SITE,
-    ObjectKind.LINK,
-    ObjectKind.NETWORK,
-    ObjectKind.MANAGER,
-    ObjectKind.QUEUE,
-    ObjectKind.USER,
-    ObjectKind.LIST,
-)
-"""The kinds by the number that they have in the store: new ones are added at the end."""
-_NUMBERS: Final = {kind: number for number, kind in enumerate(_KINDS)}
 _ROWS: Final = 1000
-
-_Key = tuple[ObjectKind, Guid]
 
 
 class DirectoryCopy:
@@ -66,19 +55,22 @@ class DirectoryCopy:
         """Whether this copy looks as if it were behind, so that the directory is to be asked."""
         self.moved: Callable[[], None] = lambda: None
         """Hears when this copy, or original, is at another position."""
-        self._floor = 0
-        self._numbers: dict[_Key, int] = {}
+        self.floor = 0
+        """Removals are remembered of changes after this one."""
+        self.numbers: dict[ObjectKey, int] = {}
         """The last change of each object and each removal; those changed last come last."""
         self._is_in_order = True
-        self._removed: dict[_Key, None] = {}
-        self._everything: tuple[DirectoryObject, ...] | None = None
+        self.removed: dict[ObjectKey, None] = {}
+        """The objects of which the removal is remembered."""
+        self._everything: tuple[DirectoryObject, ...] = ()
+        self._everything_in: DirectoryImage | None = None
         objects: list[DirectoryObject] = []
         value = reader.get(records.POSITION_KEY)
         if value is not None:
             record = records.decode_position(value)
             self.position = Position(record.incarnation, record.number)
             self.is_original = record.is_original
-            self._floor = record.floor
+            self.floor = record.floor
             objects = self._restore(reader)
         self.image = DirectoryImage(objects)
 
@@ -87,13 +79,13 @@ class DirectoryCopy:
         start, stop = records.kind_range(b"G")
         while rows := reader.scan(start, stop, _ROWS):
             for key, value in rows:
-                kind, identifier = _KINDS[key[1]], Guid(key[2:])
+                kind, identifier = KINDS[key[1]], Guid(key[2:])
                 number, data = records.decode_object_row(value)
-                self._numbers[kind, identifier] = number
+                self.numbers[kind, identifier] = number
                 if data:
                     objects.append(decode_object(kind, data))
                 else:
-                    self._removed[kind, identifier] = None
+                    self.removed[kind, identifier] = None
             start = rows[-1][0] + b"\0"
         self._is_in_order = False
         return objects
@@ -126,8 +118,8 @@ class DirectoryCopy:
             return []
         changes: Sequence[Change] = told.changes
         if told.is_complete:
-            named = {_key_of(change) for change in changes}
-            gone = (key for key in map(_key_of, self.image) if key not in named)
+            named = {key_of(change) for change in changes}
+            gone = (key for key in map(key_of, self.image) if key not in named)
             changes = [*changes, *(Removal(*key) for key in gone)]
         real = self._real(changes)
         if told.is_complete:
@@ -140,7 +132,7 @@ class DirectoryCopy:
 
     def _real(self, changes: Iterable[Change]) -> list[Change]:
         """Return the last change of each object, unless it is so already."""
-        last = {_key_of(change): change for change in changes}
+        last = {key_of(change): change for change in changes}
         return [
             change
             for key, change in last.items()
@@ -161,56 +153,44 @@ class DirectoryCopy:
         Others may have missed more than we have: an object may have changed to and fro, or come
         and gone, since we last asked, and they ask us.
         """
-        before = self.image, self.position, self._floor, self.is_original
-        removed = self._removed.copy()
-        numbers: dict[_Key, int | None] = {}
-
-        def restore(_: MsmqError) -> None:
-            self.image, self.position, self._floor, self.is_original = before
-            self._removed = removed
-            for key, number in numbers.items():
-                self._numbers.pop(key, None)
-                if number is not None:
-                    self._numbers[key] = number
-            self._is_in_order = False
-            self._everything = None
-
-        self._ledger.when_done(lambda: None, restore)
-        if changes:
-            self.image = self.image.changed(changes)
-            self._everything = None
-        self.position = position
-        self.is_original = is_original
+        image = self.image.changed(changes) if changes else self.image
         if renumber:
             # The numbers of another directory mean nothing in this one.
-            changes = [*(each for each in changes if isinstance(each, Removal)), *self.image]
-        for change in changes:
-            self._store(change, position.number, numbers)
-        if renumber or forget or len(self._removed) > self.removed_max:
-            self._forget_removed(position.number, numbers)
-        record = PositionRecord(position.incarnation, position.number, self._floor, is_original)
-        self._ledger.put(records.POSITION_KEY, records.encode_record(record))
+            changes = [*(each for each in changes if isinstance(each, Removal)), *image]
+        forget = renumber or forget
+        self._ledger.add(
+            DirectoryMoved(self, position, image, changes, is_original=is_original, forget=forget)
+        )
         self.moved()
 
-    def _store(self, change: Change, number: int, before: dict[_Key, int | None]) -> None:
-        kind, identifier = key = _key_of(change)
-        data = b""
+    def note(self, change: Change, number: int) -> int | None:
+        """Give a change its number; gives the number that its object had before."""
+        key = key_of(change)
         if isinstance(change, Removal):
-            self._removed[key] = None
+            self.removed[key] = None
         else:
-            self._removed.pop(key, None)
-            data = encode_object(change)
-        before.setdefault(key, self._numbers.pop(key, None))
-        self._numbers[key] = number
-        row = records.encode_object_row(number, data)
-        self._ledger.put(records.object_key(_NUMBERS[kind], identifier), row)
+            self.removed.pop(key, None)
+        before = self.numbers.pop(key, None)
+        self.numbers[key] = number
+        return before
 
-    def _forget_removed(self, floor: int, before: dict[_Key, int | None]) -> None:
-        self._floor = floor
-        for key in self._removed:
-            before.setdefault(key, self._numbers.pop(key, None))
-            self._ledger.delete(records.object_key(_NUMBERS[key[0]], key[1]))
-        self._removed.clear()
+    def forget_removed(self) -> dict[ObjectKey, int | None]:
+        """Remember no removals before the present position; gives those that are forgotten."""
+        self.floor = self.position.number
+        forgotten = {key: self.numbers.pop(key, None) for key in self.removed}
+        self.removed = {}
+        return forgotten
+
+    def take_back(
+        self, numbers: dict[ObjectKey, int | None], removed: dict[ObjectKey, None]
+    ) -> None:
+        """Go back to the numbers that objects had, and to these removals."""
+        self.removed = removed
+        for key, number in numbers.items():
+            self.numbers.pop(key, None)
+            if number is not None:
+                self.numbers[key] = number
+        self._is_in_order = False
 
     # Asking.
 
@@ -226,34 +206,30 @@ class DirectoryCopy:
         same = position.incarnation == self.position.incarnation
         # Nobody can be farther than the original, unless that was restored from a backup.
         lost = self.is_original and position.number > self.position.number
-        if not same or lost or position.number < self._floor:
+        if not same or lost or position.number < self.floor:
             return DirectoryChanges(self.position, self._all(), is_complete=True)
         changes: list[Change] = []
         for kind_number, identifier in sorted(self._changed_after(position.number)):
-            kind = _KINDS[kind_number]
+            kind = KINDS[kind_number]
             value = self.image.get(kind, Guid(identifier))
             changes.append(Removal(kind, Guid(identifier)) if value is None else value)
         return DirectoryChanges(self.position, tuple(changes))
 
     def _changed_after(self, number: int) -> Iterator[tuple[int, bytes]]:
         if not self._is_in_order:
-            self._numbers = dict(sorted(self._numbers.items(), key=itemgetter(1)))
+            self.numbers = dict(sorted(self.numbers.items(), key=itemgetter(1)))
             self._is_in_order = True
-        for key, changed in reversed(self._numbers.items()):
+        for key, changed in reversed(self.numbers.items()):
             if changed <= number:
                 return
-            yield _NUMBERS[key[0]], bytes(key[1])
+            yield KIND_NUMBERS[key[0]], bytes(key[1])
 
     def _all(self) -> tuple[DirectoryObject, ...]:
-        if self._everything is None:
+        if self._everything_in is not self.image:
             self._everything = tuple(
                 value
-                for kind in _KINDS
+                for kind in KINDS
                 for _, value in sorted(self.image.of_kind(kind).items(), key=itemgetter(0))
             )
+            self._everything_in = self.image
         return self._everything
-
-
-def _key_of(change: Change) -> _Key:
-    kind = change.kind if isinstance(change, Removal) else kind_of(change)
-    return kind, change.identifier

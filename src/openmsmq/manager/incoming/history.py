@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from openmsmq.manager.incoming.effects import IdentifiersNoted
 from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import MsmqError
 from openmsmq.model.limits import IDENTIFIER_BYTES
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.duplicates import DuplicateFilter
@@ -31,6 +31,8 @@ class History:
         self._next_record = 0
         self._fresh: dict[bytes, bool] = {}
         """What came in this turn, and whether it is recoverable."""
+        self._noting: IdentifiersNoted | None = None
+        """The effect of this turn that has it."""
         self._now = now
         start, stop = records.kind_range(b"H")
         for key, value in reader.scan(start, stop, _RECORDS):
@@ -53,7 +55,7 @@ class History:
     def take_new(self, identifiers: list[bytes], now: Instant, *, recoverable: bool) -> list[bool]:
         """Return which messages did not come before, and remember them for this turn to decide."""
         self._now = now
-        if not self._fresh:
+        if self._noting is None:
             self._begin()
         fresh, known = self._fresh, self.filter
         latest = dict.fromkeys(identifiers, recoverable)
@@ -78,34 +80,39 @@ class History:
 
     def note(self, identifier: bytes, *, recoverable: bool) -> None:
         """Remember a message whose fate this turn decides."""
-        if not self._fresh:
+        if self._noting is None:
             self._begin()
         self._fresh[identifier] = recoverable
 
     def _begin(self) -> None:
-        self._ledger.before_seal(self._write)
-        self._ledger.when_done(lambda: None, self._take_back)
+        self._noting = IdentifiersNoted(self)
+        self._fresh = self._noting.fresh
+        self._ledger.add(self._noting)
 
     def clean_up(self, now: Instant) -> None:
         """Drop what is too old. [MQQB 3.1.6.7]"""
-        for number in self.filter.expired(now):
-            if number > 0:
-                self._ledger.delete(records.history_key(number))
+        self._now = now
+        for number in self.expired():
+            self._ledger.delete(records.history_key(number))
 
-    def _take_back(self, _: MsmqError) -> None:
+    def expired(self) -> list[int]:
+        """Forget what is too old; gives the records that are not needed any more."""
+        return [number for number in self.filter.expired(self._now) if number > 0]
+
+    def drop_fresh(self) -> None:
+        """Let nothing of this turn have come."""
         self._fresh = {}
+        self._noting = None
 
-    def _write(self) -> None:
-        fresh, self._fresh = self._fresh, {}
-        if not fresh:
-            return
-        recoverable = [identifier for identifier, durable in fresh.items() if durable]
-        self._next_record += 1
-        # Groups without a record have negative numbers. One group for both kinds, so that all
-        # are forgotten if the disk refuses the turn.
-        number = self._next_record if recoverable else -self._next_record
-        if recoverable:
-            self._ledger.put(records.history_key(number), b"".join(recoverable))
-        self.filter.note(list(fresh), self._now, number)
-        self._ledger.when_done(lambda: None, lambda _: self.filter.forget(number))
-        self.clean_up(self._now)
+    def complete(self, noted: IdentifiersNoted) -> None:
+        """The turn ends: what came in it is a group, and the next turn begins another one.
+
+        Groups without a record have negative numbers. One group for both kinds, so that all
+        are forgotten if the disk refuses the turn.
+        """
+        self.drop_fresh()
+        if noted.fresh:
+            self._next_record += 1
+            durable = any(noted.fresh.values())
+            noted.number = self._next_record if durable else -self._next_record
+            self.filter.note(list(noted.fresh), self._now, noted.number)

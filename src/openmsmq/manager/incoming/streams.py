@@ -11,6 +11,7 @@ import hashlib
 from collections import OrderedDict
 from typing import Final
 
+from openmsmq.manager.incoming.effects import SequenceAdvanced, SequencePassed
 from openmsmq.manager.incoming.sequence_records import SequenceRecords
 from openmsmq.manager.peers.claims import Claims
 from openmsmq.manager.peers.identities import Identities
@@ -39,7 +40,7 @@ class Stream:
     """One sender's sequence to one destination, and the way back to the sender."""
 
     __slots__ = (
-        "changed",
+        "advance",
         "claimed_at",
         "destination",
         "direct_address",
@@ -72,13 +73,31 @@ class Stream:
         """Where he was himself when his last message came, whoever vouches for him; empty if
         somebody else brought it."""
         self.heard: Instant | None = None
-        self.changed: tuple[SequenceId, int] | None = None
-        """The last message accepted in this turn, to be written at its end."""
+        self.advance: SequenceAdvanced | None = None
+        """How far it comes in this turn, to be written at its end."""
 
     @property
     def return_address(self) -> ReturnAddress:
         """Where acknowledgments go: to the source, or to the address the messages came from."""
         return self.direct_address or self.source
+
+    def record_at(self, sequence: SequenceId, number: int) -> IncomingRecord:
+        """Return what is stored of it when it has come so far."""
+        return IncomingRecord(
+            int(sequence),
+            number,
+            self.destination,
+            self.direct_address,
+            self.sequence.rejected_count,
+            self.sequence.last_access_time_s,
+            self.place,
+            self.claimed_at,
+        )
+
+    def take_back(self) -> None:
+        """Go back to what is durable: the disk refused the rest."""
+        self.advance = None
+        self.sequence.forget_assumed()
 
 
 class IncomingStreams:
@@ -190,41 +209,16 @@ class IncomingStreams:
         self, stream: Stream, sequence: SequenceId, number: int, *, durably: bool = True
     ) -> None:
         """Go on from a message that is accepted in this turn."""
-        stream.sequence.assume(sequence, number)
         if not durably:
-            self._ledger.when_done(
-                lambda: self._settle(stream, sequence, number), lambda _: _take_back(stream)
-            )
-            return
-        first = stream.changed is None
-        stream.changed = sequence, number
-        if first:
+            self._ledger.add(SequencePassed(self, stream, sequence, number))
+        elif stream.advance is not None:
+            stream.advance.go_on(sequence, number)
+        else:
+            self._ledger.add(SequenceAdvanced(self, stream, sequence, number))
             self._note_use(stream)
-            self._ledger.before_seal(lambda: self._write(stream))
-            self._ledger.when_done(lambda: None, lambda _: _take_back(stream))
 
-    def _write(self, stream: Stream) -> None:
-        """Write once per turn where the sequence stands then."""
-        if stream.changed is None:
-            return
-        sequence, number = stream.changed
-        stream.changed = None
-        engine = stream.sequence
-        record = IncomingRecord(
-            int(sequence),
-            number,
-            stream.destination,
-            stream.direct_address,
-            engine.rejected_count,
-            engine.last_access_time_s,
-            stream.place,
-            stream.claimed_at,
-        )
-        self._ledger.put(stream.key, records.encode_record(record))
-
-        self._ledger.when_done(lambda: self._settle(stream, sequence, number), lambda _: None)
-
-    def _settle(self, stream: Stream, sequence: SequenceId, number: int) -> None:
+    def settle(self, stream: Stream, sequence: SequenceId, number: int) -> None:
+        """A message is taken for good, and with it all before it."""
         stream.sequence.settle(sequence, number)
         self.timers.set(stream, stream.sequence.next_wake_ms)
 
@@ -250,7 +244,7 @@ class IncomingStreams:
             self._claims.end(records.source_of(key))
         stream = self._at_hand.pop(key, None)
         if stream is not None:
-            stream.changed = None
+            stream.advance = None
             self.timers.set(stream, None)
 
     def heard(self, stream: Stream, now: Instant) -> None:
@@ -269,17 +263,12 @@ class IncomingStreams:
         self._at_hand[stream.key] = stream
         while len(self._at_hand) > INCOMING_SEQUENCES_CACHED_COUNT:
             oldest = next(iter(self._at_hand.values()))
-            if oldest.changed is not None or oldest.sequence.next_wake_ms is not None:
+            if oldest.advance is not None or oldest.sequence.next_wake_ms is not None:
                 # It is in use: look at another one next time.
                 self._at_hand.move_to_end(oldest.key)
                 return
             del self._at_hand[oldest.key]
             self.timers.set(oldest, None)
-
-
-def _take_back(stream: Stream) -> None:
-    stream.changed = None
-    stream.sequence.forget_assumed()
 
 
 def _key(packet: bytes, found: Outline) -> bytes:

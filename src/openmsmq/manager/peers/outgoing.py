@@ -14,12 +14,12 @@ from typing import Final, NamedTuple
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.lifetimes import receive_deadline_s
 from openmsmq.manager.peers.claims import Claims
+from openmsmq.manager.peers.effects import MessagesNumbered, MoveAwaited, QueuePaused
 from openmsmq.manager.queues.queue import BEING_REMOVED, LocalQueue, Row
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.turn.counters import Counters
 from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass, is_negative
@@ -121,6 +121,18 @@ class OutgoingQueue:
         return not self.paused and bool(self.queue.front(1, 1))
 
     @property
+    def record(self) -> OutgoingRecord:
+        """What is to be known of it after a restart."""
+        sequence = self.sequence
+        return OutgoingRecord(
+            0 if sequence.id is None else int(sequence.id),
+            sequence.last_number,
+            self.paused,
+            self.reached,
+            self.reached_at,
+        )
+
+    @property
     def is_unneeded(self) -> bool:
         """Whether nothing would be lost with it."""
         awaiting = self.awaiting
@@ -209,7 +221,7 @@ class OutgoingQueues:
             if record.reached_at:
                 self._claims.restore(record.reached, record.reached_at)
             self._by_queue[queue] = outgoing
-            self._note_sequence(outgoing)
+            self.note_sequence(outgoing)
         return outgoing
 
     def drop(self, outgoing: OutgoingQueue) -> None:
@@ -224,13 +236,7 @@ class OutgoingQueues:
 
     def pause(self, outgoing: OutgoingQueue, *, paused: bool) -> None:
         """Let the messages of a queue wait, or go on. [MQDMPR 3.1.7.2.3]"""
-        before, outgoing.paused = outgoing.paused, paused
-
-        def restore(_: MsmqError) -> None:
-            outgoing.paused = before
-
-        self._write(outgoing)
-        self._ledger.when_done(lambda: None, restore)
+        self._ledger.add(QueuePaused(outgoing, paused=paused))
 
     def note_reached(
         self, outgoing: OutgoingQueue, reached: Guid, place: str, now: Instant
@@ -246,7 +252,9 @@ class OutgoingQueues:
         if outgoing.reached_at:
             self._claims.end(outgoing.reached)
         outgoing.reached, outgoing.reached_at = reached, place
-        self._write(outgoing)
+        self._ledger.put(
+            records.outgoing_key(outgoing.queue.id), records.encode_record(outgoing.record)
+        )
 
     # Numbers.
 
@@ -277,14 +285,7 @@ class OutgoingQueues:
                 sequence.renew(self._new_sequence(sequence.id, now))
             empty = False
             numbered.append(self._with_number(send, mark, sequence))
-        self._note_sequence(outgoing)
-        self._write(outgoing)
-
-        def restore(_: MsmqError) -> None:
-            sequence.restore(*before)
-            self._note_sequence(outgoing)
-
-        self._ledger.when_done(lambda: None, restore)
+        self._ledger.add(MessagesNumbered(self, outgoing, before))
         return numbered
 
     def _new_sequence(self, before: SequenceId | None, now: Instant) -> SequenceId:
@@ -303,20 +304,10 @@ class OutgoingQueues:
             asks |= ASKS_FINAL_ACK
         return StagedSend(send.queue, packet, send.deadline_s, asks)
 
-    def _note_sequence(self, outgoing: OutgoingQueue) -> None:
+    def note_sequence(self, outgoing: OutgoingQueue) -> None:
+        """Let a queue be found by its sequence."""
         if outgoing.sequence.id is not None:
             self._by_sequence[int(outgoing.sequence.id)] = outgoing
-
-    def _write(self, outgoing: OutgoingQueue) -> None:
-        sequence = outgoing.sequence
-        record = OutgoingRecord(
-            0 if sequence.id is None else int(sequence.id),
-            sequence.last_number,
-            outgoing.paused,
-            outgoing.reached,
-            outgoing.reached_at,
-        )
-        self._ledger.put(records.outgoing_key(outgoing.queue.id), records.encode_record(record))
 
     # What has arrived.
 
@@ -351,15 +342,8 @@ class OutgoingQueues:
             target = self._table.awaiting(queue)
             deadline_s = self._final_deadline_s(row[1][FACTS_BYTES:])
             self._delivery.transfer(queue, row, target, deadline_s, now)
-            self._note_move(message_bytes.message_number(row[1], FACTS_BYTES), target, row)
-
-    def _note_move(self, number: int, target: LocalQueue, row: Row) -> None:
-        self._moving[number] = target, row
-
-        def settled() -> None:
-            self._moving.pop(number, None)
-
-        self._ledger.when_done(settled, lambda _: settled())
+            number = message_bytes.message_number(row[1], FACTS_BYTES)
+            self._ledger.add(MoveAwaited(self._moving, number, target, row))
 
     def _final_deadline_s(self, packet: bytes) -> int:
         """Until when a final acknowledgment can come (C-76)."""

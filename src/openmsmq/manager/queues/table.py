@@ -10,6 +10,12 @@ import msgspec
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.directory.copy import DirectoryCopy
 from openmsmq.manager.directory.published import Published, meant_private
+from openmsmq.manager.queues.effects import (
+    OutgoingForgotten,
+    PropertiesChanged,
+    QueueCreated,
+    QueuesDeleted,
+)
 from openmsmq.manager.queues.guests import Guest, Guests
 from openmsmq.manager.queues.queue import SYSTEM_QUEUES, LocalQueue
 from openmsmq.manager.queues.return_queues import is_order_queue
@@ -19,7 +25,6 @@ from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.errors import (
     AccessDenied,
     InsufficientResources,
-    MsmqError,
     QueueExists,
     QueueNotActive,
     QueueNotFound,
@@ -204,7 +209,7 @@ class QueueTable:
             queue.opener = self.guests.opener
         else:
             queue.guest = guest.who
-        self._write_new(queue)
+        self._ledger.add(QueueCreated(self, queue))
         return queue
 
     def connector_of(self, host: str) -> LocalQueue | None:
@@ -240,7 +245,7 @@ class QueueTable:
         )
         number = self._counters.take_queue()
         queue = LocalQueue(number, str(name), properties, self.reader, self.totals)
-        self._write_new(queue)
+        self._ledger.add(QueueCreated(self, queue))
         return queue
 
     def find_outgoing(self, name: str) -> LocalQueue:
@@ -258,27 +263,12 @@ class QueueTable:
         found = outgoing.subqueues.get("")
         if found is None:
             found = self._child(outgoing, QueueRole.AWAITING, f"{outgoing.name};awaiting")
-            outgoing.subqueues[""] = found
-
-            def forget(_: MsmqError) -> None:
-                outgoing.subqueues.pop("", None)
-
-            self._ledger.when_done(lambda: None, forget)
-            self._write_new(found)
+            self._ledger.add(QueueCreated(self, found, ""))
         return found
 
     def drop_outgoing(self, queue: LocalQueue) -> None:
         """Forget an outgoing queue that is empty and that nobody has open."""
-        for member in (queue, *queue.subqueues.values()):
-            self._remove(member)
-            for key in (records.queue_key, records.counts_key, records.outgoing_key):
-                self._ledger.delete(key(member.id))
-
-        def restore(_: MsmqError) -> None:
-            for member in (queue, *queue.subqueues.values()):
-                self._insert(member)
-
-        self._ledger.when_done(lambda: None, restore)
+        self._ledger.add(OutgoingForgotten(self, [queue, *queue.subqueues.values()]))
 
     def local_path(self, name: str) -> LocalQueueName:
         """Read the path name of a queue that is to be created here."""
@@ -300,8 +290,8 @@ class QueueTable:
         queue = LocalQueue(number, path.path_text, properties, self.reader, self.totals)
         journal = self._child(queue, QueueRole.JOURNAL, f"{path.path_text};journal")
         queue.journal = journal
-        self._write_new(queue)
-        self._write_new(journal)
+        self._ledger.add(QueueCreated(self, queue))
+        self._ledger.add(QueueCreated(self, journal))
         return queue
 
     def require_new(self, path: LocalQueueName) -> None:
@@ -319,25 +309,12 @@ class QueueTable:
         if len(self._by_id) >= self._config.queues_max:
             raise InsufficientResources(f"{self._config.queues_max} queues are allowed")
         queue = self._child(parent, QueueRole.SUBQUEUE, f"{parent.name};{name}")
-        parent.subqueues[fold(name)] = queue
-
-        def forget(_: MsmqError) -> None:
-            del parent.subqueues[fold(name)]
-
-        self._ledger.when_done(lambda: None, forget)
-        self._write_new(queue)
+        self._ledger.add(QueueCreated(self, queue, fold(name)))
         return queue
 
     def change(self, queue: LocalQueue, properties: QueueProperties) -> None:
         """Give a queue other properties."""
-        before = queue.properties
-        queue.properties = properties
-
-        def restore(_: MsmqError) -> None:
-            queue.properties = before
-
-        self._ledger.put(records.queue_key(queue.id), self._record(queue))
-        self._ledger.when_done(lambda: None, restore)
+        self._ledger.add(PropertiesChanged(self, queue, properties))
 
     def delete(self, queue: LocalQueue) -> list[LocalQueue]:
         """Take a queue, its journal and subqueues out of sight; give them, for their entries."""
@@ -351,22 +328,7 @@ class QueueTable:
         family = [queue, *queue.subqueues.values()]
         if queue.journal is not None:
             family.append(queue.journal)
-        kept = [member.reservation for member in family]
-        for member in family:
-            self._remove(member)
-            member.reserve("", 0, 0)
-            self._ledger.delete(records.queue_key(member.id))
-            self._ledger.delete(records.counts_key(member.id))
-            self._ledger.delete(records.reservation_key(member.id))
-            self._ledger.delete(records.readers_key(member.id))
-            self._ledger.put(records.deleted_key(member.id), b"")
-
-        def restore(_: MsmqError) -> None:
-            for member, reserved in zip(family, kept, strict=True):
-                self._insert(member)
-                member.keep(reserved)
-
-        self._ledger.when_done(lambda: None, restore)
+        self._ledger.add(QueuesDeleted(self, family))
         return family
 
     # Recovery.
@@ -391,7 +353,7 @@ class QueueTable:
             parent.subqueues[""] = queue
         elif parent is not None:
             parent.subqueues[fold(queue.name.rpartition(";")[2])] = queue
-        self._insert(queue)
+        self.insert(queue)
 
     def restore_counts(self, number: int, count: int, size: int) -> None:
         """Take in the counts of a system queue."""
@@ -449,7 +411,7 @@ class QueueTable:
             kind=QueueKind.SYSTEM,
             transactional=name is SystemQueue.TRANSACTIONAL_DEAD_LETTER,
         )
-        self._insert(
+        self.insert(
             LocalQueue(
                 number, name.path_text, properties, self.reader, self.totals, role=QueueRole.SYSTEM
             )
@@ -474,21 +436,16 @@ class QueueTable:
             number, name, properties, self.reader, self.totals, role=role, parent=parent
         )
 
-    def _write_new(self, queue: LocalQueue) -> None:
-        """Store a queue. It is found at once, so that no second one takes its name."""
-        self._insert(queue)
-        self._ledger.put(records.queue_key(queue.id), self._record(queue))
-        self._ledger.touch(queue)
-        self._ledger.when_done(lambda: None, lambda _: self._remove(queue))
-
-    def _record(self, queue: LocalQueue) -> bytes:
+    def record_of(self, queue: LocalQueue) -> bytes:
+        """Return what is stored of a queue beside its counts."""
         parent = 0 if queue.parent is None else queue.parent.id
         reports = queue.totals is self.guests.reports
         return records.encode_record(
             QueueRecord(queue.properties, queue.role, parent, queue.guest, reports)
         )
 
-    def _insert(self, queue: LocalQueue) -> None:
+    def insert(self, queue: LocalQueue) -> None:
+        """Let a queue be found; one that is found already stays as it is."""
         if queue.can.lead_away and queue.id not in self._by_id:
             self.outgoing_count += 1
             self.guests.came(queue)
@@ -497,7 +454,8 @@ class QueueTable:
         if queue.can.stand_alone:
             self._by_identifier[queue.properties.identifier] = queue
 
-    def _remove(self, queue: LocalQueue) -> None:
+    def remove(self, queue: LocalQueue) -> None:
+        """Let a queue not be found any more."""
         if self._by_id.pop(queue.id, None) is not None and queue.can.lead_away:
             self.outgoing_count -= 1
             self.guests.left(queue)

@@ -18,6 +18,7 @@ from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.queues.targets import ForeignQueue, Target
 from openmsmq.manager.reading.requests import ReadRequests
 from openmsmq.manager.requests.admin import Administration
+from openmsmq.manager.requests.effects import DeletedQueuesLeft, QueueOpened
 from openmsmq.manager.requests.public_queues import PublicQueues
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.turn.ledger import Ledger
@@ -104,15 +105,8 @@ class QueueRequests:
         if isinstance(target, QueueList):
             self._require_members(state.caller, target)
         opened = self._admin.open(state, target, request)
-        state.queues[opened.handle] = opened
-
-        def refused(error: MsmqError) -> None:
-            if opened.handle in state.queues:
-                self.close_queue(state, opened, error)
-            self._replies.fail(state.id, call, error)
-
         reply = self._admin.opened(opened)
-        self._ledger.when_done(lambda: self._replies.answer(state.id, call, reply), refused)
+        self._ledger.add(QueueOpened(self._replies, self, state, call, opened, reply))
 
     def _require_rights(self, caller: Caller, request: api.OpenQueue) -> None:
         """Refuse a caller before anything comes into being for it."""
@@ -239,15 +233,14 @@ class QueueRequests:
     def delete(self, queue: LocalQueue, now: Instant) -> None:
         """Take a queue away, with its journal and subqueues; who waits there is told."""
         family = self._table.delete(queue)
-
-        def deleted() -> None:
-            for member in family:
-                for read in list(member.waiting):
-                    self._reads.end_read(read, QueueDeleted(member.name))
-                self._housekeeping.delete(member)
-
-        self._ledger.when_done(deleted, lambda _: None)
+        self._ledger.add(DeletedQueuesLeft(self, family))
         self._housekeeping.run(now)
+
+    def clear(self, queue: LocalQueue) -> None:
+        """Send away who waits at a queue that is deleted, and let its entries go."""
+        for read in list(queue.waiting):
+            self._reads.end_read(read, QueueDeleted(queue.name))
+        self._housekeeping.delete(queue)
 
     def get_queue(self, state: Connection, call: int, request: api.GetQueue, _: Instant) -> None:
         """Show one queue."""

@@ -10,10 +10,10 @@ from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.housekeeping import Housekeeping
 from openmsmq.manager.peers.outgoing import IN_TRANSIT, OutgoingQueue, OutgoingQueues
 from openmsmq.manager.queues.queue import BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.transfer.effects import EntriesGivenUp
 from openmsmq.manager.turn.counters import Counters
 from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import SequencePoint
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.session import Session, SessionState, Token
@@ -170,19 +170,7 @@ class Departures:
     def given_up(self, queue: LocalQueue, rows: list[Row]) -> None:
         """Entries leave for another reason: when that is durable, their places are bridged."""
         outgoing = self._outgoing.of(queue)
-        outgoing.leaving_count += 1
-
-        def gone() -> None:
-            outgoing.leaving_count -= 1
-            for lookup_id, _ in rows:
-                outgoing.sequence.gone(lookup_id)
-            self._delivery.ready[queue] = None
-
-        def stays(_: MsmqError) -> None:
-            outgoing.leaving_count -= 1
-            self._delivery.ready[queue] = None
-
-        self._ledger.when_done(gone, stays)
+        self._ledger.add(EntriesGivenUp(outgoing, rows, self._delivery.ready))
 
     def send_again(self, outgoing: OutgoingQueue, now: Instant) -> None:
         """Let everything be sent again that the destination has not acknowledged."""

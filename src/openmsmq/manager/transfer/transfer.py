@@ -26,6 +26,7 @@ from openmsmq.manager.peers.peering import Neighbour, Peer, Word
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.transfer.admission import Admission
 from openmsmq.manager.transfer.departures import Departures, Transit
+from openmsmq.manager.transfer.effects import PacketsTaken, TransferPaused
 from openmsmq.manager.transfer.links import Links
 from openmsmq.manager.transfer.neighbours import Neighbours
 from openmsmq.manager.transfer.outgoing_sweep import OutgoingSweep
@@ -34,7 +35,6 @@ from openmsmq.manager.turn.counters import Counters
 from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.manager.turn.timers import Timers, earliest
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.peers import canonical_address
 from openmsmq.model.queue import ConnectionStatus
@@ -258,17 +258,17 @@ class Transfer:
 
     def pause(self, outgoing: OutgoingQueue, now: Instant) -> None:
         """Let the messages of a queue wait (C-39). [MQDMPR 3.1.7.2.3, MQQB 3.1.7.13]"""
-
-        def go_on(_: MsmqError) -> None:
-            self._delivery.ready[outgoing.queue] = None
-            self._widen(outgoing, now)
-
-        # Noted first, so undone last: by then the queue is not paused.
-        self._ledger.when_done(lambda: None, go_on)
+        # Added first, so taken back last: by then the queue is not paused.
+        self._ledger.add(TransferPaused(self, outgoing, now))
         self._outgoing.pause(outgoing, paused=True)
         if outgoing.session is not None:
             self._advertise(self.peers[outgoing.session], 1, now)
         self._rest_if_idle(outgoing, now)
+
+    def go_on(self, outgoing: OutgoingQueue, now: Instant) -> None:
+        """Send on from a queue that is not paused after all."""
+        self._delivery.ready[outgoing.queue] = None
+        self._widen(outgoing, now)
 
     def _widen(self, outgoing: OutgoingQueue, now: Instant) -> None:
         """Let the peer of a queue send as it likes again, unless another queue is on hold."""
@@ -477,17 +477,17 @@ class Transfer:
         if problem is not None:
             self._close(peer, problem, now)
             return
+        self._ledger.add(PacketsTaken(self, peer, len(packets), now))
 
-        def settled() -> None:
-            # The clock of the input that follows is a moment later; no timer depends on that.
-            peer.engine.settled(len(packets), now)
-            self._drain(peer, now)
+    def acknowledge(self, peer: Peer, count: int, now: Instant) -> None:
+        """Let a session acknowledge packets: what was decided about them is durable."""
+        peer.engine.settled(count, now)
+        self._drain(peer, now)
 
-        def refused(_: MsmqError) -> None:
-            self._admission.throttle(now)
-            self._close(peer, CloseReason.STORE_FULL, now)
-
-        self._ledger.when_done(settled, refused)
+    def refuse(self, peer: Peer, now: Instant) -> None:
+        """Close a session whose packets the disk did not take."""
+        self._admission.throttle(now)
+        self._close(peer, CloseReason.STORE_FULL, now)
 
     def _resend_if_due(self, outgoing: OutgoingQueue, now: Instant) -> None:
         if outgoing.sequence.resend_due(now):

@@ -1,0 +1,148 @@
+"""What a turn does with what others send: sequences go on, identifiers are remembered.
+
+Both grow: a turn may take many messages of one sender, and they are written once, when it ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openmsmq.manager.turn.effects import Effect, Plain
+from openmsmq.manager.turn.writes import Writes
+from openmsmq.model.errors import MsmqError
+from openmsmq.model.identity import SequenceId
+from openmsmq.storage import records
+
+if TYPE_CHECKING:
+    from openmsmq.manager.incoming.history import History
+    from openmsmq.manager.incoming.streams import IncomingStreams, Stream
+
+
+class SequencePassed(Effect):
+    """A sequence goes on by a message that leaves nothing on the disk."""
+
+    __slots__ = ("number", "sequence", "stream", "streams")
+
+    def __init__(
+        self, streams: IncomingStreams, stream: Stream, sequence: SequenceId, number: int
+    ) -> None:
+        self.streams = streams
+        self.stream = stream
+        self.sequence = sequence
+        self.number = number
+
+    def apply(self) -> None:
+        """Assume that the message is taken."""
+        self.stream.sequence.assume(self.sequence, self.number)
+
+    def follow(self) -> None:
+        """Let the sender hear how far it has come."""
+        self.streams.settle(self.stream, self.sequence, self.number)
+
+    def revert(self, _: MsmqError, /) -> None:
+        """Wait for the message again."""
+        self.stream.take_back()
+
+    def describe(self) -> dict[str, Plain]:
+        """Return which sequence it is, and how far it has come."""
+        return _place(self.stream, self.sequence, self.number)
+
+
+class SequenceAdvanced(Effect):
+    """A sequence has come as far as the last message of it that this turn takes."""
+
+    __slots__ = ("is_stored", "number", "sequence", "stream", "streams")
+
+    def __init__(
+        self, streams: IncomingStreams, stream: Stream, sequence: SequenceId, number: int
+    ) -> None:
+        self.streams = streams
+        self.stream = stream
+        self.sequence = sequence
+        self.number = number
+        self.is_stored = False
+
+    @property
+    def grows(self) -> bool:
+        """It goes on with each message until the turn ends."""
+        return True
+
+    def go_on(self, sequence: SequenceId, number: int) -> None:
+        """Take one more message."""
+        self.sequence = sequence
+        self.number = number
+        self.stream.sequence.assume(sequence, number)
+
+    def apply(self) -> None:
+        """Assume that the first message is taken."""
+        self.stream.advance = self
+        self.stream.sequence.assume(self.sequence, self.number)
+
+    def store(self, writes: Writes) -> None:
+        """Write where the sequence stands, unless its record was let go in the same turn."""
+        if self.stream.advance is self:
+            self.stream.advance = None
+            self.is_stored = True
+            record = self.stream.record_at(self.sequence, self.number)
+            writes.put(self.stream.key, records.encode_record(record))
+
+    def follow(self) -> None:
+        """Let the sender hear how far it has come."""
+        if self.is_stored:
+            self.streams.settle(self.stream, self.sequence, self.number)
+
+    def revert(self, _: MsmqError, /) -> None:
+        """Wait for the messages again."""
+        self.stream.take_back()
+
+    def describe(self) -> dict[str, Plain]:
+        """Return which sequence it is, and how far it has come."""
+        return _place(self.stream, self.sequence, self.number)
+
+
+class IdentifiersNoted(Effect):
+    """Messages that are not to be taken a second time: those that came in this turn."""
+
+    __slots__ = ("fresh", "history", "number")
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.fresh: dict[bytes, bool] = {}
+        """The identifiers, and whether their messages are recoverable."""
+        self.number = 0
+        """The group they are in, once the turn has ended: negative if it has no record."""
+
+    @property
+    def grows(self) -> bool:
+        """It takes in more until the turn ends."""
+        return True
+
+    def store(self, writes: Writes) -> None:
+        """Write what must be known after a restart too, and drop what is too old."""
+        self.history.complete(self)
+        if not self.fresh:
+            return
+        if self.number > 0:
+            recoverable = [identifier for identifier, durable in self.fresh.items() if durable]
+            writes.put(records.history_key(self.number), b"".join(recoverable))
+        for number in self.history.expired():
+            writes.delete(records.history_key(number))
+
+    def revert(self, _: MsmqError, /) -> None:
+        """Forget them: their senders send them again."""
+        if self.number:
+            self.history.filter.forget(self.number)
+        self.history.drop_fresh()
+
+    def describe(self) -> dict[str, Plain]:
+        """Return how many there are."""
+        return {"messages": len(self.fresh), "recoverable": sum(self.fresh.values())}
+
+
+def _place(stream: Stream, sequence: SequenceId, number: int) -> dict[str, Plain]:
+    return {
+        "source": str(stream.source),
+        "destination": stream.destination,
+        "sequence": str(sequence),
+        "number": number,
+    }
