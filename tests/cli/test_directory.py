@@ -289,8 +289,13 @@ def test_draw_writes_a_picture(openmsmq, memory, tmp_path):
 
 
 def test_the_picture_of_the_guide_is_that_of_the_example():
-    picture = ROOT / "docs/guides/enterprise.svg"
-    assert picture.read_text(encoding="utf-8") == draw(example_image())
+    # Places may differ a little between releases of Graphviz.
+    guide = (ROOT / "docs/guides/enterprise.svg").read_text(encoding="utf-8")
+    shown, drawn = (
+        [(part.tag, part.get("class"), part.text) for part in ElementTree.fromstring(text).iter()]
+        for text in (guide, draw(example_image()))
+    )
+    assert shown == drawn
 
 
 # Routes.

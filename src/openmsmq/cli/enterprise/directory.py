@@ -253,8 +253,10 @@ def export_(
 @app.command("draw")
 def draw_(context: typer.Context, output: OutputOption = "") -> None:
     """Draw the sites, their queue managers and the links between them, as SVG."""
-    from openmsmq.directory.drawing.draw import draw
-
+    try:
+        from openmsmq.directory.drawing.draw import draw
+    except ModuleNotFoundError:
+        fail("a picture needs Graphviz and Jinja2: pip install 'openmsmq[drawing]'.")
     with opened(context) as directory:
         image = directory.read()
     _write(draw(image), output)

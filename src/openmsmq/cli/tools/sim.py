@@ -194,13 +194,16 @@ def _explain(result: Result, options: Options, *, full: bool) -> None:
 
 def _show_one(seed: int, options: Options, trace: bool, trace_html: str) -> None:
     from openmsmq.sim.runner import run_traced
-    from openmsmq.sim.trace_html import draw_trace
 
     result, events = run_traced(seed, options)
     if trace:
         for line in events.lines(events.events):
             typer.echo(line)
     if trace_html:
+        try:
+            from openmsmq.sim.trace_html import draw_trace
+        except ModuleNotFoundError:
+            fail("a drawing needs Jinja2: pip install 'openmsmq[drawing]'.")
         title = f"openmsmq sim run --first-seed {seed}{_arguments(options)}"
         text = draw_trace(events, title, result.sentence, result.messages)
         Path(trace_html).write_text(text, encoding="utf-8")

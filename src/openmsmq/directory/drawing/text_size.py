@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import unicodedata
 from typing import Final
-from xml.sax.saxutils import escape
 
 _LETTER: Final = 7.3
 
@@ -48,6 +47,9 @@ def cut(text: str, room: float, *, mono: bool = False) -> str:
     return f"{kept.rstrip()}…"
 
 
-def safe(text: str) -> str:
-    """Write a text into the document; what XML cannot have becomes a question mark in a diamond."""
-    return escape("".join(letter if letter.isprintable() else "\ufffd" for letter in text))
+def printable(value: object) -> object:
+    """Return a text without what XML cannot have: a question mark in a diamond stands for it."""
+    # What the template has made itself is a subclass of it.
+    if type(value) is not str:
+        return value
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in value)
