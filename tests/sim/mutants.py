@@ -129,7 +129,7 @@ MUTANTS = (
         "a transaction receives without removing",
         "manager.transactions.work:TransactionWork.commit",
         "self._delivery.end(queue, rows, MessageClass.ACK_RECEIVE, now)",
-        "queue.let_go(rows)",
+        "queue.entries.free([row[0] for row in rows])",
     ),
     Mutant(
         "a commit is made of two batches",
@@ -164,7 +164,7 @@ MUTANTS = (
     Mutant(
         "prepared transactions lose their locks at a restart",
         "manager.transactions.work:TransactionWork.restore",
-        "queue.held[held.lookup_id] = work.number",
+        "queue.entries.hold([held.lookup_id], work.number)",
         "pass",
         options=Options(
             managers=1, operations=20, doing=("prepared", "transaction"), only=("crash",)
@@ -172,9 +172,9 @@ MUTANTS = (
     ),
     Mutant(
         "a message that is being removed is given to another reader",
-        "manager.reading.requests:ReadRequests._take",
-        "queue.hold(rows, BEING_REMOVED)",
-        "pass",
+        "manager.queues.queue:LocalQueue.front",
+        "if lookup_id in held:",
+        "if held.get(lookup_id, 0):",
     ),
     Mutant(
         "a received message is not journaled",
@@ -220,7 +220,7 @@ MUTANTS = (
     Mutant(
         "others are given what is reserved",
         "manager.queues.queue:LocalQueue.front",
-        "reserved = self.reserved_stop > 0",
+        "reserved = self.reservation.stop > 0",
         "reserved = False",
         options=_STREAMS,
     ),
@@ -235,7 +235,7 @@ MUTANTS = (
         "what is reserved expires",
         "manager.messages.housekeeping:Housekeeping.expire",
         "elif not queue.is_held(lookup_id):",
-        "elif lookup_id not in queue.held:",
+        "elif lookup_id not in queue.entries.held:",
         options=Options(
             managers=1, operations=40, doing=("stream", "recoverable"), only=("clock",)
         ),
@@ -257,7 +257,7 @@ MUTANTS = (
     Mutant(
         "a range that the disk kept stays out of sight",
         "manager.reading.bulk_reads:BulkReads._take_range_out",
-        "        queue.leaving.remove(bounds)\n        queue.count_range(count, size)",
+        "        queue.entries.range_gone(bounds)\n        queue.count_range(count, size)",
         "        queue.count_range(count, size)",
         seeds=200,
         options=_STREAMS,
@@ -281,7 +281,7 @@ MUTANTS = (
         "completed messages stay in their queue",
         "manager.reading.bulk_reads:BulkReads._take_out",
         "self._delivery.end(queue, free, MessageClass.ACK_RECEIVE, now)",
-        "queue.let_go(free)",
+        "queue.entries.free([row[0] for row in free])",
         options=_STREAMS,
     ),
     Mutant(

@@ -184,7 +184,7 @@ class Unrouted:
         for row in theirs:
             if row[0] & records.ARRIVAL_MASK > awaited.arrival_limit:
                 has_newer = True
-            elif row[0] not in queue.held:
+            elif row[0] not in queue.entries.held:
                 rows.append(row)
                 if len(rows) == SLICE_ROWS:
                     break

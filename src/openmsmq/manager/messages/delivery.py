@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from openmsmq.manager.messages.dead_letters import dead_letter_queue
 from openmsmq.manager.messages.lifetimes import is_near
-from openmsmq.manager.queues.queue import BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.turn.counters import Counters
 from openmsmq.manager.turn.deadlines import Deadlines
@@ -171,10 +171,13 @@ class Delivery:
         *,
         told: bool = True,
     ) -> None:
-        """Take entries out for good that the caller holds; they stay held until that is durable.
+        """Take entries out for good; nobody sees them while that waits for the disk.
 
-        Unless `told`, nobody hears of it: that is for messages which only go on to another place.
+        If the disk refuses, they are again whose they were. Unless `told`, nobody hears of it: that
+        is for messages which only go on to another place.
         """
+        lookup_ids = [lookup_id for lookup_id, _ in rows]
+        before = queue.entries.remove(lookup_ids)
         light, heavy = queue.by_kind(rows)
         self._take_out(queue, light, express=True)
         self._take_out(queue, heavy, express=False)
@@ -194,9 +197,18 @@ class Delivery:
             for part, is_light in ((light, True), (heavy, False)):
                 for lookup_id, value in part:
                     queue.count_in(lookup_id, len(value) - FACTS_BYTES, express=is_light)
-                    self.give_back(queue, lookup_id, value)
+            self._stay(queue, rows, lookup_ids, before)
 
-        self._ledger.when_done(lambda: queue.let_go(rows), still_there)
+        self._ledger.when_done(lambda: queue.entries.gone(lookup_ids), still_there)
+
+    def _stay(
+        self, queue: LocalQueue, rows: list[Row], lookup_ids: list[int], before: dict[int, int]
+    ) -> None:
+        """Let entries be whose they were, because the disk refused to remove them."""
+        available = set(queue.entries.stay(lookup_ids, before))
+        for lookup_id, value in rows:
+            if lookup_id in available:
+                self._available_again(queue, lookup_id, value)
 
     def _take_out(self, queue: LocalQueue, rows: list[Row], *, express: bool) -> None:
         """Remove entries of one kind, and count them out."""
@@ -286,7 +298,7 @@ class Delivery:
             min(facts.move_count + 1, 0xFF),
             facts.asks,
         )
-        source.hold_all([row], BEING_REMOVED)
+        before = source.entries.remove([lookup_id])
         self._ledger.delete(records.entry_key(source.id, lookup_id))
         if facts.deadline_s != INFINITE_S:
             self._ledger.delete(records.deadline_key(facts.deadline_s, source.id, lookup_id))
@@ -296,9 +308,9 @@ class Delivery:
 
         def still_there(_: MsmqError) -> None:
             source.count_in(lookup_id, len(packet), express=express)
-            self.give_back(source, lookup_id, value)
+            self._stay(source, [row], [lookup_id], before)
 
-        self._ledger.when_done(lambda: source.let_go([row]), still_there)
+        self._ledger.when_done(lambda: source.entries.gone([lookup_id]), still_there)
         there = lookup_id
         if target.is_reserved(there):
             there = there & ~records.ARRIVAL_MASK | self._counters.take_arrivals(1)
@@ -308,6 +320,10 @@ class Delivery:
     def give_back(self, queue: LocalQueue, lookup_id: int, value: bytes) -> None:
         """Let readers have an entry that was held."""
         queue.release(lookup_id)
+        self._available_again(queue, lookup_id, value)
+
+    def _available_again(self, queue: LocalQueue, lookup_id: int, value: bytes) -> None:
+        queue.became_available(lookup_id)
         self.news(queue)
         if value[4:8] != _NEVER:
             self._deadlines.note(records.deadline_of(value), queue.id, lookup_id)
@@ -394,11 +410,12 @@ class Delivery:
     ) -> None:
         """Let readers and the clock know of entries (lookup id, size, deadline) once they count."""
 
-        queue.pending += len(placed)
+        lookup_ids = [lookup_id for lookup_id, _, _ in placed]
+        queue.entries.place(lookup_ids)
         noted = not queue.can.lead_away
 
         def available() -> None:
-            queue.pending -= len(placed)
+            queue.entries.arrive(lookup_ids)
             for lookup_id, _, deadline_s in placed:
                 queue.became_available(lookup_id)
                 if deadline_s != INFINITE_S and (noted or is_near(deadline_s, now.unix_s)):
@@ -406,7 +423,7 @@ class Delivery:
             self.news(queue)
 
         def never_came(_: MsmqError) -> None:
-            queue.pending -= len(placed)
+            queue.entries.withdraw(lookup_ids)
             for lookup_id, size, _deadline_s in placed:
                 queue.count_out(lookup_id, size)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.notices import NoticeKind, Notices
-from openmsmq.manager.queues.queue import BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.turn.counters import Counters
 from openmsmq.manager.turn.deadlines import Deadlines
@@ -120,7 +120,7 @@ class Housekeeping:
                 self.surely(queue, rows, action, now)
         if now.unix_s >= self._deadlines.next_s:
             self.expire(now)
-        for queue in [queue for queue in self._held_back if not queue.held]:
+        for queue in [queue for queue in self._held_back if not queue.entries.held]:
             self._held_back.remove(queue)
             self.delete(queue)
         if self._jobs:
@@ -140,7 +140,7 @@ class Housekeeping:
 
     @property
     def _can_go_on_deleting(self) -> bool:
-        return any(not queue.held for queue in self._held_back)
+        return any(not queue.entries.held for queue in self._held_back)
 
     def expire(self, now: Instant) -> None:
         """Remove messages whose time is up; those that somebody holds are left to him."""
@@ -171,16 +171,14 @@ class Housekeeping:
         queue = job.queue
         rows, doomed, more = self._next_slice(job)
         job.removed += len(rows)
-        queue.doomed.update((lookup_id, job.reason) for lookup_id in doomed)
+        before = queue.entries.doom(doomed, job.reason)
         if rows:
-            queue.hold_all(rows, BEING_REMOVED)
             self._delivery.end(queue, rows, job.reason, now)
         if not more:
             self._jobs.popleft()
 
         def refused(error: MsmqError) -> None:
-            for lookup_id in doomed:
-                queue.doomed.pop(lookup_id, None)
+            queue.entries.undo_doom(doomed, before)
             self._refused(job, error)
 
         removed = job.removed
@@ -200,21 +198,12 @@ class Housekeeping:
         """
 
         def keep(_: MsmqError) -> None:
-            queue.hold_all(rows, BEING_REMOVED)
             self._again.append((queue, rows, action))
 
         self._ledger.when_done(lambda: None, keep)
-        queue.hold_all(rows, BEING_REMOVED)
+        queue.entries.finish([lookup_id for lookup_id, _ in rows])
         action(now)
         self._pause_if_refused(now)
-
-    def put_off(self, queue: LocalQueue) -> list[int]:
-        """Return the entries of a queue whose removal is to be tried again."""
-        found: list[int] = []
-        for where, rows, _action in self._again:
-            if where is queue:
-                found += [lookup_id for lookup_id, _value in rows]
-        return found
 
     def end_overdue(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
         """Take out messages whose time is up."""
@@ -235,7 +224,8 @@ class Housekeeping:
 
         What a reader has reserved is neither, and not looked at: it has been read already.
         """
-        held = job.queue.held
+        entries = job.queue.entries
+        held = entries.held
         rows: list[Row] = []
         doomed: list[int] = []
         for row in job.queue.rows(job.position):
@@ -244,7 +234,7 @@ class Housekeeping:
                 continue
             if lookup_id not in held:
                 rows.append(row)
-            elif held[lookup_id] != BEING_REMOVED:
+            elif not entries.is_leaving(lookup_id):
                 doomed.append(lookup_id)
             if len(rows) + len(doomed) >= SLICE_ROWS:
                 return rows, doomed, True
@@ -260,7 +250,7 @@ class Housekeeping:
             self._jobs.append(job)
 
     def _emptied(self, queue: LocalQueue) -> None:
-        if queue.held:
+        if queue.entries.held:
             self._held_back.append(queue)
         else:
             self._forget(queue.id)

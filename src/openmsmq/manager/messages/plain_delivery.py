@@ -162,7 +162,7 @@ class PlainDelivery:
     ) -> None:
         """Keep new entries of one kind, or give them to readers that wait."""
         handed = 0
-        if queue.waiting and not queue.pending and not queue.properties.journaling:
+        if queue.waiting and not queue.entries.has_arriving and not queue.properties.journaling:
             rows.sort()
             # They are stored and removed in one batch: sender and reader hear of it after one sync.
             handed = self._delivery.hand_over(queue, rows, now)
@@ -186,17 +186,17 @@ class PlainDelivery:
         count = len(lookup_ids)
         size -= count * FACTS_BYTES
         queue.count_many_in(lookup_ids, size, express=express)
-        queue.pending += count
+        queue.entries.place(lookup_ids)
         if not express:
             self._ledger.touch(queue)
 
         def available() -> None:
-            queue.pending -= count
+            queue.entries.arrive(lookup_ids)
             queue.became_available(min(lookup_ids))
             self._delivery.news(queue)
 
         def never_came(_: MsmqError) -> None:
-            queue.pending -= count
+            queue.entries.withdraw(lookup_ids)
             queue.count_many_out(lookup_ids, size, express=express)
 
         self._ledger.when_done(available, never_came)

@@ -9,13 +9,13 @@ the neighbour has it (transactional: when the destination has it).
 from __future__ import annotations
 
 from itertools import repeat
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.lifetimes import receive_deadline_s
 from openmsmq.manager.peers.claims import Claims
 from openmsmq.manager.peers.effects import MessagesNumbered, MoveAwaited, QueuePaused
-from openmsmq.manager.queues.queue import BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.turn.counters import Counters
 from openmsmq.manager.turn.ledger import Ledger
@@ -38,9 +38,6 @@ from openmsmq.storage.records import (
 )
 from openmsmq.wire import message_bytes
 from openmsmq.wire.bodies.acknowledgments import FinalAck
-
-IN_TRANSIT: Final = -1
-"""Holder of an entry that was sent; transactions have numbers from 1."""
 
 
 class OutgoingQueue:
@@ -324,7 +321,7 @@ class OutgoingQueues:
         rows = [
             (entry, value)
             for entry in released
-            if queue.held.get(entry) != BEING_REMOVED and (value := queue.entry(entry)) is not None
+            if not queue.entries.is_leaving(entry) and (value := queue.entry(entry)) is not None
         ]
         self.arrived(outgoing, rows, now)
         self._delivery.ready[queue] = None
@@ -332,7 +329,8 @@ class OutgoingQueues:
     def arrived(self, outgoing: OutgoingQueue, rows: list[Row], now: Instant) -> None:
         """Transactional messages are in their queue: they are done, or wait for their end."""
         queue = outgoing.queue
-        queue.hold_all(rows, BEING_REMOVED)
+        # No session has them any more: if the disk refuses, they are sent again.
+        queue.entries.free([lookup_id for lookup_id, _ in rows])
         outgoing.in_flight.difference_update(lookup_id for lookup_id, _ in rows)
         done = [row for row in rows if not records.asks_of(row[1]) & ASKS_FINAL_ACK]
         if done:
@@ -375,7 +373,7 @@ class OutgoingQueues:
         """A message was received, or has failed for good (C-75). [MQQB 3.1.5.7]"""
         queue, row = found.queue, found.row
         lookup_id, value = row
-        queue.hold_all([row], BEING_REMOVED)
+        queue.entries.free([lookup_id])
         self._moving.pop(message_bytes.message_number(value, FACTS_BYTES), None)
         self._delivery.end(queue, [row], MessageClass.ACK_RECEIVE, now, told=False)
         outgoing = self._by_queue.get(queue)
@@ -401,7 +399,7 @@ class OutgoingQueues:
             return None
         queue_number, lookup_id = records.decode_place(place)
         queue = self._table.by_id(queue_number)
-        if queue is None or queue.held.get(lookup_id) == BEING_REMOVED:
+        if queue is None or queue.entries.is_leaving(lookup_id):
             return None
         value = queue.entry(lookup_id)
         return None if value is None else (queue, (lookup_id, value))

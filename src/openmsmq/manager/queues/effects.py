@@ -95,7 +95,7 @@ class QueuesDeleted(Effect):
         """Let them not be found any more."""
         for member in self.family:
             self.table.remove(member)
-            member.reserve("", 0, 0)
+            member.keep_nothing()
 
     def store(self, writes: Writes) -> None:
         """Delete what is known of them, and note that entries may be left."""

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
+from openmsmq.manager.queues.entries import Entries
 from openmsmq.manager.queues.roles import CAPABILITIES
 from openmsmq.manager.queues.tallies import Tally
 from openmsmq.manager.queues.totals import KILOBYTE, Totals
 from openmsmq.model.limits import UNLIMITED_KB
-from openmsmq.model.message import MessageClass
 from openmsmq.model.names import SystemQueue
 from openmsmq.model.queue import QueueKind, QueueProperties, QueueRole
 from openmsmq.storage import records
@@ -41,8 +41,7 @@ ARRIVALS_FIRST_ROWS: Final = 32
 """Entries that its first step brings; how large these are tells how many the next one may."""
 ARRIVALS_GROWTH: Final = 4
 _LOOKUP_ID: Final = itemgetter(0)
-BEING_REMOVED: Final = 0
-"""Holder of an entry whose removal waits for the disk; transactions have numbers from 1."""
+_NOTHING: Final = ReservationRecord("", 0, 0)
 
 Row = tuple[int, bytes]
 """A lookup identifier and the value stored under it: facts, then the packet."""
@@ -58,31 +57,22 @@ class LocalQueue:
     __slots__ = (
         "can",
         "closed_to_readers",
-        "doomed",
+        "entries",
         "express_bytes",
-        "express_count",
         "express_ids",
         "floor",
         "guest",
-        "held",
         "id",
         "journal",
-        "leaving",
         "name",
         "open_count",
         "opener",
         "parent",
-        "pending",
         "properties",
         "reader",
         "reader_count",
         "readers",
-        "reserved_checkpoint",
-        "reserved_for",
-        "reserved_is_read",
-        "reserved_owner",
-        "reserved_start",
-        "reserved_stop",
+        "reservation",
         "role",
         "stored_bytes",
         "stored_count",
@@ -119,32 +109,17 @@ class LocalQueue:
         """Where the transactional messages go of a connector queue that takes the others."""
         self.stored_count = 0
         self.stored_bytes = 0
-        self.express_count = 0
         self.express_bytes = 0
         self.express_ids: set[int] = set()
         self.floor = 0
-        self.held: dict[int, int] = {}
-        self.doomed: dict[int, MessageClass] = {}
-        """Held entries that were purged meanwhile, and why: given back, they are gone (C-126)."""
-        self.reserved_for = ""
-        """The reader for whom messages are reserved: see `is_reserved`."""
-        self.reserved_checkpoint = ""
-        """The query of that reader for which they are."""
-        self.reserved_is_read = True
-        """Whether that query may have fetched some."""
+        self.entries = Entries(name, totals.passage)
+        self.reservation = _NOTHING
+        """For whom messages are reserved, and which: see `is_reserved`."""
         self.readers: dict[str, ReaderRecord] = {}
         """Who reads it by arrival numbers, by name."""
-        self.reserved_owner = ""
-        """Whose reader that is."""
-        self.reserved_start = 0
-        self.reserved_stop = 0
         self.tally = Tally()
-        self.leaving: list[tuple[int, int]] = []
-        """Ranges of arrival numbers whose removal waits for the disk."""
         self.waiting: dict[WaitingRead, None] = {}
         """The reads that wait here, the oldest first."""
-        self.pending = 0
-        """Entries on their way to the disk, which come before any later one."""
         self.open_count = 0
         self.guest = ""
         """For whom there is this outgoing queue, if no application has asked for it."""
@@ -152,6 +127,11 @@ class LocalQueue:
         """Which application has asked for it since the start, if it is not an administrator's."""
         self.reader_count = 0
         self.closed_to_readers = False
+
+    @property
+    def express_count(self) -> int:
+        """How many express messages the queue has."""
+        return len(self.express_ids)
 
     @property
     def count(self) -> int:
@@ -196,7 +176,6 @@ class LocalQueue:
         self.totals.add(size)
         if express:
             self.express_ids.add(lookup_id)
-            self.express_count += 1
             self.express_bytes += size
             self.totals.add_express(1, size)
         else:
@@ -208,7 +187,6 @@ class LocalQueue:
         self.totals.add(-size)
         if lookup_id in self.express_ids:
             self.express_ids.discard(lookup_id)
-            self.express_count -= 1
             self.express_bytes -= size
             self.totals.add_express(-1, -size)
             return True
@@ -221,7 +199,6 @@ class LocalQueue:
         self.totals.add(size)
         if express:
             self.express_ids.update(lookup_ids)
-            self.express_count += len(lookup_ids)
             self.express_bytes += size
             self.totals.add_express(len(lookup_ids), size)
         else:
@@ -233,7 +210,6 @@ class LocalQueue:
         self.totals.add(-size)
         if express:
             self.express_ids.difference_update(lookup_ids)
-            self.express_count -= len(lookup_ids)
             self.express_bytes -= size
             self.totals.add_express(-len(lookup_ids), -size)
         else:
@@ -267,71 +243,39 @@ class LocalQueue:
 
     def release(self, lookup_id: int) -> None:
         """Give back an entry that was held."""
-        del self.held[lookup_id]
+        self.entries.release(lookup_id)
         self.floor = min(self.floor, lookup_id)
-
-    def let_go(self, rows: list[Row]) -> None:
-        """Forget entries that were held and are gone now."""
-        for lookup_id, _ in rows:
-            self.held.pop(lookup_id, None)
-        if self.doomed:
-            for lookup_id, _ in rows:
-                self.doomed.pop(lookup_id, None)
 
     def is_reserved(self, lookup_id: int) -> bool:
         """Whether an entry is kept for the reader that reserved it, or leaves with a range."""
         arrival = lookup_id & records.ARRIVAL_MASK
-        return self.reserved_start <= arrival < self.reserved_stop or self._leaves(arrival)
-
-    def is_leaving(self, lookup_id: int) -> bool:
-        """Whether the removal of an entry, alone or in a range, waits for the disk."""
-        alone = self.held.get(lookup_id) == BEING_REMOVED
-        return alone or self._leaves(lookup_id & records.ARRIVAL_MASK)
-
-    def _leaves(self, arrival: int) -> bool:
-        return bool(self.leaving) and any(low <= arrival < high for low, high in self.leaving)
+        kept = self.reservation
+        return kept.start <= arrival < kept.stop or self.entries.leaves_in_range(arrival)
 
     def is_held(self, lookup_id: int) -> bool:
         """Whether somebody has an entry, so that others can neither see nor take it."""
-        return lookup_id in self.held or self.is_reserved(lookup_id)
-
-    @property
-    def reservation(self) -> ReservationRecord:
-        """What is reserved, as `keep` takes it."""
-        return ReservationRecord(
-            self.reserved_for,
-            self.reserved_start,
-            self.reserved_stop,
-            self.reserved_owner,
-            self.reserved_checkpoint,
-            self.reserved_is_read,
-        )
+        return lookup_id in self.entries.held or self.is_reserved(lookup_id)
 
     def keep(self, reserved: ReservationRecord) -> None:
-        """Keep entries for a reader as a record says."""
-        self.reserve(reserved.reader, reserved.start, reserved.stop, reserved.owner)
-        self.reserved_checkpoint = reserved.checkpoint
-        self.reserved_is_read = reserved.is_read
-
-    def reserve(self, reader: str, start: int, stop: int, owner: str = "") -> None:
-        """Keep the entries with `start` <= arrival number < `stop` for a reader, or no longer."""
-        self.reserved_owner = owner
-        self.reserved_checkpoint = ""
-        self.reserved_is_read = True
-        if reader != self.reserved_for:
+        """Keep the entries with `start` <= arrival number < `stop` for a reader."""
+        if reserved.reader != self.reservation.reader:
             self.tally.forget()
-        self.reserved_for, self.reserved_start, self.reserved_stop = reader, start, stop
+        self.reservation = reserved
         self.floor = 0
+
+    def keep_nothing(self) -> None:
+        """Keep no entries for a reader any longer."""
+        self.keep(_NOTHING)
 
     def front(self, count: int, bytes_max: int) -> list[Row]:
         """Return the first available entries, at least one if there is any."""
-        if not self.stored_count and not self.express_count:
+        if not self.stored_count and not self.express_ids:
             return []
         found: list[Row] = []
         size = 0
         start = self.floor
-        held = self.held
-        reserved = self.reserved_stop > 0 or bool(self.leaving)
+        held = self.entries.held
+        reserved = self.reservation.stop > 0 or bool(self.entries.ranges)
         while True:
             wanted = min(count - len(found), SCAN_ROWS)
             rows = self._scan(start, records.LOOKUP_MAX, wanted)
@@ -357,13 +301,13 @@ class LocalQueue:
 
     def hold(self, rows: list[Row], holder: int) -> None:
         """Take entries that `front` gave just now out of other readers' sight."""
-        self.hold_all(rows, holder)
+        self.entries.hold(map(_LOOKUP_ID, rows), holder)
+        self.pass_over(rows)
+
+    def pass_over(self, rows: list[Row]) -> None:
+        """Look no more for entries that `front` gave just now: the caller holds or removes them."""
         if rows[0][0] == self.floor:
             self.floor = rows[-1][0] + 1
-
-    def hold_all(self, rows: list[Row], holder: int) -> None:
-        """Hold entries wherever they are, also those that the same holder has already."""
-        self.held.update(dict.fromkeys(map(_LOOKUP_ID, rows), holder))
 
     def entry(self, lookup_id: int) -> bytes | None:
         """Return what is stored for an entry, held or not."""
@@ -374,7 +318,7 @@ class LocalQueue:
     def next_available(self, lookup_id: int, *, backwards: bool = False) -> Row | None:
         """Return the nearest available entry behind `lookup_id`, or before it."""
         for found, value in self.rows(lookup_id, backwards=backwards):
-            if found not in self.held:
+            if found not in self.entries.held:
                 return found, value
         return None
 
@@ -405,7 +349,8 @@ class LocalQueue:
     ) -> tuple[int, int]:
         """Return where to look on beside all that is reserved in one level of priority."""
         level, arrival = lookup_id & ~records.ARRIVAL_MASK, lookup_id & records.ARRIVAL_MASK
-        for low, high in [(self.reserved_start, self.reserved_stop), *self.leaving]:
+        kept = self.reservation
+        for low, high in [(kept.start, kept.stop), *self.entries.ranges]:
             if low <= arrival < high:
                 return (start, level | low) if backwards else (level | high, stop)
         return start, stop

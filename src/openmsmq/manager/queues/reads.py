@@ -98,8 +98,9 @@ def _front(queue: LocalQueue, count: int, bytes_max: int, shown: AbstractSet[int
         return queue.front(count, bytes_max)
     found: list[Row] = []
     size = 0
+    held = queue.entries.held
     for row in queue.rows(-1):
-        if row[0] not in queue.held or row[0] in shown:
+        if row[0] not in held or row[0] in shown:
             found.append(row)
             size += len(row[1])
             if len(found) == count or size >= bytes_max:
@@ -112,8 +113,9 @@ def _next(
 ) -> Row | None:
     if not shown:
         return queue.next_available(lookup_id, backwards=backwards)
+    held = queue.entries.held
     for row in queue.rows(lookup_id, backwards=backwards):
-        if row[0] not in queue.held or row[0] in shown:
+        if row[0] not in held or row[0] in shown:
             return row
     return None
 
@@ -136,7 +138,7 @@ def seek(
         row = _next(queue, lookup_id, shown, backwards=True)
     else:
         value = queue.entry(lookup_id)
-        on_its_way_out = queue.is_leaving(lookup_id)
+        on_its_way_out = queue.entries.is_leaving(lookup_id)
         row = None if value is None or on_its_way_out else (lookup_id, value)
     if row is None:
         raise MessageNotFound(f"{action.value} of lookup id {lookup_id} in {queue.name}")
@@ -144,8 +146,9 @@ def seek(
 
 
 def _search(request: Find, queue: LocalQueue, shown: AbstractSet[int]) -> Row | None:
+    held = queue.entries.held
     for row in queue.rows(-1 if shown else queue.floor - 1):
-        visible = row[0] not in queue.held or row[0] in shown
+        visible = row[0] not in held or row[0] in shown
         if visible and _matches(request, row[1]):
             return row
     return None

@@ -78,7 +78,7 @@ class QueueTable:
         self.published = Published(config.directory, copy, counters)
         self.reader = reader
         self._rng = rng
-        self.totals = Totals()
+        self.totals = Totals(ledger.passage)
         self.guests = Guests(self.totals)
         self.outgoing_count = 0
         self._by_id: dict[int, LocalQueue] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from openmsmq.manager.turn.passage import Passage
 from openmsmq.model.limits import (
     EXPRESS_OVERHEAD_BYTES,
     QUOTA_PARTS_COUNT,
@@ -17,9 +18,11 @@ KILOBYTE: Final = 1024
 class Totals:
     """The bytes of all messages of a queue manager, and how many it may hold."""
 
-    __slots__ = ("bytes", "express_bytes", "express_memory_kb", "quota_kb")
+    __slots__ = ("bytes", "express_bytes", "express_memory_kb", "passage", "quota_kb")
 
-    def __init__(self) -> None:
+    def __init__(self, passage: Passage | None = None) -> None:
+        self.passage = passage or Passage()
+        """How many entries of all queues wait for the disk."""
         self.bytes = 0
         self.express_bytes = 0
         """What express messages take in memory, Python's own needs included."""
@@ -65,7 +68,7 @@ class Share(Totals):
     __slots__ = ("whole",)
 
     def __init__(self, whole: Totals) -> None:
-        super().__init__()
+        super().__init__(whole.passage)
         self.whole = whole
 
     def add(self, size: int) -> None:

@@ -97,14 +97,14 @@ class BulkLooks:
 
     def _require_reserved(self, queue: LocalQueue, request: api.FetchPackets) -> None:
         """Refuse the task of a query that has its messages no more: they may be others now."""
-        if queue.reserved_for != request.reader or (
-            queue.reserved_checkpoint not in ("", request.checkpoint)
+        if queue.reservation.reader != request.reader or (
+            queue.reservation.checkpoint not in ("", request.checkpoint)
         ):
             raise SharingViolation(
-                f"{queue.name} is being read by {queue.reserved_for or 'nobody'!r} now, from "
+                f"{queue.name} is being read by {queue.reservation.reader or 'nobody'!r} now, from "
                 "another checkpoint: give each query a name of its own with the option reader"
             )
-        if request.start < queue.reserved_start or queue.reserved_stop < request.stop:
+        if request.start < queue.reservation.start or queue.reservation.stop < request.stop:
             raise SharingViolation(
                 f"arrival numbers {request.start} to {request.stop - 1} of {queue.name} are not "
                 "reserved any more: this task is late, or what it was to read was released"
@@ -117,18 +117,19 @@ class BulkLooks:
             return
         changed = msgspec.structs.replace(kept, is_read=True)
         self._ledger.put(records.reservation_key(queue.id), records.encode_record(changed))
-        queue.reserved_is_read = True
+        queue.reservation = changed
         self._marking.add(queue)
 
         def undo(_: MsmqError) -> None:
             self._marking.discard(queue)
-            queue.reserved_is_read = False
+            # It may have been released since then, or changed.
+            queue.reservation = msgspec.structs.replace(queue.reservation, is_read=False)
 
         self._ledger.when_done(lambda: self._marking.discard(queue), undo)
 
     def _note(self, queue: LocalQueue, start: int, stop: int, values: list[bytes]) -> None:
         """Remember how much a part of what is reserved is, if its end causes nothing else."""
-        if not queue.reserved_start <= start < stop <= queue.reserved_stop:
+        if not queue.reservation.start <= start < stop <= queue.reservation.stop:
             return
         # From when it expires to what its end has to cause. Few are different.
         for facts in {value[_DEADLINE_START : records.FACTS_BYTES] for value in values}:
@@ -153,7 +154,7 @@ class BulkLooks:
             if not found:
                 return rows, request.stop
             start = arrival_in(found[-1][0]) + 1
-            if queue.held or queue.leaving:
+            if queue.entries.held or queue.entries.ranges:
                 found = [row for row in found if not _is_leaving(queue, row)]
             rows += found
             for row in found:
@@ -229,7 +230,7 @@ def end_of(queue: LocalQueue, request: api.Reserve | api.Measure, stop: int) -> 
 
 def _is_leaving(queue: LocalQueue, row: Stored) -> bool:
     """Whether the removal of an entry waits for the disk."""
-    return queue.is_leaving(int.from_bytes(row[0][LOOKUP_START:], "big"))
+    return queue.entries.is_leaving(int.from_bytes(row[0][LOOKUP_START:], "big"))
 
 
 def arrival_of(row: Row) -> int:

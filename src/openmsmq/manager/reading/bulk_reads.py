@@ -23,11 +23,7 @@ from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.housekeeping import Housekeeping
 from openmsmq.manager.queues.connections import Connection, OpenQueue
-from openmsmq.manager.queues.queue import (
-    BEING_REMOVED,
-    LocalQueue,
-    Row,
-)
+from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.reading.bulk_looks import SLICE_ROWS, BulkLooks, arrival_of, end_of
@@ -126,7 +122,6 @@ class BulkReads:
     def _take_out(self, queue: LocalQueue, rows: list[Row], now: Instant) -> int:
         free = [row for row in rows if not queue.is_held(row[0])]
         if free:
-            queue.hold_all(free, BEING_REMOVED)
             self._delivery.end(queue, free, MessageClass.ACK_RECEIVE, now)
         return len(free)
 
@@ -175,7 +170,7 @@ class BulkReads:
         )
         if self._is_pending(queue):
             self._require_mine(queue, request, caller)
-            if queue.reserved_checkpoint not in ("", request.checkpoint):
+            if queue.reservation.checkpoint not in ("", request.checkpoint):
                 self._readers.require_unread(queue, request)
                 self._give_up(queue)
             else:
@@ -186,7 +181,7 @@ class BulkReads:
             # Noted first, so undone last: by then the messages are free again.
             self._ledger.when_done(lambda: None, lambda _: self._free_again(queue, kept.stop, stop))
             self._set(queue, msgspec.structs.replace(kept, stop=stop))
-        elif kept.start < kept.stop and kept.checkpoint != queue.reserved_checkpoint:
+        elif kept.start < kept.stop and kept.checkpoint != queue.reservation.checkpoint:
             self._set(queue, kept)
         return stop
 
@@ -196,11 +191,11 @@ class BulkReads:
         Tasks read a batch when its end is in the checkpoint: then it is repeated, not planned. A
         batch with more in it would go by the number of the one that was read.
         """
-        is_read = queue.reserved_checkpoint and queue.reserved_is_read
-        if not is_read or request.start >= queue.reserved_stop:
+        kept = queue.reservation
+        if not kept.checkpoint or not kept.is_read or request.start >= kept.stop:
             return
         raise SharingViolation(
-            f"arrival numbers {queue.reserved_start} to {queue.reserved_stop - 1} of {queue.name} "
+            f"arrival numbers {kept.start} to {kept.stop - 1} of {queue.name} "
             "were read from a newer state of this checkpoint: an older copy of it was put back, or "
             "its last files were lost. Put the newer checkpoint back. If that is gone, look "
             "whether the output has them, release the queue, and begin with a new "
@@ -209,38 +204,39 @@ class BulkReads:
 
     def _give_up(self, queue: LocalQueue) -> None:
         """Let messages go that a query had reserved which is gone, and which nobody has read."""
-        start, stop = queue.reserved_start, queue.reserved_stop
+        start, stop = queue.reservation.start, queue.reservation.stop
         self._ledger.when_done(lambda: self._free_again(queue, start, stop), lambda _: None)
         self._set(queue, _NOTHING)
 
     def _is_pending(self, queue: LocalQueue) -> bool:
         """Whether a reader has messages for itself that it has not completed."""
-        return bool(queue.by_arrival(queue.reserved_start, queue.reserved_stop, 1))
+        return bool(queue.by_arrival(queue.reservation.start, queue.reservation.stop, 1))
 
     def _require_mine(self, queue: LocalQueue, request: api.Reserve, caller: Caller) -> None:
-        if queue.reserved_for != request.reader:
+        kept = queue.reservation
+        if kept.reader != request.reader:
             raise SharingViolation(
-                f"{queue.name} is being read by {queue.reserved_for!r}: stop that reader and let "
+                f"{queue.name} is being read by {kept.reader!r}: stop that reader and let "
                 f"it complete, or release what it has reserved"
             )
         self._require_owner(queue, caller)
-        if queue.reserved_checkpoint not in ("", request.checkpoint):
+        if queue.reservation.checkpoint not in ("", request.checkpoint):
             # It is another query's, and where a new one begins does not depend on that.
             return
-        if not queue.reserved_start <= request.start <= queue.reserved_stop:
+        if not queue.reservation.start <= request.start <= queue.reservation.stop:
             raise SharingViolation(
                 f"the reader {request.reader!r} of {queue.name} has reserved arrival numbers "
-                f"{queue.reserved_start} to {queue.reserved_stop - 1} and is asked to begin at "
+                f"{kept.start} to {kept.stop - 1} and is asked to begin at "
                 f"{request.start}: another one uses its name, or it has lost its place; give it "
                 "another name, or release what is reserved"
             )
 
     def _require_owner(self, queue: LocalQueue, caller: Caller) -> None:
         """Refuse a caller who uses the name of somebody else's reader."""
-        if not self._access.may_use(caller, queue.reserved_owner):
+        if not self._access.may_use(caller, queue.reservation.owner):
+            owner = queue.reservation.owner or "administrators, because an older version began it"
             raise AccessDenied(
-                f"the reader {queue.reserved_for!r} of {queue.name} belongs to "
-                f"{queue.reserved_owner or 'administrators, because an older version began it'}: "
+                f"the reader {queue.reservation.reader!r} of {queue.name} belongs to {owner}: "
                 "connect as who began it, or have who may change the queue release what it has "
                 "reserved"
             )
@@ -252,8 +248,7 @@ class BulkReads:
         refuses a removal that is under way now, this reservation falls with it.
         """
         stop = self.looks.below(request)
-        held = [found for found, holder in queue.held.items() if holder != BEING_REMOVED]
-        for lookup_id in held + self._housekeeping.put_off(queue):
+        for lookup_id in queue.entries.may_return():
             arrival = lookup_id & records.ARRIVAL_MASK
             if mine_below <= arrival < stop:
                 stop = arrival
@@ -265,16 +260,16 @@ class BulkReads:
         self._readers.require_names(request)
         self._readers.require_current(queue, request, state)
         self._readers.heard(queue, request.reader, request.checkpoint, now)
-        start, stop = queue.reserved_start, min(request.stop, queue.reserved_stop)
+        start, stop = queue.reservation.start, min(request.stop, queue.reservation.stop)
         if stop <= start or queue in self._releasing:
             self._replies.answer_when_done(state.id, call, api.Completed(0, False))
             return
-        if queue.reserved_for != request.reader:
-            raise SharingViolation(f"{queue.name} is being read by {queue.reserved_for!r}")
+        if queue.reservation.reader != request.reader:
+            raise SharingViolation(f"{queue.name} is being read by {queue.reservation.reader!r}")
         self._require_owner(queue, state.caller)
-        if queue.reserved_checkpoint not in ("", request.checkpoint):
+        if queue.reservation.checkpoint not in ("", request.checkpoint):
             raise SharingViolation(f"{queue.name} is being read from another checkpoint")
-        is_unread = not queue.reserved_is_read and bool(queue.by_arrival(start, stop, 1))
+        is_unread = not queue.reservation.is_read and bool(queue.by_arrival(start, stop, 1))
         if is_unread and not request.unread_too:
             self._replies.answer_when_done(state.id, call, api.Completed(0, False, unread=True))
             return
@@ -299,7 +294,9 @@ class BulkReads:
         """Return count and bytes of reserved messages that can go as a range; 0 if they cannot."""
         if queue.express_count or queue.properties.journaling:
             return 0, 0
-        if any(start <= lookup_id & records.ARRIVAL_MASK < stop for lookup_id in queue.held):
+        if any(
+            start <= lookup_id & records.ARRIVAL_MASK < stop for lookup_id in queue.entries.held
+        ):
             return 0, 0
         count = size = 0
         while start < stop:
@@ -325,26 +322,26 @@ class BulkReads:
                 self._ledger.delete_range(low, high)
         self._ledger.touch(queue)
         queue.count_range(-count, -size)
-        queue.leaving.append(bounds)
+        queue.entries.remove_range(bounds)
 
         def still_there(_: MsmqError) -> None:
-            queue.leaving.remove(bounds)
+            queue.entries.range_gone(bounds)
             queue.count_range(count, size)
             queue.floor = 0
             self._delivery.news(queue)
 
-        self._ledger.when_done(lambda: queue.leaving.remove(bounds), still_there)
+        self._ledger.when_done(lambda: queue.entries.range_gone(bounds), still_there)
 
     def release(self, state: Connection, call: int, request: api.Release, _: Instant) -> None:
         """Give what is reserved back to all readers."""
         queue = self._table.find(request.name)
-        if (queue.reserved_stop or queue.readers) and queue not in self._releasing:
+        if (queue.reservation.stop or queue.readers) and queue not in self._releasing:
             for owner in self._readers.owners(queue):
                 if not self._access.may_use(state.caller, owner):
                     # Who may change it could also delete it, with all that is reserved there.
                     self._access.require_queue(state.caller, queue, _CHANGE)
             self._readers.forget(queue)
-            if queue.reserved_stop:
+            if queue.reservation.stop:
                 self._let_go(queue)
         self._replies.answer_when_done(state.id, call, api.Done())
 
@@ -353,8 +350,8 @@ class BulkReads:
 
         def released() -> None:
             self._releasing.discard(queue)
-            start, stop = queue.reserved_start, queue.reserved_stop
-            queue.reserve("", 0, 0)
+            start, stop = queue.reservation.start, queue.reservation.stop
+            queue.keep_nothing()
             self._free_again(queue, start, stop)
 
         self._ledger.delete(records.reservation_key(queue.id))
@@ -385,7 +382,7 @@ class BulkReads:
             queue.keep(kept)
             self._ledger.put(key, records.encode_record(kept))
         else:
-            queue.keep(_NOTHING)
+            queue.keep_nothing()
             self._ledger.delete(key)
 
         def undo(_: MsmqError) -> None:
@@ -393,7 +390,7 @@ class BulkReads:
             queue.tally.forget()
 
         def durable() -> None:
-            if queue.reserved_for == kept.reader:
+            if queue.reservation.reader == kept.reader:
                 queue.tally.reach(kept.stop)
 
         self._ledger.when_done(durable, undo)

@@ -11,10 +11,11 @@ from openmsmq.api import messages as api
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.queues.connections import Connection, OpenQueue
-from openmsmq.manager.queues.queue import BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.transactions.requests import TransactionRequests
+from openmsmq.manager.turn.defects import Defect
 from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
@@ -71,61 +72,61 @@ class ReadLocks:
             )
         opened.locked.discard(lookup_id)
         if queue not in self._table:
-            self._unlock(queue, lookup_id)
+            self._unlock(state, queue, lookup_id)
             raise QueueNotAvailable(f"{queue.name} was deleted while the message was locked")
         if not request.remove:
-            self._unlock(queue, lookup_id)
+            self._unlock(state, queue, lookup_id)
             self._replies.answer(state.id, call, api.Done())
             return
 
         def lock_again(_: MsmqError) -> None:
             if state.queues.get(opened.handle) is opened:
-                queue.held[lookup_id] = self._holder(state)
                 opened.locked.add(lookup_id)
             else:
-                queue.doomed.pop(lookup_id, None)
+                self._unlock(state, queue, lookup_id)
 
-        # Noted first, so undone last: by then the message is back in its queue.
+        # Noted first, so undone last: by then the message is locked again.
         self._ledger.when_done(lambda: None, lock_again)
-        self._remove(queue, lookup_id, now)
+        if queue.entries.is_held_by(lookup_id, self._holder(state)):
+            # A purge that came in between wins over the reader's word.
+            reason = queue.entries.doom_of(lookup_id) or MessageClass.ACK_RECEIVE
+            self._remove(queue, lookup_id, reason, now)
         self._replies.answer_when_done(state.id, call, api.Done())
 
-    def release(self, opened: OpenQueue) -> None:
+    def release(self, state: Connection, opened: OpenQueue) -> None:
         """Give back what is locked through a handle that is being closed."""
         for lookup_id in opened.locked:
-            self._unlock(opened.queue, lookup_id)
+            self._unlock(state, opened.queue, lookup_id)
         opened.locked.clear()
 
     def finish(self, now: Instant) -> None:
         """Remove what was purged while it was locked."""
         while self._doomed:
             queue, lookup_id = self._doomed.pop()
+            reason = queue.entries.doom_of(lookup_id) or MessageClass.ACK_RECEIVE
+            # Nobody has it any more: if the disk refuses, it is there for all.
+            queue.entries.free([lookup_id])
+            self._remove(queue, lookup_id, reason, now)
 
-            def there_again(
-                _: MsmqError, queue: LocalQueue = queue, lookup_id: int = lookup_id
-            ) -> None:
-                queue.doomed.pop(lookup_id, None)
-
-            self._ledger.when_done(lambda: None, there_again)
-            self._remove(queue, lookup_id, now)
-
-    def _unlock(self, queue: LocalQueue, lookup_id: int) -> None:
-        value = queue.entry(lookup_id)
-        if value is None:
-            queue.held.pop(lookup_id, None)
-        elif lookup_id in queue.doomed and queue in self._table:
+    def _unlock(self, state: Connection, queue: LocalQueue, lookup_id: int) -> None:
+        if not queue.entries.is_held_by(lookup_id, self._holder(state)):
+            # Its destination has it after all, and it has left the outgoing queue.
+            return
+        if queue.entries.doom_of(lookup_id) is not None and queue in self._table:
             self._doomed.append((queue, lookup_id))
         else:
             # What a deleted queue still has goes with the rest of it.
-            self._delivery.give_back(queue, lookup_id, value)
+            queue.entries.pardon(lookup_id)
+            self._delivery.give_back(queue, lookup_id, _there(queue, lookup_id))
 
-    def _remove(self, queue: LocalQueue, lookup_id: int, now: Instant) -> None:
-        value = queue.entry(lookup_id)
-        if value is None:
-            queue.held.pop(lookup_id, None)
-            return
-        row = (lookup_id, value)
-        # A purge that came in between wins over the reader's word.
-        reason = queue.doomed.get(lookup_id, MessageClass.ACK_RECEIVE)
-        queue.hold_all([row], BEING_REMOVED)
-        self._delivery.end(queue, [row], reason, now)
+    def _remove(
+        self, queue: LocalQueue, lookup_id: int, reason: MessageClass, now: Instant
+    ) -> None:
+        self._delivery.end(queue, [(lookup_id, _there(queue, lookup_id))], reason, now)
+
+
+def _there(queue: LocalQueue, lookup_id: int) -> bytes:
+    value = queue.entry(lookup_id)
+    if value is None:
+        raise Defect(f"lookup id {lookup_id} is locked, and not in {queue.name}")
+    return value

@@ -109,9 +109,9 @@ class Readers:
                 f"the reader {request.reader!r} of {queue.name} has reserved messages for another "
                 "checkpoint: give this query a name of its own with the option reader"
             )
-        if queue.reserved_is_read:
+        if queue.reservation.is_read:
             raise SharingViolation(
-                f"arrival numbers {queue.reserved_start} to {queue.reserved_stop - 1} of "
+                f"arrival numbers {queue.reservation.start} to {queue.reservation.stop - 1} of "
                 f"{queue.name} were read by the query that {request.reader!r} had before, from "
                 "another checkpoint, and it has not said whether it is done with them: start it "
                 "once more with its checkpoint. If that is gone, look whether its output has "
@@ -152,7 +152,7 @@ class Readers:
     def _note(self, queue: LocalQueue, reader: str, record: ReaderRecord) -> None:
         readers = queue.readers | {reader: record}
         if len(readers) > READERS_MAX_COUNT:
-            idle = [name for name in readers if name not in (reader, queue.reserved_for)]
+            idle = [name for name in readers if name not in (reader, queue.reservation.reader)]
             del readers[min(idle, key=lambda name: readers[name].used_time_s)]
         self._ledger.put(
             records.readers_key(queue.id), records.encode_record(ReadersRecord(readers))
@@ -173,7 +173,7 @@ class Readers:
         if not queue.readers:
             return
         left = dict(queue.readers)
-        for name in [queue.reserved_for] if queue.reserved_for else list(left):
+        for name in [queue.reservation.reader] if queue.reservation.reader else list(left):
             left.pop(name, None)
             self._holders.pop((queue.id, name), None)
         key = records.readers_key(queue.id)
@@ -185,8 +185,8 @@ class Readers:
 
     def owners(self, queue: LocalQueue) -> set[str]:
         """Return whose readers `forget` would forget."""
-        if queue.reserved_stop:
-            return {queue.reserved_owner}
+        if queue.reservation.stop:
+            return {queue.reservation.owner}
         return {known.owner for known in queue.readers.values()}
 
     def connection_lost(self, state: Connection) -> None:

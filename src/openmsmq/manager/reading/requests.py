@@ -17,7 +17,7 @@ from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.housekeeping import Housekeeping
 from openmsmq.manager.queues.connections import Connection, OpenQueue
-from openmsmq.manager.queues.queue import BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.reads import NOTHING, WaitingRead, fitting, rows_for, seek, within
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
@@ -181,7 +181,7 @@ class ReadRequests:
         elif request.lock:
             self.locks.lock(state, opened, rows)
         else:
-            queue.hold(rows, BEING_REMOVED)
+            queue.pass_over(rows)
             self._delivery.end(queue, rows, MessageClass.ACK_RECEIVE, now)
 
     def seek(self, state: Connection, call: int, request: api.Seek, now: Instant) -> None:
@@ -231,7 +231,7 @@ class ReadRequests:
         if request.transaction:
             work = self._transactions.find(state, request.transaction)
             self._transactions.require_room(work, 1)
-            source.hold_all([row], work.number)
+            source.entries.hold([row[0]], work.number)
             work.moves.append((source, row[0], into))
             self._replies.answer(state.id, call, api.Done())
         else:

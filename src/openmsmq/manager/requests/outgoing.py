@@ -6,8 +6,9 @@ from typing import Final
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access.handlers import Handlers
-from openmsmq.manager.peers.outgoing import IN_TRANSIT, OutgoingQueue, OutgoingQueues
+from openmsmq.manager.peers.outgoing import OutgoingQueue, OutgoingQueues
 from openmsmq.manager.queues.connections import Connection
+from openmsmq.manager.queues.entries import IN_TRANSIT
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.transfer.transfer import Transfer
@@ -177,7 +178,7 @@ class OutgoingRequests:
         if first is None:
             return MessageStage.AWAITING_FINAL_ACK
         lookup_id = first[0]
-        if outgoing.queue.held.get(lookup_id) != IN_TRANSIT:
+        if not outgoing.queue.entries.is_held_by(lookup_id, IN_TRANSIT):
             return MessageStage.QUEUED
         waits_for_order = outgoing.sequence.is_outstanding(lookup_id)
         if waits_for_order and lookup_id not in outgoing.in_flight:

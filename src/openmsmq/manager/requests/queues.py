@@ -167,7 +167,7 @@ class QueueRequests:
             for read in list(opened.queue.waiting):
                 if read.opened is opened:
                     self._reads.end_read(read, error)
-        self._reads.locks.release(opened)
+        self._reads.locks.release(state, opened)
         for number in [
             number for number, cursor in state.cursors.items() if cursor.owner is opened
         ]:

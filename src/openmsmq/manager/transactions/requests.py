@@ -150,7 +150,7 @@ class TransactionRequests:
             lookup_id
             for places in self._shown.values()
             for number, lookup_id in places
-            if number == queue.id and lookup_id not in queue.doomed
+            if number == queue.id and queue.entries.doom_of(lookup_id) is None
         }
 
     def commit(self, state: Connection, call: int, request: api.Commit, now: Instant) -> None:

@@ -89,7 +89,6 @@ class TransactionWork:
 
     def commit(self, work: Transaction, now: Instant) -> None:
         """Let everything take effect, all with one batch."""
-        self._ledger.when_done(lambda: None, lambda _: _hold_again(work))
         for number, (sends, marks) in _sends_by_queue(work).items():
             queue = self._table.by_id(number)
             if queue is not None:
@@ -102,7 +101,7 @@ class TransactionWork:
         for queue, rows in self._rows_by_queue(work).items():
             self._delivery.end(queue, rows, MessageClass.ACK_RECEIVE, now)
         for queue, lookup_id, target in work.moves:
-            self._move(queue, lookup_id, target, now)
+            self._move(work, queue, lookup_id, target, now)
         if work.state is TransactionState.PREPARED:
             self._ledger.delete(records.transaction_key(work.unit_of_work))
 
@@ -122,9 +121,9 @@ class TransactionWork:
         What was purged in the meantime does not come back (C-126).
         """
         doomed = {
-            (queue, lookup_id): queue.doomed[lookup_id]
+            (queue, lookup_id): reason
             for queue, lookup_id in _held(work)
-            if lookup_id in queue.doomed
+            if (reason := queue.entries.doom_of(lookup_id)) is not None
         }
 
         def release() -> None:
@@ -143,10 +142,10 @@ class TransactionWork:
         # The locks of an active transaction go even when the disk cannot take the new abort
         # counts: nothing else depends on those, and a lock nobody owns would hide messages until
         # the next start. A prepared one stays prepared: its coordinator will ask again.
-        self._ledger.when_done(release, (lambda _: _hold_again(work)) if prepared else release_all)
+        self._ledger.when_done(release, (lambda _: None) if prepared else release_all)
         self._count_aborts(work)
         for (queue, lookup_id), reason in doomed.items():
-            value = queue.entry(lookup_id)
+            value = _mine(work, queue, lookup_id)
             if value is not None:
                 self._delivery.end(queue, [(lookup_id, value)], reason, now)
         if prepared:
@@ -168,15 +167,23 @@ class TransactionWork:
             queue = self._table.by_id(held.queue)
             if queue is None:
                 continue
-            queue.held[held.lookup_id] = work.number
+            if queue.entry(held.lookup_id) is not None:
+                queue.entries.hold([held.lookup_id], work.number)
             target = self._table.by_id(held.target)
             if target is None:
                 work.receives.append((queue, held.lookup_id))
             else:
                 work.moves.append((queue, held.lookup_id, target))
 
-    def _move(self, queue: LocalQueue, lookup_id: int, target: LocalQueue, now: Instant) -> None:
-        value = queue.entry(lookup_id)
+    def _move(
+        self,
+        work: Transaction,
+        queue: LocalQueue,
+        lookup_id: int,
+        target: LocalQueue,
+        now: Instant,
+    ) -> None:
+        value = _mine(work, queue, lookup_id)
         if value is None:
             return
         row = (lookup_id, value)
@@ -188,23 +195,19 @@ class TransactionWork:
     def _count_aborts(self, work: Transaction) -> None:
         for queue, rows in self._rows_by_queue(work).items():
             for row in rows:
-                if row[0] not in queue.doomed:
+                if queue.entries.doom_of(row[0]) is None:
                     self._delivery.count_abort(queue, row)
 
     def _give_back(self, work: Transaction, queue: LocalQueue, lookup_id: int) -> None:
-        queue.doomed.pop(lookup_id, None)
-        if queue.held.get(lookup_id) != work.number:
-            return
-        value = queue.entry(lookup_id)
-        if value is None:
-            del queue.held[lookup_id]
-        else:
+        value = _mine(work, queue, lookup_id)
+        if value is not None:
+            queue.entries.pardon(lookup_id)
             self._delivery.give_back(queue, lookup_id, value)
 
     def _rows_by_queue(self, work: Transaction) -> dict[LocalQueue, list[Row]]:
         found: dict[LocalQueue, list[Row]] = {}
         for queue, lookup_id in work.receives:
-            value = queue.entry(lookup_id)
+            value = _mine(work, queue, lookup_id)
             if value is not None:
                 found.setdefault(queue, []).append((lookup_id, value))
         return found
@@ -227,6 +230,12 @@ def _held(work: Transaction) -> list[tuple[LocalQueue, int]]:
     return work.receives + [(queue, lookup_id) for queue, lookup_id, _ in work.moves]
 
 
-def _hold_again(work: Transaction) -> None:
-    for queue, lookup_id in _held(work):
-        queue.held[lookup_id] = work.number
+def _mine(work: Transaction, queue: LocalQueue, lookup_id: int) -> bytes | None:
+    """Return an entry that a transaction holds.
+
+    None if it holds it no more: an express message is gone after a restart, and one of an outgoing
+    queue when its destination has it after all.
+    """
+    if not queue.entries.is_held_by(lookup_id, work.number):
+        return None
+    return queue.entry(lookup_id)

@@ -8,8 +8,9 @@ from typing import Final, TypeAlias
 from openmsmq.manager.incoming.traces import departure_report
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.housekeeping import Housekeeping
-from openmsmq.manager.peers.outgoing import IN_TRANSIT, OutgoingQueue, OutgoingQueues
-from openmsmq.manager.queues.queue import BEING_REMOVED, LocalQueue, Row
+from openmsmq.manager.peers.outgoing import OutgoingQueue, OutgoingQueues
+from openmsmq.manager.queues.entries import IN_TRANSIT
+from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.transfer.effects import EntriesGivenUp
 from openmsmq.manager.turn.counters import Counters
 from openmsmq.manager.turn.ledger import Ledger
@@ -136,13 +137,13 @@ class Departures:
 
     def give_back(self, queue: LocalQueue, lookup_id: int, value: bytes, now: Instant) -> None:
         """Let an entry be sent again, unless it was purged meanwhile."""
-        if queue.held.get(lookup_id) != IN_TRANSIT:
+        if not queue.entries.is_held_by(lookup_id, IN_TRANSIT):
             return
-        reason = queue.doomed.pop(lookup_id, None)
+        reason = queue.entries.doom_of(lookup_id)
         if reason is None:
             self._delivery.give_back(queue, lookup_id, value)
             return
-        queue.hold_all([(lookup_id, value)], BEING_REMOVED)
+        queue.entries.free([lookup_id])
         self._delivery.end(queue, [(lookup_id, value)], reason, now)
 
     def acknowledged(self, tokens: list[Transit], now: Instant) -> None:
@@ -150,7 +151,7 @@ class Departures:
         delivered: dict[OutgoingQueue, list[Row]] = {}
         own = self._counters.identifier
         for outgoing, lookup_id, value in tokens:
-            if outgoing.queue.held.get(lookup_id) != IN_TRANSIT:
+            if not outgoing.queue.entries.is_held_by(lookup_id, IN_TRANSIT):
                 continue
             if message_bytes.is_transactional(value, FACTS_BYTES) and (
                 message_bytes.source(value, FACTS_BYTES) == own

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from openmsmq.manager.outputs import Persist
 from openmsmq.manager.turn.effects import Effect
+from openmsmq.manager.turn.passage import Passage
 from openmsmq.manager.turn.writes import Counted, Writes
 from openmsmq.model.errors import MsmqError
 
@@ -92,6 +93,8 @@ class Ledger:
     """Collects the current turn and remembers the one on its way to the disk."""
 
     def __init__(self) -> None:
+        self.passage = Passage()
+        """How many entries of all queues wait for the disk."""
         self._turn = Turn()
         self._ticket = 0
         self._under_way: dict[int, Turn] = {}
@@ -159,9 +162,12 @@ class Ledger:
         if not turn.writes.batch:
             if turn.effects:
                 self._turn = Turn()
+                self.passage.seal()
                 turn.follow()
+                self.passage.settled("after a turn that stores nothing")
             return None
         self._turn = Turn()
+        self.passage.seal()
         self._ticket += 1
         self._under_way[self._ticket] = turn
         return Persist(self._ticket, turn.writes.close())
@@ -174,9 +180,12 @@ class Ledger:
     def settle(self, ticket: int) -> None:
         """The batch is durable: let everything follow."""
         self._under_way.pop(ticket).follow()
+        self.passage.settled(f"after turn {ticket} is durable")
 
     def revoke(self, ticket: int, error: MsmqError) -> None:
         """The batch was refused: take back it and what was built on it, last first."""
         later, self._turn = self._turn, Turn()
+        self.passage.take_along()
         for turn in (later, self._under_way.pop(ticket)):
             turn.revert(error)
+        self.passage.settled(f"after turn {ticket} was refused")

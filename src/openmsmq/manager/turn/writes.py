@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from openmsmq.manager.turn.defects import Defect
 from openmsmq.storage import records
 from openmsmq.storage.port import Batch
 
@@ -62,6 +63,11 @@ class Writes:
     def close(self) -> Batch:
         """Return the batch, with the counts of all queues that were touched."""
         for queue in sorted(self._touched, key=lambda touched: touched.id):
+            if queue.stored_count < 0 or queue.stored_bytes < 0:
+                raise Defect(
+                    f"queue {queue.id} is to have {queue.stored_count} messages with "
+                    f"{queue.stored_bytes} bytes"
+                )
             counts = records.encode_counts(queue.stored_count, queue.stored_bytes)
             self.batch.changes.append((records.counts_key(queue.id), counts))
         return self.batch

@@ -21,7 +21,7 @@ from openmsmq.model.queue import AccessMode, QueueProperties
 from openmsmq.storage import records
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.port import Batch, StoreFull
-from openmsmq.storage.records import ARRIVAL_MASK, EntryFacts
+from openmsmq.storage.records import ARRIVAL_MASK, EntryFacts, ReservationRecord
 from openmsmq.wire.packets import UserMessage, decode
 from tests.strategies.messages import Draft
 from tests.unit.manager.office import LEDGER, ORDERS, START_S, Office, bodies, error_name
@@ -308,14 +308,14 @@ def test_readers_see_exactly_what_is_neither_held_nor_reserved(
             free = [
                 place
                 for place in sorted(places)
-                if place not in queue.held
-                and not queue.reserved_start <= place & ARRIVAL_MASK < queue.reserved_stop
+                if place not in queue.entries.held
+                and not queue.reservation.start <= place & ARRIVAL_MASK < queue.reservation.stop
             ]
             if event == "reserve":
-                queue.reserve(READER, min(first, second), max(first, second))
+                queue.keep(ReservationRecord(READER, min(first, second), max(first, second)))
             elif event == "hold" and first in free:
                 queue.hold([(first, b"x")], 1)
-            elif event == "release" and first in queue.held:
+            elif event == "release" and first in queue.entries.held:
                 queue.release(first)
             elif event == "look":
                 assert [place for place, _ in queue.front(first, 1 << 20)] == free[:first]
