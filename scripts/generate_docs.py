@@ -36,10 +36,24 @@ Maxima and default durations, from `openmsmq.model.limits`. The last word of a n
 """
 
 STATES_INTRODUCTION: Final = """\
-How a session and a link move on, drawn from the tables `TRANSITIONS` in
+How entries, transactions, sessions and links move on, drawn from the tables `TRANSITIONS` in
+`openmsmq.manager.queues.entries`, `openmsmq.manager.transactions.states`,
 `openmsmq.protocol.session_states` and `openmsmq.protocol.link`, which the code itself follows. What
-the two are for is in [sessions and sequences](../concepts/sessions-and-sequences.md); how a link
-goes about its work is in [links](links.md).
+sessions and links are for is in
+[sessions and sequences](../concepts/sessions-and-sequences.md); how a link goes about its work is
+in [links](links.md).
+"""
+
+ENTRY_TEXT: Final = """\
+One message in a queue, from the turn that puts it there to the one that takes it out. Most entries
+are just available, and of these the queue manager remembers nothing. An event that is not drawn for
+a state is a defect of the queue manager: it stops, with a sentence that names the entry. An entry
+that stays is held, doomed or finished again at once if it was before it was removed.
+"""
+
+TRANSACTION_TEXT: Final = """\
+One transaction of an application. What it comes to is assumed at once, and taken back when the disk
+refuses it. Here too, an event that is not drawn is a defect.
 """
 
 SESSION_TEXT: Final = """\
@@ -238,19 +252,60 @@ def link_diagram() -> str:
     return "\n".join(lines)
 
 
+def life_section(path: str, states: type, events: type) -> str:
+    """Draw a table of states and events, and explain both with what the code says of them."""
+    import importlib
+
+    module = importlib.import_module(path)
+    arrows: dict[tuple[str, str], list[str]] = {}
+    for (source, event), target in module.TRANSITIONS.items():
+        arrows.setdefault((source.name, target.name), []).append(event.value)
+    first = next(iter(module.TRANSITIONS))[0].name
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {first}", *arrow_lines(arrows), "```"]
+    source = Path(str(module.__file__)).read_text(encoding="utf-8")
+    for heading, kind in (("State", states), ("Event", events)):
+        lines += ["", f"| {heading} | What it means |", "|---|---|"]
+        texts = member_texts(source, kind.__name__)
+        shown = [member.name if kind is states else member.value for member in kind]
+        lines += [f"| `{name}` | {text} |" for name, text in zip(shown, texts, strict=True)]
+    return "\n".join(lines) + "\n"
+
+
+def member_texts(source: str, name: str) -> list[str]:
+    """Return the text below each member of an enumeration."""
+    (found,) = [
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef) and node.name == name
+    ]
+    return [
+        " ".join(str(ast.literal_eval(below.value)).split())
+        for member, below in pairwise(found.body)
+        if isinstance(member, ast.Assign) and isinstance(below, ast.Expr)
+    ]
+
+
 def arrow_lines(arrows: dict[tuple[str, str], list[str]]) -> list[str]:
     return [f"    {a} --> {b}: {', '.join(labels)}" for (a, b), labels in arrows.items()]
 
 
 def states_page() -> str:
+    from openmsmq.manager.queues.entries import EntryEvent, EntryState
+    from openmsmq.manager.transactions.states import TransactionEvent, TransactionState
     from openmsmq.protocol.session_states import CloseReason
 
+    entry = life_section("openmsmq.manager.queues.entries", EntryState, EntryEvent)
+    transaction = life_section(
+        "openmsmq.manager.transactions.states", TransactionState, TransactionEvent
+    )
     reasons = [
         f"| `{reason.name}` | {reason.sentence} | `{reason.status.name}` |"
         for reason in CloseReason
     ]
     parts = [
         f"{NOTE}\n\n# States\n\n{STATES_INTRODUCTION}",
+        f"## An entry\n\n{ENTRY_TEXT}\n{entry}",
+        f"## A transaction\n\n{TRANSACTION_TEXT}\n{transaction}",
         f"## A session\n\n{SESSION_TEXT}\n```mermaid\n{session_diagram()}\n```\n",
         f"### Why a session ends\n\n{REASONS_TEXT}",
         "| Reason | What people read | In the history |\n|---|---|---|",

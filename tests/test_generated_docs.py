@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from openmsmq.manager.queues import entries
+from openmsmq.manager.transactions import states
 from openmsmq.protocol import link, session_states
 
 ROOT = Path(__file__).parents[1]
@@ -95,6 +97,27 @@ def test_the_states_of_a_link_are_drawn_as_the_code_has_them():
     assert {arrow[:2] for arrow in table - straight} == {
         arrow[:2] for arrow in ways if arrow[2] == "next"
     }
+
+
+@pytest.mark.parametrize(
+    ("title", "table", "states", "events"),
+    [
+        ("An entry", entries.TRANSITIONS, entries.EntryState, entries.EntryEvent),
+        ("A transaction", states.TRANSITIONS, states.TransactionState, states.TransactionEvent),
+    ],
+)
+def test_a_life_is_drawn_as_the_code_has_it_and_each_word_explained(title, table, states, events):
+    drawn = {arrow for arrow in arrows(title) if arrow[0] != "[*]"}
+    assert drawn == {
+        (state.name, event.value, target.name) for (state, event), target in table.items()
+    }
+    assert {name for state, _, target in drawn for name in (state, target)} == {
+        state.name for state in states
+    }
+    section = STATES.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2]
+    section = section.partition("\n## ")[0]
+    for word in [*(state.name for state in states), *(event.value for event in events)]:
+        assert f"\n| `{word}` | " in section
 
 
 def test_every_state_of_a_session_is_drawn():

@@ -25,6 +25,7 @@ IN_TRANSIT: Final = -1
 """Holder of an entry that was sent to a neighbour; transactions and readers have numbers from 1."""
 _LEAVING: Final = 0
 _FINISHED: Final = -2
+_ONLY_LEAVING: Final[frozenset[int | None]] = frozenset({_LEAVING})
 
 
 class EntryState(Enum):
@@ -270,18 +271,22 @@ class Entries:
             before = {lookup_id: held[lookup_id] for lookup_id in lookup_ids if lookup_id in held}
         if _LEAVING in before.values() or self.ranges:
             self._require(lookup_ids, EntryEvent.REMOVE)
-        held.update(dict.fromkeys(lookup_ids, _LEAVING))
+        leaving = dict.fromkeys(lookup_ids, _LEAVING)
+        if len(leaving) != len(lookup_ids):
+            raise Defect(f"an entry of {self.name} is removed twice at once: {lookup_ids}")
+        held.update(leaving)
         self._passage.removed += len(lookup_ids)
         return before
 
     def gone(self, lookup_ids: list[int]) -> None:
         """Forget entries: the disk has removed them."""
         held = self.held
-        if not self._arriving.isdisjoint(lookup_ids):
+        if not _ONLY_LEAVING.issuperset(map(held.get, lookup_ids)) or (
+            not self._arriving.isdisjoint(lookup_ids)
+        ):
             self._require(lookup_ids, EntryEvent.GO)
         for lookup_id in lookup_ids:
-            if held.pop(lookup_id, IN_TRANSIT) != _LEAVING:
-                self._refuse(lookup_id, self.state(lookup_id), EntryEvent.GO)
+            held.pop(lookup_id, None)
         self._forget_dooms(lookup_ids)
         self._passage.gone += len(lookup_ids)
 
@@ -289,9 +294,10 @@ class Entries:
         """Let entries be as they were before they were removed; return the available ones."""
         held = self.held
         available: list[int] = []
+        if not _ONLY_LEAVING.issuperset(map(held.get, lookup_ids)):
+            self._require(lookup_ids, EntryEvent.STAY)
         for lookup_id in lookup_ids:
-            if held.pop(lookup_id, IN_TRANSIT) != _LEAVING:
-                self._refuse(lookup_id, self.state(lookup_id), EntryEvent.STAY)
+            held.pop(lookup_id, None)
             if lookup_id not in before and lookup_id not in self._arriving:
                 available.append(lookup_id)
         held.update(before)

@@ -12,6 +12,7 @@ from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.replies import Replies
+from openmsmq.manager.transactions.states import UNDER_WAY, TransactionEvent, TransactionState
 from openmsmq.manager.transactions.work import Transaction, TransactionWork
 from openmsmq.manager.turn.counters import Counters
 from openmsmq.manager.turn.ledger import Ledger
@@ -24,7 +25,6 @@ from openmsmq.model.errors import (
 )
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import OWNER_SHARE_FACTOR
-from openmsmq.model.transaction import TransactionState
 from openmsmq.security.access.callers import Caller
 
 if TYPE_CHECKING:
@@ -165,13 +165,12 @@ class TransactionRequests:
 
     def end_commit(self, work: Transaction, now: Instant) -> None:
         """Commit a transaction, or a part of a batch, with this turn."""
-        before = work.state
         # Noted first, so undone last: by then the transaction holds its messages again.
-        self._ledger.when_done(lambda: None, lambda _: self._back_to(work, before, now))
+        self._ledger.when_done(lambda: None, lambda _: self._go_back(work, now))
         self._counters.cover_transactions()
         self._work.commit(work, now)
-        work.state = TransactionState.COMMITTED
-        self._ledger.when_done(lambda: self._forget(work), lambda _: None)
+        work.happen(TransactionEvent.COMMIT)
+        self._ledger.when_done(lambda: self._ended(work), lambda _: None)
 
     def abort(self, state: Connection, call: int, request: api.Abort, now: Instant) -> None:
         """Abort a transaction of this connection, or a prepared one."""
@@ -200,22 +199,26 @@ class TransactionRequests:
 
     def end_abort(self, work: Transaction, now: Instant) -> None:
         """Abort a transaction because its application asks for it, or is gone."""
-        before = work.state
-        if before is TransactionState.COMMITTED:
+        if work.state not in UNDER_WAY:
+            # Somebody has ended it, and that waits for the disk.
             return
-        if before is TransactionState.PREPARED:
-            self._ledger.when_done(
-                lambda: self._forget(work), lambda _: self._back_to(work, before, now)
-            )
+        if work.state is TransactionState.PREPARED:
+            self._ledger.when_done(lambda: self._ended(work), lambda _: self._go_back(work, now))
         else:
             self._forget(work)
         self._work.abort(work, now)
-        work.state = TransactionState.ABORTED
+        work.happen(TransactionEvent.ABORT)
 
-    def _back_to(self, work: Transaction, state: TransactionState, now: Instant) -> None:
+    def _ended(self, work: Transaction) -> None:
+        """Forget a transaction whose end is durable."""
+        work.happen(TransactionEvent.SETTLE)
+        self._forget(work)
+
+    def _go_back(self, work: Transaction, now: Instant) -> None:
         """Undo a change of state; an active transaction whose application is gone aborts."""
-        work.state = state
-        if state is TransactionState.ACTIVE and work.connection not in self._replies.connections:
+        work.happen(TransactionEvent.REFUSE)
+        gone = work.connection not in self._replies.connections
+        if work.state is TransactionState.ACTIVE and gone:
             self.end_abort(work, now)
 
     def prepare(self, state: Connection, call: int, request: api.Prepare, now: Instant) -> None:
@@ -225,7 +228,7 @@ class TransactionRequests:
             self.require_batch(state.caller, request, work, now)
             work.query, work.batch = request.query, request.batch
         self._work.prepare(work, now)
-        work.state = TransactionState.PREPARED
+        work.happen(TransactionEvent.PREPARE)
         work.prepared_time_s = now.unix_s
 
         def prepared() -> None:
@@ -238,7 +241,7 @@ class TransactionRequests:
             self._replies.fail(state.id, call, error)
             work.query, work.batch = "", 0
             self.give(work, state.caller.owner_name)
-            self._back_to(work, TransactionState.ACTIVE, now)
+            self._go_back(work, now)
 
         self._ledger.when_done(prepared, refused)
 

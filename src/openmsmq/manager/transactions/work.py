@@ -6,12 +6,12 @@ from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.plain_delivery import PlainDelivery, are_plain_sends
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.table import QueueTable
+from openmsmq.manager.transactions.states import TransactionEvent, TransactionState, after
 from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import Guid
 from openmsmq.model.message import MessageClass
-from openmsmq.model.transaction import TransactionState
 from openmsmq.storage import records
 from openmsmq.storage.records import HeldEntry, StagedSend, TransactionRecord
 from openmsmq.wire.headers.transaction import transaction_marks
@@ -63,6 +63,10 @@ class Transaction:
         self.query = ""
         """The query of whose batch it is a part; empty for a transaction of its own."""
         self.batch = 0
+
+    def happen(self, event: TransactionEvent) -> None:
+        """Go on to where an event leads; raise `Defect` if it must not happen now."""
+        self.state = after(self.number, self.state, event)
 
     @property
     def message_count(self) -> int:
@@ -158,7 +162,7 @@ class TransactionWork:
 
     def restore(self, work: Transaction, record: TransactionRecord) -> None:
         """Take up a prepared transaction again after a restart, with all its locks."""
-        work.state = TransactionState.PREPARED
+        work.happen(TransactionEvent.PREPARE)
         work.prepared_time_s = record.prepared_time_s
         work.sends = record.sends
         work.bytes = sum(len(send.packet) for send in record.sends)
