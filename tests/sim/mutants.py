@@ -195,6 +195,68 @@ MUTANTS = (
         "self._change(message_limit=self._message + BLOCK_COUNT)",
         "self._message = 1\n    self._change(message_limit=self._message + BLOCK_COUNT)",
     ),
+    # The lives of entries and transactions.
+    Mutant(
+        "nobody notes that an entry has arrived",
+        "manager.queues.entries:Entries.arrive",
+        "self._leave_arriving(lookup_ids, EntryEvent.ARRIVE)",
+        "pass",
+    ),
+    Mutant(
+        "an entry that has gone still counts as leaving",
+        "manager.queues.entries:Entries.gone",
+        "held.pop(lookup_id, None)",
+        "pass",
+    ),
+    Mutant(
+        "a removal is not counted when it begins",
+        "manager.queues.entries:Entries.remove",
+        "self._passage.removed += len(lookup_ids)",
+        "pass",
+    ),
+    Mutant(
+        "what the disk kept is not held again by who held it",
+        "manager.queues.entries:Entries.stay",
+        "held.update(before)",
+        "pass",
+        seeds=100,
+    ),
+    Mutant(
+        "what the disk kept is not counted again",
+        "manager.messages.delivery:Delivery.end",
+        "queue.count_in(lookup_id, len(value) - FACTS_BYTES, express=is_light)",
+        "pass",
+        seeds=100,
+    ),
+    Mutant(
+        "what is given back lies where nobody looks",
+        "manager.queues.queue:LocalQueue.became_available",
+        "self.floor = min(self.floor, lookup_id)",
+        "pass",
+    ),
+    Mutant(
+        "finished entries are seen again",
+        "manager.queues.entries:Entries.finish",
+        "held.update(dict.fromkeys(lookup_ids, _FINISHED))",
+        "pass",
+        options=Options(
+            managers=2, operations=30, doing=("express", "recoverable"), only=("disk full", "clock")
+        ),
+    ),
+    Mutant(
+        "a transaction that ends is aborted when its application goes",
+        "manager.transactions.requests:TransactionRequests.end_abort",
+        "if work.state not in UNDER_WAY:",
+        "if False:",
+        seeds=100,
+    ),
+    Mutant(
+        "a transaction counts as committed though the disk refused it",
+        "manager.transactions.requests:TransactionRequests._go_back",
+        "work.happen(TransactionEvent.REFUSE)",
+        "pass",
+        seeds=100,
+    ),
     # Streams and batches.
     Mutant(
         "reservations are forgotten at a restart",

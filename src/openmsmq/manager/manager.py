@@ -74,7 +74,9 @@ from openmsmq.storage.port import StoreReader
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from openmsmq.manager.queues.queue import LocalQueue
 
 
 class QueueManager:
@@ -300,6 +302,11 @@ class QueueManager:
     def _take_quotas(self) -> None:
         take_quotas(self.config, self._table, self.directory.own_object)
         self._sequences.quota_kb = self._table.totals.quota_kb
+
+    @property
+    def queues(self) -> Iterable[LocalQueue]:
+        """All queues, for checks that look at each entry of them."""
+        return self._table
 
     @property
     def identifier(self) -> Guid:

@@ -36,6 +36,7 @@ from openmsmq.model.errors import (
     NoDirectory,
 )
 from openmsmq.model.identity import Guid
+from openmsmq.sim.checks import entry_watch
 from openmsmq.sim.clock import Clock
 from openmsmq.sim.disk import Disk
 from openmsmq.sim.violation import Violation
@@ -324,6 +325,7 @@ class Node:
 
     def _persist(self, ticket: int, batch: Batch) -> None:
         assert self.disk.writing is None, "two batches on their way to the disk"
+        self._check_entries()
         self.disk.writing = batch
         delay_ms = self._flush_ms()
         trace = self.world.trace
@@ -363,6 +365,7 @@ class Node:
             else:
                 world.books.stored(self, disk.write())
                 manager.persisted(ticket, now)
+            self._check_entries()
         except Violation:
             raise
         except Exception as error:
@@ -387,6 +390,11 @@ class Node:
         else:
             self.disk.refuse()
         world.power_fails(self)
+
+    def _check_entries(self) -> None:
+        """Compare what the queue manager believes of its entries with what the store has."""
+        if self.manager is not None:
+            entry_watch.check(self.name, self.manager.queues, self.disk.store)
 
     def _arm_timer(self, manager: QueueManager) -> None:
         """Wake in time. A timer that is early stays: waking for nothing is harmless."""
