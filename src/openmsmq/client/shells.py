@@ -133,7 +133,20 @@ class AnyCursor(CursorHandle):
     close = Verb(read_verbs.cursor_close)
 
 
-class AnyQueue(QueueHandle):
+class _Secured:
+    """What a queue and a queue manager have in common: an owner, and rights."""
+
+    security = Verb(access_verbs.security)
+    set_security = Verb(access_verbs.set_security)
+    grant = Verb(access_verbs.grant)
+    deny = Verb(access_verbs.deny)
+    revoke = Verb(access_verbs.revoke)
+    reset_security = Verb(access_verbs.reset_security)
+    set_owner = Verb(access_verbs.set_owner)
+    take_ownership = Verb(access_verbs.take_ownership)
+
+
+class AnyQueue(QueueHandle, _Secured):
     """A queue to send to and to read from."""
 
     def __init__(
@@ -178,14 +191,6 @@ class AnyQueue(QueueHandle):
     count = Verb(queue_verbs.count)
     change = Verb(queue_verbs.change)
     delete = Verb(queue_verbs.delete)
-    security = Verb(access_verbs.security)
-    set_security = Verb(access_verbs.set_security)
-    grant = Verb(access_verbs.grant)
-    deny = Verb(access_verbs.deny)
-    revoke = Verb(access_verbs.revoke)
-    reset_security = Verb(access_verbs.reset_security)
-    set_owner = Verb(access_verbs.set_owner)
-    take_ownership = Verb(access_verbs.take_ownership)
     open = Verb(queue_verbs.open_queue)
     close = Verb(queue_verbs.close)
 
@@ -202,7 +207,7 @@ class AnyQueue(QueueHandle):
         return f"<Queue {self.name}>"
 
 
-class AnyManager(ManagerHandle):
+class AnyManager(ManagerHandle, _Secured):
     """A queue manager that this application is connected to."""
 
     connection: Any
@@ -237,14 +242,6 @@ class AnyManager(ManagerHandle):
     refresh_directory = Verb(directory_verbs.refresh_directory)
     find_queues = Verb(directory_verbs.find_queues)
     caller = Verb(access_verbs.caller)
-    security = Verb(access_verbs.manager_security)
-    set_security = Verb(access_verbs.set_manager_security)
-    grant = Verb(access_verbs.grant_on_manager)
-    deny = Verb(access_verbs.deny_on_manager)
-    revoke = Verb(access_verbs.revoke_on_manager)
-    reset_security = Verb(access_verbs.reset_manager_security)
-    set_owner = Verb(access_verbs.set_manager_owner)
-    take_ownership = Verb(access_verbs.take_manager_ownership)
     encryption_keys = Verb(security_verbs.encryption_keys)
     renew_keys = Verb(security_verbs.renew_keys)
     register_certificate = Verb(security_verbs.register_certificate)

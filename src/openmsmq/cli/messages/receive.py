@@ -8,28 +8,21 @@ import typer
 
 from openmsmq.cli.options.connecting import connected
 from openmsmq.cli.options.reading import (
+    AllOption,
     CorrelationOption,
     CountOption,
     IdOption,
     JsonOption,
     LookupOption,
+    QueueArgument,
     SeekOption,
     TimeoutOption,
     choose,
     look,
     take,
+    wanted_count,
 )
-from openmsmq.cli.views.console import fail
 from openmsmq.cli.views.message import show_message
-
-QueueArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="QUEUE",
-        help=r"Path name or format name, such as 'private$\orders' or 'system$;deadletter'.",
-    ),
-]
-AllOption = Annotated[bool, typer.Option("--all", help="All messages that are there.")]
 
 
 def receive(
@@ -92,10 +85,3 @@ def peek(
     with connected(context) as manager:
         for message in look(manager.queue(queue), choice):
             show_message(message, json=json, full=full)
-
-
-def wanted_count(count: int | None, everything: bool) -> int | None:
-    """Return how many messages --count and --all ask for; None for all."""
-    if everything and count is not None:
-        fail("--count and --all say different things: give one of them.")
-    return None if everything else count or 1

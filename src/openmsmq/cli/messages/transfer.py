@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Final, NoReturn
 
 import typer
 
-from openmsmq.cli.messages.receive import QueueArgument
 from openmsmq.cli.messages.transfer_file import (
     FileCut,
     Origin,
@@ -19,7 +18,7 @@ from openmsmq.cli.messages.transfer_file import (
     read_packets,
 )
 from openmsmq.cli.options.connecting import EXIT_FAILED, connected
-from openmsmq.cli.options.reading import JsonOption
+from openmsmq.cli.options.reading import JsonOption, QueueArgument
 from openmsmq.cli.views.console import fail, say_error
 from openmsmq.cli.views.output import Bar, count_text, print_json, progress, size_text
 from openmsmq.client.errors import ConnectionLost

@@ -24,6 +24,14 @@ BATCH_MAX_COUNT: Final = 100
 
 _HEXADECIMAL_ID: Final = re.compile(r"[0-9A-Fa-f]{40}")
 
+QueueArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="QUEUE",
+        help=r"Path name or format name, such as 'private$\orders' or 'system$;deadletter'.",
+    ),
+]
+AllOption: TypeAlias = Annotated[bool, typer.Option("--all", help="All messages that are there.")]
 JsonOption: TypeAlias = Annotated[
     bool, typer.Option("--json", help="One JSON object a line, for programs.")
 ]
@@ -112,6 +120,13 @@ def choose(
         lookup_id,
         seek,
     )
+
+
+def wanted_count(count: int | None, everything: bool) -> int | None:
+    """Return how many messages --count and --all ask for; None for all."""
+    if everything and count is not None:
+        fail("--count and --all say different things: give one of them.")
+    return None if everything else count or 1
 
 
 def _checked_seek(seek: str, lookup_id: int | None) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from openmsmq.cli.messages.receive import QueueArgument
 from openmsmq.cli.options.connecting import connected
-from openmsmq.cli.options.reading import JsonOption
+from openmsmq.cli.options.reading import JsonOption, QueueArgument
 from openmsmq.cli.options.who import WHO_HELP, read_who, who_text
 from openmsmq.cli.views.output import JsonObject, print_facts, print_json, print_table
 from openmsmq.security.access.rights import MANAGER_WORDS, QUEUE_WORDS, words_of
@@ -26,8 +25,6 @@ manager_app: Final = typer.Typer(
     help="Rights on the queue manager: creating queues, dead letters, the journal, settings.",
     no_args_is_help=True,
 )
-
-MANAGER: Final = "the queue manager"
 
 
 def _reader(known: Mapping[str, int]) -> typer.models.ArgumentInfo:
@@ -59,9 +56,7 @@ ManagerRights: TypeAlias = Annotated[list[str], _reader(MANAGER_WORDS)]
 @queue_app.command("show")
 def show_queue(context: typer.Context, queue: QueueArgument, json: JsonOption = False) -> None:
     """Show whose a queue is and who may do what with it."""
-    with connected(context) as manager:
-        found = manager.queue(queue).security()
-    _show(queue, found, QUEUE_WORDS, json=json)
+    _act(context, queue, lambda target: target.security(), json=json)
 
 
 @queue_app.command("grant")
@@ -73,9 +68,7 @@ def grant_queue(
     json: JsonOption = False,
 ) -> None:
     """Allow somebody something with a queue, and show all rights."""
-    with connected(context) as manager:
-        found = manager.queue(queue).grant(who, *rights)
-    _show(queue, found, QUEUE_WORDS, json=json)
+    _act(context, queue, lambda target: target.grant(who, *rights), json=json)
 
 
 @queue_app.command("deny")
@@ -87,9 +80,7 @@ def deny_queue(
     json: JsonOption = False,
 ) -> None:
     """Deny somebody something with a queue, whatever others allow, and show all rights."""
-    with connected(context) as manager:
-        found = manager.queue(queue).deny(who, *rights)
-    _show(queue, found, QUEUE_WORDS, json=json)
+    _act(context, queue, lambda target: target.deny(who, *rights), json=json)
 
 
 @queue_app.command("revoke")
@@ -101,9 +92,7 @@ def revoke_queue(
     json: JsonOption = False,
 ) -> None:
     """Take back what was granted or denied to somebody by name: these rights, or all."""
-    with connected(context) as manager:
-        found = manager.queue(queue).revoke(who, *rights)
-    _show(queue, found, QUEUE_WORDS, json=json)
+    _act(context, queue, lambda target: target.revoke(who, *rights), json=json)
 
 
 @queue_app.command("owner")
@@ -114,17 +103,13 @@ def own_queue(
     json: JsonOption = False,
 ) -> None:
     """Give a queue to somebody, or take it."""
-    with connected(context) as manager:
-        found = _own(manager.queue(queue), who)
-    _show(queue, found, QUEUE_WORDS, json=json)
+    _act(context, queue, lambda target: _own(target, who), json=json)
 
 
 @queue_app.command("reset")
 def reset_queue(context: typer.Context, queue: QueueArgument, json: JsonOption = False) -> None:
     """Give a queue the rights of a new one; its owner stays."""
-    with connected(context) as manager:
-        found = manager.queue(queue).reset_security()
-    _show(queue, found, QUEUE_WORDS, json=json)
+    _act(context, queue, lambda target: target.reset_security(), json=json)
 
 
 # The queue manager.
@@ -133,9 +118,7 @@ def reset_queue(context: typer.Context, queue: QueueArgument, json: JsonOption =
 @manager_app.command("show")
 def show_manager(context: typer.Context, json: JsonOption = False) -> None:
     """Show who may do what with the queue manager."""
-    with connected(context) as manager:
-        found = manager.security()
-    _show(MANAGER, found, MANAGER_WORDS, json=json)
+    _act(context, None, lambda target: target.security(), json=json)
 
 
 @manager_app.command("grant")
@@ -143,9 +126,7 @@ def grant_manager(
     context: typer.Context, who: WhoArgument, rights: ManagerRights, json: JsonOption = False
 ) -> None:
     """Allow somebody something with the queue manager, and show all rights."""
-    with connected(context) as manager:
-        found = manager.grant(who, *rights)
-    _show(MANAGER, found, MANAGER_WORDS, json=json)
+    _act(context, None, lambda target: target.grant(who, *rights), json=json)
 
 
 @manager_app.command("deny")
@@ -153,9 +134,7 @@ def deny_manager(
     context: typer.Context, who: WhoArgument, rights: ManagerRights, json: JsonOption = False
 ) -> None:
     """Deny somebody something with the queue manager, whatever others allow."""
-    with connected(context) as manager:
-        found = manager.deny(who, *rights)
-    _show(MANAGER, found, MANAGER_WORDS, json=json)
+    _act(context, None, lambda target: target.deny(who, *rights), json=json)
 
 
 @manager_app.command("revoke")
@@ -166,9 +145,7 @@ def revoke_manager(
     json: JsonOption = False,
 ) -> None:
     """Take back what was granted or denied to somebody by name: these rights, or all."""
-    with connected(context) as manager:
-        found = manager.revoke(who, *rights)
-    _show(MANAGER, found, MANAGER_WORDS, json=json)
+    _act(context, None, lambda target: target.revoke(who, *rights), json=json)
 
 
 @manager_app.command("owner")
@@ -176,17 +153,13 @@ def own_manager(
     context: typer.Context, who: OwnerArgument = None, json: JsonOption = False
 ) -> None:
     """Give the queue manager to somebody, or take it."""
-    with connected(context) as manager:
-        found = _own(manager, who)
-    _show(MANAGER, found, MANAGER_WORDS, json=json)
+    _act(context, None, lambda target: _own(target, who), json=json)
 
 
 @manager_app.command("reset")
 def reset_manager(context: typer.Context, json: JsonOption = False) -> None:
     """Give the queue manager the rights of a new one; its owner stays."""
-    with connected(context) as manager:
-        found = manager.reset_security()
-    _show(MANAGER, found, MANAGER_WORDS, json=json)
+    _act(context, None, lambda target: target.reset_security(), json=json)
 
 
 def whoami(context: typer.Context, json: JsonOption = False) -> None:
@@ -217,6 +190,22 @@ def whoami(context: typer.Context, json: JsonOption = False) -> None:
 
 
 # What both have in common.
+
+
+def _act(
+    context: typer.Context,
+    queue: str | None,
+    act: Callable[[Queue | QueueManager], Security],
+    *,
+    json: bool,
+) -> None:
+    """Do something about the rights on a queue, or on the queue manager, and show them all."""
+    with connected(context) as manager:
+        found = act(manager if queue is None else manager.queue(queue))
+    if queue is None:
+        _show("the queue manager", found, MANAGER_WORDS, json=json)
+    else:
+        _show(queue, found, QUEUE_WORDS, json=json)
 
 
 def _own(target: Queue | QueueManager, who: Sid | None) -> Security:

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from openmsmq.cli.messages.receive import AllOption, wanted_count
 from openmsmq.cli.options.connecting import connected
 from openmsmq.cli.options.reading import (
+    AllOption,
     CountOption,
     IdOption,
     JsonOption,
     LookupOption,
     choose,
     look,
+    wanted_count,
 )
 from openmsmq.cli.queues.queue import report_purge
 from openmsmq.cli.views.console import safe

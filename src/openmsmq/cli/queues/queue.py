@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import typer
 
 from openmsmq.cli.messages import transfer
-from openmsmq.cli.messages.receive import QueueArgument
 from openmsmq.cli.options.connecting import connected
 from openmsmq.cli.options.reading import (
     CountOption,
     IdOption,
     JsonOption,
     LookupOption,
+    QueueArgument,
     choose,
     look,
 )

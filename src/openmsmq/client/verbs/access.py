@@ -47,107 +47,66 @@ class Security(msgspec.Struct, frozen=True):
         return Sid(self.descriptor.owner)
 
 
-def security(queue: QueueHandle) -> Plan[Security]:
-    """Ask who may do what with a queue."""
-    return (yield from _security(queue.name))
+Secured: TypeAlias = QueueHandle | ManagerHandle
+"""What has an owner and rights."""
 
 
-def manager_security(manager: ManagerHandle) -> Plan[Security]:  # noqa: ARG001
-    """Ask who may do what with the queue manager."""
-    return (yield from _security(""))
+def security(target: Secured) -> Plan[Security]:
+    """Ask who may do what with it."""
+    return (yield from _security(_name(target)))
 
 
-def set_security(queue: QueueHandle, descriptor: Descriptor) -> Plan[None]:
-    """Give a queue another security descriptor; without an owner the owner stays."""
-    yield from ask(api.SetSecurity(queue.name, _written(descriptor)))
+def set_security(target: Secured, descriptor: Descriptor) -> Plan[None]:
+    """Give it another security descriptor; without an owner the owner stays."""
+    yield from ask(api.SetSecurity(_name(target), _written(descriptor)))
 
 
-def set_manager_security(
-    manager: ManagerHandle,  # noqa: ARG001
-    descriptor: Descriptor,
-) -> Plan[None]:
-    """Return the queue manager another security descriptor; without an owner the owner stays."""
-    yield from ask(api.SetSecurity("", _written(descriptor)))
+def grant(target: Secured, who: Who, *rights: str) -> Plan[Security]:
+    """Allow somebody something with it; gives the rights as they are then."""
+    return (yield from _edit(_name(target), access.grant, who, rights))
 
 
-def grant(queue: QueueHandle, who: Who, *rights: str) -> Plan[Security]:
-    """Allow somebody something with a queue; gives the rights as they are then."""
-    return (yield from _edit(queue.name, access.grant, who, rights))
+def deny(target: Secured, who: Who, *rights: str) -> Plan[Security]:
+    """Deny somebody something with it, whatever others allow."""
+    return (yield from _edit(_name(target), access.deny, who, rights))
 
 
-def deny(queue: QueueHandle, who: Who, *rights: str) -> Plan[Security]:
-    """Deny somebody something with a queue, whatever others allow."""
-    return (yield from _edit(queue.name, access.deny, who, rights))
-
-
-def revoke(queue: QueueHandle, who: Who, *rights: str) -> Plan[Security]:
+def revoke(target: Secured, who: Who, *rights: str) -> Plan[Security]:
     """Take back what was granted or denied to somebody by name; without rights, all of it."""
-    return (yield from _edit(queue.name, access.revoke, who, rights))
+    return (yield from _edit(_name(target), access.revoke, who, rights))
 
 
-def grant_on_manager(
-    manager: ManagerHandle,  # noqa: ARG001
-    who: Who,
-    *rights: str,
-) -> Plan[Security]:
-    """Allow somebody something with the queue manager; gives the rights as they are then."""
-    return (yield from _edit("", access.grant, who, rights))
-
-
-def deny_on_manager(
-    manager: ManagerHandle,  # noqa: ARG001
-    who: Who,
-    *rights: str,
-) -> Plan[Security]:
-    """Deny somebody something with the queue manager, whatever others allow."""
-    return (yield from _edit("", access.deny, who, rights))
-
-
-def revoke_on_manager(
-    manager: ManagerHandle,  # noqa: ARG001
-    who: Who,
-    *rights: str,
-) -> Plan[Security]:
-    """Take back what was granted or denied to somebody by name; without rights, all of it."""
-    return (yield from _edit("", access.revoke, who, rights))
-
-
-def reset_security(queue: QueueHandle) -> Plan[Security]:
-    """Give a queue the rights of a new one; its owner stays."""
-    before = yield from _security(queue.name)
-    return (yield from _write(queue.name, queue_descriptor(before.owner)))
-
-
-def reset_manager_security(manager: ManagerHandle) -> Plan[Security]:  # noqa: ARG001
-    """Return the queue manager the rights of a new one; its owner stays."""
-    before = yield from _security("")
+def reset_security(target: Secured) -> Plan[Security]:
+    """Give it the rights of a new one; its owner stays."""
+    name = _name(target)
+    before = yield from _security(name)
+    if name:
+        return (yield from _write(name, queue_descriptor(before.owner)))
     wanted = msgspec.structs.replace(manager_descriptor(), owner=bytes(before.owner))
-    return (yield from _write("", wanted))
+    return (yield from _write(name, wanted))
 
 
-def set_owner(queue: QueueHandle, who: Who) -> Plan[Security]:
-    """Return a queue to somebody."""
-    return (yield from _give(queue.name, who))
+def set_owner(target: Secured, who: Who) -> Plan[Security]:
+    """Give it to somebody."""
+    name = _name(target)
+    user = who if isinstance(who, Sid) else find_sid(who)
+    before = yield from _security(name)
+    return (yield from _write(name, msgspec.structs.replace(before.descriptor, owner=bytes(user))))
 
 
-def set_manager_owner(manager: ManagerHandle, who: Who) -> Plan[Security]:  # noqa: ARG001
-    """Return the queue manager to somebody."""
-    return (yield from _give("", who))
+def take_ownership(target: Secured) -> Plan[None]:
+    """Become its owner."""
+    yield from ask(api.TakeOwnership(_name(target)))
 
 
-def take_ownership(queue: QueueHandle) -> Plan[None]:
-    """Become the owner of a queue."""
-    yield from ask(api.TakeOwnership(queue.name))
-
-
-def take_manager_ownership(manager: ManagerHandle) -> Plan[None]:  # noqa: ARG001
-    """Become the owner of the queue manager."""
-    yield from ask(api.TakeOwnership(""))
-
-
-def caller(manager: ManagerHandle) -> Plan[api.CallerStatus]:  # noqa: ARG001
+def caller(manager: ManagerHandle) -> Plan[api.CallerStatus]:
     """Ask who the queue manager takes this application for."""
     return (yield from ask(api.GetCaller()))
+
+
+def _name(target: Secured) -> str:
+    """Return what requests about rights say: the name of a queue, or nothing for the manager."""
+    return target.name if isinstance(target, QueueHandle) else ""
 
 
 def _security(name: str) -> Plan[Security]:
@@ -166,12 +125,6 @@ def _edit(name: str, edit: _Edit, who: Who, rights: tuple[str, ...]) -> Plan[Sec
     before = yield from _security(name)
     plain = access.plain(before.descriptor, kind)
     return (yield from _write(name, edit(plain, user, mask)))
-
-
-def _give(name: str, who: Who) -> Plan[Security]:
-    user = who if isinstance(who, Sid) else find_sid(who)
-    before = yield from _security(name)
-    return (yield from _write(name, msgspec.structs.replace(before.descriptor, owner=bytes(user))))
 
 
 def _write(name: str, wanted: Descriptor) -> Plan[Security]:

@@ -20,7 +20,7 @@ READINGS_MAX_COUNT: Final = 5
 
 
 def directory_changes(
-    manager: ManagerHandle,  # noqa: ARG001
+    manager: ManagerHandle,
     position: Position = NOWHERE,
 ) -> Plan[DirectoryChanges]:
     """Ask what has changed in the directory since a position; everything, if none is given."""
@@ -41,11 +41,7 @@ def directory_changes(
     raise InsufficientResources("the directory changes faster than it can be read: try again")
 
 
-def wait_for_directory(
-    manager: ManagerHandle,  # noqa: ARG001
-    position: Position,
-    timeout: float,
-) -> Plan[bool]:
+def wait_for_directory(manager: ManagerHandle, position: Position, timeout: float) -> Plan[bool]:
     """Wait until the directory is no longer at a position, or `timeout` has passed; says which."""
     request = api.ReadDirectory(
         bytes(position.incarnation), position.number, wait_ms=max(1, round(timeout * 1000))
@@ -60,22 +56,19 @@ def read_directory(manager: ManagerHandle) -> Plan[DirectoryImage]:
     return DirectoryImage().changed(told.changes)
 
 
-def write_directory(
-    manager: ManagerHandle,  # noqa: ARG001
-    changes: Sequence[Change],
-) -> Plan[tuple[Change, ...]]:
+def write_directory(manager: ManagerHandle, changes: Sequence[Change]) -> Plan[tuple[Change, ...]]:
     """Change the directory, all or nothing; gives the objects as they are there now."""
     request = api.ChangeDirectory([row_of(change) for change in changes])
     return changes_in((yield from ask(request)).rows)
 
 
-def refresh_directory(manager: ManagerHandle) -> Plan[None]:  # noqa: ARG001
+def refresh_directory(manager: ManagerHandle) -> Plan[None]:
     """Let the queue manager bring its copy of the directory up to date, and wait for it."""
     yield from ask(api.RefreshDirectory())
 
 
 def find_queues(
-    manager: ManagerHandle,  # noqa: ARG001
+    manager: ManagerHandle,
     *,
     label: str | None = None,
     service_type: Guid | None = None,

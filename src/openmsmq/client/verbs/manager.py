@@ -52,7 +52,7 @@ class QueueOptions(TypedDict, total=False):
 
 
 def create_queue(
-    manager: ManagerHandle,  # noqa: ARG001 -- all verbs begin with what they are a verb of
+    manager: ManagerHandle,
     path: str,
     *,
     exist_ok: bool = False,
@@ -120,21 +120,17 @@ def _plain(wanted: object) -> object:
     return bytes(wanted) if isinstance(wanted, Guid) else wanted
 
 
-def delete_queue(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
+def delete_queue(manager: ManagerHandle, name: str) -> Plan[None]:
     """Delete a queue with everything in it."""
     yield from ask(api.DeleteQueue(name))
 
 
-def queues(
-    manager: ManagerHandle,  # noqa: ARG001
-    *,
-    everything: bool = False,
-) -> Plan[list[api.QueueStatus]]:
+def queues(manager: ManagerHandle, *, everything: bool = False) -> Plan[list[api.QueueStatus]]:
     """Ask for all queues; with `everything` also journals, subqueues and system queues."""
     return (yield from ask(api.ListQueues(everything))).queues
 
 
-def exists(manager: ManagerHandle, name: str) -> Plan[bool]:  # noqa: ARG001
+def exists(manager: ManagerHandle, name: str) -> Plan[bool]:
     """Ask whether there is a queue of this name."""
     reply = yield api.GetQueue(name)
     if isinstance(reply, api.Failed) and reply.code == QueueNotFound.code:
@@ -144,7 +140,7 @@ def exists(manager: ManagerHandle, name: str) -> Plan[bool]:  # noqa: ARG001
     return True
 
 
-def names(manager: ManagerHandle, name: str) -> Plan[api.Names]:  # noqa: ARG001
+def names(manager: ManagerHandle, name: str) -> Plan[api.Names]:
     """Ask for all names of a queue, by path name or format name."""
     return (yield from ask(api.GetNames(name)))
 
@@ -159,43 +155,38 @@ def path_name(manager: ManagerHandle, format_name: str) -> Plan[str]:
     return (yield from names(manager, format_name)).path_name
 
 
-def status(manager: ManagerHandle) -> Plan[api.Status]:  # noqa: ARG001
+def status(manager: ManagerHandle) -> Plan[api.Status]:
     """Ask how the queue manager is."""
     return (yield from ask(api.GetStatus()))
 
 
-def in_doubt(manager: ManagerHandle) -> Plan[list[api.InDoubt]]:  # noqa: ARG001
+def in_doubt(manager: ManagerHandle) -> Plan[list[api.InDoubt]]:
     """Ask for the prepared transactions that nobody has ended yet."""
     return (yield from ask(api.ListTransactions())).transactions
 
 
-def resolve(
-    manager: ManagerHandle,  # noqa: ARG001
-    unit_of_work: bytes,
-    *,
-    commit: bool,
-) -> Plan[None]:
+def resolve(manager: ManagerHandle, unit_of_work: bytes, *, commit: bool) -> Plan[None]:
     """Commit or abort a prepared transaction by its lasting name."""
     yield from ask(api.Resolve(bytes(unit_of_work), commit))
 
 
-def epochs(manager: ManagerHandle) -> Plan[list[api.Epoch]]:  # noqa: ARG001
+def epochs(manager: ManagerHandle) -> Plan[list[api.Epoch]]:
     """Return the lives of the queue manager that its store remembers; the last one is now."""
     return (yield from ask(api.GetEpochs())).epochs
 
 
-def release(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
-    """Return all that a reader has reserved in a queue back to its other readers."""
+def release(manager: ManagerHandle, name: str) -> Plan[None]:
+    """Give all that a reader has reserved in a queue back to its other readers."""
     yield from ask(api.Release(name))
 
 
-def last_batch(manager: ManagerHandle, query: str) -> Plan[int]:  # noqa: ARG001
+def last_batch(manager: ManagerHandle, query: str) -> Plan[int]:
     """Ask for the last batch that a query has committed; -1 before the first."""
     return (yield from ask(api.GetBatch(query))).batch
 
 
 def has_batch(
-    manager: ManagerHandle,  # noqa: ARG001
+    manager: ManagerHandle,
     query: str,
     batch: int,
     *,
@@ -210,11 +201,7 @@ def has_batch(
     return (yield from ask(request)).batch == batch
 
 
-def queries(
-    manager: ManagerHandle,  # noqa: ARG001
-    *,
-    prefix: str = "",
-) -> Plan[list[api.QueryStatus]]:
+def queries(manager: ManagerHandle, *, prefix: str = "") -> Plan[list[api.QueryStatus]]:
     """Ask for the queries whose last batch is remembered, whose names begin so."""
     found: list[api.QueryStatus] = []
     after = ""
@@ -225,7 +212,7 @@ def queries(
 
 
 def commit_batch(
-    manager: ManagerHandle,  # noqa: ARG001
+    manager: ManagerHandle,
     query: str,
     batch: int,
     units_of_work: list[bytes],
@@ -246,7 +233,7 @@ def commit_batch(
 
 
 def abort_batch(
-    manager: ManagerHandle,  # noqa: ARG001
+    manager: ManagerHandle,
     query: str,
     batch: int,
     *,
@@ -256,12 +243,7 @@ def abort_batch(
     yield from ask(api.AbortBatch(query, batch, checkpoint))
 
 
-def forget_query(
-    manager: ManagerHandle,  # noqa: ARG001
-    query: str,
-    *,
-    is_over: bool = False,
-) -> Plan[None]:
+def forget_query(manager: ManagerHandle, query: str, *, is_over: bool = False) -> Plan[None]:
     """Forget the last batch of a query that will not come again, and abort its parts.
 
     If the query is over for good, what is prepared for it from now on is refused.

@@ -11,33 +11,31 @@ from openmsmq.client.plans import Plan, ask
 from openmsmq.client.verbs.manager import ManagerHandle
 
 
-def outgoing(
-    manager: ManagerHandle,  # noqa: ARG001 -- all verbs begin with what they are a verb of
-) -> Plan[list[api.OutgoingStatus]]:
+def outgoing(manager: ManagerHandle) -> Plan[list[api.OutgoingStatus]]:
     """Ask for all outgoing queues: what waits to leave for other computers, and for what."""
     return (yield from ask(api.ListOutgoing())).queues
 
 
-def outgoing_queue(manager: ManagerHandle, name: str) -> Plan[api.OutgoingStatus]:  # noqa: ARG001
+def outgoing_queue(manager: ManagerHandle, name: str) -> Plan[api.OutgoingStatus]:
     """Ask for one outgoing queue; `QueueNotActive` when nothing waits to go there."""
     return (yield from ask(api.ListOutgoing(name))).queues[0]
 
 
-def pause_outgoing(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
+def pause_outgoing(manager: ManagerHandle, name: str) -> Plan[None]:
     """Let the messages of an outgoing queue wait until it is resumed."""
     yield from ask(api.ControlOutgoing(name, "pause"))
 
 
-def resume_outgoing(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
+def resume_outgoing(manager: ManagerHandle, name: str) -> Plan[None]:
     """Let an outgoing queue go on, and try at once to reach where it leads to."""
     yield from ask(api.ControlOutgoing(name, "resume"))
 
 
-def resend_outgoing(manager: ManagerHandle, name: str) -> Plan[None]:  # noqa: ARG001
+def resend_outgoing(manager: ManagerHandle, name: str) -> Plan[None]:
     """Send the transactional messages again now that are sent and not acknowledged."""
     yield from ask(api.ControlOutgoing(name, "resend"))
 
 
-def set_online(manager: ManagerHandle, online: bool) -> Plan[None]:  # noqa: ARG001
+def set_online(manager: ManagerHandle, online: bool) -> Plan[None]:
     """Take the queue manager offline, so that it neither sends nor accepts, or back online."""
     yield from ask(api.SetOnline(online))
