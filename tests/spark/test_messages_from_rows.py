@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -19,12 +20,13 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from openmsmq.client.messages.outgoing import OutgoingMessage
+from openmsmq.client.messages.outgoing import LabelledBody, OutgoingMessage
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.spark.errors import BadOption, QueueProblem
 from openmsmq.spark.schema import NAMES, arrow_schema, spark_schema
-from openmsmq.spark.sink.messages_from_rows import chosen_columns, messages_from
+from openmsmq.spark.sink.messages_from_rows import Outgoing, chosen_columns, messages_from
 from openmsmq.spark.sink.options import PROPERTIES
+from openmsmq.spark.sink.parts import fitting
 
 IDENTIFIER = MessageId(Guid(bytes(range(16))), 7)
 
@@ -103,6 +105,16 @@ NAMES_OF_OPTIONS = {"time_to_be_received_s": "time_to_be_received_s"}
 rows = st.fixed_dictionaries({name: st.none() | kind[2] for name, kind in KINDS.items()})
 
 
+def _whole(one: Outgoing) -> OutgoingMessage:
+    match one:
+        case OutgoingMessage():
+            return one
+        case LabelledBody(body, label):
+            return OutgoingMessage(body=body, label=label)
+        case _:
+            return OutgoingMessage(body=one)
+
+
 @given(st.lists(rows, max_size=5))
 def test_each_row_is_a_message_and_what_it_lacks_has_its_default(
     found: list[dict[str, Any]],
@@ -110,10 +122,7 @@ def test_each_row_is_a_message_and_what_it_lacks_has_its_default(
     chosen = chosen_columns(schema(**{name: kind[0] for name, kind in KINDS.items()}), {})
     arrow = pa.schema([pa.field(name, kind[1]) for name, kind in KINDS.items()])
     messages = list(messages_from(pa.RecordBatch.from_pylist(found, arrow), chosen))
-    whole = [
-        one if isinstance(one, OutgoingMessage) else OutgoingMessage(body=one) for one in messages
-    ]
-    assert whole == [
+    assert list(map(_whole, messages)) == [
         OutgoingMessage(
             **{
                 NAMES_OF_OPTIONS.get(name, name): value
@@ -133,7 +142,9 @@ def test_a_correlation_may_be_written_as_messages_show_it() -> None:
     assert message.correlation_id == IDENTIFIER
 
 
-def test_rows_that_have_nothing_but_bodies_are_bodies_whatever_columns_there_are() -> None:
+def test_rows_that_have_nothing_but_bodies_and_labels_are_these_whatever_columns_there_are() -> (
+    None
+):
     nothing = {"label": None, "correlation_id": None}
     rows = [{"body": b"1", **nothing}, {"body": None, **nothing}, {"body": b"2", **nothing}]
     arrow = pa.schema({"body": pa.binary(), "label": pa.string(), "correlation_id": pa.binary()})
@@ -141,7 +152,21 @@ def test_rows_that_have_nothing_but_bodies_are_bodies_whatever_columns_there_are
     assert list(messages_from(pa.RecordBatch.from_pylist(rows, arrow), chosen)) == [b"1", b"", b"2"]
     rows[2]["label"] = "two"
     found = list(messages_from(pa.RecordBatch.from_pylist(rows, arrow), chosen))
+    assert found == [LabelledBody(b"1", ""), LabelledBody(b"", ""), LabelledBody(b"2", "two")]
+    rows[0]["correlation_id"] = bytes(20)
+    found = list(messages_from(pa.RecordBatch.from_pylist(rows, arrow), chosen))
     assert [one.label for one in found if isinstance(one, OutgoingMessage)] == ["", "", "two"]
+
+
+@given(st.lists(st.integers(0, 5)), st.integers(1, 10), st.integers(1, 20))
+def test_a_part_takes_rows_until_it_has_enough(
+    sizes: list[int], room_count: int, room_bytes: int
+) -> None:
+    taken, size = 0, 0
+    while taken < len(sizes) and taken < room_count and size < room_bytes:
+        size += sizes[taken]
+        taken += 1
+    assert fitting(np.array(sizes, np.int64), room_count, room_bytes) == taken
 
 
 def test_a_row_that_cannot_be_a_message_says_why() -> None:

@@ -19,4 +19,8 @@ while [ -n "$left" ]; do
     fi
 done
 export PYTHONPATH="$kept"
+# Answers and record batches of some megabytes come and go. The C library keeps their place for the
+# next one; otherwise the kernel takes it back and clears it anew each time.
+export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-33554432}"
+export MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-67108864}"
 exec "$python" "$@"

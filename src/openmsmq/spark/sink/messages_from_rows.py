@@ -18,15 +18,15 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from openmsmq.client.messages.outgoing import OutgoingMessage
+from openmsmq.client.messages.outgoing import LabelledBody, OutgoingMessage
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import MessageId
 from openmsmq.spark.errors import BadOption, QueueProblem
 from openmsmq.spark.schema import NAMES
 from openmsmq.spark.sink.options import PROPERTIES, QUEUE
 
-Outgoing: TypeAlias = OutgoingMessage | bytes | str
-"""A message, or the body of one that has nothing else."""
+Outgoing: TypeAlias = OutgoingMessage | LabelledBody | bytes | str
+"""A message, or what one has that has nothing else: a body, or a body and a label."""
 
 _WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)
 _KINDS: Final[dict[str, tuple[type[DataType], ...]]] = {
@@ -106,7 +106,8 @@ def _list(names: Any) -> str:
 def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[Outgoing]:
     """Yield the messages of a record batch; what a row has nothing for is left to its default.
 
-    Where no row has anything but a body, the bodies are given: sending them costs half as much.
+    Where no row has anything but a body and a label, these are given: sending them costs half as
+    much.
     """
     names = [
         name
@@ -123,6 +124,13 @@ def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[
     if names == ["body"]:
         yield from (b"" if body is None else body for body in columns[0])
         return
+    if names == ["body", "label"]:
+        bodies, labels = columns
+        yield from (
+            LabelledBody(b"" if body is None else body, label or "")
+            for body, label in zip(bodies, labels, strict=True)
+        )
+        return
     converters = [_CONVERT.get(name) for name in names]
     for values in zip(*columns, strict=True):
         options: dict[str, Any] = {}
@@ -133,9 +141,3 @@ def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[
             yield OutgoingMessage(**options)
         except (MsmqError, ValueError) as error:
             raise QueueProblem(f"a row cannot be a message: {error}") from None
-
-
-def body_size(message: Outgoing) -> int:
-    """Return the length of a body, in bytes or characters."""
-    body = message.body if isinstance(message, OutgoingMessage) else message
-    return len(body) if isinstance(body, bytes | str) else 0

@@ -7,24 +7,27 @@ name is looked up once, and names of the same queue are one.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from openmsmq.client.blocking import Queue, QueueManager, Transaction
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.model.errors import MsmqError, TransactionSequence
 from openmsmq.spark.connecting import explained
 from openmsmq.spark.errors import QueueProblem
-from openmsmq.spark.sink.messages_from_rows import Outgoing, body_size, messages_from
+from openmsmq.spark.sink.messages_from_rows import Outgoing, messages_from
 from openmsmq.spark.sink.options import QUEUE
 
 PART_MAX_COUNT: Final = 20_000
 """Messages in one part of a batch."""
 
-PART_MAX_BYTES: Final = 16 << 20
-"""Bytes of bodies after which a part takes no more messages."""
+PART_MAX_BYTES: Final = 12 << 20
+"""Bytes of bodies after which a part takes no more messages; so much fits a file of the journal."""
 
 QUEUES_MAX_COUNT: Final = 1000
 """Different queues to which the rows of one batch go."""
@@ -48,12 +51,12 @@ class Targets:
         """The queues so far, each by one name."""
         return tuple(self._queues)
 
-    def of_rows(self, batch: pa.RecordBatch, column: str | None) -> Iterable[str]:
-        """Return for each row the one name of its queue."""
+    def of_rows(self, batch: pa.RecordBatch, column: str | None) -> str | Iterator[str]:
+        """Return the one name of the queue of all rows, or one for each row."""
         if column is None:
             if self._default not in self._queues:
                 self._queues[self._default] = self._manager.queue(self._default)
-            return itertools.repeat(self._default, batch.num_rows)
+            return self._default
         return map(self._find, batch.column(column).to_pylist())
 
     def _find(self, name: str | None) -> str:
@@ -107,15 +110,42 @@ def in_parts(
 ) -> Iterator[Part]:
     """Yield the messages of a task in parts."""
     part: Part = {}
-    count = size = 0
+    room_count, room_bytes = PART_MAX_COUNT, PART_MAX_BYTES
     for batch in batches:
         queues = targets.of_rows(batch, columns.get(QUEUE))
-        for queue, message in zip(queues, messages_from(batch, columns), strict=True):
-            part.setdefault(queue, []).append(message)
-            count += 1
-            size += body_size(message)
-            if count >= PART_MAX_COUNT or size >= PART_MAX_BYTES:
+        messages = messages_from(batch, columns)
+        sizes = _body_sizes(batch, columns)
+        start = 0
+        while start < batch.num_rows:
+            count = fitting(sizes[start:], room_count, room_bytes)
+            _add(part, queues, messages, count)
+            room_count -= count
+            room_bytes -= int(sizes[start : start + count].sum())
+            start += count
+            if room_count <= 0 or room_bytes <= 0:
                 yield part
-                part, count, size = {}, 0, 0
+                part, room_count, room_bytes = {}, PART_MAX_COUNT, PART_MAX_BYTES
     if part:
         yield part
+
+
+def _add(part: Part, queues: str | Iterator[str], messages: Iterator[Outgoing], count: int) -> None:
+    """Add the next rows to a part."""
+    taken = itertools.islice(messages, count)
+    if isinstance(queues, str):
+        part.setdefault(queues, []).extend(taken)
+        return
+    for queue, message in zip(itertools.islice(queues, count), taken, strict=True):
+        part.setdefault(queue, []).append(message)
+
+
+def _body_sizes(batch: pa.RecordBatch, columns: dict[str, str]) -> NDArray[np.int64]:
+    """Return the length of each row's body, in bytes."""
+    sizes = pc.binary_length(batch.column(columns["body"]))
+    return np.asarray(pc.fill_null(sizes, 0)).astype(np.int64)
+
+
+def fitting(sizes: NDArray[np.int64], room_count: int, room_bytes: int) -> int:
+    """Return how many of some rows a part takes: up to the first with which it has enough."""
+    enough = int(np.searchsorted(np.cumsum(sizes), room_bytes)) + 1
+    return min(len(sizes), enough, room_count)

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from openmsmq.api.messages import Entry
 from openmsmq.client.formatters import DEFAULT_FORMATTER, FormatterError, find_formatter
-from openmsmq.client.messages.outgoing import OutgoingMessage, PacketBuilder, SendOptions
+from openmsmq.client.messages.outgoing import (
+    LabelledBody,
+    OutgoingMessage,
+    PacketBuilder,
+    SendOptions,
+)
 from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.model.errors import (
     IllegalFormatName,
@@ -166,6 +171,27 @@ def test_a_packet_of_a_body_and_options_is_that_of_the_message(
         message = OutgoingMessage(body=body, **options)
         fresh = builder().build(message, DEFAULT_FORMATTER, transactional)
         assert shared.build_with(body, options, DEFAULT_FORMATTER, transactional) == fresh
+
+
+@given(
+    OPTIONS,
+    st.lists(st.tuples(st.binary(max_size=2), st.sampled_from(["", "a", "é", "😀", "ab"]))),
+    st.booleans(),
+)
+def test_a_packet_of_a_labelled_body_is_that_of_the_message(
+    options: SendOptions, sends: list[tuple[bytes, str]], transactional: bool
+) -> None:
+    build = builder().series(OutgoingMessage(**options), DEFAULT_FORMATTER, transactional)
+    for body, label in sends:
+        message = OutgoingMessage(body=body, **{**options, "label": label})
+        fresh = builder().build(message, DEFAULT_FORMATTER, transactional)
+        assert build(LabelledBody(body, label)) == fresh
+
+
+def test_a_labelled_body_is_refused_as_the_message_is() -> None:
+    build = builder().series(OutgoingMessage(), DEFAULT_FORMATTER, False)
+    with pytest.raises(LabelTooLong, match="of 250 characters"):
+        build(LabelledBody(b"", "x" * 250))
 
 
 def test_headers_that_were_changed_meanwhile_are_sent_as_they_are() -> None:
