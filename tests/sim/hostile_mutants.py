@@ -72,8 +72,8 @@ HOSTILE_MUTANTS = (
     ),
     Mutant(
         "what is refused of a stranger moves the sequence all the same",
-        "manager.incoming.arrivals:Arrivals._may_move",
-        "self._tell_of(problem, NoticeKind.SEQUENCE_REFUSED, packet, peer)\n",
+        "manager.incoming.places:Judging._may_move",
+        "self.tell_of(problem, NoticeKind.SEQUENCE_REFUSED, packet, peer)\n",
         "stream = self._streams.find(Guid(message_bytes.source(packet)), packet, found)\n"
         "    if isinstance(stream, Stream):\n"
         "        self._streams.accept(stream, *message_bytes.sequence_place(packet)[:2])\n",
@@ -81,14 +81,14 @@ HOSTILE_MUTANTS = (
     ),
     Mutant(
         "a plain message may come in the name of somebody who is known",
-        "manager.incoming.arrivals:Arrivals._may_come",
+        "manager.incoming.places:Judging.may_come",
         "and self._identities.knows_elsewhere(peer, message_bytes.source(packet), now)",
         "and False",
         options=_beside("all", "replays", "numbers"),
     ),
     Mutant(
         "messages of others are passed on for anybody",
-        "manager.incoming.arrivals:Arrivals._forward",
+        "manager.incoming.forwarding:Forwarding.take",
         "if place.word is Word.FOREIGN:",
         "if False:",
         options=_beside("all", "relays"),
@@ -161,7 +161,7 @@ HOSTILE_MUTANTS = (
     Mutant(
         "reports enter closed queues",
         "manager.messages.reporting:Reporter._problem",
-        "if queue.can.take_messages and not self._delivery.may_enter_plain(queue):",
+        "if queue.can.take_messages and not self._security.may_enter_plain(queue):",
         "if False:",
         options=_beside("known", "reports"),
     ),

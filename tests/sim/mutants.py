@@ -121,7 +121,7 @@ MUTANTS = (
     ),
     Mutant(
         "recoverable messages are kept only in memory",
-        "manager.messages.delivery:Delivery._keep",
+        "manager.messages.placing:Placing._keep",
         "express = not message_bytes.is_recoverable(packet)",
         "express = True",
     ),
@@ -385,7 +385,7 @@ MUTANTS = (
     # Two queue managers: sessions.
     Mutant(
         "a session acknowledges what is not durable yet",
-        "manager.transfer.transfer:Transfer._take",
+        "manager.transfer.sessions:Sessions._take",
         "self._ledger.add(PacketsTaken(self, peer, len(packets), now))",
         "self.acknowledge(peer, len(packets), now)",
     ),
@@ -397,7 +397,7 @@ MUTANTS = (
     ),
     Mutant(
         "what a broken session did not deliver stays with it",
-        "manager.transfer.transfer:Transfer._closed",
+        "manager.transfer.sessions:Sessions._closed",
         'cast("list[Transit]", peer.engine.unacknowledged())',
         "()",
     ),
@@ -410,7 +410,7 @@ MUTANTS = (
     Mutant(
         "outgoing queues are not looked at after a restart",
         "manager.peers.outgoing:OutgoingQueues.__init__",
-        "delivery.ready[queue] = None",
+        "news.ready[queue] = None",
         "pass",
     ),
     Mutant(
@@ -442,7 +442,7 @@ MUTANTS = (
     ),
     Mutant(
         "messages of different senders with the same number are taken for one",
-        "manager.incoming.arrivals:Arrivals._take_plain",
+        "manager.incoming.local_arrivals:LocalArrivals._take_plain",
         "message_bytes.message_id_under(source, packet)",
         "message_bytes.message_id_under(bytes(16), packet)",
     ),
@@ -531,19 +531,19 @@ MUTANTS = (
     # The end of transactional messages.
     Mutant(
         "final acknowledgments are never sent",
-        "manager.incoming.order_acks:OrderAcks.send_final",
-        "self._delivery.post(",
+        "manager.incoming.order_acks:FinalAcks.send",
+        "self._reporter.post(",
         "(lambda *_, **__: None)(",
     ),
     Mutant(
         "a message that was received elsewhere is not journaled",
-        "manager.peers.outgoing:OutgoingQueues.final_acked",
+        "manager.peers.confirmations:Confirmations.final_acked",
         "self._delivery.journal_sent(value, now)",
         "pass",
     ),
     Mutant(
         "a message is journaled when it has arrived, not when it was received",
-        "manager.peers.outgoing:OutgoingQueues.arrived",
+        "manager.peers.confirmations:Confirmations.arrived",
         "for row in waiting:",
         "for row in waiting:\n        self._delivery.journal_sent(row[1], now)",
     ),
@@ -592,7 +592,7 @@ MUTANTS = (
     ),
     Mutant(
         "a message forgets how many hops it has made",
-        "manager.incoming.arrivals:Arrivals._forward",
+        "manager.incoming.forwarding:Forwarding.take",
         "counted = message_bytes.hop_counted(packet)",
         "counted = packet",
         options=_ENTERPRISE,
@@ -614,7 +614,7 @@ MUTANTS = (
     ),
     Mutant(
         "messages that wait are not rerouted when the directory changes",
-        "manager.transfer.transfer:Transfer.ways_changed",
+        "manager.transfer.control:TransferControl.ways_changed",
         "self._retry(outgoing, now)",
         "pass",
         options=_ENTERPRISE,
@@ -622,7 +622,7 @@ MUTANTS = (
     Mutant(
         "a session that has become the wrong way is kept",
         "manager.transfer.neighbours:Neighbours.kept",
-        "is_rerouted and not self._leads_on(outgoing, peer)",
+        "outgoing.take_doubt() and not self._leads_on(outgoing, peer)",
         "False",
         options=_ENTERPRISE,
     ),

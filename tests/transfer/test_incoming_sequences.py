@@ -56,8 +56,8 @@ def entry(peer: Peer, number: int, previous: int, sequence: SequenceId = SEQUENC
 
 
 def streams(computer: Computer) -> list[Stream]:
-    transfer = computer.manager.transfer
-    return transfer._streams.statuses()  # noqa: SLF001 - what is asked is inside
+    stock = computer.manager._stock  # noqa: SLF001 - what is asked is inside
+    return stock.streams.statuses()
 
 
 def stored_streams(computer: Computer) -> list[IncomingRecord]:

@@ -151,7 +151,7 @@ def test_an_outgoing_queue_shows_its_own_sequence_whatever_passes_through_it(
 
 
 def sequence_status(computer: Computer, name: str) -> OutgoingSequenceStatus:
-    operators = computer.manager._operators  # noqa: SLF001 - more is known than is shown
+    operators = computer.manager._desk.operators  # noqa: SLF001 - more is known than is shown
     outgoing = operators._find(name)  # noqa: SLF001 - as above
     awaiting = outgoing.awaiting
     return outgoing.sequence.status(0 if awaiting is None else awaiting.count)

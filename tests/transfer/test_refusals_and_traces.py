@@ -100,8 +100,8 @@ def test_an_incoming_sequence_is_shown_by_the_format_name_of_its_queue(
 ) -> None:
     peer.open_session(BETA)
     peer.write(letter(peer.identifier, 41, direct(BETA, LEDGER), place=(SEQUENCE, 1, 0)))
-    transfer = beta.manager.transfer
-    (stream,) = transfer._streams.statuses()  # noqa: SLF001 - what is asked is inside
+    stock = beta.manager._stock  # noqa: SLF001 - what is asked is inside
+    (stream,) = stock.streams.statuses()
     assert stream.destination == rf"DIRECT=TCP:{BETA}\{LEDGER}"
 
 
@@ -118,7 +118,7 @@ def test_sequences_that_are_done_are_forgotten(
         assert alpha.outgoing()[0].message_count == 0
         alpha.send(TO_LEDGER, b"body", transactional=True)
         network.run()
-    outgoing = alpha.manager._outgoing  # noqa: SLF001 - memory is what is tested
+    outgoing = alpha.manager._stock.outgoing  # noqa: SLF001 - memory is what is tested
     assert len(outgoing._by_sequence) < 10  # noqa: SLF001 - as above
 
 

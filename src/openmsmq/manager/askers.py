@@ -27,3 +27,16 @@ class Asker:
 
 OURSELVES: Final = Asker("", NIL_GUID, known=True)
 """The word of the queue manager itself, of its applications and of its clock."""
+
+
+class Acting:
+    """On whose word the queue manager acts at this moment."""
+
+    __slots__ = ("asker",)
+
+    def __init__(self) -> None:
+        self.asker = OURSELVES
+
+    def on_word_of(self, asker: Asker) -> None:
+        """Act on the word of somebody from now on."""
+        self.asker = asker

@@ -176,7 +176,7 @@ class Link:
     ) -> None:
         self.name = name
         self.hops = hops
-        """Read at the beginning of each round, so a new route may be put here at any time."""
+        """Read at the beginning of each round, so there may be a new route at any time."""
         self.direct = direct
         self.state = LinkState.IDLE
         self.queue_state = OutgoingQueueState.INACTIVE
@@ -278,6 +278,10 @@ class Link:
         due_ms = self.next_wake_ms
         if self._heeds(LinkInput.WAKE) and due_ms is not None and now.ticks_ms >= due_ms:
             self._begin_round(now, may_ping=False)
+
+    def reroute(self, hops: tuple[Hop, ...]) -> None:
+        """Try these hops from the next round on."""
+        self.hops = hops
 
     # State and outputs.
 

@@ -7,20 +7,23 @@ and a message that was sent is known by the token it came with. [MQQB 3.1.1.3.1,
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, assert_never
 
 from openmsmq.model.clock import Instant
-from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.identity import Guid
 from openmsmq.protocol import session_handshake as handshake
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.session_states import (
+    NOBODY_CALLED,
     TRANSITIONS,
     Acknowledged,
     Arrived,
+    Called,
     Closed,
     CloseReason,
+    Gate,
     Opened,
+    OpenGate,
     Role,
     SessionOutput,
     SessionState,
@@ -51,9 +54,11 @@ from openmsmq.wire.packets import (
 )
 
 __all__ = [
+    "NOBODY_CALLED",
     "TRANSITIONS",
     "Acknowledged",
     "Arrived",
+    "Called",
     "CloseReason",
     "Closed",
     "Opened",
@@ -85,21 +90,19 @@ class Session:
         config: TransferConfig,
         *,
         address: str,
-        remote: Guid = NIL_GUID,
-        direct: bool = False,
-        pinged: bool = False,
+        called: Called = NOBODY_CALLED,
+        gate: Gate | None = None,
     ) -> None:
-        self.admits: Callable[[Guid, Instant], bool] = lambda _claimed, _now: True
-        """Says whether the other side may be who it says it is."""
+        self._gate = gate or OpenGate()
         self.role = role
         self.state = SessionState.CONNECTING
         self.address = address
-        self.remote = remote
+        self.remote = called.manager
         """The other queue manager; nil until it is known."""
-        self.direct = direct
+        self.direct = called.direct
         self._local = local
         self._config = config
-        self._pinged = pinged
+        self._pinged = called.pinged
         window = handshake.clamped_window(config.window)
         self._outgoing = SendWindow(window)
         self._incoming = ReceiveWindow(window)
@@ -338,14 +341,14 @@ class Session:
         if self.role is Role.ACCEPTOR:
             if not handshake.is_asked_for(packet, self._local):
                 self._closing = CloseReason.REFUSED_PEER
-            elif not self.admits(packet.establish.client, now):
+            elif not self._gate.admits(packet.establish.client, now):
                 self._closing = CloseReason.IDENTITY_REFUSED
             self.remote = packet.establish.client
             refused = self._closing is not None
             self._writes.append(handshake.establish_reply(packet, self._local, refused=refused))
         else:
             self._closing = handshake.judge_reply(packet, self._local, self.remote)
-            if self._closing is None and not self.admits(packet.establish.server, now):
+            if self._closing is None and not self._gate.admits(packet.establish.server, now):
                 self._closing = CloseReason.IDENTITY_REFUSED
             if self._closing is None:
                 self.remote = packet.establish.server
@@ -444,7 +447,8 @@ class Session:
         if self._arrived:
             self._outputs.append(Arrived(self._arrived))
             self._arrived = []
-        if self._closing is not None and self._closing.says_farewell and self._may_say_farewell():
+        may_say = self.state is SessionState.OPEN and self._incoming.owes
+        if self._closing is not None and self._closing.says_farewell and may_say:
             self._write_acks(now)
         if self._writes:
             self._outputs.append(Written(b"".join(self._writes)))
@@ -454,9 +458,6 @@ class Session:
             # Half a packet may be megabytes, and a session that is over waits for the collector.
             self._stream = PacketStream()
             self._outputs.append(Closed(self._closing))
-
-    def _may_say_farewell(self) -> bool:
-        return self.state is SessionState.OPEN and self._incoming.owes
 
 
 def _is_due(due_ms: int | None, now: Instant) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
-from openmsmq.model.identity import Guid
+from openmsmq.model.clock import Instant
+from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.wire.packets import (
     ConnectionParameters,
@@ -28,6 +29,36 @@ class Role(Enum):
 
     INITIATOR = "initiator"
     ACCEPTOR = "acceptor"
+
+
+class Called(msgspec.Struct, frozen=True):
+    """Whom an initiator has called, and how."""
+
+    manager: Guid = NIL_GUID
+    """The queue manager that should be there; nil where anybody may answer."""
+    direct: bool = False
+    """Whether an application has named the address itself."""
+    pinged: bool = False
+    """Whether it has answered a ping before."""
+
+
+NOBODY_CALLED: Final = Called()
+
+
+class Gate(Protocol):
+    """Says who is let in."""
+
+    def admits(self, claimed: Guid, now: Instant) -> bool:
+        """Whether the other side may be who it says it is."""
+        ...
+
+
+class OpenGate:
+    """Lets everybody in."""
+
+    def admits(self, _claimed: Guid, _now: Instant) -> bool:
+        """Whether the other side may be who it says it is."""
+        return True
 
 
 class SessionState(Enum):

@@ -18,9 +18,9 @@ def asker(address: str) -> Asker:
 
 def known(computer: Computer) -> dict[str, bool]:
     """Say of each open session of a computer, by its address, whether its peer is known."""
-    transfer = computer.manager.transfer
-    acquaintances = transfer._reception._acquaintances  # noqa: SLF001 - what is asked is inside
-    found = map(acquaintances.asker_of, transfer.peers.values())
+    stock = computer.manager._stock  # noqa: SLF001 - what is asked is inside
+    sessions = computer.manager._sessions  # noqa: SLF001 - as above
+    found = map(stock.acquaintances.asker_of, sessions.peers.values())
     return {each.address: each.known for each in found}
 
 

@@ -10,6 +10,7 @@ from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.session import (
     Acknowledged,
     Arrived,
+    Called,
     Closed,
     CloseReason,
     Role,
@@ -141,7 +142,7 @@ def open_initiator(
     config: TransferConfig = CONFIG, *, window: int = 64, direct: bool = False
 ) -> Session:
     """A session that we asked for, open since `at(0)`."""
-    session = Session(LOCAL, Role.INITIATOR, config, address=ADDRESS, direct=direct)
+    session = Session(LOCAL, Role.INITIATOR, config, address=ADDRESS, called=Called(direct=direct))
     session.connected(at(0))
     session.receive_data(establish(LOCAL, PEER, at(0).ticks_ms) + parameters(window), at(0))
     session.take_outputs()
@@ -216,7 +217,7 @@ class Conversation:
 
     def __init__(self, left: TransferConfig = CONFIG, right: TransferConfig = CONFIG) -> None:
         self.now_ms = 0
-        self.left = Side(Session(LOCAL, Role.INITIATOR, left, address=ADDRESS, remote=PEER))
+        self.left = Side(Session(LOCAL, Role.INITIATOR, left, address=ADDRESS, called=Called(PEER)))
         self.right = Side(Session(PEER, Role.ACCEPTOR, right, address=ADDRESS))
         for side in (self.right, self.left):
             side.session.connected(self.now)

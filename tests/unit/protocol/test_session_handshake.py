@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.protocol.config import TransferConfig
-from openmsmq.protocol.session import Closed, CloseReason, Opened, Role, Session, SessionState
+from openmsmq.protocol.session import (
+    Called,
+    Closed,
+    CloseReason,
+    Opened,
+    Role,
+    Session,
+    SessionState,
+)
 from openmsmq.wire.headers import establish as establish_header
 from openmsmq.wire.packets import ConnectionParameters, EstablishConnection, encode
 from tests.golden import golden
@@ -32,7 +40,7 @@ from tests.unit.protocol.session_checks import (
 
 
 def initiator(config: TransferConfig = CONFIG, *, remote: Guid = NIL_GUID) -> Session:
-    session = Session(LOCAL, Role.INITIATOR, config, address=ADDRESS, remote=remote)
+    session = Session(LOCAL, Role.INITIATOR, config, address=ADDRESS, called=Called(remote))
     session.connected(at(0))
     return session
 
@@ -82,7 +90,7 @@ def test_an_initiator_that_knows_only_an_address_asks_whoever_is_there() -> None
 @pytest.mark.spec("MQQB-3.1.5.2.3-11")
 @pytest.mark.parametrize(("pinged", "system"), [(False, 0x0310), (True, 0x0210)])
 def test_an_initiator_says_whether_it_has_sent_a_ping(pinged: bool, system: int) -> None:
-    session = Session(LOCAL, Role.INITIATOR, CONFIG, address=ADDRESS, pinged=pinged)
+    session = Session(LOCAL, Role.INITIATOR, CONFIG, address=ADDRESS, called=Called(pinged=pinged))
     session.connected(at(0))
     assert only_establish(session).establish.system == system
 
@@ -90,7 +98,7 @@ def test_an_initiator_says_whether_it_has_sent_a_ping(pinged: bool, system: int)
 def test_the_request_has_the_bytes_of_a_captured_one() -> None:
     captured = golden("mqqb-4.1-frame-3-establish-request")
     local, remote = Guid(captured[20:36]), Guid(captured[36:52])
-    session = Session(local, Role.INITIATOR, CONFIG, address=ADDRESS, remote=remote)
+    session = Session(local, Role.INITIATOR, CONFIG, address=ADDRESS, called=Called(remote))
     ticks_ms = int.from_bytes(captured[52:56], "little")
     session.connected(at(ticks_ms - at(0).ticks_ms))
     (packet,) = session.take_outputs()

@@ -7,7 +7,7 @@ an object twice does no harm, to miss one would.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Final
 
@@ -53,8 +53,6 @@ class DirectoryCopy:
         """The last of these questions that was answered."""
         self.is_doubted = False
         """Whether this copy looks as if it were behind, so that the directory is to be asked."""
-        self.moved: Callable[[], None] = lambda: None
-        """Hears when this copy, or original, is at another position."""
         self.floor = 0
         """Removals are remembered of changes after this one."""
         self.numbers: dict[ObjectKey, int] = {}
@@ -161,7 +159,6 @@ class DirectoryCopy:
         self._ledger.add(
             DirectoryMoved(self, position, image, changes, is_original=is_original, forget=forget)
         )
-        self.moved()
 
     def note(self, change: Change, number: int) -> int | None:
         """Give a change its number; gives the number that its object had before."""
@@ -198,6 +195,15 @@ class DirectoryCopy:
         """Say that this copy may be behind; gives the question whose answer settles that."""
         self.is_doubted = True
         return self.question_number + 1
+
+    def ask(self) -> None:
+        """Note that the directory is asked now: doubts of before are settled by its answer."""
+        self.is_doubted = False
+        self.question_number += 1
+
+    def answered(self) -> None:
+        """Note that the directory has answered the last question."""
+        self.answer_number = self.question_number
 
     # Telling others.
 

@@ -7,11 +7,11 @@ read. [MQDMPR 3.1.1.1]
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from openmsmq.manager.config import SecurityConfig
-from openmsmq.manager.directory.service import Done, Refused
+from openmsmq.manager.directory.calls import Done, Publisher, Refused
 from openmsmq.manager.outputs import MakeKeys, Output
 from openmsmq.manager.turn.timers import earliest
 from openmsmq.model.clock import Instant
@@ -36,8 +36,6 @@ class OwnKeys:
     def __init__(self, config: SecurityConfig, keys: Sequence[OwnKey], now: Instant) -> None:
         self._config = config
         self.outputs: list[Output] = []
-        self.publish: Callable[[Done, Refused, Instant], None]
-        """Publishes the newest keys, and tells when the directory has them."""
         self._keys: list[OwnKey] = []
         self._newest: list[OwnKey] = []
         """One for each provider, without those that nobody should use any more."""
@@ -67,6 +65,11 @@ class OwnKeys:
         """All keys that are of use."""
         return tuple(self._keys)
 
+    def take_outputs(self) -> list[Output]:
+        """Return what is to be done, once."""
+        outputs, self.outputs = self.outputs, []
+        return outputs
+
     def renew(self, done: Done, refused: Refused) -> None:
         """Have new keys made and published."""
         if not self._keys:
@@ -83,8 +86,8 @@ class OwnKeys:
             self._is_making = True
             self.outputs.append(MakeKeys())
 
-    def made(self, keys: Sequence[OwnKey], now: Instant) -> None:
-        """New keys are there, in their files."""
+    def made(self, keys: Sequence[OwnKey], publisher: Publisher, now: Instant) -> None:
+        """New keys are there, in their files, and are to be published."""
         self._is_making = False
         # Whatever was made, nobody makes keys without end.
         self._retry_at_s = now.unix_s + _DAY_S
@@ -100,7 +103,7 @@ class OwnKeys:
                 each(error, now)
 
         try:
-            self.publish(done, refused, now)
+            publisher.publish(done, refused, now)
         except MsmqError as error:
             refused(error, now)
 

@@ -8,17 +8,18 @@ change the directory fails, and it is tried again at intervals. [MQOD 2.7.4]
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.directory.rules import check
-from openmsmq.manager.config import ManagerConfig
+from openmsmq.manager.directory.calls import Done, Owners, Refused
 from openmsmq.manager.directory.copy import DirectoryCopy
+from openmsmq.manager.directory.own_keys import OwnKeys
 from openmsmq.manager.outputs import AskDirectory, ChangeDirectory, Output
-from openmsmq.manager.turn.counters import Counters
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import (
     NOWHERE,
@@ -38,17 +39,9 @@ from openmsmq.model.queue import QUOTAS
 from openmsmq.model.topology import (
     DirectoryServerKind,
     EnterpriseInfo,
-    PublicKey,
     QueueManagerInfo,
     Site,
 )
-
-if TYPE_CHECKING:
-    import random
-
-Done: TypeAlias = Callable[[Sequence[Change], Instant], None]
-Refused: TypeAlias = Callable[[MsmqError, Instant], None]
-TellOwners: TypeAlias = Callable[[Sequence[Change], DirectoryImage, Instant], None]
 
 HINT_PAUSE_MS: Final = 1_000
 """Pause between an answer and the next question, if strangers bring it about. [ours]"""
@@ -75,26 +68,24 @@ class DirectoryService:
 
     def __init__(
         self,
-        config: ManagerConfig,
+        base: Foundation,
         copy: DirectoryCopy,
-        counters: Counters,
-        rng: random.Random,
-        now: Instant,
+        keys: OwnKeys,
+        owners: Owners,
     ) -> None:
-        self._config = config
-        self._role = config.directory.role
+        self._config = base.config
+        self._role = base.config.directory.role
         self.copy = copy
-        self._counters = counters
-        self._rng = rng
+        self._counters = base.counters
+        self._rng = base.rng
+        self._keys = keys
+        self._owners = owners
         self.outputs: list[Output] = []
         self.problem = ""
         """Why the directory could not be asked, or does not know us; empty while all is well."""
-        self.own_keys: Callable[[], tuple[PublicKey, ...]] = tuple
-        """Gives the keys with which others encrypt for us."""
-        self.changed: Callable[[list[Change], Instant], None] = lambda _changes, _now: None
-        """Hears of every real change, and when a copy that was in doubt is up to date."""
-        self.tell_owners: TellOwners = lambda _changes, _before, _now: None
-        """Tells the queue managers whose objects were changed from here."""
+        self._news: list[list[Change]] = []
+        """Real changes that the queue manager has not heeded yet; an empty list says that a copy
+        that was in doubt is up to date."""
         self._calls: dict[int, tuple[Done, Refused]] = {}
         self._held: list[tuple[tuple[Change, ...], Done, Refused]] = []
         """Changes that wait until the directory knows this queue manager."""
@@ -110,18 +101,28 @@ class DirectoryService:
         self._hint_pause_ms = HINT_PAUSE_MS
         self._has_doubts = False
         """Whether somebody waits to hear that the copy is up to date."""
-        self._answered_ms = now.ticks_ms - HINT_PAUSE_MS
+        self._answered_ms = base.started.ticks_ms - HINT_PAUSE_MS
         self._ask_at_ms: int | None = None
         self._waiting: list[tuple[Done, Refused]] = []
         if self._role is DirectoryRole.COPY:
-            self._ask_at_ms = now.ticks_ms
+            self._ask_at_ms = base.started.ticks_ms
+
+    def take_outputs(self) -> list[Output]:
+        """Return what is to be done, once."""
+        outputs, self.outputs = self.outputs, []
+        return outputs
+
+    def take_news(self) -> list[list[Change]]:
+        """Return what has really changed, once; empty changes say that a doubt is settled."""
+        news, self._news = self._news, []
+        return news
 
     @property
     def role(self) -> DirectoryRole:
         """What this queue manager has of a directory."""
         return self._role
 
-    def open(self, now: Instant) -> None:
+    def open(self) -> None:
         """Make a new directory if this queue manager is to have one and has none yet.
 
         One that had a copy until now goes on from there. Where we are is written again each time:
@@ -132,15 +133,15 @@ class DirectoryService:
         if not self.copy.is_original:
             first = self._first_objects() if self.copy.position == NOWHERE else []
             self.copy.found(Guid(self._rng.randbytes(16)), first)
-            self.changed(list(self.copy.image), now)
-        self._register_here(now)
+            self._news.append(list(self.copy.image))
+        self._register_here()
 
-    def _register_here(self, now: Instant) -> None:
+    def _register_here(self) -> None:
         """Let the original know us as we are."""
         self.problem = self._own_problem()
         wanted = None if self.problem else self._wanted_info()
         if wanted is not None:
-            self.changed(self.copy.write((wanted,)), now)
+            self._news.append(self.copy.write((wanted,)))
 
     def _first_objects(self) -> list[DirectoryObject]:
         site = Site(
@@ -168,7 +169,7 @@ class DirectoryService:
             sites=() if site is None else (site.identifier,),
             routing_server=config.routing_server,
             directory_server=self._server_kind(),
-            encryption_keys=self.own_keys(),
+            encryption_keys=self._keys.public,
         )
         return msgspec.structs.replace(info, **self._configured_quotas())
 
@@ -222,8 +223,7 @@ class DirectoryService:
         self._ask_again = self._is_hinted = False
         self._hint_pause_ms = HINT_PAUSE_MS
         self._has_doubts = self._has_doubts or self.copy.is_doubted
-        self.copy.is_doubted = False
-        self.copy.question_number += 1
+        self.copy.ask()
         self._ask_at_ms = None
         self.outputs.append(AskDirectory(self.copy.position))
 
@@ -244,11 +244,11 @@ class DirectoryService:
         self._heed_hint(now)
         before = self.copy.position
         real = self.copy.take(told)
-        self.copy.answer_number = self.copy.question_number
+        self.copy.answered()
         doubts, self._has_doubts = self._has_doubts, False
         self.problem = self._own_problem()
         if real or doubts:
-            self.changed(_without_losses(real, before, told.position), now)
+            self._news.append(_without_losses(real, before, told.position))
         if again:
             self._ask()
         else:
@@ -357,21 +357,21 @@ class DirectoryService:
         if self._role is not DirectoryRole.ORIGINAL:
 
             def told(changes: Sequence[Change], now: Instant) -> None:
-                self.tell_owners(changes, before, now)
+                self._owners.tell_owners(changes, before, now)
                 done(changes, now)
 
             self._hand_on_when_known(changes, told, refused)
             return
         if not self.copy.is_original:
             # The disk had no room for it when we began.
-            self.open(now)
+            self.open()
             before = self.copy.image
         check(before, changes)
         real = self.copy.write(changes)
         if real:
-            self.changed(real, now)
-            self.tell_owners(real, before, now)
-            self._register_here(now)
+            self._news.append(real)
+            self._owners.tell_owners(real, before, now)
+            self._register_here()
         done(changes, now)
 
     def _hand_on_when_known(

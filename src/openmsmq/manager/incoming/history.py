@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 from openmsmq.manager.incoming.effects import IdentifiersNoted
-from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.limits import IDENTIFIER_BYTES
-from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.duplicates import DuplicateFilter
 from openmsmq.storage import records
-from openmsmq.storage.port import StoreReader
 
 _RECORDS: Final = 100_000
 
@@ -23,10 +21,9 @@ _RECORDS: Final = 100_000
 class History:
     """The duplicate filter, and its records in the store."""
 
-    def __init__(
-        self, config: TransferConfig, ledger: Ledger, reader: StoreReader, now: Instant
-    ) -> None:
-        self._ledger = ledger
+    def __init__(self, base: Foundation) -> None:
+        config, now = base.config.transfer, base.started
+        self._ledger = base.ledger
         self.filter = DuplicateFilter(config.duplicates_max, config.duplicates_kept_ms)
         self._next_record = 0
         self._fresh: dict[bytes, bool] = {}
@@ -35,7 +32,7 @@ class History:
         """The effect of this turn that has it."""
         self._now = now
         start, stop = records.kind_range(b"H")
-        for key, value in reader.scan(start, stop, _RECORDS):
+        for key, value in base.reader.scan(start, stop, _RECORDS):
             number = records.history_of(key)
             self._next_record = number
             size = IDENTIFIER_BYTES
@@ -88,6 +85,17 @@ class History:
         self._noting = IdentifiersNoted(self)
         self._fresh = self._noting.fresh
         self._ledger.add(self._noting)
+
+    @property
+    def next_wake_ms(self) -> int | None:
+        """When `wake` has something to do."""
+        return self.filter.next_wake_ms
+
+    def wake(self, now: Instant) -> None:
+        """Time has passed: some may be too old."""
+        due_ms = self.filter.next_wake_ms
+        if due_ms is not None and due_ms <= now.ticks_ms:
+            self.clean_up(now)
 
     def clean_up(self, now: Instant) -> None:
         """Drop what is too old. [MQQB 3.1.6.7]"""

@@ -14,8 +14,8 @@ from typing import Final
 
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.manager.directory.service import DirectoryService
-from openmsmq.manager.messages.delivery import Delivery
-from openmsmq.manager.turn.counters import Counters
+from openmsmq.manager.messages.reporting import Reporter
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import Change, DirectoryRole, ObjectKind, Removal
 from openmsmq.model.identity import NIL_GUID, Guid
@@ -46,33 +46,12 @@ _SERVER: Final = re.compile("[!-;=?-~]{1,256}")
 
 
 class Notifications:
-    """Heeds change notifications, and sends them."""
+    """Sends change notifications to the queue managers whose objects were changed from here."""
 
-    def __init__(
-        self,
-        counters: Counters,
-        delivery: Delivery,
-        directory: DirectoryService,
-        name: str,
-        server: str = "",
-    ) -> None:
-        self._counters = counters
-        self._delivery = delivery
-        self._directory = directory
-        self._name = name
-        self._directory_server = server
-        directory.tell_owners = self.tell_owners
-
-    def take(self, packet: bytes, now: Instant) -> None:
-        """Heed what came to the queue of notifications. [MQCN 3.2.5.2]"""
-        message = decode(packet)
-        assert isinstance(message, UserMessage)
-        try:
-            notification = decode_notification(message.properties.body)
-        except DecodeError:
-            return
-        if isinstance(notification, ManagerNotification):
-            self._directory.hint(now)
+    def __init__(self, base: Foundation, reporter: Reporter) -> None:
+        self._config = base.config
+        self._counters = base.counters
+        self._reporter = reporter
 
     def tell_owners(self, changes: Iterable[Change], before: DirectoryImage, now: Instant) -> None:
         """Tell the owners of changed objects. [MQCN 3.3.4.1]"""
@@ -81,7 +60,7 @@ class Notifications:
             owner, event = _event_of(change, before)
             if owner not in (NIL_GUID, self._counters.identifier):
                 body = ManagerNotification(event, change.identifier, server).encode()
-                self._delivery.post(
+                self._reporter.post(
                     PrivateFormatName(owner, NOTIFY_QUEUE_NUMBER),
                     self._packet(owner, body),
                     now,
@@ -94,10 +73,10 @@ class Notifications:
         A notification has ASCII letters only, and names of computers need not; then it is the
         identifier.
         """
-        if self._directory_server:
-            return self._directory_server
-        name, identifier = self._name, self._counters.identifier
-        if self._directory.role is DirectoryRole.COPY:
+        if self._config.directory.server:
+            return self._config.directory.server
+        name, identifier = self._config.name, self._counters.identifier
+        if self._config.directory.role is DirectoryRole.COPY:
             for manager in before.managers.values():
                 if manager.directory_server is DirectoryServerKind.PRIMARY_ENTERPRISE_CONTROLLER:
                     name, identifier = manager.computer_name, manager.identifier
@@ -116,6 +95,24 @@ class Notifications:
                 BaseHeader(time_to_reach_queue_s=NOTIFICATION_REACH_S),
             )
         )
+
+
+class Heeded:
+    """Heeds change notifications of others."""
+
+    def __init__(self, directory: DirectoryService) -> None:
+        self._directory = directory
+
+    def take(self, packet: bytes, now: Instant) -> None:
+        """Heed what came to the queue of notifications. [MQCN 3.2.5.2]"""
+        message = decode(packet)
+        assert isinstance(message, UserMessage)
+        try:
+            notification = decode_notification(message.properties.body)
+        except DecodeError:
+            return
+        if isinstance(notification, ManagerNotification):
+            self._directory.hint(now)
 
 
 def _event_of(change: Change, before: DirectoryImage) -> tuple[Guid, Event]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from openmsmq.manager.incoming.streams import IncomingStreams, Stream
-from openmsmq.manager.messages.delivery import Delivery
-from openmsmq.manager.notices import NoticeKind, Notices
+from openmsmq.manager.incoming.streams import IncomingStreams
+from openmsmq.manager.messages.reporting import Reporter
+from openmsmq.manager.notices import NoticeKind
+from openmsmq.manager.peers.confirmations import Confirmations
 from openmsmq.manager.peers.identities import Identities
 from openmsmq.manager.peers.outgoing import OutgoingQueue, OutgoingQueues
 from openmsmq.manager.peers.peering import Peer
 from openmsmq.manager.queues.return_queues import return_queue
-from openmsmq.manager.turn.counters import Counters
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.model.limits import INFINITE_S, REACH_QUEUE_DEFAULT_S
@@ -41,25 +42,66 @@ ORDER_ACKS_WAITING_MAX_COUNT: Final = 100
 be reached asks for them again by sending again."""
 
 
+class FinalAcks:
+    """Tells the sources of transactional messages how those ended."""
+
+    def __init__(self, base: Foundation, reporter: Reporter, streams: IncomingStreams) -> None:
+        self._counters = base.counters
+        self._reporter = reporter
+        self._streams = streams
+        self._own: list[tuple[FinalAck, MessageClass]] = []
+        """What we have to tell ourselves, before the turn ends."""
+
+    def send(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
+        """Tell the source of a transactional message how it ended (C-77). [MQQB 3.1.7.2.2]"""
+        source = Guid(message_bytes.source(packet))
+        stream = self._streams.find(source, packet, outline(packet))
+        to = source if stream is None else stream.return_address
+        message = MessageId(source, message_bytes.message_number(packet))
+        ack = FinalAck(*message_bytes.sequence_place(packet), message)
+        if source == self._counters.identifier:
+            # We reach ourselves under a name that is not known to be ours.
+            self._own.append((ack, reason))
+            return
+        carrier = final_ack_packet(
+            ack,
+            reason,
+            source=self._counters.identifier,
+            to=to,
+            message_number=0,
+            sent_time_s=0,
+            time_to_reach_queue_s=INFINITE_S,
+        )
+        name = _order_queue(to, source)
+        self._reporter.post(name, encode(carrier), now, is_final=True)
+
+    def take_own(self) -> list[tuple[FinalAck, MessageClass]]:
+        """Return what we have to tell ourselves, once."""
+        own, self._own = self._own, []
+        return own
+
+
 class OrderAcks:
-    """Heeds order and final acknowledgments, and sends them."""
+    """Heeds order and final acknowledgments, and sends order acknowledgments."""
 
     def __init__(
         self,
-        counters: Counters,
-        delivery: Delivery,
+        base: Foundation,
+        reporter: Reporter,
+        finals: FinalAcks,
         outgoing: OutgoingQueues,
+        confirmations: Confirmations,
         streams: IncomingStreams,
         identities: Identities,
-        notices: Notices,
     ) -> None:
-        self._identities = identities
-        self._notices = notices
-        self._counters = counters
-        self._delivery = delivery
+        self._counters = base.counters
+        self._notices = base.notices
+        self._reporter = reporter
+        self._finals = finals
         self._outgoing = outgoing
+        self._confirmations = confirmations
         self._streams = streams
-        delivery.send_final_ack = self.send_final
+        self._identities = identities
 
     def take(self, packet: bytes, peer: Peer, now: Instant) -> None:
         """Heed an OrderAck or a FinalAck; anything else to the order queue is dropped."""
@@ -69,11 +111,11 @@ class OrderAcks:
         if isinstance(ack, OrderAck):
             outgoing = self._outgoing.of_sequence(ack.sequence)
             if outgoing is not None and self._counts(outgoing, packet, peer, now):
-                self._outgoing.order_acked(outgoing, ack.sequence, ack.number, now)
+                self._confirmations.order_acked(outgoing, ack.sequence, ack.number, now)
         elif isinstance(ack, FinalAck):
-            awaited = self._outgoing.awaited(ack)
+            awaited = self._confirmations.awaited(ack)
             if awaited is not None and self._counts(awaited.outgoing, packet, peer, now):
-                self._outgoing.final_acked(awaited, message.properties.message_class, now)
+                self._confirmations.final_acked(awaited, message.properties.message_class, now)
 
     def _counts(self, outgoing: OutgoingQueue, packet: bytes, peer: Peer, now: Instant) -> bool:
         """Whether an acknowledgment is of the one to whom the messages go."""
@@ -90,9 +132,14 @@ class OrderAcks:
         )
         return False
 
-    def send_due(self, streams: list[Stream], now: Instant) -> None:
-        """Tell senders how far their sequences have come. [MQQB 3.1.6.9]"""
-        for stream in streams:
+    @property
+    def next_wake_ms(self) -> int | None:
+        """When `wake` has something to do."""
+        return self._streams.timers.next_ms
+
+    def wake(self, now: Instant) -> None:
+        """Time has passed: tell senders how far their sequences have come. [MQQB 3.1.6.9]"""
+        for stream in self._streams.timers.take_due(now.ticks_ms):
             point = stream.sequence.order_ack_due(now)
             self._streams.timers.set(stream, stream.sequence.next_wake_ms)
             if point is None:
@@ -101,7 +148,7 @@ class OrderAcks:
                 # We reach ourselves under a name that is not known to be ours.
                 outgoing = self._outgoing.of_sequence(point.id)
                 if outgoing is not None:
-                    self._outgoing.order_acked(outgoing, point.id, point.number, now)
+                    self._confirmations.order_acked(outgoing, point.id, point.number, now)
                 continue
             packet = order_ack_packet(
                 OrderAck.up_to(point.id, point.number),
@@ -111,36 +158,19 @@ class OrderAcks:
                 sent_time_s=0,
                 time_to_reach_queue_s=REACH_QUEUE_DEFAULT_S,
             )
-            self._delivery.post(
+            self._reporter.post(
                 _order_queue(stream.return_address, stream.source),
                 encode(packet),
                 now,
                 express_max_count=ORDER_ACKS_WAITING_MAX_COUNT,
             )
 
-    def send_final(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
-        """Tell the source of a transactional message how it ended (C-77). [MQQB 3.1.7.2.2]"""
-        source = Guid(message_bytes.source(packet))
-        stream = self._streams.find(source, packet, outline(packet))
-        to = source if stream is None else stream.return_address
-        message = MessageId(source, message_bytes.message_number(packet))
-        ack = FinalAck(*message_bytes.sequence_place(packet), message)
-        if source == self._counters.identifier:
-            awaited = self._outgoing.awaited(ack)
+    def heed_own(self, now: Instant) -> None:
+        """Heed the final acknowledgments that we owe ourselves."""
+        for ack, reason in self._finals.take_own():
+            awaited = self._confirmations.awaited(ack)
             if awaited is not None:
-                self._outgoing.final_acked(awaited, reason, now)
-            return
-        carrier = final_ack_packet(
-            ack,
-            reason,
-            source=self._counters.identifier,
-            to=to,
-            message_number=0,
-            sent_time_s=0,
-            time_to_reach_queue_s=INFINITE_S,
-        )
-        name = _order_queue(to, source)
-        self._delivery.post(name, encode(carrier), now, is_final=True)
+                self._confirmations.final_acked(awaited, reason, now)
 
 
 def _order_queue(to: ReturnAddress, sender: Guid) -> FormatName:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 
-from openmsmq.manager.incoming.streams import Stream
+from openmsmq.manager.incoming.streams import IncomingStreams, Stream
+from openmsmq.manager.notices import NoticeKind
 from openmsmq.manager.peers.identities import Identities
 from openmsmq.manager.peers.peering import Peer, Word
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.turn.counters import Counters
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import GUID_BYTES, NIL_GUID, Guid
@@ -168,3 +170,81 @@ class Places:
             return find()
         except MsmqError:
             return None
+
+
+class NotBelieved(Exception):
+    """A peer brings a message under its own name, which is known to be somebody else's."""
+
+
+class Judging:
+    """Says which packets are taken from whom. A peer moves only its own sequences, and those of
+    queue managers from which it is a known way."""
+
+    def __init__(
+        self, base: Foundation, table: QueueTable, identities: Identities, streams: IncomingStreams
+    ) -> None:
+        self._counters = base.counters
+        self._notices = base.notices
+        self._table = table
+        self._identities = identities
+        self._streams = streams
+
+    def places(self, peer: Peer) -> Places:
+        """Return what finds the destinations of a peer's packets."""
+        return Places(self._table, self._counters, self._identities, peer)
+
+    def may_come(
+        self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant
+    ) -> bool:
+        """Whether a message is taken from a peer.
+
+        One that is not transactional may name a source that nobody knows, but no other's. It is
+        dropped, and the session goes on: a stranger may have made an honest peer bring it. If it is
+        the peer's own, and is to survive a crash, the session ends instead: should the peer be who
+        it says it is after all, it keeps the message until we believe it.
+        """
+        if found.flags & user.TRANSACTION:
+            return self._may_move(packet, found, place, peer, now)
+        if (
+            place.local
+            and place.word is Word.FOREIGN
+            and self._identities.knows_elsewhere(peer, message_bytes.source(packet), now)
+        ):
+            self.tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
+            if message_bytes.source(packet) == peer.remote and found.flags & user.RECOVERABLE:
+                raise NotBelieved
+            return False
+        return True
+
+    def _may_move(
+        self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant
+    ) -> bool:
+        """Whether a transactional message is of its sender, or came on the way from him.
+
+        If not, it moves nothing: the sender has it until we acknowledge its place in the sequence.
+        """
+        if place.stream is not None:
+            return True
+        problem = "foreign-source" if place.word is Word.FOREIGN else ""
+        if place.local and not problem:
+            durably = place.queue is not None
+            stream = self._streams.of(packet, found, peer, place.word, now, durably=durably)
+            if isinstance(stream, Stream):
+                place.stream = stream
+                self._streams.heard(stream, now)
+                return True
+            problem = stream
+        if not problem:
+            return True
+        self.tell_of(problem, NoticeKind.SEQUENCE_REFUSED, packet, peer)
+        return False
+
+    def tell_of(self, problem: str, kind: NoticeKind, packet: bytes, peer: Peer) -> None:
+        """Let the operator hear of a packet that somebody brings in another's name."""
+        self._notices.note(
+            kind,
+            problem,
+            peer=peer.engine.address,
+            says_it_is=str(peer.remote),
+            source=str(Guid(message_bytes.source(packet))),
+        )

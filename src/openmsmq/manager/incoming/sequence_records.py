@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Callable
 from typing import Final
 
-from openmsmq.manager.queues.totals import KILOBYTE
+from openmsmq.manager.queues.totals import KILOBYTE, Totals
 from openmsmq.model.clock import Instant
 from openmsmq.model.limits import (
     INCOMING_SEQUENCE_BYTES,
@@ -29,7 +29,8 @@ _SITE_BITS: Final = 64
 class SequenceRecords:
     """The keys of all records, by who vouches for their senders, each group by its last use."""
 
-    def __init__(self, forget: Callable[[bytes], None]) -> None:
+    def __init__(self, totals: Totals, forget: Callable[[bytes], None]) -> None:
+        self._totals = totals
         self._forget = forget
         self._groups: dict[str, dict[bytes, int]] = {}
         """The time of the last use of each record, by address; none for those vouched for."""
@@ -37,8 +38,6 @@ class SequenceRecords:
         self._by_count: dict[int, dict[str, None]] = {}
         """The addresses that have so many records: whoever has most is found without a search."""
         self._most = 0
-        self.quota_kb = UNLIMITED_KB
-        """The quota of the queue manager."""
 
     def __len__(self) -> int:
         return len(self._group_of)
@@ -49,9 +48,10 @@ class SequenceRecords:
     @property
     def max_count(self) -> int:
         """How many there may be."""
-        if self.quota_kb == UNLIMITED_KB:
+        quota_kb = self._totals.quota_kb
+        if quota_kb == UNLIMITED_KB:
             return INCOMING_SEQUENCES_MAX_COUNT
-        room = self.quota_kb * KILOBYTE // _QUOTA_SHARE // INCOMING_SEQUENCE_BYTES
+        room = quota_kb * KILOBYTE // _QUOTA_SHARE // INCOMING_SEQUENCE_BYTES
         return min(INCOMING_SEQUENCES_MAX_COUNT, max(room, 1))
 
     def has_room(self, place: str, now: Instant) -> bool:

@@ -16,15 +16,14 @@ from openmsmq.manager.incoming.sequence_records import SequenceRecords
 from openmsmq.manager.peers.claims import Claims
 from openmsmq.manager.peers.identities import Identities
 from openmsmq.manager.peers.peering import Peer, Word
-from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.queues.totals import Totals
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.manager.turn.timers import Timers
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.limits import INCOMING_SEQUENCES_CACHED_COUNT, SEQUENCES_LOOKED_THROUGH_MS
-from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.incoming_sequence import IncomingSequence
 from openmsmq.storage import records
-from openmsmq.storage.port import StoreReader
 from openmsmq.storage.records import IncomingRecord
 from openmsmq.wire import message_bytes
 from openmsmq.wire.bodies.order_packets import ReturnAddress
@@ -104,25 +103,19 @@ class IncomingStreams:
     """The sequences of all senders; those in use are at hand, the others in the store."""
 
     def __init__(
-        self,
-        config: TransferConfig,
-        ledger: Ledger,
-        reader: StoreReader,
-        identities: Identities,
-        claims: Claims,
-        now: Instant,
+        self, base: Foundation, totals: Totals, identities: Identities, claims: Claims
     ) -> None:
-        self._config = config
-        self._ledger = ledger
-        self._reader = reader
+        self._config = base.config.transfer
+        self._ledger = base.ledger
+        self._reader = base.reader
         self._identities = identities
         self._claims = claims
         self._claimed: set[bytes] = set()
         """The records of streams for which the claims have their senders somewhere."""
         self._at_hand: OrderedDict[bytes, Stream] = OrderedDict()
         self.timers: Timers[Stream] = Timers()
-        self.records = SequenceRecords(self._forget)
-        self.look_through_ms = now.ticks_ms + SEQUENCES_LOOKED_THROUGH_MS
+        self.records = SequenceRecords(totals, self._forget)
+        self._look_through_ms = base.started.ticks_ms + SEQUENCES_LOOKED_THROUGH_MS
         """When to look for sequences that nobody uses."""
         self._take_up()
 
@@ -141,10 +134,16 @@ class IncomingStreams:
                 self._claims.restore(records.source_of(key), claimed_at)
                 self._claimed.add(key)
 
-    def look_through(self, now: Instant) -> None:
-        """Forget what nobody has used for long."""
-        self.look_through_ms = now.ticks_ms + SEQUENCES_LOOKED_THROUGH_MS
-        self.records.expire(now)
+    @property
+    def next_wake_ms(self) -> int | None:
+        """When `wake` has something to do."""
+        return self._look_through_ms if len(self.records) else None
+
+    def wake(self, now: Instant) -> None:
+        """Time has passed: forget what nobody has used for long."""
+        if self._look_through_ms <= now.ticks_ms:
+            self._look_through_ms = now.ticks_ms + SEQUENCES_LOOKED_THROUGH_MS
+            self.records.expire(now)
 
     def of(
         self, packet: bytes, found: Outline, peer: Peer, word: Word, now: Instant, *, durably: bool

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
+from openmsmq.manager.messages.reporting import Reporter
+from openmsmq.manager.queues.table import QueueTable
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import REACH_QUEUE_DEFAULT_S
@@ -31,6 +34,34 @@ _MONTHS: Final = (
     *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
     *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
 )
+
+
+class Traces:
+    """Reports where traced messages are, if reports are wanted here."""
+
+    def __init__(self, base: Foundation, table: QueueTable, reporter: Reporter) -> None:
+        self._is_wanted = base.config.transfer.trace_reports
+        self._counters = base.counters
+        self._table = table
+        self._reporter = reporter
+
+    def arrived(self, packet: bytes, now: Instant) -> None:
+        """Report that a traced message was taken."""
+        if self._is_wanted and is_traced(packet):
+            owner_of = self._table.published.owner_of
+            report = arrival_report(packet, self._counters.identifier, now, owner_of)
+            if report is not None:
+                self._reporter.post(*report, now)
+
+    def left(self, packets: list[bytes], address: str, now: Instant) -> None:
+        """Report traced messages that have left for an address."""
+        if not self._is_wanted:
+            return
+        own, owner_of = self._counters.identifier, self._table.published.owner_of
+        for packet in packets:
+            report = departure_report(packet, address, own, now, owner_of)
+            if report is not None:
+                self._reporter.post(*report, now)
 
 
 def arrival_report(

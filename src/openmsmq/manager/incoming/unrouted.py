@@ -11,17 +11,18 @@ What a restart finds waits on without such an end: its queue manager may have be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Final
 
 from openmsmq.manager.directory.ways import Ways
-from openmsmq.manager.incoming.order_acks import OrderAcks
+from openmsmq.manager.incoming.order_acks import FinalAcks
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.housekeeping import SLICE_ROWS, Housekeeping
-from openmsmq.manager.notices import NoticeKind, Notices
+from openmsmq.manager.messages.reporting import Reachable
+from openmsmq.manager.notices import NoticeKind
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.table import QueueTable
-from openmsmq.manager.turn.counters import Counters
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.manager.turn.timers import earliest
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
@@ -75,29 +76,30 @@ class Unrouted:
 
     def __init__(
         self,
+        base: Foundation,
         table: QueueTable,
-        counters: Counters,
         delivery: Delivery,
         housekeeping: Housekeeping,
-        acks: OrderAcks,
+        finals: FinalAcks,
         ways: Ways,
-        notices: Notices,
-        *,
-        permit_insecure_nacks: bool,
+        reachable: Reachable,
     ) -> None:
+        self._counters = base.counters
+        self._notices = base.notices
+        self._reports = base.config.transfer.permit_insecure_nacks
         self._table = table
-        self._counters = counters
         self._delivery = delivery
         self._housekeeping = housekeeping
-        self._acks = acks
+        self._finals = finals
         self._ways = ways
-        self._notices = notices
-        self._reports = permit_insecure_nacks
-        self.has_way: Callable[[FormatName, Guid, Instant], bool] = lambda *_: True
-        """Says whether it is known how to reach a queue of a queue manager."""
+        self._reachable = reachable
         self._awaited: dict[FormatName, _Awaited] = {}
 
     # Arrivals.
+
+    def has_way(self, name: FormatName, manager: Guid, now: Instant) -> bool:
+        """Whether it is known how to reach a queue of a queue manager."""
+        return self._reachable.has_way(name, manager, now)
 
     def lets_wait(
         self, name: FormatName, manager: Guid, packet: bytes, address: str, now: Instant
@@ -171,7 +173,11 @@ class Unrouted:
     def _waiting(self, awaited: _Awaited, now: Instant) -> LocalQueue | None:
         """Return the queue in which messages wait for a way; None if none do any more."""
         queue = self._queue_of(awaited)
-        if queue is None or not queue.count or self.has_way(awaited.name, awaited.manager, now):
+        if (
+            queue is None
+            or not queue.count
+            or self._reachable.has_way(awaited.name, awaited.manager, now)
+        ):
             return None
         return queue
 
@@ -214,7 +220,7 @@ class Unrouted:
                 asks &= ~ASKS_DEAD_LETTER
             self._delivery.tell(asks, packet, _REASON, now)
             if message_bytes.is_transactional(packet):
-                self._acks.send_final(packet, _REASON, now)
+                self._finals.send(packet, _REASON, now)
 
     def _note(self, manager: Guid) -> None:
         self._notices.note(NoticeKind.MESSAGE_DROPPED, "not-passed-on", manager=str(manager))

@@ -11,18 +11,15 @@ from collections.abc import Callable
 from typing import Final
 
 from openmsmq.manager.messages.delivery import Delivery
-from openmsmq.manager.notices import NoticeKind, Notices
+from openmsmq.manager.notices import NoticeKind
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.table import QueueTable
-from openmsmq.manager.turn.counters import Counters
-from openmsmq.manager.turn.deadlines import Deadlines
-from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.storage import records
-from openmsmq.storage.port import StoreReader
 from openmsmq.storage.records import ASKS_DEAD_LETTER
 
 SLICE_ROWS: Final = 2000
@@ -60,23 +57,14 @@ class _Job:
 class Housekeeping:
     """Expires messages and empties queues."""
 
-    def __init__(
-        self,
-        table: QueueTable,
-        delivery: Delivery,
-        deadlines: Deadlines,
-        counters: Counters,
-        ledger: Ledger,
-        reader: StoreReader,
-        notices: Notices,
-    ) -> None:
-        self._notices = notices
+    def __init__(self, base: Foundation, table: QueueTable, delivery: Delivery) -> None:
+        self._notices = base.notices
+        self._deadlines = base.deadlines
+        self._counters = base.counters
+        self._ledger = base.ledger
+        self._reader = base.reader
         self._table = table
         self._delivery = delivery
-        self._deadlines = deadlines
-        self._counters = counters
-        self._ledger = ledger
-        self._reader = reader
         self._jobs: deque[_Job] = deque()
         self._held_back: list[LocalQueue] = []
         """Deleted queues of which transactions still hold entries."""
@@ -84,7 +72,9 @@ class Housekeeping:
         """Entries that are to go, how, and whose removal the disk refused."""
         self._paused_until_ms = 0
         start, stop = records.kind_range(b"X")
-        self._leftovers = [records.queue_of(key) for key, _ in reader.scan(start, stop, 100_000)]
+        self._leftovers = [
+            records.queue_of(key) for key, _ in base.reader.scan(start, stop, 100_000)
+        ]
 
     def purge(
         self,

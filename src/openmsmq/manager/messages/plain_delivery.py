@@ -6,19 +6,16 @@ costs a fraction of what `Delivery` does for each.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from openmsmq.manager.messages import lifetimes
-from openmsmq.manager.messages.delivery import Delivery
+from openmsmq.manager.messages.placing import Placing
 from openmsmq.manager.queues.queue import LocalQueue, Row
-from openmsmq.manager.turn.counters import Counters
-from openmsmq.manager.turn.deadlines import Deadlines
-from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import MsmqError
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.storage import records
-from openmsmq.storage.records import FACTS_BYTES, EntryFacts, StagedSend
+from openmsmq.storage.records import EntryFacts
 from openmsmq.wire import message_bytes
 from openmsmq.wire.headers import user
 from openmsmq.wire.outline import Outline
@@ -27,8 +24,6 @@ _UNUSUAL: Final = (
     user.ADMIN_QUEUE | user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS | user.TRANSACTION
 )
 """Flags of packets that cause more than their own arrival."""
-_UNUSUAL_STAGED: Final = _UNUSUAL & ~user.TRANSACTION
-"""The same of packets that belong to a transaction."""
 
 
 def are_plain(packets: list[bytes], found: list[Outline]) -> bool:
@@ -50,31 +45,23 @@ def are_plain(packets: list[bytes], found: list[Outline]) -> bool:
     return bool(found)
 
 
-def are_plain_sends(sends: list[StagedSend]) -> bool:
-    """Whether messages of a transaction cause nothing but their own arrival."""
-    for send in sends:
-        packet = send.packet
-        if (
-            send.asks
-            or send.deadline_s != INFINITE_S
-            or message_bytes.user_flags(packet) & _UNUSUAL_STAGED
-            or not message_bytes.is_recoverable(packet)
-            or not message_bytes.is_transactional(packet)
-        ):
-            return False
-    return bool(sends)
+class WaitingReads(Protocol):
+    """Serves reads that wait for a message."""
+
+    def hand_over(self, queue: LocalQueue, rows: list[Row], now: Instant) -> int:
+        """Give entries to readers that wait; return how many they took, from the front."""
+        ...
 
 
 class PlainDelivery:
     """Puts plain messages into queues, within the current turn."""
 
-    def __init__(
-        self, delivery: Delivery, counters: Counters, ledger: Ledger, deadlines: Deadlines
-    ) -> None:
-        self._delivery = delivery
-        self._counters = counters
-        self._ledger = ledger
-        self._deadlines = deadlines
+    def __init__(self, base: Foundation, placing: Placing, reads: WaitingReads) -> None:
+        self._counters = base.counters
+        self._ledger = base.ledger
+        self._deadlines = base.deadlines
+        self._placing = placing
+        self._reads = reads
 
     def put_alike(
         self, queue: LocalQueue, packets: list[bytes], numbers: list[int], now: Instant
@@ -110,7 +97,7 @@ class PlainDelivery:
             rows.append((lookup_id, stamped))
         self._put_ready(queue, rows, now, express=express)
         for lookup_id, deadline_s in near:
-            self._delivery.note_deadline(queue, lookup_id, deadline_s, express=express)
+            self._placing.note_deadline(queue, lookup_id, deadline_s, express=express)
         if near:
             self._ledger.when_done(lambda: self._watch(queue, near), lambda _: None)
 
@@ -133,30 +120,6 @@ class PlainDelivery:
         ]
         self._put_ready(queue, rows, now, express=express)
 
-    def put_staged(
-        self, queue: LocalQueue, sends: list[StagedSend], marks: list[int], now: Instant
-    ) -> None:
-        """Put what a transaction sends to a queue of this computer, with its marks.
-
-        Only for messages that `are_plain_sends` says are plain: what `Delivery.put` does for them.
-        """
-        arrival = self._counters.take_arrivals(len(sends))
-        facts = records.encode_facts(EntryFacts(now.unix_s))
-        marked, entry_key, number = message_bytes.marked, records.entry_key, queue.id
-        lookup_ids: list[int] = []
-        placed: list[tuple[bytes, bytes]] = []
-        size = 0
-        for send, mark in zip(sends, marks, strict=True):
-            # Transactional messages keep the order of their sequence, whatever they say (C-77g).
-            lookup_id = 7 << 56 | arrival
-            arrival += 1
-            value = marked(send.packet, mark, facts)
-            lookup_ids.append(lookup_id)
-            placed.append((entry_key(number, lookup_id), value))
-            size += len(value)
-        self._ledger.put_many(placed, volatile=False)
-        self._expect(queue, lookup_ids, size, express=False)
-
     def _put_ready(
         self, queue: LocalQueue, rows: list[Row], now: Instant, *, express: bool
     ) -> None:
@@ -165,7 +128,7 @@ class PlainDelivery:
         if queue.waiting and not queue.entries.has_arriving and not queue.properties.journaling:
             rows.sort()
             # They are stored and removed in one batch: sender and reader hear of it after one sync.
-            handed = self._delivery.hand_over(queue, rows, now)
+            handed = self._reads.hand_over(queue, rows, now)
         if handed and express:
             del rows[:handed]
             handed = 0
@@ -177,26 +140,4 @@ class PlainDelivery:
         if handed < len(rows):
             left = rows[handed:] if handed else rows
             size = sum(len(value) for _, value in left)
-            self._expect(queue, [lookup_id for lookup_id, _ in left], size, express=express)
-
-    def _expect(
-        self, queue: LocalQueue, lookup_ids: list[int], size: int, *, express: bool
-    ) -> None:
-        """Count new entries in, and let readers have them when the turn is durable."""
-        count = len(lookup_ids)
-        size -= count * FACTS_BYTES
-        queue.count_many_in(lookup_ids, size, express=express)
-        queue.entries.place(lookup_ids)
-        if not express:
-            self._ledger.touch(queue)
-
-        def available() -> None:
-            queue.entries.arrive(lookup_ids)
-            queue.became_available(min(lookup_ids))
-            self._delivery.news(queue)
-
-        def never_came(_: MsmqError) -> None:
-            queue.entries.withdraw(lookup_ids)
-            queue.count_many_out(lookup_ids, size, express=express)
-
-        self._ledger.when_done(available, never_came)
+            self._placing.expect(queue, [lookup_id for lookup_id, _ in left], size, express=express)

@@ -7,12 +7,11 @@ dropped and counted: a report is the first to give way.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from openmsmq.manager.askers import OURSELVES, Asker
 from openmsmq.manager.messages.report_rates import ReportRates
 from openmsmq.manager.messages.reports import is_wanted, report_for
-from openmsmq.manager.notices import NoticeKind, Notices
+from openmsmq.manager.notices import NoticeKind
 from openmsmq.manager.queues.guests import Guest
 from openmsmq.manager.queues.return_queues import is_order_queue
 from openmsmq.model.errors import InsufficientResources, MsmqError
@@ -29,13 +28,13 @@ from openmsmq.wire.message_bytes import is_recoverable
 from openmsmq.wire.outline import outline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from openmsmq.manager.messages.delivery import Delivery
+    from openmsmq.manager.access.message_security import MessageSecurity
+    from openmsmq.manager.askers import Asker
+    from openmsmq.manager.messages.placing import Placing
     from openmsmq.manager.messages.staging import Staging
     from openmsmq.manager.queues.queue import LocalQueue
     from openmsmq.manager.queues.table import QueueTable
-    from openmsmq.manager.turn.counters import Counters
+    from openmsmq.manager.turn.foundation import Foundation
     from openmsmq.model.clock import Instant
     from openmsmq.model.message import MessageClass
 
@@ -43,39 +42,56 @@ _SHOWN_CHARACTERS: Final = 200
 _TOO_MANY: Final = frozenset({"quota", "rate", "outgoing queues"})
 
 
+class Known(Protocol):
+    """Tells computers that are known from others."""
+
+    def leads_back(self, name: FormatName, asker: Asker) -> bool:
+        """Whether a queue is on the computer on whose word something goes there."""
+        ...
+
+    def knows(self, name: FormatName) -> bool:
+        """Whether configuration or directory know the computer of a queue."""
+        ...
+
+
+class Reachable(Protocol):
+    """Knows the ways to other computers."""
+
+    def has_way(self, name: FormatName, manager: Guid, now: Instant) -> bool:
+        """Whether it is known how to reach a queue of a queue manager."""
+        ...
+
+
 class Reporter:
     """Posts what others asked for, as far as they may ask for it."""
 
     def __init__(
         self,
+        base: Foundation,
         table: QueueTable,
-        counters: Counters,
-        delivery: Delivery,
+        placing: Placing,
         staging: Staging,
-        notices: Notices,
+        security: MessageSecurity,
+        known: Known,
+        reachable: Reachable,
     ) -> None:
+        self._counters = base.counters
+        self._notices = base.notices
+        self._acting = base.acting
         self._table = table
-        self._counters = counters
-        self._delivery = delivery
+        self._placing = placing
         self._staging = staging
-        self._notices = notices
+        self._security = security
+        self._known = known
+        self._reachable = reachable
         self._rates = ReportRates()
-        self.asker: Asker = OURSELVES
-        """On whose word the queue manager acts at this moment."""
-        self.leads_back: Callable[[FormatName, Asker], bool] = lambda _name, _asker: False
-        """Says whether a queue is on the computer on whose word something goes there."""
-        self.knows: Callable[[FormatName], bool] = lambda _name: False
-        """Says whether configuration or directory know the computer of a queue."""
-        self.has_way: Callable[[FormatName, Guid, Instant], bool] = lambda *_: True
-        """Says whether it is known how to reach a queue of a queue manager."""
-        delivery.reporter = self
 
     def report(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
         """Tell the administration queue of a message what became of it, if it asked for that."""
         if not is_wanted(packet, reason):
             return
-        if not self.asker.known and self._rates.is_quiet(self.asker, now):
-            self._notices.note(NoticeKind.REPORT_DROPPED, "pause", peer=self.asker.address)
+        if not self._acting.asker.known and self._rates.is_quiet(self._acting.asker, now):
+            self._notices.note(NoticeKind.REPORT_DROPPED, "pause", peer=self._acting.asker.address)
             return
         made = report_for(
             packet,
@@ -94,8 +110,8 @@ class Reporter:
 
     def _body_max(self, queue: FormatName) -> int | None:
         """Return how long a body a report to a queue may show; None for any."""
-        asker = self.asker
-        if asker.known or self.leads_back(queue, asker):
+        asker = self._acting.asker
+        if asker.known or self._known.leads_back(queue, asker):
             return None
         return REPORT_BODY_MAX_BYTES
 
@@ -123,8 +139,8 @@ class Reporter:
             problem = self._problem(queue, name, packet, now, has_room=has_room)
         if queue is None or problem:
             self._dropped(name, problem)
-            if problem in _TOO_MANY and not self.asker.known:
-                self._rates.refused(self.asker, now)
+            if problem in _TOO_MANY and not self._acting.asker.known:
+                self._rates.refused(self._acting.asker, now)
             return
         if express_max_count is not None and queue.express_count >= express_max_count:
             return
@@ -135,15 +151,17 @@ class Reporter:
             lifetime_s = FINAL_ACK_LIFETIME_S if is_final else REPORT_LIFETIME_S
             deadline_s = min(staged.deadline_s, now.unix_s + lifetime_s)
             staged = StagedSend(staged.queue, staged.packet, deadline_s, staged.asks)
-        self._delivery.put(queue, [staged], now)
+        self._placing.put(queue, [staged], now)
 
     def _destination(
         self, name: FormatName, now: Instant, *, is_urgent: bool
     ) -> tuple[LocalQueue | None, str]:
-        asker = self.asker
+        asker = self._acting.asker
         if not asker.known and isinstance(name, PrivateFormatName | PublicFormatName):
             manager = name.queue_manager if isinstance(name, PrivateFormatName) else asker.manager
-            if manager != self._counters.identifier and not self.has_way(name, manager, now):
+            if manager != self._counters.identifier and not self._reachable.has_way(
+                name, manager, now
+            ):
                 # Strangers may name queue managers without end.
                 return None, "no way"
         guest = Guest(asker, reports=True, is_urgent=is_urgent)
@@ -160,13 +178,13 @@ class Reporter:
         """Return why a report may not enter a queue; empty if it may."""
         if not queue.can.be_sent_to or queue.properties.transactional:
             return "wrong kind of queue"
-        if queue.can.take_messages and not self._delivery.may_enter_plain(queue):
+        if queue.can.take_messages and not self._security.may_enter_plain(queue):
             # What a stranger has written may be in it; over the network it would not come in.
             return "closed queue"
         if not has_room:
             return "quota"
-        asker = self.asker
-        if not asker.known and not self.leads_back(name, asker):
+        asker = self._acting.asker
+        if not asker.known and not self._known.leads_back(name, asker):
             return "" if self._rates.take(asker, len(packet), now) else "rate"
         return ""
 
@@ -183,8 +201,12 @@ class Reporter:
         if not is_final:
             return self._table.guests.room_for_report(queue, size)
         totals = self._table.totals
-        return self.knows(name) or totals.room_for_strangers(size, FINAL_ACKS_QUOTA_PARTS_COUNT)
+        return self._known.knows(name) or totals.room_for_strangers(
+            size, FINAL_ACKS_QUOTA_PARTS_COUNT
+        )
 
     def _dropped(self, name: FormatName, problem: str) -> None:
         shown = str(name)[:_SHOWN_CHARACTERS]
-        self._notices.note(NoticeKind.REPORT_DROPPED, problem, peer=self.asker.address, queue=shown)
+        self._notices.note(
+            NoticeKind.REPORT_DROPPED, problem, peer=self._acting.asker.address, queue=shown
+        )

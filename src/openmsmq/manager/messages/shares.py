@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from openmsmq.manager.notices import NoticeKind, Notices
+from openmsmq.manager.notices import NoticeKind
 from openmsmq.manager.queues.guests import Guest
 from openmsmq.manager.queues.totals import KILOBYTE
 from openmsmq.model.limits import (
@@ -24,9 +24,9 @@ from openmsmq.wire.message_bytes import is_recoverable
 from openmsmq.wire.outline import outline
 
 if TYPE_CHECKING:
-    from openmsmq.manager.messages.reporting import Reporter
     from openmsmq.manager.queues.queue import LocalQueue
     from openmsmq.manager.queues.table import QueueTable
+    from openmsmq.manager.turn.foundation import Foundation
 
 _SHOWN_CHARACTERS: Final = 200
 _ADDRESSES_PER_QUEUE_MAX_COUNT: Final = 64
@@ -68,19 +68,12 @@ _REASONS: Final = {
 class Shares:
     """Judges what comes in sessions by the word on which it comes."""
 
-    def __init__(
-        self,
-        table: QueueTable,
-        reporter: Reporter,
-        notices: Notices,
-        *,
-        permit_insecure_nacks: bool,
-    ) -> None:
+    def __init__(self, base: Foundation, table: QueueTable) -> None:
         self._table = table
         self._totals = table.totals
-        self._reporter = reporter
-        self._notices = notices
-        self._permit_insecure_nacks = permit_insecure_nacks
+        self._acting = base.acting
+        self._notices = base.notices
+        self._permit_insecure_nacks = base.config.transfer.permit_insecure_nacks
         self._charges: dict[LocalQueue, dict[str, int]] = {}
         """What strangers have put into each queue, as far as it may still be there."""
 
@@ -89,11 +82,11 @@ class Shares:
     @property
     def guest(self) -> Guest:
         """For whom an outgoing queue is made that a message passes through."""
-        return Guest(self._reporter.asker, reports=False)
+        return Guest(self._acting.asker, reports=False)
 
     def takes(self, size: int) -> bool:
         """Whether so many more bytes may be stored on the present asker."""
-        totals, asker = self._totals, self._reporter.asker
+        totals, asker = self._totals, self._acting.asker
         if asker.known:
             return totals.room_for(size)
         return totals.room_for_strangers(size) and self._has_share(asker.address, size)
@@ -104,19 +97,19 @@ class Shares:
             return False
         if is_recoverable(packets[0]):
             return True
-        strangers = not self._reporter.asker.known
+        strangers = not self._acting.asker.known
         return self._totals.memory_for(len(packets), size, strangers=strangers)
 
     def has_memory(self, packet: bytes, size_before: int) -> bool:
         """Whether a message is recoverable, or there is memory for it and those before it."""
         if is_recoverable(packet):
             return True
-        strangers = not self._reporter.asker.known
+        strangers = not self._acting.asker.known
         return self._totals.memory_for(1, size_before + len(packet), strangers=strangers)
 
     def charge(self, queue: LocalQueue, size: int) -> None:
         """Note that so many bytes come into a queue on the present asker."""
-        asker = self._reporter.asker
+        asker = self._acting.asker
         if not asker.known and queue.can.be_charged:
             self._add(queue, asker.address, size)
 
@@ -183,7 +176,7 @@ class Shares:
         It must hear that its message has failed. A stranger does not hear whether a queue is there:
         whatever keeps a message out, for him it is the same.
         """
-        if self._permit_insecure_nacks or self._reporter.asker.known or reason not in _SECRET:
+        if self._permit_insecure_nacks or self._acting.asker.known or reason not in _SECRET:
             return reason
         return MessageClass.NACK_ACCESS_DENIED
 
@@ -196,5 +189,5 @@ class Shares:
             self._notices.note(NoticeKind.MESSAGE_DROPPED, said)
             return
         queue = queue_names.describe(outline(packet).destination_name)[:_SHOWN_CHARACTERS]
-        peer = self._reporter.asker.address
+        peer = self._acting.asker.address
         self._notices.note(NoticeKind.MESSAGE_DROPPED, said, peer=peer, queue=queue)

@@ -8,10 +8,18 @@ take no room of their own, and end with their last flow.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid
+
+
+class Sessions(Protocol):
+    """Knows who has a session open."""
+
+    def has_session(self, manager: bytes, place: str) -> bool:
+        """Whether a queue manager has an open session at a place."""
+        ...
 
 
 class _Claim:
@@ -28,14 +36,13 @@ class _Claim:
 class Claims:
     """Whose flows are known, and where those queue managers are."""
 
-    def __init__(self, silence_s: int, now: Instant) -> None:
+    def __init__(self, silence_s: int, sessions: Sessions, now: Instant) -> None:
+        self._sessions = sessions
         self._silence_ms = silence_s * 1000
         self._started_ms = now.ticks_ms
         self._claims: dict[bytes, _Claim] = {}
         self.version = 0
         """Grows when a name becomes somebody's, or nobody's."""
-        self.has_session: Callable[[bytes, str], bool] = lambda _identifier, _place: False
-        """Says whether somebody has an open session at a place."""
 
     def restore(self, identifier: bytes, place: str) -> None:
         """Take up a flow of before the start; silence counts from the start."""
@@ -84,5 +91,5 @@ class Claims:
         claim = self._claims.get(identifier)
         return claim is None or (
             now.ticks_ms - claim.heard_ms >= self._silence_ms
-            and not self.has_session(identifier, claim.place)
+            and not self._sessions.has_session(identifier, claim.place)
         )

@@ -27,7 +27,7 @@ class QueuePaused(Effect):
 
     def apply(self) -> None:
         """Let them wait, or go on."""
-        self.outgoing.paused = self.paused
+        self.outgoing.pause(paused=self.paused)
 
     def store(self, writes: Writes) -> None:
         """Write it: it is so after a restart, too."""
@@ -35,7 +35,7 @@ class QueuePaused(Effect):
 
     def revert(self, _: MsmqError, /) -> None:
         """Let it be as it was."""
-        self.outgoing.paused = self.before
+        self.outgoing.pause(paused=self.before)
 
     def describe(self) -> dict[str, Plain]:
         """Return which queue it is."""
@@ -113,6 +113,44 @@ class MoveAwaited(Effect):
     def describe(self) -> dict[str, Plain]:
         """Return the message's number and where it goes."""
         return {"message": self.number, "queue": self.place[0].name}
+
+
+class EntriesGivenUp(Effect):
+    """Entries leave an outgoing queue unsent: when that is durable, their places are bridged.
+
+    Until then no transactional message of the queue leaves.
+    """
+
+    __slots__ = ("outgoing", "ready", "rows")
+
+    def __init__(
+        self, outgoing: OutgoingQueue, rows: list[Row], ready: dict[LocalQueue, None]
+    ) -> None:
+        self.outgoing = outgoing
+        self.rows = rows
+        self.ready = ready
+
+    def apply(self) -> None:
+        """Let others wait until it is known what goes before them."""
+        self.outgoing.count_leaving(1)
+
+    def follow(self) -> None:
+        """Let the sequence go on without them."""
+        for lookup_id, _ in self.rows:
+            self.outgoing.sequence.gone(lookup_id)
+        self._look_again()
+
+    def revert(self, _: MsmqError, /) -> None:
+        """Let everything leave as before."""
+        self._look_again()
+
+    def _look_again(self) -> None:
+        self.outgoing.count_leaving(-1)
+        self.ready[self.outgoing.queue] = None
+
+    def describe(self) -> dict[str, Plain]:
+        """Return the queue, and how many entries."""
+        return {"queue": self.outgoing.queue.name, "entries": len(self.rows)}
 
 
 def store_outgoing(writes: Writes, outgoing: OutgoingQueue) -> None:

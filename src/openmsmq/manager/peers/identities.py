@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from openmsmq.directory.image import DirectoryImage
-from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.directory.ways import Ways
-from openmsmq.manager.notices import NoticeKind, Notices
+from openmsmq.manager.notices import NoticeKind
 from openmsmq.manager.peers.claims import Claims
 from openmsmq.manager.peers.outgoing import OutgoingQueue
 from openmsmq.manager.peers.peering import Peer, Word
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import HOST_ASKED_MS, PEER_NAMES_MAX_COUNT
@@ -28,15 +28,14 @@ from openmsmq.model.peers import PeerBook, Refusal, canonical_address
 class Identities:
     """Judges those who connect or answer, and what they say."""
 
-    def __init__(
-        self, config: ManagerConfig, claims: Claims, ways: Ways, own: Guid, notices: Notices
-    ) -> None:
+    def __init__(self, base: Foundation, claims: Claims, ways: Ways) -> None:
+        config = base.config
         self._config = config.transfer
         self._book = PeerBook(config.transfer.peers)
         self._claims = claims
         self._ways = ways
-        self._own = own
-        self._notices = notices
+        self._own = base.counters.identifier
+        self._notices = base.notices
         self._own_addresses = frozenset(map(canonical_address, config.addresses))
         self._hosts = {
             fold(name): frozenset(map(canonical_address, addresses))
@@ -70,7 +69,7 @@ class Identities:
         that address he gets in any case. But his words count for nothing if he is known elsewhere.
         """
         judgement = self._book.judge(claimed, peer.engine.address, peer.proven)
-        peer.rule = judgement.rule
+        peer.judged_by(judgement.rule)
         refusal = judgement.refusal
         if refusal is None and claimed != NIL_GUID:
             known = self._known_elsewhere(peer, claimed, now)
@@ -174,8 +173,7 @@ class Identities:
             self._changes += 1
         version = self._changes + self._claims.version
         if peer.words_version != version or len(peer.words) >= PEER_NAMES_MAX_COUNT:
-            peer.words.clear()
-            peer.words_version = version
+            peer.forget_words(version)
         word = peer.words.get(name)
         if word is None:
             word = self._word(peer, Guid(name), now)

@@ -9,35 +9,21 @@ the neighbour has it (transactional: when the destination has it).
 from __future__ import annotations
 
 from itertools import repeat
-from typing import NamedTuple
 
-from openmsmq.manager.messages.delivery import Delivery
-from openmsmq.manager.messages.lifetimes import receive_deadline_s
+from openmsmq.manager.messages.news import News
 from openmsmq.manager.peers.claims import Claims
-from openmsmq.manager.peers.effects import MessagesNumbered, MoveAwaited, QueuePaused
+from openmsmq.manager.peers.effects import EntriesGivenUp, MessagesNumbered, QueuePaused
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.table import QueueTable
-from openmsmq.manager.turn.counters import Counters
-from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
-from openmsmq.model.limits import INFINITE_S
-from openmsmq.model.message import MessageClass, is_negative
+from openmsmq.model.message import MessageClass
 from openmsmq.model.names import FormatName, PublicFormatName, parse_format_name
-from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.outgoing_sequence import OutgoingSequence
 from openmsmq.storage import records
-from openmsmq.storage.port import StoreReader
-from openmsmq.storage.records import (
-    ASKS_DEAD_LETTER,
-    ASKS_FINAL_ACK,
-    FACTS_BYTES,
-    SENT_HERE,
-    OutgoingRecord,
-    StagedSend,
-)
+from openmsmq.storage.records import ASKS_FINAL_ACK, FACTS_BYTES, OutgoingRecord, StagedSend
 from openmsmq.wire import message_bytes
-from openmsmq.wire.bodies.acknowledgments import FinalAck
 
 
 class OutgoingQueue:
@@ -83,6 +69,43 @@ class OutgoingQueue:
         transactional message behind them must not have arrived before them."""
         self.in_flight: set[int] = set()
         """Transactional entries that are sent and that no session has acknowledged yet."""
+
+    def join(self, session: int) -> None:
+        """Send through a session from now on."""
+        self.session = session
+
+    def leave(self) -> None:
+        """Send through no session: it has ended, or leads the wrong way."""
+        self.session = None
+
+    def note_session(self, session: int) -> None:
+        """Note at the other end of which session `reached` was seen."""
+        self.noted_session = session
+
+    def reach(self, reached: Guid, place: str) -> None:
+        """Note who is at the other end, and where if nobody but himself vouches for him."""
+        self.reached, self.reached_at = reached, place
+
+    def pause(self, *, paused: bool) -> None:
+        """Let its messages wait, or go on."""
+        self.paused = paused
+
+    def doubt_way(self) -> None:
+        """Look at its session again before more is sent: the directory has changed."""
+        self.is_rerouted = self.session is not None
+
+    def take_doubt(self) -> bool:
+        """Whether its session is to be looked at again, once."""
+        is_rerouted, self.is_rerouted = self.is_rerouted, False
+        return is_rerouted
+
+    def see_behind(self, neighbour: str) -> None:
+        """Note the key of the neighbour it is behind; empty for none."""
+        self.neighbour = neighbour
+
+    def count_leaving(self, change: int) -> None:
+        """Count removals that wait for the disk."""
+        self.leaving_count += change
 
     @property
     def awaiting(self) -> LocalQueue | None:
@@ -142,43 +165,23 @@ class OutgoingQueue:
         )
 
 
-class Awaited(NamedTuple):
-    """A message whose final acknowledgment is awaited: who sends it, and where it waits."""
-
-    outgoing: OutgoingQueue
-    queue: LocalQueue
-    row: Row
-
-
 class OutgoingQueues:
-    """All outgoing queues: numbers their messages, and takes them out when they have arrived."""
+    """All outgoing queues: numbers their messages, and knows how far they have come."""
 
-    def __init__(
-        self,
-        config: TransferConfig,
-        table: QueueTable,
-        delivery: Delivery,
-        counters: Counters,
-        ledger: Ledger,
-        reader: StoreReader,
-        claims: Claims,
-    ) -> None:
-        self._claims = claims
-        self._config = config
+    def __init__(self, base: Foundation, table: QueueTable, claims: Claims, news: News) -> None:
+        self._config = base.config.transfer
+        self._counters = base.counters
+        self._ledger = base.ledger
+        self._reader = base.reader
         self._table = table
-        self._delivery = delivery
-        self._counters = counters
-        self._ledger = ledger
-        self._reader = reader
+        self._claims = claims
+        self._news = news
         self._by_queue: dict[LocalQueue, OutgoingQueue] = {}
         self._by_sequence: dict[int, OutgoingQueue] = {}
-        self._moving: dict[int, tuple[LocalQueue, Row]] = {}
-        """Messages of which the change of queue is not durable yet, by message number."""
-        delivery.number = self._number
         for queue in list(table):
             if queue.can.lead_away:
                 self.of(queue)
-                delivery.ready[queue] = None
+                news.ready[queue] = None
 
     def __len__(self) -> int:
         return len(self._by_queue)
@@ -214,7 +217,7 @@ class OutgoingQueues:
             sequence = OutgoingSequence(self._config, identifier, record.last_number)
             name = parse_format_name(queue.name)
             outgoing = OutgoingQueue(queue, name, sequence, paused=record.paused)
-            outgoing.reached, outgoing.reached_at = record.reached, record.reached_at
+            outgoing.reach(record.reached, record.reached_at)
             if record.reached_at:
                 self._claims.restore(record.reached, record.reached_at)
             self._by_queue[queue] = outgoing
@@ -248,14 +251,14 @@ class OutgoingQueues:
             self._claims.begin(reached, place, now)
         if outgoing.reached_at:
             self._claims.end(outgoing.reached)
-        outgoing.reached, outgoing.reached_at = reached, place
+        outgoing.reach(reached, place)
         self._ledger.put(
             records.outgoing_key(outgoing.queue.id), records.encode_record(outgoing.record)
         )
 
     # Numbers.
 
-    def _number(
+    def number(
         self, queue: LocalQueue, sends: list[StagedSend], marks: list[int] | None, now: Instant
     ) -> list[StagedSend]:
         """Return our own transactional messages their places in the sequence (C-65).
@@ -285,6 +288,11 @@ class OutgoingQueues:
         self._ledger.add(MessagesNumbered(self, outgoing, before))
         return numbered
 
+    def given_up(self, queue: LocalQueue, rows: list[Row]) -> None:
+        """Entries leave for another reason: when that is durable, their places are bridged."""
+        outgoing = self.of(queue)
+        self._ledger.add(EntriesGivenUp(outgoing, rows, self._news.ready))
+
     def _new_sequence(self, before: SequenceId | None, now: Instant) -> SequenceId:
         """Return a sequence of which no other queue has messages: it names the queue (C-64)."""
         found = self._counters.take_sequence(before, now)
@@ -306,100 +314,6 @@ class OutgoingQueues:
         if outgoing.sequence.id is not None:
             self._by_sequence[int(outgoing.sequence.id)] = outgoing
 
-    # What has arrived.
-
     def of_sequence(self, sequence: SequenceId) -> OutgoingQueue | None:
         """Find the queue whose messages have, or had last, places in a sequence."""
         return self._by_sequence.get(int(sequence))
-
-    def order_acked(
-        self, outgoing: OutgoingQueue, sequence: SequenceId, number: int, now: Instant
-    ) -> None:
-        """The destination has our messages up to a number (C-64, C-67). [MQQB 3.1.5.6]"""
-        released = outgoing.sequence.order_acked(sequence, number, now)
-        queue = outgoing.queue
-        rows = [
-            (entry, value)
-            for entry in released
-            if not queue.entries.is_leaving(entry) and (value := queue.entry(entry)) is not None
-        ]
-        self.arrived(outgoing, rows, now)
-        self._delivery.ready[queue] = None
-
-    def arrived(self, outgoing: OutgoingQueue, rows: list[Row], now: Instant) -> None:
-        """Transactional messages are in their queue: they are done, or wait for their end."""
-        queue = outgoing.queue
-        # No session has them any more: if the disk refuses, they are sent again.
-        queue.entries.free([lookup_id for lookup_id, _ in rows])
-        outgoing.in_flight.difference_update(lookup_id for lookup_id, _ in rows)
-        done = [row for row in rows if not records.asks_of(row[1]) & ASKS_FINAL_ACK]
-        if done:
-            self._delivery.delivered(queue, done, now)
-        waiting = [row for row in rows if records.asks_of(row[1]) & ASKS_FINAL_ACK]
-        for row in waiting:
-            target = self._table.awaiting(queue)
-            deadline_s = self._final_deadline_s(row[1][FACTS_BYTES:])
-            self._delivery.transfer(queue, row, target, deadline_s, now)
-            number = message_bytes.message_number(row[1], FACTS_BYTES)
-            self._ledger.add(MoveAwaited(self._moving, number, target, row))
-
-    def _final_deadline_s(self, packet: bytes) -> int:
-        """Until when a final acknowledgment can come (C-76)."""
-        received_s = receive_deadline_s(packet)
-        if received_s == INFINITE_S:
-            return INFINITE_S
-        return min(received_s + self._config.final_ack_grace_s, INFINITE_S - 1)
-
-    def awaited(self, ack: FinalAck) -> Awaited | None:
-        """Find the message that a final acknowledgment is about: all that it says must fit."""
-        if ack.message.source != self._counters.identifier:
-            return None
-        found = self._awaited(ack.message.number)
-        if found is None:
-            return None
-        queue, row = found
-        packet = row[1][FACTS_BYTES:]
-        if not message_bytes.is_transactional(packet):
-            return None
-        sequence, number, _ = message_bytes.sequence_place(packet)
-        if (sequence, number) != (ack.sequence, ack.number):
-            return None
-        sender = queue if queue.can.lead_away else queue.parent
-        if sender is None or not sender.can.lead_away:
-            return None
-        return Awaited(self.of(sender), queue, row)
-
-    def final_acked(self, found: Awaited, message_class: int, now: Instant) -> None:
-        """A message was received, or has failed for good (C-75). [MQQB 3.1.5.7]"""
-        queue, row = found.queue, found.row
-        lookup_id, value = row
-        queue.entries.free([lookup_id])
-        self._moving.pop(message_bytes.message_number(value, FACTS_BYTES), None)
-        self._delivery.end(queue, [row], MessageClass.ACK_RECEIVE, now, told=False)
-        outgoing = self._by_queue.get(queue)
-        if outgoing is not None:
-            outgoing.in_flight.discard(lookup_id)
-            outgoing.sequence.gone(lookup_id)
-        packet = value[FACTS_BYTES:]
-        if not is_negative(message_class):
-            self._delivery.journal_sent(value, now)
-        elif records.asks_of(value) & ASKS_DEAD_LETTER:
-            reason = MessageClass.NACK_RECEIVE_REJECTED
-            if message_class in MessageClass.__members__.values():
-                reason = MessageClass(message_class)
-            asks = records.asks_of(value) & (ASKS_DEAD_LETTER | SENT_HERE)
-            self._delivery.tell(asks, packet, reason, now)
-
-    def _awaited(self, number: int) -> tuple[LocalQueue, Row] | None:
-        moving = self._moving.get(number)
-        if moving is not None:
-            return moving
-        place = self._reader.get(records.final_key(number))
-        if place is None:
-            return None
-        queue_number, lookup_id = records.decode_place(place)
-        queue = self._table.by_id(queue_number)
-        if queue is None or queue.entries.is_leaving(lookup_id):
-            return None
-        value = queue.entry(lookup_id)
-        return None if value is None else (queue, (lookup_id, value))

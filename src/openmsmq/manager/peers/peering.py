@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Protocol
 
 from openmsmq.manager.peers.outgoing import OutgoingQueue
+from openmsmq.manager.turn.foundation import Foundation
+from openmsmq.model.clock import Instant
 from openmsmq.model.identity import NIL_GUID, Guid
-from openmsmq.model.peers import PeerRule
-from openmsmq.protocol.link import Link, LinkState
-from openmsmq.protocol.session import Role, Session
+from openmsmq.model.peers import PeerRule, canonical_address
+from openmsmq.protocol.link import Link, LinkState, OpenSession
+from openmsmq.protocol.session import NOBODY_CALLED, Called, Role, Session
 
 
 class Word(Enum):
@@ -22,10 +25,19 @@ class Word(Enum):
     """Somebody else's, or its own that is known to belong elsewhere."""
 
 
+class Judge(Protocol):
+    """Says who may be let in."""
+
+    def admits(self, peer: Peer, claimed: Guid, now: Instant) -> bool:
+        """Whether somebody may be who he says he is."""
+        ...
+
+
 class Peer:
     """A session and the outgoing queues that use it."""
 
     __slots__ = (
+        "_judge",
         "engine",
         "expected",
         "histories",
@@ -41,12 +53,33 @@ class Peer:
         "words_version",
     )
 
-    def __init__(self, number: int, engine: Session, link: Neighbour | None) -> None:
+    def __init__(
+        self,
+        number: int,
+        base: Foundation,
+        judge: Judge,
+        address: str,
+        *,
+        link: Neighbour | None = None,
+        asked: OpenSession | None = None,
+    ) -> None:
+        """Begin a session that somebody has opened, or that a link has `asked` for."""
         self.is_counted = False
         """Whether it is one of the sessions that others opened and that were let in."""
         self.number = number
-        self.engine = engine
-        self.expected = engine.remote
+        self._judge = judge
+        called = NOBODY_CALLED
+        if link is not None and asked is not None:
+            called = Called(asked.manager, direct=link.engine.direct, pinged=asked.pinged)
+        self.engine = Session(
+            base.counters.identifier,
+            Role.ACCEPTOR if asked is None else Role.INITIATOR,
+            base.config.transfer,
+            address=canonical_address(address),
+            called=called,
+            gate=self,
+        )
+        self.expected = NIL_GUID if link is not None and link.is_return else called.manager
         """Who was asked for at an address of his; nil for one who only says himself who he is."""
         self.link = link
         self.proven = ""
@@ -63,6 +96,36 @@ class Peer:
         """Queues that had more to send than there was room."""
         self.served: OutgoingQueue | None = None
         """The queue that took the last room: the others come before it next time."""
+
+    def admits(self, claimed: Guid, now: Instant) -> bool:
+        """Whether the other side may be who it says it is."""
+        return self._judge.admits(self, claimed, now)
+
+    def shows(self, proven: str) -> None:
+        """Note the rule of `[peers]` whose certificate it has shown."""
+        self.proven = proven
+
+    def judged_by(self, rule: PeerRule | None) -> None:
+        """Note the rule of `[peers]` that names it."""
+        self.rule = rule
+
+    def count(self, *, counted: bool) -> None:
+        """Count it among the sessions that others opened and that were let in, or not."""
+        self.is_counted = counted
+
+    def forget_words(self, version: int) -> None:
+        """Forget what was found out about names: something has changed."""
+        self.words.clear()
+        self.words_version = version
+
+    def serves(self, outgoing: OutgoingQueue) -> None:
+        """Let the messages of a queue go through it."""
+        outgoing.join(self.number)
+        self.queues[outgoing] = None
+
+    def has_served(self, outgoing: OutgoingQueue) -> None:
+        """Note the queue that took the last room."""
+        self.served = outgoing
 
     @property
     def remote(self) -> Guid:
@@ -85,15 +148,27 @@ class Neighbour:
 
     __slots__ = ("engine", "is_return", "key", "peer", "queues", "reached")
 
-    def __init__(self, key: str, engine: Link) -> None:
+    def __init__(self, key: str, engine: Link, reached: Guid, *, is_return: bool) -> None:
         self.key = key
         self.engine = engine
         self.peer: Peer | None = None
-        self.is_return = False
+        self.is_return = is_return
         """Whether only acknowledgments go there, to somebody who said himself where he is."""
-        self.reached = NIL_GUID
+        self.reached = reached
         """Who has answered there last; nil while nobody has."""
         self.queues: dict[OutgoingQueue, None] = {}
+
+    def opens(self, peer: Peer) -> None:
+        """Note the session that is being opened to it."""
+        self.peer = peer
+
+    def lost(self) -> None:
+        """Note that its session has ended, or never came to be."""
+        self.peer = None
+
+    def answered(self, manager: Guid) -> None:
+        """Note who has answered there."""
+        self.reached = manager
 
     @property
     def first_manager(self) -> Guid:

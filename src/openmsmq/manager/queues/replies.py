@@ -18,6 +18,11 @@ class Replies:
         self.connections: dict[int, Connection] = {}
         self.outputs: list[Output] = []
 
+    def take_outputs(self) -> list[Output]:
+        """Return what is to be said, once."""
+        outputs, self.outputs = self.outputs, []
+        return outputs
+
     def answer(self, connection: int, call: int, reply: api.AnyReply) -> None:
         """Answer a call; who is gone gets no answer."""
         if connection in self.connections:

@@ -26,8 +26,7 @@ from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.reading.readers import Readers
 from openmsmq.manager.reading.requests import ReadRequests, entries_of
 from openmsmq.manager.reading.surveys import surveyed
-from openmsmq.manager.turn.counters import Counters
-from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InvalidParameter, MsmqError, SharingViolation
 from openmsmq.model.limits import INFINITE_S, SURVEY_PARTS_MAX_COUNT
@@ -48,16 +47,15 @@ class BulkLooks:
 
     def __init__(
         self,
-        counters: Counters,
+        base: Foundation,
         reads: ReadRequests,
         replies: Replies,
-        ledger: Ledger,
         readers: Readers,
     ) -> None:
-        self._counters = counters
+        self._counters = base.counters
+        self._ledger = base.ledger
         self._reads = reads
         self._replies = replies
-        self._ledger = ledger
         self._readers = readers
         self._marking: set[LocalQueue] = set()
         """Queues whose reservation counts as read as soon as the disk says so."""

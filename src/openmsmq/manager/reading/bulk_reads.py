@@ -19,7 +19,6 @@ import msgspec
 from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
 from openmsmq.manager.access.handlers import Handlers
-from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.housekeeping import Housekeeping
 from openmsmq.manager.queues.connections import Connection, OpenQueue
@@ -29,9 +28,7 @@ from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.reading.bulk_looks import SLICE_ROWS, BulkLooks, arrival_of, end_of
 from openmsmq.manager.reading.readers import Readers
 from openmsmq.manager.reading.requests import ReadRequests
-from openmsmq.manager.turn.counters import Counters
-from openmsmq.manager.turn.deadlines import Deadlines
-from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.access import QueueAccess
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import AccessDenied, InvalidParameter, MsmqError, SharingViolation
@@ -40,7 +37,6 @@ from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.access.callers import Caller
 from openmsmq.storage import records
-from openmsmq.storage.port import StoreReader
 from openmsmq.storage.records import ReservationRecord
 
 _NOTHING: Final = ReservationRecord("", 0, 0)
@@ -52,40 +48,36 @@ class BulkReads:
 
     def __init__(
         self,
-        config: ManagerConfig,
+        base: Foundation,
         table: QueueTable,
         delivery: Delivery,
-        counters: Counters,
-        deadlines: Deadlines,
         housekeeping: Housekeeping,
         reads: ReadRequests,
         replies: Replies,
-        ledger: Ledger,
-        reader: StoreReader,
         access: AccessControl,
     ) -> None:
-        self._config = config
+        self._config = base.config
+        self._counters = base.counters
+        self._deadlines = base.deadlines
+        self._ledger = base.ledger
+        self._reader = base.reader
         self._table = table
         self._delivery = delivery
-        self._counters = counters
-        self._deadlines = deadlines
         self._housekeeping = housekeeping
         self._reads = reads
         self._replies = replies
-        self._ledger = ledger
-        self._reader = reader
         self._access = access
-        self._readers = Readers(ledger, access)
-        self.looks = BulkLooks(counters, reads, replies, ledger, self._readers)
+        self._readers = Readers(base.ledger, access)
+        self.looks = BulkLooks(base, reads, replies, self._readers)
         self._releasing: set[LocalQueue] = set()
         """Queues whose reservation is over as soon as the disk says so."""
         for queue in table:
-            value = reader.get(records.reservation_key(queue.id))
+            value = base.reader.get(records.reservation_key(queue.id))
             if value is not None:
                 kept = records.decode_reservation(value)
                 queue.keep(kept)
                 queue.tally.reach(kept.stop)
-            value = reader.get(records.readers_key(queue.id))
+            value = base.reader.get(records.readers_key(queue.id))
             if value is not None:
                 queue.readers = records.decode_readers(value)
 
@@ -328,7 +320,7 @@ class BulkReads:
             queue.entries.range_gone(bounds)
             queue.count_range(count, size)
             queue.floor = 0
-            self._delivery.news(queue)
+            self._delivery.news.of(queue)
 
         self._ledger.when_done(lambda: queue.entries.range_gone(bounds), still_there)
 
@@ -360,7 +352,7 @@ class BulkReads:
 
     def _free_again(self, queue: LocalQueue, start: int, stop: int) -> None:
         """Let others have messages that nobody but their reader could see, and let them expire."""
-        self._delivery.news(queue)
+        self._delivery.news.of(queue)
         while rows := queue.by_arrival(start, stop, SLICE_ROWS):
             for lookup_id, value in rows:
                 deadline_s = records.deadline_of(value)

@@ -8,7 +8,6 @@ handle or its connection is closed, and after a restart, the message is there fo
 from __future__ import annotations
 
 from openmsmq.api import messages as api
-from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.queues.connections import Connection, OpenQueue
 from openmsmq.manager.queues.queue import LocalQueue, Row
@@ -16,7 +15,7 @@ from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.turn.defects import Defect
-from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     InsufficientResources,
@@ -32,19 +31,18 @@ class ReadLocks:
 
     def __init__(
         self,
-        config: ManagerConfig,
+        base: Foundation,
         table: QueueTable,
         delivery: Delivery,
         transactions: TransactionRequests,
         replies: Replies,
-        ledger: Ledger,
     ) -> None:
-        self._config = config
+        self._config = base.config
+        self._ledger = base.ledger
         self._table = table
         self._delivery = delivery
         self._transactions = transactions
         self._replies = replies
-        self._ledger = ledger
         self._doomed: list[tuple[LocalQueue, int]] = []
         """Messages that were given back, and that were purged while they were locked."""
 

@@ -13,7 +13,6 @@ import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access.handlers import Handlers
-from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.housekeeping import Housekeeping
 from openmsmq.manager.queues.connections import Connection, OpenQueue
@@ -23,8 +22,7 @@ from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.reading.locks import ReadLocks
 from openmsmq.manager.transactions.requests import TransactionRequests
-from openmsmq.manager.turn.deadlines import Deadlines
-from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     AccessDenied,
@@ -54,25 +52,22 @@ class ReadRequests:
 
     def __init__(
         self,
-        config: ManagerConfig,
+        base: Foundation,
         table: QueueTable,
         delivery: Delivery,
-        deadlines: Deadlines,
         housekeeping: Housekeeping,
         transactions: TransactionRequests,
         replies: Replies,
-        ledger: Ledger,
     ) -> None:
-        self._config = config
+        self._config = base.config
+        self._ledger = base.ledger
+        self._deadlines = base.deadlines
         self._table = table
         self._delivery = delivery
-        self._deadlines = deadlines
         self._housekeeping = housekeeping
         self._transactions = transactions
         self._replies = replies
-        self._ledger = ledger
-        self.locks = ReadLocks(config, table, delivery, transactions, replies, ledger)
-        delivery.hand_over = self.hand_over
+        self.locks = ReadLocks(base, table, delivery, transactions, replies)
         self._waiting: dict[tuple[int, int], WaitingRead] = {}
         self._timeouts: list[tuple[int, int, WaitingRead]] = []
         self._timeout_order = 0
@@ -261,7 +256,7 @@ class ReadRequests:
     def serve_waiting(self, now: Instant) -> None:
         """Give messages that became available to the reads that wait for them, oldest first."""
         self.locks.finish(now)
-        news = self._delivery.became_available
+        news = self._delivery.news.available
         while news:
             if now.unix_s >= self._deadlines.next_s:
                 self._housekeeping.expire(now)

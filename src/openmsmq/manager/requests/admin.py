@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from openmsmq.api import messages as api
-from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.directory.published import is_public
-from openmsmq.manager.notices import NoticeKind, Notices
+from openmsmq.manager.directory.service import DirectoryService
+from openmsmq.manager.notices import NoticeKind
 from openmsmq.manager.queues.connections import Connection, OpenQueue
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.queues.targets import ForeignQueue, Target
-from openmsmq.manager.turn.counters import Counters
-from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.transfer.sessions import Sessions
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     AccessDenied,
@@ -56,10 +56,6 @@ from openmsmq.security.access.access import queue_descriptor
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.access.descriptors import encode
 
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable
-
 _ADMIN_ACCESS: Final = (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN)
 _ONLY_READERS: Final = "only readers can keep other readers out"
 _CHANGEABLE: Final = (
@@ -79,26 +75,20 @@ class Administration:
 
     def __init__(
         self,
-        config: ManagerConfig,
+        base: Foundation,
         table: QueueTable,
-        counters: Counters,
-        ledger: Ledger,
-        rng: random.Random,
-        notices: Notices,
-        *,
-        started_time_s: int,
+        sessions: Sessions,
+        directory: DirectoryService,
     ) -> None:
-        self._config = config
+        self._config = base.config
+        self._counters = base.counters
+        self._ledger = base.ledger
+        self._rng = base.rng
+        self._notices = base.notices
+        self._started_time_s = base.started.unix_s
         self._table = table
-        self._counters = counters
-        self._ledger = ledger
-        self._rng = rng
-        self._notices = notices
-        self._started_time_s = started_time_s
-        self.directory_status: Callable[[], tuple[str, str, int]] = lambda: ("none", "", 0)
-        """Role, problem and last change of the directory."""
-        self.is_online: Callable[[], bool] = lambda: True
-        """Whether the queue manager takes part in the transfer to others."""
+        self._sessions = sessions
+        self._directory = directory
         self._store_problem = ""
         self._store_problem_since_s = 0
 
@@ -322,9 +312,8 @@ class Administration:
             is_public=queue.is_public,
         )
 
-    def status(self, connections: int, transactions: int, now: Instant) -> api.Status:
-        """Show the queue manager."""
-        role, problem, number = self.directory_status()
+    def status(self, connections: int, transactions: int, problem: str, now: Instant) -> api.Status:
+        """Show the queue manager; `problem` is what is wrong with its public queues."""
         totals, counts = self._table.totals, self._notices.counts
         return api.Status(
             manager_name=self._config.name,
@@ -337,11 +326,11 @@ class Administration:
             transaction_count=transactions,
             started_time_s=self._started_time_s,
             now_s=now.unix_s,
-            online=self.is_online(),
+            online=self._sessions.online,
             outgoing_count=sum(queue.can.lead_away and queue.count > 0 for queue in self._table),
-            directory=role,
-            directory_problem=problem,
-            directory_number=number,
+            directory=self._directory.role.value,
+            directory_problem=self._directory.problem or problem,
+            directory_number=self._directory.copy.position.number,
             quota_kb=totals.quota_kb,
             store_problem=self._store_problem,
             store_problem_since_s=self._store_problem_since_s,

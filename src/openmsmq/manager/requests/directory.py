@@ -52,7 +52,8 @@ class DirectoryRequests:
         """Reads that wait for the next change, by connection: the call, and until when."""
         self.next_wake_ms: int | None = None
         """When `wake` may have something to do."""
-        service.copy.moved = self._moved
+        self._position = service.copy.position
+        """Where the directory was when the present reads began to wait."""
 
     def serve(self, handlers: Handlers) -> None:
         """Say which requests are carried out here."""
@@ -91,12 +92,18 @@ class DirectoryRequests:
                 f"{DIRECTORY_READS_WAITING_MAX_COUNT} reads wait for a change of the directory "
                 "already: read it from time to time"
             )
+        self._position = self._service.copy.position
         due_ms = now.ticks_ms + min(wait_ms, DIRECTORY_READ_WAIT_MAX_S * 1000)
         self._waiting[state.id] = call, due_ms
         self.next_wake_ms = earliest(self.next_wake_ms, due_ms)
 
-    def _moved(self) -> None:
-        """Tell all who wait, without the changes: so many at once may be slow to take them."""
+    def look(self) -> None:
+        """Tell all who wait if the directory has moved on, without the changes.
+
+        So many at once may be slow to take them.
+        """
+        if not self._waiting or self._service.copy.position == self._position:
+            return
         for connection in list(self._waiting):
             self._end(connection, has_more=True)
 

@@ -12,7 +12,8 @@ from openmsmq.manager.turn.effects import Effect, Plain
 from openmsmq.model.errors import MsmqError
 
 if TYPE_CHECKING:
-    from openmsmq.manager.requests.queues import QueueRequests
+    from openmsmq.manager.requests.opening import OpenRequests
+    from openmsmq.manager.requests.removal import QueueRemoval
 
 
 class QueueOpened(Replied):
@@ -23,7 +24,7 @@ class QueueOpened(Replied):
     def __init__(
         self,
         replies: Replies,
-        requests: QueueRequests,
+        requests: OpenRequests,
         state: Connection,
         call: int,
         opened: OpenQueue,
@@ -53,16 +54,16 @@ class QueueOpened(Replied):
 class DeletedQueuesLeft(Effect):
     """Queues are deleted: who waits there is sent away, and entries begin to go."""
 
-    __slots__ = ("family", "requests")
+    __slots__ = ("family", "removal")
 
-    def __init__(self, requests: QueueRequests, family: list[LocalQueue]) -> None:
-        self.requests = requests
+    def __init__(self, removal: QueueRemoval, family: list[LocalQueue]) -> None:
+        self.removal = removal
         self.family = family
 
     def follow(self) -> None:
         """Tell those who wait, and let the entries go bit by bit."""
         for member in self.family:
-            self.requests.clear(member)
+            self.removal.clear(member)
 
     def describe(self) -> dict[str, Plain]:
         """Return which queue it is, and how many go with it."""

@@ -11,7 +11,7 @@ from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.entries import IN_TRANSIT
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
-from openmsmq.manager.transfer.transfer import Transfer
+from openmsmq.manager.transfer.control import TransferControl
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InvalidParameter, UnsupportedAccessMode
 from openmsmq.model.queue import OutgoingQueueState
@@ -29,7 +29,7 @@ class OutgoingRequests:
         self,
         table: QueueTable,
         outgoing: OutgoingQueues,
-        transfer: Transfer,
+        control: TransferControl,
         replies: Replies,
         *,
         hardened: bool,
@@ -37,7 +37,7 @@ class OutgoingRequests:
         self._hardened = hardened
         self._table = table
         self._outgoing = outgoing
-        self._transfer = transfer
+        self._control = control
         self._replies = replies
 
     def serve(self, handlers: Handlers) -> None:
@@ -65,11 +65,11 @@ class OutgoingRequests:
         """Pause, resume or resend. [MQDMPR 3.1.7.2.3, 3.1.7.2.4]"""
         outgoing = self._find(request.name)
         if request.action == "pause":
-            self._transfer.pause(outgoing, now)
+            self._control.pause(outgoing, now)
         elif request.action == "resume":
-            self._transfer.resume(outgoing, now)
+            self._control.resume(outgoing, now)
         elif request.action == "resend":
-            self._transfer.resend(outgoing, now)
+            self._control.resend(outgoing, now)
         else:
             raise InvalidParameter(f"{request.action!r} is none of {', '.join(_ACTIONS)}")
         self._replies.answer_when_done(state.id, call, api.Done())
@@ -78,7 +78,7 @@ class OutgoingRequests:
         self, state: Connection, call: int, request: api.SetOnline, now: Instant
     ) -> None:
         """Take part in the transfer between queue managers, or not."""
-        self._transfer.set_online(online=request.online, now=now)
+        self._control.set_online(online=request.online, now=now)
         self._replies.answer_when_done(state.id, call, api.Done())
 
     def _find(self, name: str) -> OutgoingQueue:
@@ -88,8 +88,8 @@ class OutgoingRequests:
         return self._outgoing.of(queue)
 
     def _status_of(self, outgoing: OutgoingQueue, now: Instant) -> api.OutgoingStatus:
-        link = self._transfer.link_of(outgoing)
-        session = self._transfer.session_of(outgoing)
+        link = self._control.link_of(outgoing)
+        session = self._control.session_of(outgoing)
         queue, awaiting = outgoing.queue, outgoing.awaiting
         unread = 0 if awaiting is None else awaiting.count
         sequence = outgoing.sequence.status(unread)
@@ -126,12 +126,12 @@ class OutgoingRequests:
             return OutgoingQueueState.ON_HOLD
         if outgoing.session is not None:
             return OutgoingQueueState.CONNECTED
-        link = self._transfer.link_of(outgoing)
+        link = self._control.link_of(outgoing)
         return OutgoingQueueState.INACTIVE if link is None else link.queue_state
 
     def _facts(self, outgoing: OutgoingQueue, now: Instant) -> StuckFacts:
-        link = self._transfer.link_of(outgoing)
-        session = self._transfer.session_of(outgoing)
+        link = self._control.link_of(outgoing)
+        session = self._control.session_of(outgoing)
         awaiting = outgoing.awaiting
         count = outgoing.queue.count
         if not count and awaiting is not None:
@@ -146,7 +146,7 @@ class OutgoingRequests:
         return StuckFacts(
             neighbour=outgoing.queue.name if link is None else link.name,
             message_count=count,
-            offline=not self._transfer.online,
+            offline=not self._control.online,
             hardened=self._hardened,
             paused=outgoing.paused,
             stage=self._stage_of(outgoing),

@@ -13,14 +13,14 @@ from typing import Final
 import msgspec
 
 from openmsmq.api import messages as api
-from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.directory.service import DirectoryService
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.requests.admin import Administration
-from openmsmq.manager.turn.counters import Counters
+from openmsmq.manager.requests.removal import QueueRemoval
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import Change, ObjectKind, Removal
 from openmsmq.model.errors import MsmqError, QueueDeleted
@@ -49,21 +49,20 @@ class PublicQueues:
 
     def __init__(
         self,
-        config: ManagerConfig,
+        base: Foundation,
         table: QueueTable,
-        counters: Counters,
         admin: Administration,
         directory: DirectoryService,
         replies: Replies,
-        delete: Callable[[LocalQueue, Instant], None],
+        removal: QueueRemoval,
     ) -> None:
-        self._config = config
+        self._config = base.config
+        self._counters = base.counters
         self._table = table
-        self._counters = counters
         self._admin = admin
         self._directory = directory
         self._replies = replies
-        self._delete = delete
+        self._removal = removal
         self._refused: dict[Guid, str] = {}
         """Queues that the directory says are here and that could not be created, and why."""
 
@@ -177,7 +176,7 @@ class PublicQueues:
                 self._refused.pop(change.identifier, None)
                 queue = self._table.public(change.identifier)
                 if queue is not None:
-                    self._delete(queue, now)
+                    self._removal.delete(queue, now)
         for published in found:
             self._take_queue(published)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from openmsmq.manager.access.message_security import Examined, MessageSecurity, without_claims
-from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.named_queues import NamedQueues
+from openmsmq.manager.messages.placing import require_room
 from openmsmq.manager.messages.plain_delivery import PlainDelivery, are_plain
 from openmsmq.manager.messages.staging import Staging
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.table import QueueTable
-from openmsmq.manager.turn.counters import Counters
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     AccessDenied,
@@ -51,21 +51,20 @@ class Sending:
 
     def __init__(
         self,
-        config: ManagerConfig,
+        base: Foundation,
         table: QueueTable,
         delivery: Delivery,
         plain: PlainDelivery,
         staging: Staging,
-        counters: Counters,
         security: MessageSecurity,
         named: NamedQueues,
     ) -> None:
-        self._config = config
+        self._config = base.config
+        self._counters = base.counters
         self._table = table
         self._delivery = delivery
         self._plain = plain
         self._staging = staging
-        self._counters = counters
         self._security = security
         self._named = named
         self._last_checked: dict[bool, tuple[bytes, Outline | None]] = {
@@ -121,7 +120,7 @@ class Sending:
             _require_destination(queue, packets, found)
         if flags & _NAMING:
             self._named.require_all(caller, queue, packets, found)
-        self._delivery.require_room(queue, packets)
+        require_room(self._table.totals, queue, packets)
         return packets, found, flags
 
     def _staged(
@@ -160,7 +159,6 @@ class Sending:
     ) -> None:
         """Put accepted packets into their queue with this turn."""
         self._delivery.put(queue, sends, now, marks)
-        self._delivery.report_arrivals(queue, sends, now)
 
     def put_all(
         self,

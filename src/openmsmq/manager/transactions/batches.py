@@ -19,12 +19,11 @@ from typing import Final
 from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
 from openmsmq.manager.access.handlers import Handlers
-from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.transactions.requests import TransactionRequests, share_of
 from openmsmq.manager.transactions.work import Transaction
-from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.batches import BatchMark, Succession, refusal, succession
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
@@ -56,26 +55,31 @@ class StagedBatches:
 
     def __init__(
         self,
-        config: ManagerConfig,
+        base: Foundation,
         transactions: TransactionRequests,
         replies: Replies,
-        ledger: Ledger,
-        reader: StoreReader,
         access: AccessControl,
     ) -> None:
-        self._config = config
+        self._config = base.config
+        self._ledger = base.ledger
         self._transactions = transactions
         self._replies = replies
-        self._ledger = ledger
         self._access = access
-        self._last = _all_batches(reader)
+        self._last = _all_batches(base.reader)
         # Of each owner, in the order in which they ended. Not stored: who prepares a part late was
         # connected when its query ended, and has to begin again after a restart.
         self._over: dict[str, dict[str, None]] = {}
-        transactions.require_batch = self._require_part
+
+    def prepare(self, state: Connection, call: int, request: api.Prepare, now: Instant) -> None:
+        """Prepare a transaction; one that is a part of a batch only if that can be committed."""
+        if request.query:
+            work = self._transactions.find(state, request.transaction)
+            self._require_part(state.caller, request, work, now)
+        self._transactions.prepare(state, call, request, now)
 
     def serve(self, handlers: Handlers) -> None:
         """Say which requests are carried out here."""
+        handlers.add(api.Prepare, self.prepare)
         handlers.add(api.GetBatch, self.get_batch)
         handlers.add(api.ListQueries, self.list_queries)
         handlers.add(api.CommitBatch, self.commit_batch)

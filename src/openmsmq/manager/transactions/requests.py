@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
 from openmsmq.manager.access.handlers import Handlers
-from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.transactions.states import UNDER_WAY, TransactionEvent, TransactionState
 from openmsmq.manager.transactions.work import Transaction, TransactionWork
-from openmsmq.manager.turn.counters import Counters
-from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     InsufficientResources,
@@ -27,45 +22,34 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.limits import OWNER_SHARE_FACTOR
 from openmsmq.security.access.callers import Caller
 
-if TYPE_CHECKING:
-    import random
-
 
 class TransactionRequests:
     """Begins transactions and ends them; those that are prepared outlive their connection."""
 
     def __init__(
         self,
-        config: ManagerConfig,
-        counters: Counters,
-        ledger: Ledger,
+        base: Foundation,
         work: TransactionWork,
         replies: Replies,
-        rng: random.Random,
         access: AccessControl,
     ) -> None:
-        self._config = config
-        self._counters = counters
-        self._ledger = ledger
+        self._config = base.config
+        self._counters = base.counters
+        self._ledger = base.ledger
+        self._rng = base.rng
         self._work = work
         self._replies = replies
-        self._rng = rng
         self._access = access
         self._transactions: dict[int, Transaction] = {}
         self._owned_count: dict[str, int] = {}
         """How many transactions each owner has under way."""
         self._next_transaction = 1
-        self.require_batch: Callable[[Caller, api.Prepare, Transaction, Instant], None] = (
-            lambda _caller, _request, _work, _now: None
-        )
-        """Refuses a part of a batch that cannot be committed any more."""
         self._shown: dict[int, set[tuple[int, int]]] = {}
         """What others may look at though a transaction holds it: queue numbers, lookup ids."""
 
     def serve(self, handlers: Handlers) -> None:
         """Say which requests are carried out here."""
         handlers.add(api.Begin, self.begin)
-        handlers.add(api.Prepare, self.prepare)
         handlers.add(api.Commit, self.commit)
         handlers.add(api.Abort, self.abort)
         handlers.add(api.ListTransactions, self.list_in_doubt)
@@ -225,7 +209,6 @@ class TransactionRequests:
         """Prepare a transaction: from then on only its coordinator decides."""
         work = self.find(state, request.transaction)
         if request.query:
-            self.require_batch(state.caller, request, work, now)
             work.query, work.batch = request.query, request.batch
         self._work.prepare(work, now)
         work.happen(TransactionEvent.PREPARE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openmsmq.manager.messages.delivery import Delivery
-from openmsmq.manager.messages.plain_delivery import PlainDelivery, are_plain_sends
+from openmsmq.manager.messages.placing import Placing, are_plain_sends
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.transactions.states import TransactionEvent, TransactionState, after
@@ -84,11 +84,11 @@ class TransactionWork:
     """Carries out the end of transactions, within the current turn."""
 
     def __init__(
-        self, table: QueueTable, delivery: Delivery, plain: PlainDelivery, ledger: Ledger
+        self, table: QueueTable, placing: Placing, delivery: Delivery, ledger: Ledger
     ) -> None:
         self._table = table
         self._delivery = delivery
-        self._plain = plain
+        self._placing = placing
         self._ledger = ledger
 
     def commit(self, work: Transaction, now: Instant) -> None:
@@ -114,10 +114,9 @@ class TransactionWork:
     ) -> None:
         """Put messages into a queue, in the fast way if they are like most."""
         if not queue.can.lead_away and are_plain_sends(sends):
-            self._plain.put_staged(queue, sends, marks, now)
+            self._placing.put_staged(queue, sends, marks, now)
         else:
             self._delivery.put(queue, sends, now, marks)
-            self._delivery.report_arrivals(queue, sends, now)
 
     def abort(self, work: Transaction, now: Instant) -> None:
         """Give everything back; what was received counts one more abort.

@@ -26,13 +26,13 @@ class Admission:
     def let_in(self, peer: Peer) -> None:
         """Somebody has opened a session."""
         self._count += 1
-        peer.is_counted = True
+        peer.count(counted=True)
 
     def left(self, peer: Peer) -> None:
         """A session has ended, whoever opened it."""
         if peer.is_counted:
             self._count -= 1
-            peer.is_counted = False
+            peer.count(counted=False)
 
     def throttle(self, now: Instant) -> None:
         """Let nobody in for as long as senders wait between two attempts (C-58, C-84)."""

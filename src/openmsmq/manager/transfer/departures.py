@@ -5,18 +5,15 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from openmsmq.manager.incoming.traces import departure_report
+from openmsmq.manager.incoming.traces import Traces
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.housekeeping import Housekeeping
 from openmsmq.manager.peers.outgoing import OutgoingQueue, OutgoingQueues
 from openmsmq.manager.queues.entries import IN_TRANSIT
 from openmsmq.manager.queues.queue import LocalQueue, Row
-from openmsmq.manager.transfer.effects import EntriesGivenUp
-from openmsmq.manager.turn.counters import Counters
-from openmsmq.manager.turn.ledger import Ledger
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import SequencePoint
-from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.session import Session, SessionState, Token
 from openmsmq.storage import records
 from openmsmq.storage.records import FACTS_BYTES
@@ -36,19 +33,17 @@ class Departures:
 
     def __init__(
         self,
-        config: TransferConfig,
+        base: Foundation,
         delivery: Delivery,
-        counters: Counters,
         outgoing: OutgoingQueues,
         housekeeping: Housekeeping,
-        ledger: Ledger,
+        traces: Traces,
     ) -> None:
-        self._ledger = ledger
-        self._config = config
+        self._counters = base.counters
         self._delivery = delivery
-        self._housekeeping = housekeeping
-        self._counters = counters
         self._outgoing = outgoing
+        self._housekeeping = housekeeping
+        self._traces = traces
 
     def send_some(self, outgoing: OutgoingQueue, session: Session, now: Instant) -> bool:
         """Send what the window takes; says whether more may be there to send."""
@@ -67,7 +62,7 @@ class Departures:
             queue.hold(taken, IN_TRANSIT)
             tokens: list[Token] = [(outgoing, lookup_id, value) for lookup_id, value in taken]
             session.send(tokens, packets, now)
-            self._trace(packets, session.address, now)
+            self._traces.left(packets, session.address, now)
         return len(taken) == len(rows) and session.state is SessionState.OPEN
 
     @staticmethod
@@ -99,17 +94,6 @@ class Departures:
                     outgoing.in_flight.add(row[0])
             packets.append(packet)
         return packets
-
-    def _trace(self, packets: list[bytes], address: str, now: Instant) -> None:
-        """Report traced messages that left, if reports are wanted here."""
-        if not self._config.trace_reports:
-            return
-        for packet in packets:
-            report = departure_report(
-                packet, address, self._counters.identifier, now, self._outgoing.owner_of
-            )
-            if report is not None:
-                self._delivery.post(*report, now)
 
     def _without_expired(self, outgoing: OutgoingQueue, rows: list[Row], now: Instant) -> list[Row]:
         """Take out messages that are too late; not every deadline is noted for the clock."""
@@ -167,11 +151,6 @@ class Departures:
         self._housekeeping.surely(
             queue, rows, lambda moment: self._delivery.delivered(queue, rows, moment), now
         )
-
-    def given_up(self, queue: LocalQueue, rows: list[Row]) -> None:
-        """Entries leave for another reason: when that is durable, their places are bridged."""
-        outgoing = self._outgoing.of(queue)
-        self._ledger.add(EntriesGivenUp(outgoing, rows, self._delivery.ready))
 
     def send_again(self, outgoing: OutgoingQueue, now: Instant) -> None:
         """Let everything be sent again that the destination has not acknowledged."""

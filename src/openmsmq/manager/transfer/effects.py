@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 from openmsmq.manager.peers.outgoing import OutgoingQueue
 from openmsmq.manager.peers.peering import Peer
-from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.turn.effects import Effect, Plain
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 
 if TYPE_CHECKING:
-    from openmsmq.manager.transfer.transfer import Transfer
+    from openmsmq.manager.transfer.control import TransferControl
+    from openmsmq.manager.transfer.sessions import Sessions
 
 
 class PacketsTaken(Effect):
     """Packets of a session were decided about: it acknowledges them when that is durable."""
 
-    __slots__ = ("count", "now", "peer", "transfer")
+    __slots__ = ("count", "now", "peer", "sessions")
 
-    def __init__(self, transfer: Transfer, peer: Peer, count: int, now: Instant) -> None:
-        self.transfer = transfer
+    def __init__(self, sessions: Sessions, peer: Peer, count: int, now: Instant) -> None:
+        self.sessions = sessions
         self.peer = peer
         self.count = count
         self.now = now
@@ -29,11 +29,11 @@ class PacketsTaken(Effect):
 
     def follow(self) -> None:
         """Let the session acknowledge them."""
-        self.transfer.acknowledge(self.peer, self.count, self.now)
+        self.sessions.acknowledge(self.peer, self.count, self.now)
 
     def revert(self, _: MsmqError, /) -> None:
         """Close the session: its peer sends them again."""
-        self.transfer.refuse(self.peer, self.now)
+        self.sessions.refuse(self.peer, self.now)
 
     def describe(self) -> dict[str, Plain]:
         """Return the session, and how many packets."""
@@ -44,55 +44,17 @@ class TransferPaused(Effect):
     """The transfer of an outgoing queue stops. It is added before the queue is paused, so that it
     is taken back when the queue is not paused any more."""
 
-    __slots__ = ("now", "outgoing", "transfer")
+    __slots__ = ("control", "now", "outgoing")
 
-    def __init__(self, transfer: Transfer, outgoing: OutgoingQueue, now: Instant) -> None:
-        self.transfer = transfer
+    def __init__(self, control: TransferControl, outgoing: OutgoingQueue, now: Instant) -> None:
+        self.control = control
         self.outgoing = outgoing
         self.now = now
 
     def revert(self, _: MsmqError, /) -> None:
         """Go on sending, and let the peer send as it likes."""
-        self.transfer.go_on(self.outgoing, self.now)
+        self.control.go_on(self.outgoing, self.now)
 
     def describe(self) -> dict[str, Plain]:
         """Return which queue it is."""
         return {"queue": self.outgoing.queue.name}
-
-
-class EntriesGivenUp(Effect):
-    """Entries leave an outgoing queue unsent: when that is durable, their places are bridged.
-
-    Until then no transactional message of the queue leaves.
-    """
-
-    __slots__ = ("outgoing", "ready", "rows")
-
-    def __init__(
-        self, outgoing: OutgoingQueue, rows: list[Row], ready: dict[LocalQueue, None]
-    ) -> None:
-        self.outgoing = outgoing
-        self.rows = rows
-        self.ready = ready
-
-    def apply(self) -> None:
-        """Let others wait until it is known what goes before them."""
-        self.outgoing.leaving_count += 1
-
-    def follow(self) -> None:
-        """Let the sequence go on without them."""
-        for lookup_id, _ in self.rows:
-            self.outgoing.sequence.gone(lookup_id)
-        self._look_again()
-
-    def revert(self, _: MsmqError, /) -> None:
-        """Let everything leave as before."""
-        self._look_again()
-
-    def _look_again(self) -> None:
-        self.outgoing.leaving_count -= 1
-        self.ready[self.outgoing.queue] = None
-
-    def describe(self) -> dict[str, Plain]:
-        """Return the queue, and how many entries."""
-        return {"queue": self.outgoing.queue.name, "entries": len(self.rows)}

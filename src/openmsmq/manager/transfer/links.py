@@ -5,39 +5,49 @@ A link says what it needs next; here it is asked for, and the answer brought bac
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from openmsmq.manager.outputs import Output, Resolve, SendDatagram
 from openmsmq.manager.peers.identities import Identities
 from openmsmq.manager.peers.peering import Neighbour
 from openmsmq.manager.transfer.admission import Admission
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
-from openmsmq.model.identity import Guid
 from openmsmq.protocol import ping
-from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.link import AskPing, LinkChanged, OpenSession, ResolveHost
+
+
+class LinkNeeds(Protocol):
+    """Does what links cannot do themselves."""
+
+    def open_session(self, neighbour: Neighbour, asked: OpenSession) -> None:
+        """Open a session for a link."""
+        ...
+
+    def wake_link(self, neighbour: Neighbour, due_ms: int | None) -> None:
+        """Wake a link then, and only then; None is never."""
+        ...
 
 
 class Links:
     """Carries out what links ask for, and answers the pings of others."""
 
     def __init__(
-        self, config: TransferConfig, own: Guid, admission: Admission, identities: Identities
+        self,
+        base: Foundation,
+        admission: Admission,
+        identities: Identities,
+        needs: LinkNeeds,
+        outputs: list[Output],
     ) -> None:
-        self._config = config
-        self._own = own
+        self._config = base.config.transfer
+        self._own = base.counters.identifier
         self._admission = admission
         self._identities = identities
-        self._pings = ping.PingTable(own)
+        self._needs = needs
+        self._outputs = outputs
+        self._pings = ping.PingTable(self._own)
         self._resolving: dict[str, dict[Neighbour, None]] = {}
-        self.outputs: list[Output] = []
-        self.open_session: Callable[[Neighbour, OpenSession], None] = lambda _neighbour, _asked: (
-            None
-        )
-        """Opens a session for a link."""
-        self.due: Callable[[Neighbour, int | None], None] = lambda *_: None
-        """Hears when a link wants to be woken."""
 
     def drain(self, neighbour: Neighbour | None, now: Instant) -> None:
         """Do what a link asks for."""
@@ -49,14 +59,14 @@ class Links:
                     self._resolve(host)[neighbour] = None
                 case AskPing(address):
                     data = self._pings.ask(address, neighbour, now)
-                    self.outputs.append(SendDatagram(address, data))
+                    self._outputs.append(SendDatagram(address, data))
                 case OpenSession():
-                    self.open_session(neighbour, output)
+                    self._needs.open_session(neighbour, output)
                 case LinkChanged():
                     pass
                 case _:
                     assert_never(output)
-        self.due(neighbour, neighbour.engine.next_wake_ms)
+        self._needs.wake_link(neighbour, neighbour.engine.next_wake_ms)
 
     # Hosts.
 
@@ -68,7 +78,7 @@ class Links:
     def _resolve(self, host: str) -> dict[Neighbour, None]:
         """Have a host looked up; gives who waits for that."""
         if host not in self._resolving:
-            self.outputs.append(Resolve(host))
+            self._outputs.append(Resolve(host))
         return self._resolving.setdefault(host, {})
 
     def resolved(self, host: str, addresses: tuple[str, ...], now: Instant) -> None:
@@ -112,4 +122,4 @@ class Links:
             return
         answer = ping.answer(data, self._own, self._admission.refuses(now))
         if answer is not None:
-            self.outputs.append(SendDatagram(address, answer, port))
+            self._outputs.append(SendDatagram(address, answer, port))

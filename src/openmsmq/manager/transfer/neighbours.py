@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeVar
+from typing import Final
 
 from openmsmq.manager.directory.ways import Ways
 from openmsmq.manager.peers.identities import Identities
+from openmsmq.manager.peers.open_sessions import OpenSessions
 from openmsmq.manager.peers.outgoing import OutgoingQueue
 from openmsmq.manager.peers.peering import Neighbour, Peer, Word
 from openmsmq.manager.queues.return_queues import sender_of
@@ -40,17 +41,22 @@ class Doubt:
         self.cleared: frozenset[int] = frozenset()
         """The messages that may go on, by lookup identifier."""
 
+    def settle(self, cleared: frozenset[int]) -> None:
+        """Let messages go on: the directory has answered."""
+        self.is_settled, self.cleared = True, cleared
+
 
 class Neighbours:
-    """All links, and all open sessions by who is at their other end."""
+    """All links, and which session leads to which queue."""
 
-    def __init__(self, config: TransferConfig, ways: Ways, identities: Identities) -> None:
+    def __init__(
+        self, config: TransferConfig, ways: Ways, identities: Identities, sessions: OpenSessions
+    ) -> None:
+        self._sessions = sessions
         self._config = config
         self._ways = ways
         self._identities = identities
         self._by_key: dict[str, Neighbour] = {}
-        self._open_by_address: dict[str, dict[int, Peer]] = {}
-        self._open_by_manager: dict[Guid, dict[int, Peer]] = {}
         self._doubts: dict[OutgoingQueue, Doubt] = {}
 
     def __len__(self) -> int:
@@ -58,21 +64,21 @@ class Neighbours:
 
     def opened(self, peer: Peer) -> None:
         """Note an open session."""
-        self._open_by_address.setdefault(peer.engine.address, {})[peer.number] = peer
-        if peer.remote != NIL_GUID:
-            self._open_by_manager.setdefault(peer.remote, {})[peer.number] = peer
+        self._sessions.opened(peer)
         if peer.link is not None:
-            peer.link.reached = peer.remote
-
-    def has_session(self, manager: bytes, place: str) -> bool:
-        """Whether a queue manager has an open session at a place."""
-        sessions = self._open_by_manager.get(Guid(manager), {})
-        return any(peer.place == place for peer in sessions.values())
+            peer.link.answered(peer.remote)
 
     def closed(self, peer: Peer) -> None:
         """Forget a session."""
-        _drop(self._open_by_address, peer.engine.address, peer.number)
-        _drop(self._open_by_manager, peer.remote, peer.number)
+        self._sessions.closed(peer)
+
+    def claimed_place(self, peer: Peer, now: Instant) -> str:
+        """Return where a peer is if nobody but himself vouches for him; empty otherwise.
+
+        Who is known elsewhere is not known here: what he gets makes no claim.
+        """
+        is_own = self._identities.word(peer, peer.remote, now) is Word.OWN
+        return peer.place if is_own else ""
 
     def behind(self, peer: Peer, now: Instant) -> list[Neighbour]:
         """Return the neighbours a session leads to: who opened one can be reached through it."""
@@ -110,7 +116,7 @@ class Neighbours:
             neighbour = self._by_key.get(outgoing.neighbour)
             reached = outgoing.reached if neighbour is None else neighbour.reached
             address = canonical_address(canonical_ip_address(name.host) or "")
-            sessions = self._open_by_address.get(address, {}).values()
+            sessions = self._sessions.at(address)
             leading = (peer for peer in sessions if self._is_listener(peer, reached, now))
             return next(leading, None)
         owner = self._owner_of(outgoing)
@@ -123,7 +129,7 @@ class Neighbours:
         sender = sender_of(name)
         assert sender is not None
         address = canonical_address(canonical_ip_address(name.host) or name.host)
-        for peer in self._open_by_manager.get(sender, {}).values():
+        for peer in self._sessions.with_manager(sender):
             word = self._identities.word(peer, sender, now)
             if word is Word.SURE or (word is Word.OWN and peer.engine.address == address):
                 return peer
@@ -137,11 +143,12 @@ class Neighbours:
         if outgoing.session is None:
             return None
         peer = peers[outgoing.session]
-        is_rerouted, outgoing.is_rerouted = outgoing.is_rerouted, False
-        if (is_rerouted and not self._leads_on(outgoing, peer)) or self._is_in_doubt(outgoing):
+        if (outgoing.take_doubt() and not self._leads_on(outgoing, peer)) or self._is_in_doubt(
+            outgoing
+        ):
             peer.queues.pop(outgoing, None)
             peer.waiting.pop(outgoing, None)
-            outgoing.session = None
+            outgoing.leave()
             return None
         return peer
 
@@ -168,7 +175,7 @@ class Neighbours:
         if doubt is None or (doubt.is_settled and not circling <= doubt.cleared):
             doubt = self._doubts[outgoing] = Doubt(self._ways.doubt())
         if not doubt.is_settled and self._ways.is_answered(doubt.question):
-            doubt.is_settled, doubt.cleared = True, circling
+            doubt.settle(circling)
         return not doubt.is_settled
 
     def _leads_on(self, outgoing: OutgoingQueue, peer: Peer) -> bool:
@@ -192,8 +199,8 @@ class Neighbours:
         """
         first = hops[0].manager if hops else NIL_GUID
         # Hops of the configuration are hosts, whoever answers there.
-        sessions = self._open_by_manager.get(manager if first == NIL_GUID else first, {})
-        believed = (peer for peer in sessions.values() if self._is_believed(peer, hops, now))
+        sessions = self._sessions.with_manager(manager if first == NIL_GUID else first)
+        believed = (peer for peer in sessions if self._is_believed(peer, hops, now))
         return next(believed, None)
 
     def _is_believed(self, peer: Peer, hops: tuple[Hop, ...], now: Instant) -> bool:
@@ -243,12 +250,12 @@ class Neighbours:
         if neighbour is None and create and len(self._by_key) < LINKS_MAX_COUNT:
             is_return = sender_of(outgoing.name) is not None
             direct = isinstance(outgoing.name, DirectFormatName) and not is_return
-            neighbour = Neighbour(key, Link(shown, hops, self._config, direct=direct))
-            neighbour.reached, neighbour.is_return = outgoing.reached, is_return
+            link = Link(shown, hops, self._config, direct=direct)
+            neighbour = Neighbour(key, link, outgoing.reached, is_return=is_return)
             self._by_key[key] = neighbour
         if neighbour is not None:
-            outgoing.neighbour = key
-            neighbour.engine.hops = hops
+            outgoing.see_behind(key)
+            neighbour.engine.reroute(hops)
         return neighbour
 
     def _way_of(self, outgoing: OutgoingQueue) -> tuple[str, str, tuple[Hop, ...]]:
@@ -278,7 +285,7 @@ class Neighbours:
         if not outgoing.queue.count:
             self._doubts.pop(outgoing, None)
         neighbour = self._by_key.get(outgoing.neighbour)
-        outgoing.neighbour = ""
+        outgoing.see_behind("")
         if neighbour is not None:
             neighbour.queues.pop(outgoing, None)
             if neighbour.is_unneeded:
@@ -289,14 +296,3 @@ class Neighbours:
         self._by_key = {
             key: neighbour for key, neighbour in self._by_key.items() if not neighbour.is_unneeded
         }
-
-
-_Key = TypeVar("_Key")
-
-
-def _drop(table: dict[_Key, dict[int, Peer]], key: _Key, number: int) -> None:
-    found = table.get(key)
-    if found is not None:
-        found.pop(number, None)
-        if not found:
-            del table[key]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from openmsmq.manager.messages.delivery import Delivery
+from openmsmq.manager.messages.placing import Placing
 from openmsmq.manager.peers.outgoing import OutgoingQueue, OutgoingQueues
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.model.clock import Instant
@@ -27,13 +27,13 @@ class OutgoingSweep:
     def __init__(
         self,
         outgoing: OutgoingQueues,
-        delivery: Delivery,
+        placing: Placing,
         is_awaited: Callable[[LocalQueue], bool],
         forget: Callable[[OutgoingQueue], None],
         now: Instant,
     ) -> None:
         self._outgoing = outgoing
-        self._delivery = delivery
+        self._placing = placing
         self._is_awaited = is_awaited
         self._forget = forget
         self._due_ms = now.ticks_ms
@@ -67,7 +67,7 @@ class OutgoingSweep:
             if len(rows) >= SWEEP_ROWS:
                 self._left.append((outgoing, row[0]))
                 break
-        self._delivery.note_deadlines(outgoing.queue, rows, now)
+        self._placing.note_deadlines(outgoing.queue, rows, now)
         if position == -1 and outgoing.is_unneeded and not self._is_awaited(outgoing.queue):
             self._forget(outgoing)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from openmsmq.manager.askers import OURSELVES
-from openmsmq.manager.incoming.arrivals import Arrivals, NoRoom, NotBelieved
-from openmsmq.manager.messages.reporting import Reporter
+from openmsmq.manager.askers import OURSELVES, Acting
+from openmsmq.manager.incoming.arrivals import Arrivals
+from openmsmq.manager.incoming.places import NotBelieved
+from openmsmq.manager.incoming.runs import NoRoom
 from openmsmq.manager.peers.acquaintances import Acquaintances
 from openmsmq.manager.peers.peering import Peer
 from openmsmq.manager.transfer.admission import Admission
@@ -19,20 +20,18 @@ class Reception:
     def __init__(
         self,
         arrivals: Arrivals,
-        reporter: Reporter,
+        acting: Acting,
         acquaintances: Acquaintances,
         admission: Admission,
     ) -> None:
         self._arrivals = arrivals
-        self._reporter = reporter
+        self._acting = acting
         self._acquaintances = acquaintances
         self._admission = admission
-        reporter.leads_back = acquaintances.leads_back
-        reporter.knows = acquaintances.knows
 
     def take(self, peer: Peer, packets: list[bytes], now: Instant) -> CloseReason | None:
         """Decide about packets; gives why their session must end, if it must."""
-        self._reporter.asker = self._acquaintances.asker_of(peer)
+        self._acting.on_word_of(self._acquaintances.asker_of(peer))
         try:
             self._arrivals.take(packets, peer, now)
         except DecodeError:
@@ -44,5 +43,5 @@ class Reception:
                 self._admission.throttle(now)
             return CloseReason.STORE_FULL
         finally:
-            self._reporter.asker = OURSELVES
+            self._acting.on_word_of(OURSELVES)
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openmsmq.manager.incoming.sequence_records import SequenceRecords
+from openmsmq.manager.queues.totals import Totals
 from openmsmq.model.clock import Instant
 from openmsmq.model.limits import (
     INCOMING_SEQUENCE_BYTES,
@@ -27,7 +28,8 @@ class Memory:
 
     def __init__(self) -> None:
         self.gone: list[bytes] = []
-        self.records = SequenceRecords(self._forget)
+        self.totals = Totals()
+        self.records = SequenceRecords(self.totals, self._forget)
 
     def _forget(self, key: bytes) -> None:
         self.gone.append(key)
@@ -68,7 +70,7 @@ def test_a_site_of_ipv6_counts_as_one_address(memory: Memory) -> None:
 
 
 def test_where_there_is_no_room_in_all_the_address_with_most_gives_way(memory: Memory) -> None:
-    memory.records.quota_kb = 64
+    memory.totals.quota_kb = 64
     limit = memory.records.max_count
     assert limit == 64 * 1024 // 8 // INCOMING_SEQUENCE_BYTES
     memory.fill("10.0.0.1", limit - 2)
@@ -82,7 +84,7 @@ def test_where_there_is_no_room_in_all_the_address_with_most_gives_way(memory: M
 
 
 def test_nobody_gives_way_for_one_who_has_as_many(memory: Memory) -> None:
-    memory.records.quota_kb = 16
+    memory.totals.quota_kb = 16
     for number in range(memory.records.max_count):
         memory.fill(f"10.0.0.{number}", 1)
     assert not memory.records.has_room("10.9.9.9", at())
@@ -94,7 +96,7 @@ def test_nobody_gives_way_for_one_who_has_as_many(memory: Memory) -> None:
     [(UNLIMITED_KB, INCOMING_SEQUENCES_MAX_COUNT), (8 * 1024 * 1024, INCOMING_SEQUENCES_MAX_COUNT)],
 )
 def test_there_is_a_limit_whatever_the_quota(memory: Memory, quota_kb: int, limit: int) -> None:
-    memory.records.quota_kb = quota_kb
+    memory.totals.quota_kb = quota_kb
     assert memory.records.max_count == limit
 
 

@@ -107,7 +107,7 @@ def test_a_waiting_reader_gets_a_dead_letter(office: Office) -> None:
 
 
 def test_only_what_was_sent_here_names_a_queue_here(office: Office) -> None:
-    table = office.driver.manager._queues._table  # noqa: SLF001 - what is asked is inside
+    table = office.driver.manager._stock.table  # noqa: SLF001 - what is asked is inside
     packet = Draft(journal_on_failure=True, dead_letter_queue=FAILED).packet()
     ours = packet[:16] + office.driver.manager.identifier + packet[32:]
     assert dead_letter_queue(table, ours, sent_here=True).name == FAILED

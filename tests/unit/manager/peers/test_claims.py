@@ -14,8 +14,18 @@ def at(seconds: int) -> Instant:
     return Instant(seconds * 1000, 1_700_000_000 + seconds)
 
 
+class Sessions:
+    """Who has a session open, and where."""
+
+    def __init__(self) -> None:
+        self.open: set[tuple[bytes, str]] = set()
+
+    def has_session(self, manager: bytes, place: str) -> bool:
+        return (manager, place) in self.open
+
+
 def test_a_name_is_nobodys_before_the_first_flow_and_after_the_last() -> None:
-    claims = Claims(SILENCE_S, at(0))
+    claims = Claims(SILENCE_S, Sessions(), at(0))
     assert claims.place_of(WHO) is None
     assert claims.is_free(WHO, at(0))
     claims.begin(WHO, "here", at(0))
@@ -28,17 +38,18 @@ def test_a_name_is_nobodys_before_the_first_flow_and_after_the_last() -> None:
 
 
 def test_a_name_is_free_after_a_silence_without_a_session() -> None:
-    claims = Claims(SILENCE_S, at(0))
+    sessions = Sessions()
+    claims = Claims(SILENCE_S, sessions, at(0))
     claims.begin(WHO, "here", at(0))
     claims.heard(WHO, "here", at(50))
     assert not claims.is_free(WHO, at(149))
     assert claims.is_free(WHO, at(150))
-    claims.has_session = lambda identifier, place: (identifier, place) == (WHO, "here")
+    sessions.open.add((WHO, "here"))
     assert not claims.is_free(WHO, at(1_000))
 
 
 def test_after_a_start_silence_begins_anew() -> None:
-    claims = Claims(SILENCE_S, at(500))
+    claims = Claims(SILENCE_S, Sessions(), at(500))
     claims.restore(WHO, "before")
     claims.restore(WHO, "later")
     assert claims.place_of(WHO) == "later"
@@ -47,7 +58,7 @@ def test_after_a_start_silence_begins_anew() -> None:
 
 
 def test_every_change_of_place_can_be_noticed() -> None:
-    claims = Claims(SILENCE_S, at(0))
+    claims = Claims(SILENCE_S, Sessions(), at(0))
     versions = [claims.version]
     claims.begin(WHO, "here", at(0))
     versions.append(claims.version)

@@ -1,0 +1,104 @@
+"""Forwarding: messages that only pass through. [MQQB 3.1.5.8.2]"""
+
+from __future__ import annotations
+
+from openmsmq.manager.incoming.places import Judging, Place
+from openmsmq.manager.incoming.refusals import Refusals
+from openmsmq.manager.incoming.traces import Traces
+from openmsmq.manager.incoming.unrouted import Unrouted
+from openmsmq.manager.messages.staging import Staging
+from openmsmq.manager.notices import NoticeKind
+from openmsmq.manager.peers.peering import Peer, Word
+from openmsmq.manager.queues.guests import Guest
+from openmsmq.manager.queues.queue import LocalQueue
+from openmsmq.manager.queues.table import QueueTable
+from openmsmq.manager.turn.foundation import Foundation
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import MsmqError
+from openmsmq.model.limits import HOP_MAX_COUNT
+from openmsmq.model.message import MessageClass
+from openmsmq.wire import message_bytes
+from openmsmq.wire.headers import user
+from openmsmq.wire.outline import Outline
+
+
+class Forwarding:
+    """Sends messages of others on towards their queue managers."""
+
+    def __init__(
+        self,
+        base: Foundation,
+        table: QueueTable,
+        judging: Judging,
+        staging: Staging,
+        unrouted: Unrouted,
+        refusals: Refusals,
+        traces: Traces,
+    ) -> None:
+        self._acting = base.acting
+        self._counters = base.counters
+        self._table = table
+        self._judging = judging
+        self._staging = staging
+        self._unrouted = unrouted
+        self._refusals = refusals
+        self._runs = refusals.runs
+        self._traces = traces
+
+    def take(self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant) -> None:
+        """Send a message on towards its queue manager. [MQQB 3.1.5.8.2]
+
+        Only its destination looks whether it came before: when the directory changes on its way it
+        may rightly come here again, and to forget it then would lose it. Others believe us whom we
+        bring messages of, so we take them only of those whom we believe.
+        """
+        if place.word is Word.FOREIGN:
+            self._judging.tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
+            return
+        if found.flags & user.TRANSACTION and (
+            message_bytes.source(packet) == self._counters.identifier
+        ):
+            # It is our own and has come back. We have it until its destination acknowledges it.
+            return
+        reason: MessageClass | None = None
+        queue: LocalQueue | None = None
+        if message_bytes.hop_count(packet) >= HOP_MAX_COUNT:
+            reason = MessageClass.NACK_HOP_COUNT_EXCEEDED
+        elif self._runs.has_expired(packet, now):
+            reason = MessageClass.NACK_REACH_QUEUE_TIMEOUT
+        else:
+            queue = self._onward(place, packet, peer.engine.address, now)
+            if queue is None:
+                self._unrouted.refused(packet, peer.engine.address, now)
+                self._refusals.tell(packet, found, MessageClass.NACK_BAD_DESTINATION_QUEUE, now)
+                return
+            if self._runs.quota_problem(queue, packet) is not None:
+                reason = MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
+        self._refusals.require_room_for_dead_letter(packet, found, reason)
+        if reason is not None or queue is None:
+            self._refusals.reject(
+                packet, found, reason or MessageClass.NACK_BAD_DESTINATION_QUEUE, now
+            )
+            return
+        counted = message_bytes.hop_counted(packet)
+        self._runs.add_staged(queue, self._staging.stage(queue, counted, found), now)
+        self._traces.arrived(counted, now)
+
+    def _onward(self, place: Place, packet: bytes, address: str, now: Instant) -> LocalQueue | None:
+        if place.queue is None and place.route is not None:
+            has_way = self._unrouted.has_way(place.route, place.manager, now)
+            if not has_way and not self._unrouted.lets_wait(
+                place.route, place.manager, packet, address, now
+            ):
+                return None
+            try:
+                queue = self._table.outgoing(
+                    place.route, guest=Guest(self._acting.asker, reports=False)
+                )
+            except MsmqError:
+                return None
+            if not has_way:
+                # The next packet may have no room there any more.
+                return queue
+            place.queue = queue
+        return place.queue
