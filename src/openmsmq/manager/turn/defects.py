@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Defect(AssertionError):
+class Defect(Exception):
     """Something happened that no table has: the code is wrong, not its input.
 
     It is raised in production too. A queue manager that goes on from a state which cannot be would
