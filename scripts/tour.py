@@ -15,11 +15,13 @@ import time
 from pathlib import Path
 
 import openmsmq
-from openmsmq.capture.conversation import follow
+from openmsmq.analysis.events import PacketItem
+from openmsmq.analysis.traffic import follow
+from openmsmq.analysis.transports import Ports as Followed
 from openmsmq.capture.frames import read_frames
 from openmsmq.model.message import MessageClass
 from openmsmq.wire.outline import outline
-from openmsmq.wire.packets import UserMessage, decode
+from openmsmq.wire.packets import UserMessage
 from scripts.stage import SESSION_PORT, Ports, heading, note, run, serving, wait_until
 
 ALPHA, BETA = "127.0.0.2", "127.0.0.3"
@@ -169,15 +171,14 @@ def orders_to_receive() -> int:
 
 def first_order(capture: Path, port: int) -> bytes:
     """Find the first message of an application in a recording."""
-    ports = frozenset({port})
     with capture.open("rb") as file:
-        for item in follow(read_frames(file.read), ports, ports):
-            packet = decode(item.data)
+        for event in follow(read_frames(file.read), Followed(tcp=frozenset({port}))):
+            packet = event.packet if isinstance(event, PacketItem) else None
             if (
                 isinstance(packet, UserMessage)
                 and packet.properties.message_class == MessageClass.NORMAL
             ):
-                return item.data
+                return event.data
     sys.exit("stopped: the recording has no message")
 
 

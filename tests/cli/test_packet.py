@@ -105,7 +105,7 @@ def test_a_file_may_hold_a_packet_in_any_form(tmp_path, form):
 
 def test_the_standard_input_is_read(capture):
     assert "SessionAck, 36 bytes" in run("-", stdin=SESSION_ACK).stdout
-    assert run("--summary", "-", stdin=capture.read_bytes()).stdout.count("\n") == 4
+    assert run("--summary", "-", stdin=capture.read_bytes()).stdout.count("\n") == 5
 
 
 def test_packets_back_to_back_are_all_shown():
@@ -138,12 +138,15 @@ def test_a_capture_is_one_line_per_packet(capture):
     lines = [line.split() for line in result.stdout.splitlines()]
     client, server, ping = "10.0.0.1:50000", "10.0.0.2:1801", "10.0.0.2:3527"
     second = "2023-11-14T22:13:20."
+    *lines, anomaly = lines
     assert [line[:6] for line in lines] == [
         ["1", second + "000001Z", client, "->", ping, "PingPacket"],
         ["5", second + "000003Z", client, "->", server, "EstablishConnection"],
         ["6", second + "000004Z", server, "->", client, "ConnectionParameters"],
         ["6", second + "000004Z", server, "->", client, "SessionAck"],
     ]
+    # It acknowledges a message, and nobody has sent one.
+    assert anomaly[:7] == [*lines[-1][:2], client, "->", server, "!", "bad-acknowledgment:"]
 
 
 def test_a_capture_is_a_tree_per_packet_with_its_place(capture):
@@ -157,6 +160,11 @@ def test_a_capture_is_a_tree_per_packet_with_its_place(capture):
 
 def test_json_is_one_object_per_packet(capture):
     objects = [json.loads(line) for line in run("--json", str(capture)).stdout.splitlines()]
+    *objects, anomaly = objects
+    assert (anomaly["anomaly"], anomaly["problem"]) == (
+        "bad-acknowledgment",
+        "10.0.0.2 acknowledged more messages than 10.0.0.1 has sent",
+    )
     assert [one["packet"] for one in objects] == [
         "PingPacket",
         "EstablishConnection",
@@ -181,7 +189,7 @@ def test_json_is_one_object_per_packet(capture):
 
 
 def test_one_connection_can_be_picked(capture):
-    assert run("--summary", "--connection", "1", str(capture)).stdout.count("\n") == 3
+    assert run("--summary", "--connection", "1", str(capture)).stdout.count("\n") == 4
     assert run("--summary", "--connection", "2", str(capture)).stdout == ""
 
 

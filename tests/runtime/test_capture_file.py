@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openmsmq.capture.conversation import DatagramItem, Item, PacketItem, follow
+from openmsmq.analysis.events import DatagramItem, PacketItem
 from openmsmq.capture.frames import read_frames
 from openmsmq.capture.link_layers import (
     ACK,
@@ -26,6 +26,7 @@ from openmsmq.runtime.start_errors import StartError
 from openmsmq.wire.datagrams import PingPacket
 from tests.runtime.raw_client import packet
 from tests.runtime.scripted_engine import Office, in_loop, office, soon
+from tests.strategies.captures import said_in
 
 HERE = "127.0.0.2"
 THERE = "127.0.0.3"
@@ -36,10 +37,9 @@ FIRST, SECOND = (
 PING = PingPacket(Guid(b"0123456789abcdef"), 7).encode()
 
 
-def items(file: Path, desk: Office) -> list[Item]:
+def items(file: Path, desk: Office) -> list[PacketItem | DatagramItem]:
     with file.open("rb") as opened:
-        ports = frozenset({desk.port})
-        return list(follow(read_frames(opened.read), ports, ports))
+        return said_in(read_frames(opened.read), desk.port)
 
 
 def openers(file: Path) -> list[Endpoint]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from openmsmq.capture.conversation import follow
 from openmsmq.capture.frames import read_frames
 from openmsmq.model.message import MessageClass
 from openmsmq.wire.packets import (
@@ -20,6 +19,7 @@ from openmsmq.wire.packets import (
     decode,
 )
 from tests.runtime.computers import Computer, neighbours, running, wait_for
+from tests.strategies.captures import said_in
 
 ORDERS = r"private$\orders"
 ORDER = ("--transactional", "--deadletter")
@@ -53,7 +53,7 @@ def words(packet: Packet) -> str:
 def spoken(capture: Path, port: int) -> list[tuple[str, str]]:
     """Return what went over the network: who said it, and what."""
     with capture.open("rb") as file:
-        items = list(follow(read_frames(file.read), frozenset({port}), frozenset({port})))
+        items = said_in(read_frames(file.read), port)
     return [(str(item.source).partition(":")[0], words(decode(item.data))) for item in items]
 
 

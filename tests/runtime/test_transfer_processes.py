@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import openmsmq
-from openmsmq.capture.conversation import follow
 from openmsmq.capture.frames import read_frames
 from openmsmq.wire.packets import UserMessage, decode
 from tests.runtime.scripted_engine import free_port
 from tests.runtime.test_server_process import Process, serving
+from tests.strategies.captures import said_in
 
 ALPHA, BETA = "127.0.0.21", "127.0.0.22"
 QUEUE = "private$\\orders"
@@ -54,7 +54,7 @@ def test_a_message_goes_from_one_to_the_other_and_can_be_read_in_the_capture(tmp
         assert bodies == {b"by name", b"by address"}
         assert [server.end(signal.SIGTERM)[0] for server in (alpha, beta)] == [0, 0]
     with capture.open("rb") as opened:
-        items = list(follow(read_frames(opened.read), frozenset({port}), frozenset({port})))
+        items = said_in(read_frames(opened.read), port)
     sent = [it for it in items if isinstance(decode(it.data), UserMessage)]
     assert {decode(it.data).properties.body for it in sent} == bodies
     assert {str(it.source).partition(":")[0] for it in sent} == {ALPHA}

@@ -15,28 +15,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openmsmq.capture.conversation import DatagramItem, PacketItem, follow
+from openmsmq.analysis import kinds
+from openmsmq.analysis.events import DatagramItem, PacketItem
+from openmsmq.analysis.kinds import AnomalyKind, Fate, Handshake, Severity, severity
+from openmsmq.analysis.transports import Ports
 from openmsmq.capture.link_layers import ACK, FIN, RST, SYN
 from openmsmq.capture.recorder import tcp_packet, udp_packet
-from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid
-from openmsmq.protocol.session_windows import ReceiveWindow, SendWindow
 from openmsmq.spark.errors import SparkSideError
-from openmsmq.spark.pipelines.capture import conversations as capture_conversations
-from openmsmq.spark.pipelines.capture import kinds as capture_kinds
-from openmsmq.spark.pipelines.capture.acks import WAITING_MAX_COUNT, Ledger
 from openmsmq.spark.pipelines.capture.conversations import read_conversations
 from openmsmq.spark.pipelines.capture.files import (
     BATCH_BYTES_MAX,
     SEEN_ORDER,
-    Ports,
     Seen,
     open_and_read,
     read_file,
     seen_batches,
     seen_in,
 )
-from openmsmq.spark.pipelines.capture.kinds import AnomalyKind, Fate, Handshake, Severity, severity
 from openmsmq.spark.pipelines.capture.names import find_files
 from openmsmq.spark.pipelines.capture.rows import (
     ANOMALIES,
@@ -52,7 +48,6 @@ from openmsmq.spark.pipelines.capture.rows import (
 from openmsmq.wire import packets
 from openmsmq.wire.datagrams import PingPacket
 from openmsmq.wire.headers import internal, user
-from openmsmq.wire.headers import session as session_header
 from openmsmq.wire.headers.establish import EstablishHeader
 from openmsmq.wire.headers.internal import InternalHeader
 from openmsmq.wire.headers.message_properties import MessageProperties
@@ -75,7 +70,7 @@ from tests.spark.recorded import (
     talk,
     trouble,
 )
-from tests.strategies.captures import FILES, TimedFrame, fragments, frames_of, recordings
+from tests.strategies.captures import FILES, TimedFrame, fragments, frames_of, recordings, said_in
 from tests.transfer.network import ALPHA, BETA, START_S
 
 PING_PORT = endpoint("10.0.0.2", 3527)
@@ -133,8 +128,7 @@ def frames_at(*steps: tuple[float, bytes]) -> bytes:
 def test_the_packets_of_any_capture_are_those_that_packet_decode_shows(recording):
     expected = [
         (item.frame, str(item.source), str(item.destination), len(item.data), item_offset(item))
-        for item in follow(frames_of(recording.file))
-        if isinstance(item, PacketItem | DatagramItem)
+        for item in said_in(frames_of(recording.file))
     ]
     found = [
         (
@@ -537,101 +531,6 @@ def test_who_is_the_client_is_known_from_the_middle_by_the_port_of_queue_manager
     assert told == [(50_000, "not captured", "replaced"), (50_000, "none", "open")]
 
 
-@pytest.mark.parametrize(("held_bytes_max", "missing"), [(100, 1), (10_000, 0)])
-def test_a_hole_holds_back_no_more_than_the_limit(monkeypatch, held_bytes_max, missing):
-    monkeypatch.setattr(capture_conversations, "HELD_BYTES_MAX", held_bytes_max)
-    ack = packets.encode(ACK_1)
-    size = len(ack)
-    late = [(5, tcp_packet(CLIENT, SERVER, 8, ACK, ack))]
-    file = frames_at(
-        (0, tcp_packet(CLIENT, SERVER, 7, SYN)),
-        (0, tcp_packet(SERVER, CLIENT, 70, SYN | ACK)),
-        (1, tcp_packet(CLIENT, SERVER, 8 + size, ACK, ack)),
-        (2, tcp_packet(SERVER, CLIENT, 71, ACK, ack * 4)),
-        *late,
-    )
-    rows = rows_of(file)
-    assert len(of_kind(rows, PacketRow)) == 6 - missing
-    assert kinds_of(rows)[AnomalyKind.MISSING_BYTES] == missing
-
-
-# Acknowledgments.
-
-PACKETS_OF = {known: packets.encode(message(recoverable=known)) for known in (False, True)}
-
-
-@given(
-    st.lists(
-        st.one_of(st.booleans(), st.tuples(st.integers(0, 40), st.just("settle"))), max_size=200
-    )
-)
-def test_a_ledger_says_acknowledged_when_the_sender_of_a_session_would(steps):
-    now = Instant(0, 0)
-    sender, receiver = SendWindow(0x3FFF), ReceiveWindow(0x3FFF)
-    ledger = Ledger(from_start=True)
-    token = 0
-    for step in steps:
-        if isinstance(step, bool):
-            token += 1
-            sender.sent([token], [PACKETS_OF[step]])
-            receiver.arrived([PACKETS_OF[step]], now)
-            ledger.sent(packet_row(token, recoverable=step), token)
-        else:
-            receiver.settle(min(step[0], receiver.unsettled_count), now)
-            header, _ = session_header.read(receiver.header(0, 0, now), 0)
-            done = sender.acknowledge(header)
-            assert done is not None
-            ledger.acknowledged(header, token)
-            assert sorted(row.frame for row in ledger.take()) == sorted(done)
-    assert len(ledger) == len(sender.unacknowledged())
-    assert not ledger.is_over_acknowledged
-
-
-def test_a_ledger_counts_beyond_sixteen_bits():
-    ledger = Ledger(from_start=False)
-    for number in range(6):
-        ledger.sent(packet_row(number, recoverable=number % 2 == 1), number * 1_000_000)
-    assert ledger.counted(SessionHeader(sent_count=2, recoverable_sent_count=1))
-    ledger.acknowledged(SessionHeader(0, stored_base=0xFFFF, stored_bits=0b110), 9_000_000)
-    # Messages 0xFFFD to 2 were sent; up to 0 they are received, and 0 and 1 of half are stored.
-    done = [(row.frame, row.fate, row.round_trip_ms) for row in ledger.take()]
-    assert done == [
-        (0, Fate.ACKNOWLEDGED, 9.0),
-        (2, Fate.ACKNOWLEDGED, 7.0),
-        (3, Fate.ACKNOWLEDGED, 6.0),
-        (5, Fate.ACKNOWLEDGED, 4.0),
-    ]
-    assert not ledger.counted(SessionHeader(sent_count=3, recoverable_sent_count=1))
-
-
-def packet_row(number: int, *, recoverable: bool) -> PacketRow:
-    return PacketRow(
-        file="",
-        frame=number,
-        time=None,
-        protocol="TCP",
-        source_address="",
-        source_port=0,
-        destination_address="",
-        destination_port=0,
-        packet="UserMessage",
-        size_bytes=0,
-        recoverable=recoverable,
-    )
-
-
-@pytest.mark.parametrize("recoverable", [False, True])
-@pytest.mark.parametrize("known", [False, True])
-def test_a_ledger_keeps_no_more_than_numbers_can_tell_apart(recoverable, known):
-    ledger = Ledger(from_start=known)
-    for number in range(WAITING_MAX_COUNT + 3):
-        ledger.sent(packet_row(number, recoverable=recoverable), 0)
-    assert len(ledger) == WAITING_MAX_COUNT
-    assert [(row.frame, row.fate) for row in ledger.take()] == [
-        (number, Fate.UNKNOWN) for number in range(3)
-    ]
-
-
 # Words and columns.
 
 
@@ -643,11 +542,11 @@ def test_the_rows_have_the_columns_of_the_tables():
 
 
 def test_the_table_of_anomalies_has_every_kind_and_its_severity():
-    table = re.findall(r"^\| `([a-z-]+)` \| (\w+) \| .+ \|$", capture_kinds.__doc__, re.MULTILINE)
+    table = re.findall(r"^\| `([a-z-]+)` \| (\w+) \| .+ \|$", kinds.__doc__, re.MULTILINE)
     assert table == [(kind.value, severity(kind).value) for kind in AnomalyKind]
 
 
 def test_the_guide_has_the_same_table_of_anomalies():
     guide = Path(__file__).parents[2] / "docs/guides/analyse-captures.md"
-    rows = re.findall(r"^\| `.+\|$", capture_kinds.__doc__, re.MULTILINE)
+    rows = re.findall(r"^\| `.+\|$", kinds.__doc__, re.MULTILINE)
     assert "\n".join(rows) in guide.read_text(encoding="utf-8")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import ipaddress
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 
+from openmsmq.analysis.events import DatagramItem, PacketItem
+from openmsmq.analysis.traffic import follow
+from openmsmq.analysis.transports import Ports
 from openmsmq.capture.frames import Frame, read_frames
 from openmsmq.capture.link_layers import ACK, FIN, SYN, Endpoint, LinkType
 from openmsmq.capture.recorder import tcp_packet, udp_packet
@@ -27,6 +30,13 @@ def endpoint(address: str, port: int) -> Endpoint:
 def frames_of(data: bytes) -> Iterator[Frame]:
     """Return the frames of a capture that is in memory."""
     return read_frames(io.BytesIO(data).read)
+
+
+def said_in(frames: Iterable[Frame], *ports: int) -> list[PacketItem | DatagramItem]:
+    """Return the packets and datagrams of a capture, and nothing that is said about them."""
+    followed = Ports(frozenset(ports), frozenset(ports)) if ports else Ports()
+    events = follow(frames, followed)
+    return [event for event in events if isinstance(event, PacketItem | DatagramItem)]
 
 
 # Link layers: from an IP packet to a frame.

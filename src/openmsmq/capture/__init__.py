@@ -1,4 +1,4 @@
-"""Network captures: files of frames become MSMQ packets again, and packets become such files.
+"""Network captures: files of frames become streams and datagrams again, and back.
 
 Nothing here opens a file or a socket. Readers take a `read(size)` function, writers give bytes.
 """

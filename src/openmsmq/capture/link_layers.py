@@ -7,6 +7,7 @@ reason a length of 0 in an IP header means "up to the end of the frame".
 from __future__ import annotations
 
 import enum
+import functools
 import ipaddress
 import struct
 from typing import Final, TypeAlias
@@ -40,15 +41,25 @@ class FrameError(ValueError):
     """A frame that cannot be read as far as its ports."""
 
 
+@functools.lru_cache(maxsize=1024)
+def _host(address: bytes) -> str:
+    return str(ipaddress.ip_address(address))
+
+
 class Endpoint(msgspec.Struct, frozen=True, order=True, gc=False):
     """An address and port."""
 
     address: bytes
     port: int
 
+    @property
+    def host(self) -> str:
+        """The address as people write it."""
+        return _host(self.address)
+
     def __str__(self) -> str:
-        host = ipaddress.ip_address(self.address)
-        return f"[{host}]:{self.port}" if host.version == 6 else f"{host}:{self.port}"
+        host = self.host
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
 
 class Fragment(msgspec.Struct, frozen=True, gc=False):

@@ -10,11 +10,12 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import deque
+from enum import StrEnum
 from typing import Final, TypeAlias
 
 import msgspec
 
-from openmsmq.capture.link_layers import FIN, RST, SYN, Endpoint, TcpSegment
+from openmsmq.capture.link_layers import ACK, FIN, RST, SYN, Endpoint, TcpSegment
 from openmsmq.capture.pieces import Piece, Pieces
 
 HELD_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -29,6 +30,35 @@ _WINDOW_BYTES_MAX: Final = 1 << 30
 """No TCP window is larger: what is farther away belongs to another connection."""
 _STALE_MAX: Final = 64
 """How many entries that say nothing any more are kept before they are cleared away."""
+_RECORDED_SEQUENCE: Final = 0
+"""With it a queue manager that records its traffic begins all connections: only time tells those
+of the same ports apart."""
+
+
+class Ending(StrEnum):
+    """How a connection ended."""
+
+    CLOSED = "closed"
+    RESET = "reset"
+    REFUSED = "refused"
+    """Nobody listened there."""
+    UNANSWERED = "unanswered"
+    """Nobody answered at all."""
+    REPLACED = "replaced"
+    """Its ports were used again, and its end was not seen."""
+    OPEN = "open"
+    """It was still there when the capture ended."""
+
+
+class Connection(msgspec.Struct, frozen=True, gc=False):
+    """Which connection it is."""
+
+    number: int
+    """Counted from 1 in the order in which connections appear."""
+    client: Endpoint
+    server: Endpoint
+    from_start: bool
+    """Whether the capture saw it open."""
 
 
 class Stream(msgspec.Struct, frozen=True, gc=False):
@@ -72,7 +102,29 @@ class StreamEnd(msgspec.Struct, frozen=True, gc=False):
     time_ns: int
 
 
+class ConnectionStart(msgspec.Struct, frozen=True, gc=False):
+    """The first that was seen of a connection."""
+
+    connection: Connection
+    frame: int
+    time_ns: int
+
+
+class ConnectionEnd(msgspec.Struct, frozen=True, gc=False):
+    """A connection is over, or is no longer followed; its streams have ended before."""
+
+    connection: int
+    ending: Ending
+    ended_by: Endpoint | None
+    """Who closed or reset it."""
+    last: tuple[int, int]
+    """Frame and time of its last segment."""
+    frame: int
+    time_ns: int
+
+
 StreamEvent: TypeAlias = StreamData | StreamGap | StreamEnd
+TcpEvent: TypeAlias = StreamEvent | ConnectionStart | ConnectionEnd
 
 
 class _Direction:
@@ -157,13 +209,27 @@ class _Direction:
 
 
 class _Connection:
-    """Both directions, as far as they were seen."""
+    """Both directions, as far as they were seen, and how it began and ended."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, number: int, first: TcpSegment, server_ports: frozenset[int]) -> None:
+        source, destination = first.source, first.destination
+        opens = first.flags & SYN != 0
+        asks = not first.flags & ACK if opens else destination.port in server_ports
+        client, server = (source, destination) if asks else (destination, source)
+        self.known = Connection(number, client, server, opens)
         self.directions: dict[Endpoint, _Direction] = {}
+        self.last = (0, 0)
+        self._closed_by: Endpoint | None = None
+        self._reset_by: Endpoint | None = None
+        self._has_answered = False
+        self._has_data = False
 
-    def is_another(self, segment: TcpSegment) -> bool:
+    @property
+    def ended_by(self) -> Endpoint | None:
+        """Who reset or closed it, if anybody did."""
+        return self._reset_by or self._closed_by
+
+    def is_another(self, segment: TcpSegment, time_ns: int) -> bool:
         """Whether the segment belongs to a later connection between the same ports."""
         direction = self.directions.get(segment.source)
         if segment.flags & SYN:
@@ -171,17 +237,49 @@ class _Connection:
                 return any(
                     other.ended or not other.stream.from_start for other in self.directions.values()
                 )
-            return (segment.sequence + 1 - direction.first_sequence) % _SEQUENCE_RANGE != 0
+            if (segment.sequence + 1 - direction.first_sequence) % _SEQUENCE_RANGE != 0:
+                return True
+            return (
+                segment.sequence == _RECORDED_SEQUENCE
+                and not segment.flags & ACK
+                and self.ended_by is not None
+                and time_ns > self.last[1]
+            )
         if direction is None or not segment.payload:
             return False
         return abs(direction.offset_of(segment.sequence) - direction.next) > _WINDOW_BYTES_MAX
+
+    def note(self, segment: TcpSegment, now: tuple[int, int]) -> None:
+        """Take note of what a segment says about the connection."""
+        # Files from both ends tell the same time twice.
+        if now[1] >= self.last[1]:
+            self.last = now
+        self._has_data = self._has_data or bool(segment.payload)
+        if segment.flags & FIN and self._closed_by is None:
+            self._closed_by = segment.source
+        if segment.flags & RST:
+            # Who has closed may reset what still comes.
+            if self.ended_by is None:
+                self._reset_by = segment.source
+        elif segment.source == self.known.server:
+            self._has_answered = True
+
+    def ending(self, otherwise: Ending) -> Ending:
+        """Return how it ended."""
+        asked = self.known.from_start and not self._has_answered
+        if self._reset_by is not None:
+            is_refusal = asked and self._reset_by == self.known.server
+            return Ending.REFUSED if is_refusal else Ending.RESET
+        if self._closed_by is not None:
+            return Ending.CLOSED
+        return Ending.UNANSWERED if asked and not self._has_data else otherwise
 
     def direction(self, segment: TcpSegment) -> _Direction:
         """The direction of a segment, opened if this is its first."""
         direction = self.directions.get(segment.source)
         if direction is None:
             opens = segment.flags & SYN != 0
-            stream = Stream(self.number, segment.source, segment.destination, opens)
+            stream = Stream(self.known.number, segment.source, segment.destination, opens)
             direction = _Direction(stream, (segment.sequence + opens) % _SEQUENCE_RANGE)
             self.directions[segment.source] = direction
         return direction
@@ -193,9 +291,11 @@ class TcpStreams:
     def __init__(
         self,
         *,
+        server_ports: frozenset[int] = frozenset(),
         held_bytes_max: int = HELD_BYTES_MAX,
         connections_max: int = CONNECTIONS_MAX,
     ) -> None:
+        self._server_ports = server_ports
         self._held_bytes_max = held_bytes_max
         self._connections_max = connections_max
         self._connections: dict[frozenset[Endpoint], _Connection] = {}
@@ -215,11 +315,12 @@ class TcpStreams:
         """Take note how far the capture is read: what is given up from now on is known then."""
         self._now = (frame, time_ns)
 
-    def add(self, segment: TcpSegment, frame: int, time_ns: int) -> list[StreamEvent]:
+    def add(self, segment: TcpSegment, frame: int, time_ns: int) -> list[TcpEvent]:
         """Take the next segment of the capture."""
         self.advance_to(frame, time_ns)
-        events: list[StreamEvent] = []
+        events: list[TcpEvent] = []
         connection = self._connection(segment, events)
+        connection.note(segment, self._now)
         events += self._take(connection.direction(segment), segment)
         if segment.flags & RST:
             events += self._end(connection, "reset")
@@ -235,17 +336,17 @@ class TcpStreams:
         oldest = self._oldest()
         return self._settle(oldest, oldest.skip_hole())
 
-    def forget_oldest(self) -> list[StreamEvent]:
+    def forget_oldest(self) -> list[TcpEvent]:
         """End the connection that has been silent longest."""
         key = next(iter(self._connections))
-        return self._end(self._connections.pop(key), "no longer followed")
+        return self._leave(self._connections.pop(key), "no longer followed", Ending.OPEN)
 
-    def finish(self) -> list[StreamEvent]:
+    def finish(self) -> list[TcpEvent]:
         """Return what is still held: the capture is over."""
-        events: list[StreamEvent] = []
+        events: list[TcpEvent] = []
         while self._connections:
             _, connection = self._connections.popitem()
-            events += self._end(connection, "the capture ends")
+            events += self._leave(connection, "the capture ends", Ending.OPEN)
         return events
 
     # Internals.
@@ -267,18 +368,19 @@ class TcpStreams:
             self._by_age = list(filter(_is_listed, self._by_age))
             heapq.heapify(self._by_age)
 
-    def _connection(self, segment: TcpSegment, events: list[StreamEvent]) -> _Connection:
+    def _connection(self, segment: TcpSegment, events: list[TcpEvent]) -> _Connection:
         """Find the connection of a segment; a new one when its ports are used again."""
         key = frozenset((segment.source, segment.destination))
         connection = self._connections.pop(key, None)
-        if connection is not None and connection.is_another(segment):
-            events += self._end(connection, "its ports are used again")
+        if connection is not None and connection.is_another(segment, self._now[1]):
+            events += self._leave(connection, "its ports are used again", Ending.REPLACED)
             connection = None
         if connection is None:
             if len(self._connections) >= self._connections_max:
                 events += self.forget_oldest()
             self._count += 1
-            connection = _Connection(self._count)
+            connection = _Connection(self._count, segment, self._server_ports)
+            events.append(ConnectionStart(connection.known, *self._now))
         # Taken out and put back: the dictionary is ordered by when a connection last spoke.
         self._connections[key] = connection
         return connection
@@ -296,6 +398,19 @@ class TcpStreams:
         for direction in connection.directions.values():
             events += self._settle(direction, direction.finish(reason, self._now))
         return events
+
+    def _leave(self, connection: _Connection, reason: str, otherwise: Ending) -> list[TcpEvent]:
+        """End what is left of a connection, and say how it went."""
+        return [
+            *self._end(connection, reason),
+            ConnectionEnd(
+                connection.known.number,
+                connection.ending(otherwise),
+                connection.ended_by,
+                connection.last,
+                *self._now,
+            ),
+        ]
 
     def _settle(self, direction: _Direction, events: list[StreamEvent]) -> list[StreamEvent]:
         """Count what the direction holds now, and end it when all of it was given."""

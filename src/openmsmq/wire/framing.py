@@ -36,6 +36,22 @@ def check_start(start: bytes) -> None:
         user.check_flags(start, base.SIZE)
 
 
+def packet_end(data: bytearray, start: int = 0) -> int | None:
+    """Return where the packet ends that starts there, or None when more must come first."""
+    available = len(data) - start
+    if available < base.SIZE:
+        return None
+    _, flags, size = base.read(bytes(data[start : start + base.SIZE]))
+    if available < size:
+        return None
+    if flags & base.SESSION and not flags & base.INTERNAL:
+        with memoryview(data) as view:
+            inside = bytes(view[start : start + size])
+        if size - headers_end(inside) < session.SIZE:
+            size += session.SIZE
+    return start + size if available >= size else None
+
+
 class FrameBuffer:
     """Collects bytes as they come and gives whole packets.
 
@@ -59,30 +75,10 @@ class FrameBuffer:
 
     def next_packet(self) -> bytes | None:
         """Return the bytes of the next whole packet, or None when more must come first."""
-        available = len(self._data) - self._start
-        if available < base.SIZE:
+        end = packet_end(self._data, self._start)
+        if end is None:
             return None
-        _, flags, size = base.read(self._take(base.SIZE))
-        if available < size:
-            return None
-        end = size
-        if flags & base.SESSION and not flags & base.INTERNAL:
-            inside = self._take(size)
-            if size - headers_end(inside) < session.SIZE:
-                end += session.SIZE
-            if available < end:
-                return None
-        packet = self._take(end)
-        self._start += end
-        return packet
-
-    def _take(self, size: int) -> bytes:
         with memoryview(self._data) as view:
-            return bytes(view[self._start : self._start + size])
-
-
-def first_packet(data: bytearray, size: int) -> bytes | None:
-    """Return the packet at the start of `data`, which announces `size`; None if more must come."""
-    buffer = FrameBuffer()
-    buffer.feed(bytes(data[: size + session.SIZE]))
-    return buffer.next_packet()
+            packet = bytes(view[self._start : end])
+        self._start = end
+        return packet

@@ -7,14 +7,14 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.capture.conversation import DatagramItem, PacketItem, follow
+from openmsmq.analysis.events import DatagramItem, PacketItem
 from openmsmq.capture.recorder import SEGMENT_BYTES_MAX, Recorder, ip_packet, tcp_packet, udp_packet
 from openmsmq.model.identity import Guid
 from openmsmq.wire import packets
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import UserMessage
-from tests.strategies.captures import endpoint, frames_of
+from tests.strategies.captures import endpoint, frames_of, said_in
 from tests.strategies.packets import packets as any_packet
 
 CLIENT, SERVER = endpoint("10.0.0.1", 50_000), endpoint("10.0.0.2", 1801)
@@ -36,7 +36,7 @@ def test_a_recorded_conversation_is_read_again(ends, said):
         expected.append((source, destination, data, time_ns))
     file += recorder.closed(client, server, len(said))
     file += recorder.datagram(client, server, b"datagram", 99)
-    *heard, last = follow(frames_of(file))
+    *heard, last = said_in(frames_of(file))
     assert all(isinstance(item, PacketItem) for item in heard)
     assert [(one.source, one.destination, one.data, one.time_ns) for one in heard] == expected
     assert isinstance(last, DatagramItem)
@@ -50,7 +50,7 @@ def test_a_long_packet_is_recorded_in_several_segments():
     file = recorder.start() + recorder.opened(CLIENT, SERVER, 0)
     file += recorder.sent(CLIENT, SERVER, data, 1)
     assert len(list(frames_of(file))) == 3 + 4
-    assert [item.data for item in follow(frames_of(file))] == [data]
+    assert [item.data for item in said_in(frames_of(file))] == [data]
 
 
 def ones_complement_sum(data: bytes) -> int:

@@ -6,9 +6,9 @@ from typing import Annotated, Final
 
 import typer
 
-from openmsmq.capture.conversation import TCP_PORTS, UDP_PORTS
+from openmsmq.analysis.transports import TCP_PORTS, UDP_PORTS, Ports
 from openmsmq.capture.source import CaptureError
-from openmsmq.cli.tools.packet_input import Ports, Record, read_records
+from openmsmq.cli.tools.packet_input import Record, read_records
 from openmsmq.cli.tools.packet_text import as_json, print_summary, print_tree
 from openmsmq.cli.views.console import Printer, fail
 from openmsmq.model.identity import Guid

@@ -9,9 +9,12 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from openmsmq.capture.conversation import DatagramItem, Item, PacketItem, ProblemItem, follow
+from openmsmq.analysis.events import Anomaly, DatagramItem, Item, PacketItem
+from openmsmq.analysis.kinds import OF_BYTES, AnomalyKind, Severity, severity
+from openmsmq.analysis.packet_scanner import FoundPacket, PacketScanner
+from openmsmq.analysis.traffic import datagram_kind, follow
+from openmsmq.analysis.transports import Ports
 from openmsmq.capture.frames import MAGIC_BYTES, is_capture, read_frames
-from openmsmq.capture.packet_scanner import FoundPacket, PacketScanner
 from openmsmq.cli.tools.hex_text import HexTextError, parse_hex
 from openmsmq.cli.views.console import fail
 from openmsmq.wire.text.tree import Kind, View, guess_kind, view
@@ -24,13 +27,6 @@ _BYTE_ORDER_MARKS: Final = {
     b"\xfe\xff": "utf-16",
     b"\xef\xbb\xbf": "utf-8-sig",
 }
-
-
-class Ports(msgspec.Struct, frozen=True):
-    """Which ports of a capture are followed."""
-
-    tcp: frozenset[int]
-    udp: frozenset[int]
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -46,11 +42,19 @@ class Record(msgspec.Struct, frozen=True):
     connection: int | None = None
     offset: int | None = None
     """Where in its stream it starts."""
+    anomaly: AnomalyKind | None = None
+    """What kind of problem it is, if it is one of the conversation and not of reading it."""
+
+    @property
+    def told(self) -> str:
+        """What is wrong, in one line."""
+        return self.problem if self.anomaly is None else f"{self.anomaly}: {self.problem}"
 
     @property
     def sound(self) -> bool:
         """Whether all of it could be read."""
-        return not self.problem and (self.view is None or not self.view.problem)
+        unread = self.problem and self.anomaly is None
+        return not unread and (self.view is None or not self.view.problem)
 
 
 def read_records(argument: str, kind: Kind | None, ports: Ports) -> Iterator[Record]:
@@ -94,8 +98,9 @@ def _read(file: BinaryIO, name: str, kind: Kind | None, ports: Ports) -> Iterato
             ahead[0] = ahead[0][size:]
             return found
 
-        for item in follow(read_frames(read), ports.tcp, ports.udp):
-            yield _record_of_item(item)
+        for event in follow(read_frames(read), ports):
+            if isinstance(event, Item) and _is_shown(event):
+                yield _record_of_item(event)
         return
     data = start + file.read(INPUT_BYTES_MAX)
     if not data:
@@ -145,34 +150,39 @@ def _records_of_bytes(data: bytes, name: str, kind: Kind | None) -> Iterator[Rec
             )
 
 
+def _is_shown(item: Item) -> bool:
+    """Leave out what a packet says of itself, and what is normal at the edges of a capture."""
+    if not isinstance(item, Anomaly) or item.kind in OF_BYTES:
+        return True
+    return item.kind is not AnomalyKind.MALFORMED_PACKET and severity(item.kind) != Severity.INFO
+
+
 def _record_of_item(item: Item) -> Record:
-    source = "" if item.source is None else str(item.source)
-    destination = "" if item.destination is None else str(item.destination)
-    shown, problem, connection, offset = None, "", None, None
-    match item:
-        case PacketItem():
-            shown, connection, offset = view(item.data), item.connection, item.offset
-        case DatagramItem():
-            shown = view(item.data, guess_kind(item.data) or _kind_by_port(item))
-        case ProblemItem():
-            shown, problem = _unfinished_view(item.data), item.problem
-            connection, offset = item.connection, item.offset
-    return Record(
-        item.data,
-        shown,
-        problem,
-        item.frame,
-        item.time_ns,
-        source,
-        destination,
-        connection,
-        offset,
+    source, destination = item.source, item.destination
+    if isinstance(item, DatagramItem):
+        record = Record(item.data, view(item.data, datagram_kind(item)))
+    elif isinstance(item, PacketItem):
+        record = Record(item.data, view(item.data), offset=item.offset)
+    else:
+        kind = None if item.kind in OF_BYTES else item.kind
+        record = Record(
+            item.data,
+            _unfinished_view(item.data),
+            item.description,
+            offset=item.offset,
+            anomaly=kind,
+        )
+        if source is None and item.connection is not None:
+            source, destination = item.connection.client, item.connection.server
+    connection = None if isinstance(item, DatagramItem) else item.connection
+    return msgspec.structs.replace(
+        record,
+        frame=item.frame,
+        time_ns=item.time_ns,
+        source="" if source is None else str(source),
+        destination="" if destination is None else str(destination),
+        connection=None if connection is None else connection.number,
     )
-
-
-def _kind_by_port(item: DatagramItem) -> Kind:
-    """What a datagram without a signature should be, so that it can be said what is wrong."""
-    return Kind.DISCOVERY if 1801 in (item.source.port, item.destination.port) else Kind.PING
 
 
 def _unfinished_view(data: bytes) -> View | None:

@@ -35,7 +35,7 @@ def print_tree(printer: Printer, record: Record, *, full: bool) -> None:
         printer.line((where, _OFFSET))
     shown = record.view
     if record.problem:
-        printer.line((f"! {safe(record.problem)}", _PROBLEM))
+        printer.line((f"! {safe(record.told)}", _PROBLEM))
     if shown is None:
         _print_hex(printer, record.data, full=full)
     else:
@@ -60,7 +60,7 @@ def print_summary(printer: Printer, record: Record) -> None:
         columns.append(f"{record.offset:>6}")
     shown = record.view
     if record.problem or shown is None:
-        printer.line(("  ".join(columns), _OFFSET), (f"  ! {safe(record.problem)}", _PROBLEM))
+        printer.line(("  ".join(columns), _OFFSET), (f"  ! {safe(record.told)}", _PROBLEM))
     elif shown.problem:
         text = f"  {shown.name} {len(record.data):>6}  {safe(shown.problem)}"
         printer.line(("  ".join(columns), _OFFSET), (text, _PROBLEM))
@@ -88,6 +88,7 @@ def as_json(record: Record) -> str:
         "size": len(record.data),
         "packet": None if shown is None else shown.name,
         "summary": None if shown is None else shown.summary or None,
+        "anomaly": record.anomaly,
         "problem": record.problem or (shown.problem if shown else "") or None,
         "data": record.data.hex() if shown is None else None,
         "tree": None if shown is None else shown.nodes,

@@ -23,18 +23,18 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from openmsmq.analysis.kinds import Severity
+from openmsmq.analysis.transports import Ports
 from openmsmq.spark.pipelines.capture import across
 from openmsmq.spark.pipelines.capture.conversations import read_conversations
 from openmsmq.spark.pipelines.capture.files import (
     SEEN_ORDER,
     SEEN_SCHEMA,
-    Ports,
     open_and_read,
     read_file,
     seen_batches,
     seen_in,
 )
-from openmsmq.spark.pipelines.capture.kinds import Severity
 from openmsmq.spark.pipelines.capture.names import find_files, has_scheme
 from openmsmq.spark.pipelines.capture.rows import DECODED_SCHEMA, SESSIONS, batches
 from openmsmq.spark.pipelines.few import held, of_table

@@ -2,6 +2,7 @@
 
 Sessions end and others go on where they stopped, in this file or the next. Messages are compared
 between the same two addresses, so that one that is passed on is not taken for one sent again.
+The rules are those of `openmsmq.analysis.comparison`, for more messages than fit into a memory.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from openmsmq.spark.pipelines.capture.kinds import AnomalyKind, Fate, severity
+from openmsmq.analysis.comparison import SENTENCES
+from openmsmq.analysis.kinds import AnomalyKind, Fate, severity
 from openmsmq.spark.pipelines.capture.rows import ANOMALIES
 from openmsmq.wire.bodies.acknowledgments import OrderAck
 
@@ -61,25 +63,22 @@ def anomalies_across(messages: DataFrame) -> DataFrame:
     )
     findings = F.array_compact(
         F.array(
-            _finding(AnomalyKind.RESENT_MESSAGE, F.col("copy") > 1, _RESENT),
+            _finding(AnomalyKind.RESENT_MESSAGE, F.col("copy") > 1),
             _finding(
                 AnomalyKind.UNACKNOWLEDGED_MESSAGE,
                 (F.col("copy") == F.col("copies"))
                 & (F.col("acknowledged") == 0)
                 & (F.col("fate") == Fate.UNACKNOWLEDGED),
-                _UNACKNOWLEDGED,
             ),
             _finding(
                 AnomalyKind.SEQUENCE_GAP,
                 F.col("transactional")
                 & is_first
                 & (F.col("previous_number") > F.col("sent_before")),
-                _GAP,
             ),
             _finding(
                 AnomalyKind.ORDER_ACK_BACK,
                 is_order_ack & is_first & (number < F.col("acked_before")),
-                _BACK,
             ),
         )
     )
@@ -89,37 +88,9 @@ def anomalies_across(messages: DataFrame) -> DataFrame:
     return found.select(*(column.name for column in ANOMALIES))
 
 
-_RESENT: Final = (
-    "message %s went from %s to %s again: copy %s",
-    "message_id",
-    *_LINK,
-    "copy",
-)
-_UNACKNOWLEDGED: Final = (
-    "message %s from %s to %s was not acknowledged before its session ended",
-    "message_id",
-    *_LINK,
-)
-_GAP: Final = (
-    "message %s is number %s of sequence %s and follows %s, but the last one seen was %s",
-    "message_id",
-    "sequence_number",
-    "sequence_id",
-    "previous_number",
-    "sent_before",
-)
-_BACK: Final = (
-    "%s acknowledged sequence %s up to %s after it had acknowledged it up to %s",
-    "source_address",
-    "sequence_id",
-    "sequence_number",
-    "acked_before",
-)
-
-
-def _finding(kind: AnomalyKind, condition: Column, sentence: tuple[str, ...]) -> Column:
+def _finding(kind: AnomalyKind, condition: Column) -> Column:
     """Return the finding where the condition holds, and null elsewhere."""
-    text, *names = sentence
+    text, *names = SENTENCES[kind]
     description = F.format_string(text, *(F.col(name).cast("string") for name in names))
     return F.when(
         condition,

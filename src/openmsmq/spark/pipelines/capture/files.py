@@ -12,33 +12,16 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from openmsmq.capture.conversation import TCP_PORTS, UDP_PORTS
-from openmsmq.capture.fragments import FragmentTable
+from openmsmq.analysis.kinds import AnomalyKind
+from openmsmq.analysis.transports import Ports, TransportReader
 from openmsmq.capture.frames import Frame, read_frames
-from openmsmq.capture.link_layers import (
-    Endpoint,
-    FrameError,
-    Protocol,
-    TcpSegment,
-    Transport,
-    ip_bytes,
-    read_ip,
-    read_transport,
-)
+from openmsmq.capture.link_layers import Endpoint, Protocol, TcpSegment, Transport, UdpDatagram
 from openmsmq.capture.source import CaptureError, Read
-from openmsmq.spark.pipelines.capture.kinds import AnomalyKind
 
 BATCH_ROWS_MAX: Final = 10_000
 BATCH_BYTES_MAX: Final = 4 * 1024 * 1024
 """A batch may begin another row below it."""
 _INT64_MAX: Final = (1 << 63) - 1
-
-
-class Ports(msgspec.Struct, frozen=True):
-    """Which ports belong to queue managers."""
-
-    tcp: frozenset[int] = TCP_PORTS
-    udp: frozenset[int] = UDP_PORTS
 
 
 class Seen(msgspec.Struct, frozen=True, gc=False):
@@ -65,6 +48,17 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
     trouble: str = ""
     """What kind of anomaly it is."""
     problem: str = ""
+
+    @property
+    def transport(self) -> Transport:
+        """The segment or datagram."""
+        source = Endpoint(self.source, self.source_port)
+        destination = Endpoint(self.destination, self.destination_port)
+        if self.protocol == Protocol.UDP:
+            return UdpDatagram(source, destination, self.payload, self.missing)
+        return TcpSegment(
+            source, destination, self.sequence, self.flags, self.payload, self.missing
+        )
 
 
 SEEN_SCHEMA: Final = pa.schema(
@@ -156,13 +150,9 @@ class _FileReader:
 
     def __init__(self, name: str, ports: Ports) -> None:
         self._name = name
-        self._ports = ports
-        self._fragments = FragmentTable()
+        self._transports = TransportReader(ports)
         self._start_ns: int | None = None
         self._last = (0, 0)
-        self._cut_count = 0
-        self._unreadable_count = 0
-        self._unreadable_first = ""
 
     def take(self, frame: Frame) -> Seen | None:
         """Return the segment or datagram of a queue manager that a frame has, if it has one."""
@@ -171,19 +161,8 @@ class _FileReader:
         if self._start_ns is None:
             self._start_ns = time_ns
         self._last = (frame.number, time_ns)
-        try:
-            data = ip_bytes(frame.link_type, frame.data)
-            packet = None if data is None else self._fragments.add(read_ip(data))
-            transport = None if packet is None else read_transport(packet)
-        except FrameError as error:
-            self._unreadable_count += 1
-            self._unreadable_first = self._unreadable_first or f"frame {frame.number}: {error}"
-            return None
-        if transport is None or not self._is_followed(transport):
-            return None
-        if transport.missing:
-            self._cut_count += 1
-        return self._seen(transport)
+        transport = self._transports.take(frame)
+        return None if transport is None else self._seen(transport)
 
     def trouble(self, kind: AnomalyKind, problem: str) -> Seen:
         """Return what is wrong with the file, as far as it was read."""
@@ -202,29 +181,9 @@ class _FileReader:
         )
 
     def finish(self) -> Iterator[Seen]:
-        """Return what is wrong with frames all over the file."""
-        self._fragments.finish()
-        if self._cut_count:
-            yield self.trouble(
-                AnomalyKind.TRUNCATED_CAPTURE,
-                f"the capture left out the ends of {self._cut_count} frames: capture whole frames "
-                "(snap length 0)",
-            )
-        if self._fragments.lost:
-            yield self.trouble(
-                AnomalyKind.UNREADABLE_FRAMES,
-                f"{self._fragments.lost} fragmented IP packets are not whole",
-            )
-        if self._unreadable_count:
-            yield self.trouble(
-                AnomalyKind.UNREADABLE_FRAMES,
-                f"{self._unreadable_count} frames cannot be read; the first is "
-                f"{self._unreadable_first}",
-            )
-
-    def _is_followed(self, transport: Transport) -> bool:
-        ports = self._ports.tcp if isinstance(transport, TcpSegment) else self._ports.udp
-        return transport.source.port in ports or transport.destination.port in ports
+        """Yield what is wrong with frames all over the file."""
+        for kind, problem in self._transports.finish():
+            yield self.trouble(kind, problem)
 
     def _seen(self, transport: Transport) -> Seen:
         source, destination = transport.source, transport.destination

@@ -2,134 +2,86 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Any, Final
 
 import msgspec
 
-from openmsmq.capture.link_layers import Endpoint
+from openmsmq.analysis.comparison import placed
+from openmsmq.analysis.events import DatagramItem, PacketItem
+from openmsmq.analysis.sequences import acknowledgment
+from openmsmq.analysis.traffic import datagram_kind
 from openmsmq.model.identity import MessageId
 from openmsmq.model.message import NO_CORRELATION, message_class_name
 from openmsmq.spark.pipelines.capture.rows import PacketRow, time_us
-from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
+from openmsmq.wire.bodies.acknowledgments import FinalAck
 from openmsmq.wire.datagrams import PingPacket
 from openmsmq.wire.headers import queue_names
 from openmsmq.wire.headers.queue_names import PrivateOnDestination
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.user import UserHeader
-from openmsmq.wire.packets import Packet, SessionAck, UserMessage
+from openmsmq.wire.packets import SessionAck, UserMessage
 from openmsmq.wire.text import summaries
-from openmsmq.wire.text.bodies import known_body
-from openmsmq.wire.text.tree import Kind, guess_kind, view
+from openmsmq.wire.text.tree import Kind, view
 
-MALFORMED: Final = "malformed"
-DISCOVERY_PORT: Final = 1801
+_MALFORMED: Final = "malformed"
 _US_PER_S: Final = 1_000_000
 
 
-class Place(msgspec.Struct, frozen=True, gc=False):
-    """Where in the captures something was seen."""
-
-    file: str
-    frame: int
-    time_ns: int
-
-    @property
-    def time(self) -> int | None:
-        """When, as tables have it."""
-        return time_us(self.time_ns)
-
-
-class Way(msgspec.Struct, frozen=True, gc=False):
-    """Who sends to whom."""
-
-    source_address: str
-    source_port: int
-    destination_address: str
-    destination_port: int
-
-    @classmethod
-    def between(cls, source: Endpoint, destination: Endpoint) -> Way:
-        """Return the way from one endpoint to another."""
-        return cls(
-            address_text(source.address),
-            source.port,
-            address_text(destination.address),
-            destination.port,
-        )
-
-
-def address_text(address: bytes) -> str:
-    """Return an IP address as people write it."""
-    return str(ipaddress.ip_address(address))
-
-
-def packet_row(
-    packet: Packet, size_bytes: int, way: Way, place: Place, session: str, offset: int
-) -> PacketRow:
+def packet_row(item: PacketItem, file: str, frame: int, session: str) -> PacketRow:
     """Return the row of a packet of a session."""
     facts: dict[str, Any] = {}
-    if isinstance(packet, UserMessage):
-        facts = _message_facts(packet)
-        if packet.session is not None:
-            facts |= _session_facts(packet.session)
-    elif isinstance(packet, SessionAck):
-        facts = _session_facts(packet.session)
-    else:
-        facts = {"refused": packet.internal.refused}
+    match item.packet:
+        case None:
+            facts = {"problem": item.problem}
+        case UserMessage() as message:
+            facts = _message_facts(message)
+            if message.session is not None:
+                facts |= _session_facts(message.session)
+        case SessionAck() as ack:
+            facts = _session_facts(ack.session)
+        case other:
+            facts = {"refused": other.internal.refused}
+    if item.packet is not None:
+        facts["explanation"] = summaries.summary(item.packet)
     return _row(
-        way,
-        place,
+        item,
+        file,
+        frame,
         protocol="TCP",
         session=session,
-        stream_offset=offset,
-        packet=summaries.name(packet),
-        size_bytes=size_bytes,
-        explanation=summaries.summary(packet),
+        stream_offset=item.offset,
+        packet=_MALFORMED if item.packet is None else summaries.name(item.packet),
         **facts,
     )
 
 
-def malformed_row(
-    problem: str, size_bytes: int, way: Way, place: Place, session: str, offset: int
-) -> PacketRow:
-    """Return the row of a packet that does not decode."""
-    return _row(
-        way,
-        place,
-        protocol="TCP",
-        session=session,
-        stream_offset=offset,
-        packet=MALFORMED,
-        size_bytes=size_bytes,
-        problem=problem,
-    )
-
-
-def datagram_row(data: bytes, way: Way, place: Place) -> PacketRow:
+def datagram_row(item: DatagramItem, file: str, frame: int) -> PacketRow:
     """Return the row of a datagram."""
-    shown = view(data, guess_kind(data) or _kind_by_port(way))
+    kind = datagram_kind(item)
+    shown = view(item.data, kind)
+    is_sound_ping = kind is Kind.PING and not shown.problem
     return _row(
-        way,
-        place,
+        item,
+        file,
+        frame,
         protocol="UDP",
         packet=shown.name,
-        size_bytes=len(data),
         explanation=shown.summary or None,
         problem=shown.problem or None,
-        refused=_is_refusal(data),
+        refused=is_sound_ping and PingPacket.decode(item.data).refused,
     )
 
 
-def _row(way: Way, place: Place, **facts: Any) -> PacketRow:
+def _row(item: PacketItem | DatagramItem, file: str, frame: int, **facts: Any) -> PacketRow:
     return PacketRow(
-        file=place.file,
-        frame=place.frame,
-        time=place.time,
-        source_address=way.source_address,
-        source_port=way.source_port,
-        destination_address=way.destination_address,
-        destination_port=way.destination_port,
+        file=file,
+        frame=frame,
+        time=time_us(item.time_ns),
+        source_address=item.source.host,
+        source_port=item.source.port,
+        destination_address=item.destination.host,
+        destination_port=item.destination.port,
+        size_bytes=len(item.data),
         **facts,
     )
 
@@ -154,22 +106,12 @@ def _message_facts(packet: UserMessage) -> dict[str, Any]:
     }
     if properties.correlation_id != NO_CORRELATION:
         facts["correlation_id"] = str(MessageId.from_bytes(properties.correlation_id))
-    if packet.transaction is not None:
-        facts["sequence_id"] = _sequence_text(int(packet.transaction.sequence))
-        facts["sequence_number"] = packet.transaction.number
-        facts["previous_number"] = packet.transaction.previous_number
-    match known_body(packet):
-        case OrderAck(sequence, number, previous):
-            facts["sequence_id"] = _sequence_text(int(sequence))
-            facts["sequence_number"] = number
-            facts["previous_number"] = previous
-        case FinalAck(sequence, number, previous, message):
-            facts["sequence_id"] = _sequence_text(int(sequence))
-            facts["sequence_number"] = number
-            facts["previous_number"] = previous
-            facts["acknowledged_message_id"] = str(message)
-        case _:
-            pass
+    place = placed(packet)
+    if place is not None:
+        facts |= msgspec.structs.asdict(place)
+    body = acknowledgment(packet)
+    if isinstance(body, FinalAck):
+        facts["acknowledged_message_id"] = str(body.message)
     return facts
 
 
@@ -184,11 +126,6 @@ def _session_facts(header: SessionHeader) -> dict[str, Any]:
     }
 
 
-def _sequence_text(sequence: int) -> str:
-    """The 64 bits as text: the upper half of them has no place in a signed number."""
-    return f"{sequence:#x}"
-
-
 def _destination(header: UserHeader) -> str | None:
     match header.destination:
         case None:
@@ -197,13 +134,3 @@ def _destination(header: UserHeader) -> str | None:
             return f"PRIVATE={header.destination_manager}\\{number:x}"
         case name:
             return queue_names.describe(name)
-
-
-def _kind_by_port(way: Way) -> Kind:
-    """What a datagram without a signature should be, so that it can be said what is wrong."""
-    is_discovery = DISCOVERY_PORT in (way.source_port, way.destination_port)
-    return Kind.DISCOVERY if is_discovery else Kind.PING
-
-
-def _is_refusal(data: bytes) -> bool:
-    return guess_kind(data) is Kind.PING and PingPacket.decode(data).refused

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import msgspec
 import pyarrow as pa
 
-from openmsmq.spark.pipelines.capture.kinds import AnomalyKind, severity
+from openmsmq.analysis.kinds import AnomalyKind, severity
 from openmsmq.spark.schema import Column
 
 _TEXT: Final = pa.string()

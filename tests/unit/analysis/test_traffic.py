@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from openmsmq.capture import conversation
-from openmsmq.capture.conversation import (
+from openmsmq.analysis.events import (
+    Anomaly,
     DatagramItem,
+    Event,
     Item,
+    Moment,
     PacketItem,
-    ProblemItem,
-    follow,
+    SessionSummary,
+    Settled,
 )
+from openmsmq.analysis.kinds import OF_BYTES
+from openmsmq.analysis.traffic import Traffic, follow
+from openmsmq.analysis.transports import Ports, TransportReader
 from openmsmq.capture.frames import Frame, read_frames
 from openmsmq.capture.link_layers import ACK, SYN, LinkType
 from openmsmq.capture.pcapng import file_start, frame_block
@@ -36,6 +42,7 @@ from tests.strategies.captures import (
     fragments,
     frames_of,
     recordings,
+    said_in,
 )
 
 CLIENT = endpoint("10.0.0.1", 50_000)
@@ -54,7 +61,17 @@ def items_of(*packets_of_ip: bytes, step_ns: int = 1) -> list[Item]:
         Frame(number, number * step_ns, LinkType.RAW, packet, len(packet))
         for number, packet in enumerate(packets_of_ip, 1)
     )
-    return list(follow(frames))
+    return read_part(follow(frames))
+
+
+def read_part(events: Iterable[Event]) -> list[Item]:
+    """Return packets, datagrams and what could not be read of them."""
+    return [
+        event
+        for event in events
+        if isinstance(event, PacketItem | DatagramItem)
+        or (isinstance(event, Anomaly) and event.kind in OF_BYTES)
+    ]
 
 
 def segment(sequence: int, data: bytes, source=CLIENT, destination=SERVER) -> bytes:
@@ -66,11 +83,11 @@ def data_of(items: list[Item]) -> list[bytes]:
 
 
 def problems_of(items: list[Item]) -> list[str]:
-    return [item.problem for item in items if isinstance(item, ProblemItem)]
+    return [item.description for item in items if isinstance(item, Anomaly)]
 
 
-def read_as_far_as_possible(file: bytes) -> tuple[list[Item], CaptureError | None]:
-    items: list[Item] = []
+def read_as_far_as_possible(file: bytes) -> tuple[list[Event], CaptureError | None]:
+    items: list[Event] = []
     found = follow(frames_of(file))
     try:
         while True:
@@ -81,9 +98,25 @@ def read_as_far_as_possible(file: bytes) -> tuple[list[Item], CaptureError | Non
         return items, error
 
 
+class Running:
+    """Traffic that is given frames one by one."""
+
+    def __init__(self, **limits: int) -> None:
+        self._reader = TransportReader(Ports())
+        self._traffic = Traffic(**limits)
+
+    def add(self, frame: Frame) -> list[Item]:
+        transport = self._reader.take(frame)
+        assert transport is not None
+        return read_part(self._traffic.add(transport, Moment(frame.number, frame.time_ns)))
+
+    def finish(self) -> list[Item]:
+        return read_part(self._traffic.finish())
+
+
 @given(recordings())
 def test_any_capture_gives_exactly_the_packets_that_were_sent(recording: Recording):
-    items = list(follow(frames_of(recording.file)))
+    items = read_part(follow(frames_of(recording.file)))
     assert problems_of(items) == []
     for said in recording.said:
         heard = [
@@ -111,7 +144,7 @@ def test_a_damaged_capture_gives_items_and_then_at_most_a_capture_error(recordin
         file[data.draw(st.integers(0, len(file) - 1))] = data.draw(st.integers(0, 255))
     del file[data.draw(st.integers(len(file) // 2, len(file))) :]
     items, error = read_as_far_as_possible(bytes(file))
-    assert all(isinstance(item, Item) for item in items)
+    assert all(isinstance(item, Item | Settled | SessionSummary) for item in items)
     assert error is None or 0 <= error.offset <= len(file)
 
 
@@ -120,18 +153,19 @@ def test_a_damaged_capture_gives_items_and_then_at_most_a_capture_error(recordin
 def test_any_bytes_as_frames_give_items_and_nothing_else(data):
     for link_type in (*LinkType, 147):
         assert all(
-            isinstance(item, Item) for item in follow([Frame(1, 0, link_type, data, len(data))] * 2)
+            isinstance(item, Item | Settled | SessionSummary)
+            for item in follow([Frame(1, 0, link_type, data, len(data))] * 2)
         )
 
 
 @settings(max_examples=50)
 @given(recordings(), st.data())
 def test_a_capture_that_is_cut_short_gives_what_came_before(recording, data):
-    whole = list(follow(frames_of(recording.file)))
+    whole = said_in(frames_of(recording.file))
     size = data.draw(st.integers(0, len(recording.file) - 1))
     items, error = read_as_far_as_possible(recording.file[:size])
     assert error is None or error.offset <= size
-    packets_before = [item for item in items if not isinstance(item, ProblemItem)]
+    packets_before = [item for item in items if isinstance(item, PacketItem | DatagramItem)]
     assert len(packets_before) <= len(whole)
     assert {item.data for item in packets_before} <= {item.data for item in whole}
 
@@ -140,7 +174,7 @@ def test_offsets_count_from_the_first_byte_of_the_stream():
     items = items_of(
         tcp_packet(CLIENT, SERVER, 99, SYN), segment(100, ACKS[0] + ACKS[1]), segment(172, ACKS[2])
     )
-    assert [(item.offset, item.connection) for item in items] == [(0, 1), (36, 1), (72, 1)]
+    assert [(item.offset, item.connection.number) for item in items] == [(0, 1), (36, 1), (72, 1)]
 
 
 def test_other_ports_are_followed_when_asked_for():
@@ -148,7 +182,7 @@ def test_other_ports_are_followed_when_asked_for():
     tcp = tcp_packet(CLIENT, endpoint("10.0.0.2", 8), 0, ACK, ACKS[0])
     frames = [Frame(1, 0, LinkType.RAW, udp, 0), Frame(2, 0, LinkType.RAW, tcp, 0)]
     assert list(follow(frames)) == []
-    found = list(follow(frames, frozenset({8}), frozenset({7})))
+    found = said_in(frames, 7, 8)
     assert [item.data for item in found] == [b"ping", ACKS[0]]
 
 
@@ -247,7 +281,7 @@ def test_a_hole_does_not_hold_back_for_longer_than_a_minute():
         Frame(3, 2, LinkType.RAW, segment(100, ACKS[2], OTHER), 0),
         Frame(4, 60_000_000_002, LinkType.RAW, segment(136, ACKS[3], OTHER), 0),
     ]
-    running = conversation.Conversation()
+    running = Running()
     given_at = [[item.data for item in running.add(frame) if item.data] for frame in frames]
     assert given_at == [[], [], [], [ACKS[1], ACKS[2], ACKS[3]]]
 
@@ -265,13 +299,13 @@ def test_a_gap_that_is_told_late_does_not_go_back_in_the_order():
         Frame(number, time_ns, LinkType.RAW, data, 0)
         for number, (time_ns, data) in enumerate(sent, 1)
     ]
-    items = list(follow(frames))
+    items = read_part(follow(frames))
     assert data_of(items) == [ACKS[0], ACKS[1], ACKS[2], ACKS[3]]
     assert [item.frame for item in items] == [2, 3, 4, 4, 5]
 
 
 def test_no_more_than_the_limit_is_held_back():
-    running = conversation.Conversation(held_bytes_max=100)
+    running = Running(held_bytes_max=100)
     packets_of_ip = [
         tcp_packet(CLIENT, SERVER, 99, SYN),
         segment(100 + ACK_BYTES, ACKS[1]),
@@ -287,7 +321,7 @@ def test_no_more_than_the_limit_is_held_back():
 
 
 def test_an_unfinished_packet_is_given_up_when_all_together_are_too_much():
-    running = conversation.Conversation(held_bytes_max=100)
+    running = Running(held_bytes_max=100)
     packets_of_ip = [
         tcp_packet(CLIENT, SERVER, 99, SYN),
         tcp_packet(OTHER, SERVER, 99, SYN),
@@ -295,17 +329,17 @@ def test_an_unfinished_packet_is_given_up_when_all_together_are_too_much():
         segment(100, ACKS[0][:30], OTHER),
     ]
     frames = [Frame(number, 0, LinkType.RAW, data, 0) for number, data in enumerate(packets_of_ip)]
-    during = [item.problem for frame in frames for item in running.add(frame)]
+    during = [item.description for frame in frames for item in running.add(frame)]
     assert [problem.split("(")[1] for problem in during] == ["no longer followed)"]
-    assert [item.problem.split("(")[1] for item in running.finish()] == ["the capture ends)"]
+    assert [item.description.split("(")[1] for item in running.finish()] == ["the capture ends)"]
 
 
 def test_a_datagram_that_the_capture_cut_is_a_problem():
     packet = udp_packet(endpoint("10.0.0.1", 9), endpoint("10.0.0.2", 3527), b"abcdefgh")[:-3]
-    (item,) = items_of(packet)
-    assert isinstance(item, ProblemItem)
+    item, _ = items_of(packet)
+    assert isinstance(item, Anomaly)
     assert item.data == b"abcde"
-    assert item.problem == "the capture left out the last 3 bytes of this datagram"
+    assert item.description == "the capture left out the last 3 bytes of a datagram"
 
 
 def test_frames_that_cannot_be_read_are_counted():
@@ -318,7 +352,7 @@ def test_frames_that_cannot_be_read_are_counted():
 def test_fragments_without_the_rest_are_counted():
     datagram = udp_packet(endpoint("10.0.0.1", 9), endpoint("10.0.0.2", 3527), bytes(64))
     items = items_of(*fragments(datagram, 7, 16)[:-1])
-    assert problems_of(items) == ["1 fragmented IP packets not whole"]
+    assert problems_of(items) == ["1 fragmented IP packets are not whole"]
 
 
 def test_what_came_before_the_damage_is_given():
@@ -326,14 +360,14 @@ def test_what_came_before_the_damage_is_given():
     items = follow(read_frames(io.BytesIO(file + b"\x06\0\0\0\x07\0\0\0").read))
     assert next(items).data == ACKS[0]
     with pytest.raises(CaptureError, match=rf"at byte {len(file) + 4}: a block of 7 bytes"):
-        next(items)
+        list(items)
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_every_format_keeps_times(name):
     time_ns = 1_700_000_000_123_456_000
     file = FILES[name]([TimedFrame(LinkType.RAW, time_ns, segment(0, ACKS[0]))])
-    assert [item.time_ns for item in follow(frames_of(file))] == [time_ns]
+    assert [item.time_ns for item in said_in(frames_of(file))] == [time_ns]
 
 
 # What hostile captures cost: four times the capture takes about four times the steps.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.capture.packet_scanner import (
+from openmsmq.analysis.packet_scanner import (
     EXAMINED_RATIO_MAX,
     FoundPacket,
     FoundTrouble,

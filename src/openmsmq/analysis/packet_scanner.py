@@ -14,7 +14,7 @@ import msgspec
 
 from openmsmq.wire import packets
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.framing import START_BYTES, check_start, find_header, first_packet
+from openmsmq.wire.framing import START_BYTES, check_start, find_header, packet_end
 from openmsmq.wire.headers import base, session
 
 SHOWN_BYTES_MAX: Final = 4_096
@@ -57,7 +57,6 @@ class PacketScanner:
         self._skipped_size = 0
         self._session_may_follow = False
         self._patience_bytes = 0
-        self._examined_size = 0
 
     def __len__(self) -> int:
         """How many bytes are held."""
@@ -88,43 +87,37 @@ class PacketScanner:
 
     def _next(self) -> list[Found] | None:
         """Return what stands at the start of the data, or None when more must come first."""
-        self._examined_size = 0
         try:
             if not self._believed:
                 # Refuse what cannot be a packet before waiting for the megabytes it announces.
                 check_start(bytes(self._data[:START_BYTES]))
-            packet = self._whole_packet()
-            if packet is not None and not self._believed:
+            end = packet_end(self._data)
+            if end is None:
+                return None
+            packet = bytes(self._data[:end])
+            if not self._believed:
                 packets.decode(packet)
         except DecodeError as error:
             return self._malformed(error)
-        if packet is None:
-            return None
         found = self._report_skipped()
         found.append(FoundPacket(self._offset, packet))
         self._drop(len(packet))
         self._believed = True
         return found
 
-    def _whole_packet(self) -> bytes | None:
-        if len(self._data) < base.SIZE:
-            return None
-        _, _, size = base.read(bytes(self._data[: base.SIZE]))
-        if len(self._data) < size:
-            return None
-        self._examined_size = size
-        return first_packet(self._data, size)
-
     def _malformed(self, error: DecodeError) -> list[Found]:
-        if not self._believed:
-            self._patience_bytes -= self._examined_size
-            self._skip(1 if self._patience_bytes >= 0 else self._examined_size)
-            self._patience_bytes = max(0, self._patience_bytes)
-            self._searching = True
-            return []
         try:
             _, flags, size = base.read(bytes(self._data[: base.SIZE]))
         except DecodeError:
+            flags = size = 0
+        if not self._believed:
+            examined = size if size <= len(self._data) else 0
+            self._patience_bytes -= examined
+            self._skip(1 if self._patience_bytes >= 0 else examined)
+            self._patience_bytes = max(0, self._patience_bytes)
+            self._searching = True
+            return []
+        if not size:
             self._lose_place(f"no packet starts here ({error})")
             return []
         # Its size is known, only its inside is broken: whoever shows it will say where.

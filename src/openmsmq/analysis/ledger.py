@@ -9,12 +9,12 @@ is given up.
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
+from typing import Final, Generic
 
 import msgspec
 
-from openmsmq.spark.pipelines.capture.kinds import Fate
-from openmsmq.spark.pipelines.capture.rows import PacketRow, time_us
+from openmsmq.analysis.events import Settled, T
+from openmsmq.analysis.kinds import Fate
 from openmsmq.wire.headers.session import SessionHeader
 
 WAITING_MAX_COUNT: Final = 0x7FFF
@@ -43,26 +43,31 @@ class _Numbering:
         self.count += shift
         return True, shift
 
+    def has(self, number: int) -> bool:
+        """Whether a message of this number was sent, as far as numbers can tell."""
+        return (self.count - number) & _MASK < min(self.count, _HALF)
 
-class _Waiting(msgspec.Struct):
-    row: PacketRow
+
+class _Waiting(msgspec.Struct, Generic[T]):
+    message: T
+    recoverable: bool
     time_ns: int
     number: int
 
 
-class Ledger:
+class Ledger(Generic[T]):
     """What one side has sent and the other has not acknowledged."""
 
     def __init__(self, *, from_start: bool) -> None:
         self._all = _Numbering(known=from_start)
         self._recoverable = _Numbering(known=from_start)
-        self._express_waiting: deque[_Waiting] = deque()
-        self._recoverable_waiting: dict[int, _Waiting] = {}
-        self._unnumbered: deque[_Waiting] = deque()
+        self._express_waiting: deque[_Waiting[T]] = deque()
+        self._recoverable_waiting: dict[int, _Waiting[T]] = {}
+        self._unnumbered: deque[_Waiting[T]] = deque()
         self._early: deque[tuple[SessionHeader, int]] = deque(maxlen=WAITING_MAX_COUNT)
         """Acknowledgments that came while messages had no numbers yet."""
-        self._done: list[PacketRow] = []
-        self._last_received: int | None = None
+        self._done: list[Settled[T]] = []
+        self._last_heard: SessionHeader | None = None
         self._is_complete = from_start
 
     def __len__(self) -> int:
@@ -77,23 +82,28 @@ class Ledger:
     @property
     def is_over_acknowledged(self) -> bool:
         """Whether the other side has acknowledged messages that the capture knows were not sent."""
-        if not self._is_complete or self._last_received is None:
+        heard = self._last_heard
+        if not self._is_complete or heard is None:
             return False
-        return 0 < (self._last_received - self._all.count) & _MASK < _HALF
+        if heard.received_count and not self._all.has(heard.received_count):
+            # Zero is also what 65536 is told as.
+            return True
+        last_stored = heard.stored_base + heard.stored_bits.bit_length() - 1
+        return heard.stored_bits > 0 and not self._recoverable.has(last_stored)
 
-    def take(self) -> list[PacketRow]:
+    def take(self) -> list[Settled[T]]:
         """Return the messages whose fate is known now, once."""
         done, self._done = self._done, []
         return done
 
-    def sent(self, row: PacketRow, time_ns: int) -> None:
+    def sent(self, message: T, time_ns: int, *, recoverable: bool) -> None:
         """Take the next message."""
         number = self._all.next()
         numbering = self._all
-        if row.recoverable:
+        if recoverable:
             number = self._recoverable.next()
             numbering = self._recoverable
-        waiting = _Waiting(row, time_ns, number)
+        waiting = _Waiting(message, recoverable, time_ns, number)
         if numbering.known:
             self._file(waiting)
         else:
@@ -109,7 +119,7 @@ class Ledger:
         )
         while self._unnumbered:
             waiting = self._unnumbered.popleft()
-            waiting.number += recoverable_shift if waiting.row.recoverable else shift
+            waiting.number += recoverable_shift if waiting.recoverable else shift
             self._file(waiting)
         while self._early:
             self._settle(*self._early.popleft())
@@ -117,13 +127,13 @@ class Ledger:
 
     def acknowledged(self, header: SessionHeader, time_ns: int) -> None:
         """Take what the other side says to have received and stored."""
-        self._last_received = header.received_count
+        self._last_heard = header
         if self._unnumbered:
             self._early.append((header, time_ns))
         self._settle(header, time_ns)
 
     def _settle(self, header: SessionHeader, time_ns: int) -> None:
-        done: list[_Waiting] = []
+        done: list[_Waiting[T]] = []
         express = self._express_waiting
         while express and (header.received_count - express[0].number) & _MASK < _HALF:
             done.append(express.popleft())
@@ -136,9 +146,7 @@ class Ledger:
             bits >>= 1
             number += 1
         for waiting in done:
-            waiting.row.acknowledged_time = time_us(time_ns)
-            waiting.row.round_trip_ms = (time_ns - waiting.time_ns) / 1_000_000
-            self._end(waiting, Fate.ACKNOWLEDGED)
+            self._end(waiting, Fate.ACKNOWLEDGED, time_ns)
 
     def lose_count(self) -> None:
         """Bytes of the sender are missing: how many messages were in them is not known."""
@@ -156,11 +164,11 @@ class Ledger:
         self._recoverable_waiting.clear()
         self._unnumbered.clear()
 
-    def _waiting(self) -> tuple[_Waiting, ...]:
+    def _waiting(self) -> tuple[_Waiting[T], ...]:
         return (*self._express_waiting, *self._recoverable_waiting.values())
 
-    def _file(self, waiting: _Waiting) -> None:
-        if not waiting.row.recoverable:
+    def _file(self, waiting: _Waiting[T]) -> None:
+        if not waiting.recoverable:
             self._express_waiting.append(waiting)
             if len(self._express_waiting) > WAITING_MAX_COUNT:
                 self._end(self._express_waiting.popleft(), Fate.UNKNOWN)
@@ -173,6 +181,5 @@ class Ledger:
             self._end(before, Fate.UNKNOWN)
         self._recoverable_waiting[number] = waiting
 
-    def _end(self, waiting: _Waiting, fate: Fate) -> None:
-        waiting.row.fate = fate
-        self._done.append(waiting.row)
+    def _end(self, waiting: _Waiting[T], fate: Fate, acknowledged_ns: int | None = None) -> None:
+        self._done.append(Settled(waiting.message, fate, waiting.time_ns, acknowledged_ns))

@@ -1,4 +1,4 @@
-"""The closed sets of words in the tables of captures: what can be wrong, and how things end.
+"""The closed sets of words about traffic: what can be wrong, and how things end.
 
 What can be wrong, and how bad it is:
 
@@ -70,6 +70,17 @@ class AnomalyKind(StrEnum):
     REJECTED_MESSAGE = "rejected-message"
 
 
+OF_BYTES: Final = frozenset(
+    {
+        AnomalyKind.TRUNCATED_CAPTURE,
+        AnomalyKind.UNREADABLE_FRAMES,
+        AnomalyKind.MISSING_BYTES,
+        AnomalyKind.STRAY_BYTES,
+        AnomalyKind.CUT_PACKET,
+    }
+)
+"""Those that say which bytes could not be read; the others are about what was."""
+
 _INFO: Final = frozenset({AnomalyKind.CUT_PACKET, AnomalyKind.HANDSHAKE_NOT_CAPTURED})
 _WARNINGS: Final = frozenset(
     {
@@ -105,21 +116,6 @@ class Handshake(StrEnum):
     """The capture does not have the beginning of the connection."""
     NONE = "none"
     """No packet was seen at all."""
-
-
-class Ending(StrEnum):
-    """How a connection ended."""
-
-    CLOSED = "closed"
-    RESET = "reset"
-    REFUSED = "refused"
-    """Nobody listened there."""
-    UNANSWERED = "unanswered"
-    """Nobody answered at all."""
-    REPLACED = "replaced"
-    """Its ports were used again, and its end was not seen."""
-    OPEN = "open"
-    """It was still there when the capture ended."""
 
 
 class Fate(StrEnum):
