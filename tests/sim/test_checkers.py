@@ -12,7 +12,7 @@ from openmsmq.model.queue import QueueKind, QueueProperties, QueueRole
 from openmsmq.sim.checks import endings
 from openmsmq.sim.checks.books import PURGING, READING
 from openmsmq.sim.checks.facts import Fate, Kind
-from openmsmq.sim.checks.wire_watch import Flow
+from openmsmq.sim.checks.wire_watch import Flow, join
 from openmsmq.sim.plans.plan import ADMIN, PLAIN, TRANSACTIONAL, Options
 from openmsmq.sim.runner import make_world
 from openmsmq.sim.violation import Violation
@@ -372,7 +372,7 @@ def test_a_sender_may_forget_what_the_receiver_has(scene):
 
 def flows(scene):
     there, back = Flow(scene.alpha), Flow(scene.bravo)
-    there.other, back.other = back, there
+    join(there, back)
     return there, back
 
 
@@ -410,7 +410,7 @@ def test_an_acknowledgment_of_what_is_on_the_disk_is_right(scene):
 
 def test_an_acknowledgment_of_packets_that_were_never_sent_is_noticed(scene):
     _, back = flows(scene)
-    with broken("says that it stored recoverable packet 1, and ALPHA sent it 0"):
+    with broken("BRAVO is no honest peer: .* acknowledged more messages than .* has sent"):
         scene.books.wire.leaves(back, stored_ack(1))
 
 

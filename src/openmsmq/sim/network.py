@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from openmsmq.model.limits import PING_PORT
 from openmsmq.model.queue import ConnectionStatus
-from openmsmq.sim.checks.wire_watch import Flow
+from openmsmq.sim.checks.wire_watch import Flow, join
 
 if TYPE_CHECKING:
     import random
@@ -191,7 +191,7 @@ class Network:
         second = End(target, 0)
         connection.ends.append(second)
         if not first.node.hostile and not target.hostile:
-            first.flow.other, second.flow.other = second.flow, first.flow
+            join(first.flow, second.flow)
         now_ms = self._world.timeline.now_ms
         first.arrival_ms = second.arrival_ms = now_ms
         second.session = target.accept(first.node.address, self._proof(first.node, target))

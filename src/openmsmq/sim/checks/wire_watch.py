@@ -1,24 +1,32 @@
-"""Reading along on the wire: no acknowledgment may leave before what it promises is durable."""
+"""Reading along on the wire: no acknowledgment may leave before what it promises is durable.
+
+What sessions and sequences say is for `openmsmq.analysis`, as it is for captures; here it is held
+against the disks, and what honest peers never do is a violation.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from openmsmq.analysis.events import Anomaly, Moment, SessionSummary, Settled
+from openmsmq.analysis.kinds import AnomalyKind, Fate
+from openmsmq.analysis.sequences import Sequence, acknowledgment
+from openmsmq.analysis.session import SessionReader
+from openmsmq.capture.link_layers import Endpoint
+from openmsmq.capture.tcp_streams import Connection
 from openmsmq.model.identity import Guid
 from openmsmq.sim.checks.facts import Kind, SimMessage, number_in
 from openmsmq.sim.violation import Violation
 from openmsmq.wire import message_bytes, packets
 from openmsmq.wire.bodies.acknowledgments import OrderAck
-from openmsmq.wire.bodies.order_packets import acknowledgment_in
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.framing import FrameBuffer
-from openmsmq.wire.headers import base, user
+from openmsmq.wire.headers import user
 from openmsmq.wire.headers.queue_names import DirectName
-from openmsmq.wire.headers.session import SessionHeader
-from openmsmq.wire.outline import outline
-from openmsmq.wire.packets import SessionAck, UserMessage
+from openmsmq.wire.packets import Packet, UserMessage
 from openmsmq.wire.text.summaries import name, summary
 
 if TYPE_CHECKING:
@@ -27,8 +35,10 @@ if TYPE_CHECKING:
     from openmsmq.sim.node import Node
     from openmsmq.sim.world import World
 
-_ORDER_LABEL: Final = "QM Ordering Ack".encode("utf-16-le")
-_BITS_COUNT: Final = 32
+_NEVER: Final = frozenset({AnomalyKind.BAD_ACKNOWLEDGMENT, AnomalyKind.COUNT_MISMATCH})
+"""What no honest peer does in a session, whatever befalls it."""
+_PORTS: Final = (50_000, 1801)
+"""Those of who opens a connection and of who accepts it."""
 
 
 class WirePacket(msgspec.Struct, frozen=True):
@@ -42,14 +52,26 @@ class WirePacket(msgspec.Struct, frozen=True):
 class Flow:
     """What one side of a connection has sent on it."""
 
-    __slots__ = ("buffer", "node", "other", "recoverables")
+    __slots__ = ("buffer", "endpoint", "node", "other", "session")
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        self.other: Flow | None = None
         self.buffer = FrameBuffer()
-        self.recoverables: list[SimMessage | None] = []
-        """The recoverable packets in the order of sending; None for those of queue managers."""
+        self.other: Flow | None = None
+        self.session: SessionReader[SimMessage | None] | None = None
+        """Theirs, if both sides are honest."""
+        self.endpoint: Endpoint | None = None
+
+
+def join(first: Flow, second: Flow) -> None:
+    """Two honest nodes are connected; the first has opened the connection."""
+    first.other, second.other = second, first
+    first.endpoint, second.endpoint = (
+        Endpoint(ipaddress.ip_address(flow.node.address).packed, port)
+        for flow, port in zip((first, second), _PORTS, strict=True)
+    )
+    connection = Connection(1, first.endpoint, second.endpoint, from_start=True)
+    first.session = second.session = SessionReader(connection, Moment(0, 0), in_order=True)
 
 
 class Hops(NamedTuple):
@@ -69,8 +91,8 @@ class WireWatch:
     def __init__(self, books: Books, world: World) -> None:
         self._books = books
         self._world = world
-        self._numbered: dict[tuple[int, int], dict[int, SimMessage]] = {}
-        """By source, sequence and destination: the message under each number."""
+        self._sequences: dict[tuple[int, int], Sequence[SimMessage]] = {}
+        """By source and identifier."""
         self.packet_count = 0
         self.hop_count_max = 0
         """The largest hop count of a packet in an enterprise."""
@@ -86,47 +108,32 @@ class WireWatch:
         try:
             while (packet := flow.buffer.next_packet()) is not None:
                 self.packet_count += 1
-                message = self._packet(flow, packet)
+                decoded = packets.decode(packet)
+                message = None
+                if isinstance(decoded, UserMessage):
+                    message = self._user_message(flow, packet, decoded)
+                self._heed_session(flow, decoded, message)
                 if adversary is not None and flow.other is not None:
                     adversary.overhears(packet, flow.node, flow.other.node)
                 if wanted:
-                    decoded = packets.decode(packet)
                     number = None if message is None else message.number
                     found.append(WirePacket(name(decoded), summary(decoded), number))
         except DecodeError as error:
             raise Violation(f"{flow.node.name} sent bytes that nobody can read: {error}") from error
         return found
 
-    def _packet(self, flow: Flow, packet: bytes) -> SimMessage | None:
-        flags = message_bytes.base_flags(packet)
-        if flags & base.INTERNAL:
-            decoded = packets.decode(packet)
-            if isinstance(decoded, SessionAck):
-                self._check_stored(flow, decoded.session)
-            return None
-        message = self._user_message(flow, packet)
-        if flags & base.SESSION:
-            whole = packets.decode(packet)
-            if isinstance(whole, UserMessage) and whole.session is not None:
-                self._check_stored(flow, whole.session)
-        return message
-
-    def _user_message(self, flow: Flow, packet: bytes) -> SimMessage | None:
-        found = outline(packet)
+    def _user_message(self, flow: Flow, packet: bytes, decoded: UserMessage) -> SimMessage | None:
         if self._world.enterprise is not None:
-            self.check_hop(flow, packet, found.flags, self._world.enterprise)
-        message_class = message_bytes.message_class(packet, found)
-        number = number_in(message_bytes.body(packet, found))
-        message = None
-        if number is not None and not message_class:
-            message = self._books.messages.get(number)
-            if message is None:
-                raise Violation(f"{flow.node.name} sent message {number}, which nobody gave it")
-            self._sent(flow, message, packet, found.flags)
-        elif _ORDER_LABEL in packet:
-            self._acknowledgment(flow, packet)
-        if found.flags & user.RECOVERABLE:
-            flow.recoverables.append(message)
+            self.check_hop(flow, packet, decoded.user.flags, self._world.enterprise)
+        properties = decoded.properties
+        number = number_in(properties.body[: properties.body_size])
+        if properties.message_class or number is None:
+            self._heed_order(flow, decoded)
+            return None
+        message = self._books.messages.get(number)
+        if message is None:
+            raise Violation(f"{flow.node.name} sent message {number}, which nobody gave it")
+        self._sent(flow, message, decoded)
         return message
 
     def check_hop(self, flow: Flow, packet: bytes, flags: int, enterprise: Enterprise) -> None:
@@ -181,45 +188,45 @@ class WireWatch:
             for state in range(1, known)
         )
 
-    def _sent(self, flow: Flow, message: SimMessage, packet: bytes, flags: int) -> None:
+    def _sent(self, flow: Flow, message: SimMessage, packet: UserMessage) -> None:
         if message.certain and flow.node.index not in message.durable_at:
             raise Violation(
                 f"{flow.node.name} sent {message} ({message.kind.value}) before it was on its disk",
                 messages=(message.number,),
             )
         message.on_wire = True
-        if not flags & user.TRANSACTION:
+        place = packet.transaction
+        if place is None:
             return
-        sequence, number, _ = message_bytes.sequence_place(packet)
-        known = self._numbered.setdefault((message.source.index, int(sequence)), {})
-        twin = known.setdefault(number, message)
+        key = message.source.index, int(place.sequence)
+        twin = self._sequences.setdefault(key, Sequence()).place(place.number, message)
         if twin is not message:
             raise Violation(
-                f"{message} and {twin} were sent under the same number {number} of a sequence",
+                f"{message} and {twin} were sent under the same number {place.number} of a "
+                "sequence",
                 messages=(message.number, twin.number),
             )
 
     # Acknowledgments.
 
-    def _check_stored(self, flow: Flow, header: SessionHeader) -> None:
-        other = flow.other
-        bits = header.stored_bits
-        if not bits or other is None:
+    def _heed_session(self, flow: Flow, packet: Packet, message: SimMessage | None) -> None:
+        session = flow.session
+        if session is None or flow.endpoint is None:
             return
-        for bit in range(_BITS_COUNT):
-            if not bits >> bit & 1:
-                continue
-            number = (header.stored_base + bit) & 0xFFFF
-            if not 0 < number <= len(other.recoverables):
-                raise Violation(
-                    f"{flow.node.name} says that it stored recoverable packet {number}, and "
-                    f"{other.node.name} sent it {len(other.recoverables)}"
-                )
-            self._check_safe(flow.node, other.recoverables[number - 1])
+        now = Moment(0, self._world.timeline.now_ms * 1_000_000)
+        session.packet(flow.endpoint, packet, 0, now, message)
+        for event in session.take():
+            match event:
+                case Settled(settled, Fate.ACKNOWLEDGED):
+                    self._check_safe(flow.node, settled)
+                case Anomaly(kind, description) if kind in _NEVER:
+                    raise Violation(f"{flow.node.name} is no honest peer: {description}")
+                case Settled() | Anomaly() | SessionSummary():
+                    pass
 
     def _check_safe(self, node: Node, message: SimMessage | None) -> None:
         # A transactional message is safe when its order acknowledgment comes, not before.
-        if message is None or message.kind is Kind.TRANSACTIONAL:
+        if message is None or message.kind is not Kind.RECOVERABLE:
             return
         if node.index not in message.durable_at and not self._may_be_dropped(message):
             raise Violation(
@@ -227,22 +234,16 @@ class WireWatch:
                 messages=(message.number,),
             )
 
-    def _acknowledgment(self, flow: Flow, packet: bytes) -> None:
-        decoded = packets.decode(packet)
-        assert isinstance(decoded, UserMessage), "an internal packet with a label"
-        receiver = self._receiver(decoded)
+    def _heed_order(self, flow: Flow, packet: UserMessage) -> None:
+        found = acknowledgment(packet)
+        if not isinstance(found, OrderAck) or packet.user.source != flow.node.identifier:
+            return
+        receiver = self._receiver(packet)
         if receiver is None:
             return
-        found = acknowledgment_in(decoded, Guid(receiver.identifier))
-        if not isinstance(found, OrderAck) or decoded.user.source != flow.node.identifier:
-            return
-        key = receiver.index, int(found.sequence)
-        for number, message in self._numbered.get(key, {}).items():
-            if (
-                number <= found.number
-                and flow.node.index not in message.durable_at
-                and not self._may_be_dropped(message)
-            ):
+        sequence = self._sequences.get((receiver.index, int(found.sequence)), Sequence())
+        for number, message in sequence.take_up_to(found.number):
+            if flow.node.index not in message.durable_at and not self._may_be_dropped(message):
                 raise Violation(
                     f"{flow.node.name} acknowledged the order up to {found.number}, and {message} "
                     f"with number {number} is not on its disk",

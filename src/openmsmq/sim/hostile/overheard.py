@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from openmsmq.wire import message_bytes
+from openmsmq.wire.bodies import acknowledgments
 from openmsmq.wire.headers import base
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 REMEMBERED_COUNT: Final = 40
 """Packets of each kind that it remembers; the last ones are of most use."""
 
-ORDER_LABEL: Final = "QM Ordering Ack".encode("utf-16-le")
+ORDER_LABEL: Final = acknowledgments.ORDER_LABEL.encode("utf-16-le")
 """By which order and final acknowledgments are known."""
 
 
