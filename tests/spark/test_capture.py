@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
+from openmsmq.analysis.kinds import OF_BYTES, AnomalyKind
 from openmsmq.analysis.transports import Ports
 from openmsmq.cli.app import app
 from openmsmq.cli.pipeline import capture as capture_command
@@ -161,6 +162,24 @@ def test_anomalies_between_sessions_are_found(decoded):
         f"message {{{alpha}}}\\11 from {ALPHA} to {BETA} was not acknowledged before its session "
         "ended"
     )
+
+
+def test_packet_decode_finds_between_sessions_what_spark_finds(decoded, tmp_path):
+    from openmsmq.spark.pipelines import capture
+
+    expected: Counter[tuple[str, str]] = Counter()
+    for data in (TROUBLE.file, DISORDER):
+        (tmp_path / "whole.pcapng").write_bytes(data)
+        arguments = ["packet", "decode", "--json", str(tmp_path / "whole.pcapng")]
+        shown = map(json.loads, CliRunner().invoke(app, arguments).stdout.splitlines())
+        expected.update((one["anomaly"], one["problem"]) for one in shown if "anomaly" in one)
+    found = Counter(
+        (row["kind"], row["description"])
+        for row in rows_of(capture.anomalies(decoded))
+        if row["kind"] not in OF_BYTES and row["kind"] != AnomalyKind.DAMAGED_CAPTURE
+    )
+    assert len(found) > 10
+    assert found == expected
 
 
 def test_few_packets_are_followed_here_as_tasks_follow_them(spark, decoded, folder):
