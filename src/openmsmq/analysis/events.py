@@ -82,7 +82,8 @@ class Settled(msgspec.Struct, Generic[T], frozen=True):
 class SideSummary(msgspec.Struct):
     """What one side of a session has said, as far as it was seen."""
 
-    manager: str | None = None
+    qm: str | None = None
+    """Which queue manager it is, as it said in the handshake."""
     window: int | None = None
     messages: int = 0
     bytes: int = 0

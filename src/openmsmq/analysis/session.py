@@ -202,7 +202,7 @@ class SessionReader(Generic[T]):
         match packet:
             case EstablishConnection(establish):
                 is_client = side is self._client
-                side.summary.manager = str(establish.client if is_client else establish.server)
+                side.summary.qm = str(establish.client if is_client else establish.server)
             case ConnectionParameters(parameters):
                 side.has_settled = True
                 side.summary.window = parameters.window

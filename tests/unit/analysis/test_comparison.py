@@ -57,7 +57,7 @@ def up_to(number: int, message_number: int) -> UserMessage:
         to="10.0.0.1",
         message_number=message_number,
         sent_time_s=1,
-        reach_queue_within_s=60,
+        time_to_reach_queue_s=60,
     )
 
 

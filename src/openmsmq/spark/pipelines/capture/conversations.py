@@ -13,7 +13,7 @@ import functools
 import itertools
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 from openmsmq.analysis.events import (
     Anomaly,
@@ -30,7 +30,7 @@ from openmsmq.analysis.transports import Ports
 from openmsmq.capture.tcp_streams import Connection
 from openmsmq.spark.pipelines.capture.files import Seen
 from openmsmq.spark.pipelines.capture.packets import datagram_row, packet_row
-from openmsmq.spark.pipelines.capture.rows import PacketRow, Row, SessionRow, anomaly, time_us
+from openmsmq.spark.pipelines.capture.rows import Row, SessionRow, anomaly, time_us
 from openmsmq.wire.packets import UserMessage
 
 _FRAME_BITS: Final = 40
@@ -65,7 +65,7 @@ class _RowWriter:
 
     def __init__(self) -> None:
         self._files: list[str] = []
-        self._waiting: dict[int, PacketRow] = {}
+        self._waiting: dict[int, Row] = {}
         """Messages whose fate is not known, by the numbers of their packets."""
 
     def frame_of(self, seen: Seen) -> int:
@@ -93,7 +93,7 @@ class _RowWriter:
                 case SessionSummary():
                     yield self._session(event)
 
-    def _settled(self, settled: Settled[int]) -> PacketRow:
+    def _settled(self, settled: Settled[int]) -> Row:
         row = self._waiting.pop(settled.message)
         row.fate = settled.fate
         if settled.acknowledged_ns is not None:
@@ -114,37 +114,32 @@ class _RowWriter:
             message_id=found.message_id,
         )
 
-    def _session(self, found: SessionSummary) -> SessionRow:
-        connection, client, server = found.connection, found.client, found.server
+    def _session(self, found: SessionSummary) -> Row:
+        connection = found.connection
+        columns: dict[str, Any] = {}
+        for who, end, side in (
+            ("client", connection.client, found.client),
+            ("server", connection.server, found.server),
+        ):
+            columns[f"{who}_address"], columns[f"{who}_port"] = end.host, end.port
+            for name in ("qm", "messages", "bytes", "acks", "window"):
+                columns[f"{who}_{name}"] = getattr(side, name)
         return SessionRow(
             session=_key(connection),
             file=self._place(found.first.frame)[0],
             last_file=self._place(found.last.frame)[0],
-            client_address=connection.client.host,
-            client_port=connection.client.port,
-            server_address=connection.server.host,
-            server_port=connection.server.port,
-            client_qm=client.manager,
-            server_qm=server.manager,
             start_time=time_us(found.first.time_ns),
             end_time=time_us(found.last.time_ns),
             duration_s=(found.last.time_ns - found.first.time_ns) / 1_000_000_000,
             handshake=found.handshake,
             ending=found.ending,
-            client_messages=client.messages,
-            server_messages=server.messages,
-            client_bytes=client.bytes,
-            server_bytes=server.bytes,
-            client_acks=client.acks,
-            server_acks=server.acks,
             order_acks=found.order_acks,
             final_acks=found.final_acks,
-            client_window=client.window,
-            server_window=server.window,
             ack_timeout_ms=found.ack_timeout_ms,
             unacknowledged_messages=found.unacknowledged,
             malformed_packets=found.malformed,
-            missing_bytes=client.missing_bytes + server.missing_bytes,
+            missing_bytes=found.client.missing_bytes + found.server.missing_bytes,
+            **columns,
         )
 
     def _place(self, frame: int) -> tuple[str, int]:

@@ -12,7 +12,7 @@ from openmsmq.analysis.sequences import acknowledgment
 from openmsmq.analysis.traffic import datagram_kind
 from openmsmq.model.identity import MessageId
 from openmsmq.model.message import NO_CORRELATION, message_class_name
-from openmsmq.spark.pipelines.capture.rows import PacketRow, time_us
+from openmsmq.spark.pipelines.capture.rows import PacketRow, Row, time_us
 from openmsmq.wire.bodies.acknowledgments import FinalAck
 from openmsmq.wire.datagrams import PingPacket
 from openmsmq.wire.headers import queue_names
@@ -27,7 +27,7 @@ _MALFORMED: Final = "malformed"
 _US_PER_S: Final = 1_000_000
 
 
-def packet_row(item: PacketItem, file: str, frame: int, session: str) -> PacketRow:
+def packet_row(item: PacketItem, file: str, frame: int, session: str) -> Row:
     """Return the row of a packet of a session."""
     facts: dict[str, Any] = {}
     match item.packet:
@@ -55,7 +55,7 @@ def packet_row(item: PacketItem, file: str, frame: int, session: str) -> PacketR
     )
 
 
-def datagram_row(item: DatagramItem, file: str, frame: int) -> PacketRow:
+def datagram_row(item: DatagramItem, file: str, frame: int) -> Row:
     """Return the row of a datagram."""
     kind = datagram_kind(item)
     shown = view(item.data, kind)
@@ -72,11 +72,12 @@ def datagram_row(item: DatagramItem, file: str, frame: int) -> PacketRow:
     )
 
 
-def _row(item: PacketItem | DatagramItem, file: str, frame: int, **facts: Any) -> PacketRow:
+def _row(item: PacketItem | DatagramItem, file: str, frame: int, **facts: Any) -> Row:
     return PacketRow(
         file=file,
         frame=frame,
         time=time_us(item.time_ns),
+        refused=facts.pop("refused", False),
         source_address=item.source.host,
         source_port=item.source.port,
         destination_address=item.destination.host,

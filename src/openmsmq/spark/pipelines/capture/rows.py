@@ -6,7 +6,7 @@ Columns that messages have in queues, too, are named as in `openmsmq.spark.schem
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -109,7 +109,7 @@ SESSIONS: Final = (
 """The last three come from comparing sessions with each other."""
 
 ANOMALIES: Final = (
-    Column("kind", _TEXT, "What is wrong: one of the table in `kinds`."),
+    Column("kind", _TEXT, "What is wrong: one of the table in `openmsmq.analysis.kinds`."),
     Column("severity", _TEXT, "info, warning or error."),
     Column("file", _TEXT, "The capture file."),
     Column("frame", _NUMBER, "The frame, counted from 1 in the file."),
@@ -122,101 +122,20 @@ ANOMALIES: Final = (
 SESSION_COLUMNS_ACROSS: Final = ("resent_messages", "round_trip_p50_ms", "round_trip_p95_ms")
 
 
-class PacketRow(msgspec.Struct, kw_only=True):
-    """A row of `packets`; the fields are its columns. Times are microseconds since 1970."""
-
-    file: str
-    frame: int
-    time: int | None
-    protocol: str
-    source_address: str
-    source_port: int
-    destination_address: str
-    destination_port: int
-    session: str | None = None
-    stream_offset: int | None = None
-    packet: str
-    size_bytes: int
-    explanation: str | None = None
-    problem: str | None = None
-    refused: bool = False
-    message_id: str | None = None
-    source_qm: str | None = None
-    message_class: int | None = None
-    message_class_name: str | None = None
-    label: str | None = None
-    destination: str | None = None
-    priority: int | None = None
-    recoverable: bool | None = None
-    transactional: bool | None = None
-    traced: bool | None = None
-    encrypted: bool | None = None
-    hop_count: int | None = None
-    body_size_bytes: int | None = None
-    sent_time: int | None = None
-    correlation_id: str | None = None
-    sequence_id: str | None = None
-    sequence_number: int | None = None
-    previous_number: int | None = None
-    acknowledged_message_id: str | None = None
-    received_count: int | None = None
-    stored_base: int | None = None
-    stored_bits: int | None = None
-    sent_count: int | None = None
-    recoverable_sent_count: int | None = None
-    window: int | None = None
-    fate: str | None = None
-    acknowledged_time: int | None = None
-    round_trip_ms: float | None = None
+def _row_type(name: str, columns: Iterable[Column]) -> Any:
+    """Return the class of a table's rows: its fields are the columns, and empty if not given."""
+    return msgspec.defstruct(name, [(column.name, Any, None) for column in columns], kw_only=True)
 
 
-class SessionRow(msgspec.Struct, kw_only=True, frozen=True):
-    """A row of `sessions`, without what only a comparison of sessions can tell."""
+# Times are microseconds since 1970.
+PacketRow: Final = _row_type("PacketRow", PACKETS)
+SessionRow: Final = _row_type(
+    "SessionRow", [column for column in SESSIONS if column.name not in SESSION_COLUMNS_ACROSS]
+)
+AnomalyRow: Final = _row_type("AnomalyRow", ANOMALIES)
 
-    session: str
-    file: str
-    last_file: str
-    client_address: str
-    client_port: int
-    server_address: str
-    server_port: int
-    client_qm: str | None
-    server_qm: str | None
-    start_time: int | None
-    end_time: int | None
-    duration_s: float
-    handshake: str
-    ending: str
-    client_messages: int
-    server_messages: int
-    client_bytes: int
-    server_bytes: int
-    client_acks: int
-    server_acks: int
-    order_acks: int
-    final_acks: int
-    client_window: int | None
-    server_window: int | None
-    ack_timeout_ms: int | None
-    unacknowledged_messages: int
-    malformed_packets: int
-    missing_bytes: int
-
-
-class AnomalyRow(msgspec.Struct, kw_only=True, frozen=True):
-    """A row of `anomalies`."""
-
-    kind: str
-    severity: str
-    file: str
-    frame: int | None
-    time: int | None
-    session: str | None
-    message_id: str | None
-    description: str
-
-
-Row: TypeAlias = PacketRow | SessionRow | AnomalyRow
+Row: TypeAlias = Any
+"""One of the three; a row of `sessions` has not yet what only a comparison can tell."""
 
 
 def anomaly(
@@ -228,7 +147,7 @@ def anomaly(
     time: int | None = None,
     session: str | None = None,
     message_id: str | None = None,
-) -> AnomalyRow:
+) -> Row:
     """Make a row about something that is wrong; how bad that is follows from its kind."""
     return AnomalyRow(
         kind=kind,
@@ -249,7 +168,7 @@ def time_us(time_ns: int) -> int | None:
 
 # Arrow. Each row of the pass over the captures is one of the three, and null for the others.
 
-_KINDS: Final[tuple[tuple[str, type[Row], tuple[Column, ...]], ...]] = (
+_KINDS: Final[tuple[tuple[str, Any, tuple[Column, ...]], ...]] = (
     ("packet", PacketRow, PACKETS),
     (
         "session_facts",
@@ -274,7 +193,7 @@ DECODED_SCHEMA: Final = pa.schema(
 
 def batches(rows: Iterable[Row], rows_max: int = 10_000) -> Iterator[pa.RecordBatch]:
     """Yield rows of all kinds as batches of `DECODED_SCHEMA`; each batch has one kind only."""
-    waiting: dict[type[Row], list[Row]] = {kind: [] for _, kind, _ in _KINDS}
+    waiting: dict[Any, list[Row]] = {kind: [] for _, kind, _ in _KINDS}
     for row in rows:
         of_kind = waiting[type(row)]
         of_kind.append(row)
