@@ -121,9 +121,9 @@ MUTANTS = (
     ),
     Mutant(
         "recoverable messages are kept only in memory",
-        "manager.messages.placing:Placing._keep",
-        "express = not message_bytes.is_recoverable(packet)",
-        "express = True",
+        "manager.messages.effects:EntriesPlaced.__init__",
+        "self.express = express",
+        "self.express = True",
     ),
     Mutant(
         "a transaction receives without removing",
@@ -149,8 +149,8 @@ MUTANTS = (
     Mutant(
         "an aborted transaction sends all the same",
         "manager.transactions.work:TransactionWork.abort",
-        "prepared = work.state is TransactionState.PREPARED",
-        "prepared = work.state is TransactionState.PREPARED\n"
+        "prepared = work.state is TransactionState.ABORTING_PREPARED",
+        "prepared = work.state is TransactionState.ABORTING_PREPARED\n"
         "    for send in work.sends:\n"
         "        self._delivery.put(self._table.by_id(send.queue), [send], now)",
     ),
@@ -223,8 +223,8 @@ MUTANTS = (
     ),
     Mutant(
         "what the disk kept is not counted again",
-        "manager.messages.delivery:Delivery.end",
-        "queue.count_in(lookup_id, len(value) - FACTS_BYTES, express=is_light)",
+        "manager.messages.effects:EntriesRemoved.revert",
+        "self.queue.count_many_in(*_sum(part), express=express)",
         "pass",
         seeds=100,
     ),
@@ -252,7 +252,7 @@ MUTANTS = (
     ),
     Mutant(
         "a transaction counts as committed though the disk refused it",
-        "manager.transactions.requests:TransactionRequests._go_back",
+        "manager.transactions.requests:TransactionRequests.go_back",
         "work.happen(TransactionEvent.REFUSE)",
         "pass",
         seeds=100,
@@ -274,8 +274,8 @@ MUTANTS = (
     ),
     Mutant(
         "a refused completion gives up the reservation",
-        "manager.reading.bulk_reads:BulkReads._set",
-        "queue.keep(before)",
+        "manager.reading.effects:ReservationChanged.revert",
+        "self.queue.keep(self.before)",
         "pass",
         options=_STREAMS,
     ),
@@ -304,23 +304,23 @@ MUTANTS = (
     ),
     Mutant(
         "what is completed as a range ends one message later",
-        "manager.reading.bulk_reads:BulkReads._take_range_out",
-        "level << 56 | bounds[1])",
-        "level << 56 | bounds[1] + 1)",
+        "manager.reading.effects:RangeRemoved.store",
+        "level << 56 | stop)",
+        "level << 56 | stop + 1)",
         options=_STREAMS,
     ),
     Mutant(
         "what is completed as a range is not taken out of all priorities",
-        "manager.reading.bulk_reads:BulkReads._take_range_out",
+        "manager.reading.effects:RangeRemoved.store",
         "for level in range(8):",
         "for level in range(4):",
         options=_STREAMS,
     ),
     Mutant(
         "a range that the disk kept stays out of sight",
-        "manager.reading.bulk_reads:BulkReads._take_range_out",
-        "        queue.entries.range_gone(bounds)\n        queue.count_range(count, size)",
-        "        queue.count_range(count, size)",
+        "manager.reading.effects:RangeRemoved.revert",
+        "self.queue.entries.range_gone(self.bounds)",
+        "pass",
         seeds=200,
         options=_STREAMS,
     ),
@@ -369,16 +369,16 @@ MUTANTS = (
     ),
     Mutant(
         "the number of a batch is forgotten at a restart",
-        "manager.transactions.batches:StagedBatches._remember",
-        "self._ledger.put(records.batch_key(query), records.encode_record(record))",
+        "manager.transactions.effects:LastBatchChanged.store",
+        "writes.put(key, records.encode_record(self.after))",
         "pass",
         options=_STREAMS,
     ),
     Mutant(
         "the number of a batch counts though the disk refused it",
-        "manager.transactions.batches:StagedBatches._remember",
-        "self._last.pop(query, None)",
-        "pass",
+        "manager.transactions.effects:LastBatchChanged.revert",
+        "_set(self.last, self.query, self.before)",
+        "self.before is None or _set(self.last, self.query, self.before)",
         seeds=200,
         options=_STREAMS,
     ),

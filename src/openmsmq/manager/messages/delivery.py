@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from openmsmq.manager.messages.dead_letters import dead_letter_queue
+from openmsmq.manager.messages.effects import EntriesRemoved, available_again
 from openmsmq.manager.messages.lifetimes import is_near
 from openmsmq.manager.messages.placing import OutgoingNumbers, Placing
 from openmsmq.manager.messages.reporting import Reporter
@@ -13,7 +14,6 @@ from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import MsmqError
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass, is_negative
 from openmsmq.model.names import SystemQueue
@@ -105,11 +105,7 @@ class Delivery:
         If the disk refuses, they are again whose they were. Unless `told`, nobody hears of it: that
         is for messages which only go on to another place.
         """
-        lookup_ids = [lookup_id for lookup_id, _ in rows]
-        before = queue.entries.remove(lookup_ids)
-        light, heavy = queue.by_kind(rows)
-        self._take_out(queue, light, express=True)
-        self._take_out(queue, heavy, express=False)
+        self._ledger.add(EntriesRemoved(self.news, self._deadlines, queue, rows))
         journal = self._journal_for(queue, reason)
         unnoted = _NEVER
         for lookup_id, value in rows:
@@ -121,36 +117,6 @@ class Delivery:
                 self._heed_wishes(queue, value, reason, now, told=told)
         if told and queue.can.lead_away:
             self._outgoing.given_up(queue, rows)
-
-        def still_there(_: MsmqError) -> None:
-            for part, is_light in ((light, True), (heavy, False)):
-                for lookup_id, value in part:
-                    queue.count_in(lookup_id, len(value) - FACTS_BYTES, express=is_light)
-            self._stay(queue, rows, lookup_ids, before)
-
-        self._ledger.when_done(lambda: queue.entries.gone(lookup_ids), still_there)
-
-    def _stay(
-        self, queue: LocalQueue, rows: list[Row], lookup_ids: list[int], before: dict[int, int]
-    ) -> None:
-        """Let entries be whose they were, because the disk refused to remove them."""
-        available = set(queue.entries.stay(lookup_ids, before))
-        for lookup_id, value in rows:
-            if lookup_id in available:
-                self._available_again(queue, lookup_id, value)
-
-    def _take_out(self, queue: LocalQueue, rows: list[Row], *, express: bool) -> None:
-        """Remove entries of one kind, and count them out."""
-        if not rows:
-            return
-        if not express:
-            self._ledger.touch(queue)
-        entry_key, number = records.entry_key, queue.id
-        lookup_ids = [lookup_id for lookup_id, _ in rows]
-        size = sum(len(value) for _, value in rows) - FACTS_BYTES * len(rows)
-        queue.count_many_out(lookup_ids, size, express=express)
-        keys = [entry_key(number, lookup_id) for lookup_id in lookup_ids]
-        self._ledger.take_out(keys, volatile=express)
 
     def _heed_wishes(
         self, queue: LocalQueue, value: bytes, reason: MessageClass, now: Instant, *, told: bool
@@ -202,9 +168,9 @@ class Delivery:
         packet = value[FACTS_BYTES:]
         self.end(source, [row], MessageClass.ACK_REACH_QUEUE, now, told=False)
         facts = EntryFacts(now.unix_s, deadline_s, asks=records.asks_of(value))
-        self._placing.place(target, lookup_id, facts, packet)
         self._placing.expect_final_ack(target, lookup_id, packet)
-        self._placing.announce(target, [(lookup_id, len(packet), deadline_s)], now)
+        placed = (lookup_id, records.encode_facts(facts), packet, deadline_s)
+        self._placing.place(target, [placed], now)
 
     def move(self, source: LocalQueue, row: Row, target: LocalQueue, now: Instant) -> None:
         """Move an entry to another queue; its lookup identifier stays.
@@ -223,35 +189,19 @@ class Delivery:
             min(facts.move_count + 1, 0xFF),
             facts.asks,
         )
-        before = source.entries.remove([lookup_id])
-        self._ledger.delete(records.entry_key(source.id, lookup_id))
+        self._ledger.add(EntriesRemoved(self.news, self._deadlines, source, [row]))
         if facts.deadline_s != INFINITE_S:
             self._ledger.delete(records.deadline_key(facts.deadline_s, source.id, lookup_id))
-        express = source.count_out(lookup_id, len(packet))
-        if not express:
-            self._ledger.touch(source)
-
-        def still_there(_: MsmqError) -> None:
-            source.count_in(lookup_id, len(packet), express=express)
-            self._stay(source, [row], [lookup_id], before)
-
-        self._ledger.when_done(lambda: source.entries.gone([lookup_id]), still_there)
         there = lookup_id
         if target.is_reserved(there):
             there = there & ~records.ARRIVAL_MASK | self._counters.take_arrivals(1)
-        self._placing.place(target, there, moved, packet)
-        self._placing.announce(target, [(there, len(packet), facts.deadline_s)], now)
+        placed = (there, records.encode_facts(moved), packet, facts.deadline_s)
+        self._placing.place(target, [placed], now)
 
     def give_back(self, queue: LocalQueue, lookup_id: int, value: bytes) -> None:
         """Let readers have an entry that was held."""
         queue.release(lookup_id)
-        self._available_again(queue, lookup_id, value)
-
-    def _available_again(self, queue: LocalQueue, lookup_id: int, value: bytes) -> None:
-        queue.became_available(lookup_id)
-        self.news.of(queue)
-        if value[4:8] != _NEVER:
-            self._deadlines.note(records.deadline_of(value), queue.id, lookup_id)
+        available_again(self.news, self._deadlines, queue, (lookup_id, value))
 
     def count_abort(self, queue: LocalQueue, row: Row) -> None:
         """Note that a transaction gave an entry back: applications look for poison messages."""

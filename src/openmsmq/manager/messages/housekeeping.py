@@ -11,6 +11,13 @@ from collections.abc import Callable
 from typing import Final
 
 from openmsmq.manager.messages.delivery import Delivery
+from openmsmq.manager.messages.effects import (
+    EntriesDoomed,
+    HousekeepingDone,
+    QueueSwept,
+    RemovalPromised,
+    SliceRemoved,
+)
 from openmsmq.manager.notices import NoticeKind
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.table import QueueTable
@@ -31,7 +38,7 @@ RETRY_MS: Final = 1000
 """How long work that the disk refused is put off."""
 
 
-class _Job:
+class Job:
     """A queue being emptied, up to the messages it had when that was asked for."""
 
     __slots__ = ("arrival_limit", "failed", "finished", "position", "queue", "reason", "removed")
@@ -65,7 +72,7 @@ class Housekeeping:
         self._reader = base.reader
         self._table = table
         self._delivery = delivery
-        self._jobs: deque[_Job] = deque()
+        self._jobs: deque[Job] = deque()
         self._held_back: list[LocalQueue] = []
         """Deleted queues of which transactions still hold entries."""
         self._again: list[tuple[LocalQueue, list[Row], Callable[[Instant], None]]] = []
@@ -84,14 +91,14 @@ class Housekeeping:
     ) -> None:
         """Remove all messages that are in a queue now; `finished` hears how many."""
         limit = self._counters.last_arrival
-        self._jobs.append(_Job(queue, queue.can.when_purged, limit, finished, failed))
+        self._jobs.append(Job(queue, queue.can.when_purged, limit, finished, failed))
         self._paused_until_ms = 0
 
     def delete(self, queue: LocalQueue) -> None:
         """Remove what is left of a queue that was deleted."""
         limit = self._counters.last_arrival
         self._jobs.append(
-            _Job(
+            Job(
                 queue,
                 MessageClass.NACK_QUEUE_DELETED,
                 limit,
@@ -157,23 +164,18 @@ class Housekeeping:
         self.end_overdue(queue, expired, now)
         return [row for row in rows if records.deadline_of(row[1]) > now.unix_s]
 
-    def _slice(self, job: _Job, now: Instant) -> None:
+    def _slice(self, job: Job, now: Instant) -> None:
         queue = job.queue
         rows, doomed, more = self._next_slice(job)
         job.removed += len(rows)
-        before = queue.entries.doom(doomed, job.reason)
+        if doomed:
+            self._ledger.add(EntriesDoomed(queue, doomed, job.reason))
         if rows:
             self._delivery.end(queue, rows, job.reason, now)
         if not more:
             self._jobs.popleft()
-
-        def refused(error: MsmqError) -> None:
-            queue.entries.undo_doom(doomed, before)
-            self._refused(job, error)
-
-        removed = job.removed
-        self._ledger.when_done(lambda: None if more else job.finished(removed), refused)
-        self._pause_if_refused(now)
+        self._ledger.add(SliceRemoved(self, job, is_last=not more))
+        self._ledger.add(HousekeepingDone(self, now))
 
     def surely(
         self,
@@ -187,13 +189,15 @@ class Housekeeping:
         Then the action is tried again as soon as the disk may let them go.
         """
 
-        def keep(_: MsmqError) -> None:
-            self._again.append((queue, rows, action))
-
-        self._ledger.when_done(lambda: None, keep)
-        queue.entries.finish([lookup_id for lookup_id, _ in rows])
+        self._ledger.add(RemovalPromised(self, queue, rows, action))
         action(now)
-        self._pause_if_refused(now)
+        self._ledger.add(HousekeepingDone(self, now))
+
+    def put_off(
+        self, queue: LocalQueue, rows: list[Row], action: Callable[[Instant], None]
+    ) -> None:
+        """Try again later to take entries out, because the disk refused it."""
+        self._again.append((queue, rows, action))
 
     def end_overdue(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
         """Take out messages whose time is up."""
@@ -209,7 +213,7 @@ class Housekeeping:
             now,
         )
 
-    def _next_slice(self, job: _Job) -> tuple[list[Row], list[int], bool]:
+    def _next_slice(self, job: Job) -> tuple[list[Row], list[int], bool]:
         """Return entries to remove, those that transactions hold, and whether there are more.
 
         What a reader has reserved is neither, and not looked at: it has been read already.
@@ -230,7 +234,8 @@ class Housekeeping:
                 return rows, doomed, True
         return rows, doomed, False
 
-    def _refused(self, job: _Job, error: MsmqError) -> None:
+    def refused(self, job: Job, error: MsmqError) -> None:
+        """Give long work up because the disk refused a slice, or begin it again."""
         if job in self._jobs:
             self._jobs.remove(job)
         if job.failed is not None:
@@ -265,15 +270,9 @@ class Housekeeping:
                 packet = value[records.FACTS_BYTES :]
                 self._delivery.tell(asks, packet, MessageClass.NACK_QUEUE_DELETED, now)
         if len(rows) < SLICE_ROWS:
-            self._forget(number)
-            self._leftovers.remove(number)
-            self._ledger.when_done(lambda: None, lambda _: self._leftovers.append(number))
-        self._pause_if_refused(now)
+            self._ledger.add(QueueSwept(self._leftovers, number))
+        self._ledger.add(HousekeepingDone(self, now))
 
-    def _pause_if_refused(self, now: Instant) -> None:
-        """Do not try again at once what a full disk refuses: that would be all we did."""
-
-        def pause(_: MsmqError) -> None:
-            self._paused_until_ms = now.ticks_ms + RETRY_MS
-
-        self._ledger.when_done(lambda: None, pause)
+    def pause(self, now: Instant) -> None:
+        """Do nothing for a while."""
+        self._paused_until_ms = now.ticks_ms + RETRY_MS

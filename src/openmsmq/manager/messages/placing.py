@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
+from openmsmq.manager.messages.effects import DeadlinesNoted, Due, EntriesPlaced
 from openmsmq.manager.messages.lifetimes import is_near
 from openmsmq.manager.messages.news import News
 from openmsmq.manager.queues.queue import LocalQueue, Row
@@ -11,16 +12,19 @@ from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.queues.totals import Totals
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import InsufficientResources, MsmqError
+from openmsmq.model.errors import InsufficientResources
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.names import SystemQueue
 from openmsmq.storage import records
-from openmsmq.storage.records import ASKS_FINAL_ACK, FACTS_BYTES, EntryFacts, StagedSend
+from openmsmq.storage.records import ASKS_FINAL_ACK, EntryFacts, StagedSend
 from openmsmq.wire import message_bytes
 from openmsmq.wire.headers import user
 
 _UNUSUAL: Final = user.ADMIN_QUEUE | user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS
 """Flags of packets of a transaction that cause more than their own arrival."""
+
+Placed: TypeAlias = tuple[int, bytes, bytes, int]
+"""A new entry: its lookup identifier, its facts, its packet, and when it expires."""
 
 
 class OutgoingNumbers(Protocol):
@@ -75,7 +79,8 @@ class Placing:
             ]
         arrival = self._counters.take_arrivals(len(sends))
         in_order = queue.properties.transactional
-        placed: list[tuple[int, int, int]] = []
+        placed: list[Placed] = []
+        copies: list[bytes] = []
         known: tuple[int, int] | None = None
         facts = b""
         for send in sends:
@@ -88,8 +93,7 @@ class Placing:
             level = 0 if ordered else message_bytes.priority(packet)
             lookup_id = (7 - level) << 56 | arrival
             arrival += 1
-            self._keep(queue, lookup_id, deadline_s, facts, packet, now)
-            placed.append((lookup_id, len(packet), deadline_s))
+            placed.append((lookup_id, facts, packet, deadline_s))
             if asks & ASKS_FINAL_ACK and outgoing:
                 self.expect_final_ack(queue, lookup_id, packet)
             if (
@@ -98,46 +102,38 @@ class Placing:
                 and not arrived
                 and message_bytes.source(packet) == self._counters.identifier
             ):
-                self.keep_copy(self._table.system(SystemQueue.JOURNAL), packet, now)
-        self.announce(queue, placed, now)
+                copies.append(packet)
+        self.place(queue, placed, now)
+        for packet in copies:
+            self.keep_copy(self._table.system(SystemQueue.JOURNAL), packet, now)
 
     def expect_final_ack(self, queue: LocalQueue, lookup_id: int, packet: bytes) -> None:
         """Note where a message waits whose end its receiver is to tell us."""
         place = records.encode_place(queue.id, lookup_id)
         self._ledger.put(records.final_key(message_bytes.message_number(packet)), place)
 
-    def place(self, queue: LocalQueue, lookup_id: int, facts: EntryFacts, packet: bytes) -> None:
-        """Keep one entry; `announce` is to follow."""
-        # Whether a deadline is near is decided when an entry comes into its queue.
-        now = Instant(0, max(facts.arrived_time_s, facts.moved_time_s))
-        self._keep(queue, lookup_id, facts.deadline_s, records.encode_facts(facts), packet, now)
+    def place(self, queue: LocalQueue, placed: list[Placed], now: Instant) -> None:
+        """Put entries into a queue, express ones and others."""
+        noted = not queue.can.lead_away
+        for express in (True, False):
+            rows: list[Row] = []
+            due: list[Due] = []
+            for lookup_id, facts, packet, deadline_s in placed:
+                if message_bytes.is_recoverable(packet) is express:
+                    continue
+                rows.append((lookup_id, facts + packet))
+                if deadline_s != INFINITE_S and (noted or is_near(deadline_s, now.unix_s)):
+                    due.append((lookup_id, deadline_s))
+            if rows:
+                self.place_alike(queue, rows, due, express=express)
 
-    def _keep(
-        self,
-        queue: LocalQueue,
-        lookup_id: int,
-        deadline_s: int,
-        facts: bytes,
-        packet: bytes,
-        now: Instant,
+    def place_alike(
+        self, queue: LocalQueue, rows: list[Row], due: list[Due], *, express: bool
     ) -> None:
-        express = not message_bytes.is_recoverable(packet)
-        put = self._ledger.put_volatile if express else self._ledger.put
-        put(records.entry_key(queue.id, lookup_id), facts + packet)
-        queue.count_in(lookup_id, len(packet), express=express)
-        if not express:
-            self._ledger.touch(queue)
-        if deadline_s != INFINITE_S and (
-            not queue.can.lead_away or is_near(deadline_s, now.unix_s)
-        ):
-            self.note_deadline(queue, lookup_id, deadline_s, express=express)
-
-    def note_deadline(
-        self, queue: LocalQueue, lookup_id: int, deadline_s: int, *, express: bool
-    ) -> None:
-        """Write down for the clock when an entry expires."""
-        put = self._ledger.put_volatile if express else self._ledger.put
-        put(records.deadline_key(deadline_s, queue.id, lookup_id), b"")
+        """Put entries into a queue that are all express or all not."""
+        self._ledger.add(
+            EntriesPlaced(self.news, self._deadlines, queue, rows, due, express=express)
+        )
 
     def note_deadlines(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
         """Write the notes of entries whose deadline has come near since they were placed."""
@@ -146,37 +142,7 @@ class Placing:
             for lookup_id, value in rows
             if is_near(records.deadline_of(value), now.unix_s)
         ]
-        for lookup_id, deadline_s in near:
-            express = lookup_id in queue.express_ids
-            self.note_deadline(queue, lookup_id, deadline_s, express=express)
-
-        def noted() -> None:
-            for lookup_id, deadline_s in near:
-                self._deadlines.note(deadline_s, queue.id, lookup_id)
-
-        self._ledger.when_done(noted, lambda _: None)
-
-    def announce(self, queue: LocalQueue, placed: list[tuple[int, int, int]], now: Instant) -> None:
-        """Let readers and the clock know of entries (lookup id, size, deadline) once they count."""
-
-        lookup_ids = [lookup_id for lookup_id, _, _ in placed]
-        queue.entries.place(lookup_ids)
-        noted = not queue.can.lead_away
-
-        def available() -> None:
-            queue.entries.arrive(lookup_ids)
-            for lookup_id, _, deadline_s in placed:
-                queue.became_available(lookup_id)
-                if deadline_s != INFINITE_S and (noted or is_near(deadline_s, now.unix_s)):
-                    self._deadlines.note(deadline_s, queue.id, lookup_id)
-            self.news.of(queue)
-
-        def never_came(_: MsmqError) -> None:
-            queue.entries.withdraw(lookup_ids)
-            for lookup_id, size, _deadline_s in placed:
-                queue.count_out(lookup_id, size)
-
-        self._ledger.when_done(available, never_came)
+        self._ledger.add(DeadlinesNoted(self._deadlines, queue, near))
 
     def keep_copy(self, queue: LocalQueue, packet: bytes, now: Instant) -> bool:
         """Keep a copy in a journal or dead-letter queue; say whether there was room for it."""
@@ -185,8 +151,8 @@ class Placing:
             return False
         level = 0 if queue.properties.transactional else message_bytes.priority(packet)
         lookup_id = (7 - level) << 56 | self._counters.take_arrivals(1)
-        self.place(queue, lookup_id, EntryFacts(now.unix_s), packet)
-        self.announce(queue, [(lookup_id, len(packet), INFINITE_S)], now)
+        facts = records.encode_facts(EntryFacts(now.unix_s))
+        self.place(queue, [(lookup_id, facts, packet, INFINITE_S)], now)
         return True
 
     # Messages that cause nothing but their own arrival.
@@ -200,40 +166,13 @@ class Placing:
         """
         arrival = self._counters.take_arrivals(len(sends))
         facts = records.encode_facts(EntryFacts(now.unix_s))
-        marked, entry_key, number = message_bytes.marked, records.entry_key, queue.id
-        lookup_ids: list[int] = []
-        placed: list[tuple[bytes, bytes]] = []
-        size = 0
-        for send, mark in zip(sends, marks, strict=True):
-            # Transactional messages keep the order of their sequence, whatever they say (C-77g).
-            lookup_id = 7 << 56 | arrival
-            arrival += 1
-            value = marked(send.packet, mark, facts)
-            lookup_ids.append(lookup_id)
-            placed.append((entry_key(number, lookup_id), value))
-            size += len(value)
-        self._ledger.put_many(placed, volatile=False)
-        self.expect(queue, lookup_ids, size, express=False)
-
-    def expect(self, queue: LocalQueue, lookup_ids: list[int], size: int, *, express: bool) -> None:
-        """Count new entries in, and let readers have them when the turn is durable."""
-        count = len(lookup_ids)
-        size -= count * FACTS_BYTES
-        queue.count_many_in(lookup_ids, size, express=express)
-        queue.entries.place(lookup_ids)
-        if not express:
-            self._ledger.touch(queue)
-
-        def available() -> None:
-            queue.entries.arrive(lookup_ids)
-            queue.became_available(min(lookup_ids))
-            self.news.of(queue)
-
-        def never_came(_: MsmqError) -> None:
-            queue.entries.withdraw(lookup_ids)
-            queue.count_many_out(lookup_ids, size, express=express)
-
-        self._ledger.when_done(available, never_came)
+        marked = message_bytes.marked
+        # Transactional messages keep the order of their sequence, whatever they say (C-77g).
+        rows = [
+            (7 << 56 | number, marked(send.packet, mark, facts))
+            for number, (send, mark) in enumerate(zip(sends, marks, strict=True), arrival)
+        ]
+        self.place_alike(queue, rows, [], express=False)
 
 
 def are_plain_sends(sends: list[StagedSend]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from openmsmq.manager.messages import lifetimes
+from openmsmq.manager.messages.effects import Due
 from openmsmq.manager.messages.placing import Placing
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.turn.foundation import Foundation
@@ -79,7 +80,7 @@ class PlainDelivery:
         )
         outgoing = queue.can.lead_away
         facts, within_s, is_soon, deadline_s = b"", INFINITE_S, False, INFINITE_S
-        near: list[tuple[int, int]] = []
+        near: list[Due] = []
         rows: list[Row] = []
         for message_number, packet in zip(numbers, packets, strict=True):
             level = 0 if transactional else message_bytes.priority(packet)
@@ -95,15 +96,7 @@ class PlainDelivery:
                 near.append((lookup_id, deadline_s))
             stamped = message_bytes.stamped(packet, identifier, sent_s, message_number, facts)
             rows.append((lookup_id, stamped))
-        self._put_ready(queue, rows, now, express=express)
-        for lookup_id, deadline_s in near:
-            self._placing.note_deadline(queue, lookup_id, deadline_s, express=express)
-        if near:
-            self._ledger.when_done(lambda: self._watch(queue, near), lambda _: None)
-
-    def _watch(self, queue: LocalQueue, near: list[tuple[int, int]]) -> None:
-        for lookup_id, deadline_s in near:
-            self._deadlines.note(deadline_s, queue.id, lookup_id)
+        self._put_ready(queue, rows, near, now, express=express)
 
     def put_received(self, queue: LocalQueue, packets: list[bytes], now: Instant) -> None:
         """Put packets of other queue managers that cause nothing but their own arrival.
@@ -118,10 +111,10 @@ class PlainDelivery:
             ((7 if ordered else 7 - message_bytes.priority(packet)) << 56 | arrival, facts + packet)
             for arrival, packet in enumerate(packets, first)
         ]
-        self._put_ready(queue, rows, now, express=express)
+        self._put_ready(queue, rows, [], now, express=express)
 
     def _put_ready(
-        self, queue: LocalQueue, rows: list[Row], now: Instant, *, express: bool
+        self, queue: LocalQueue, rows: list[Row], due: list[Due], now: Instant, *, express: bool
     ) -> None:
         """Keep new entries of one kind, or give them to readers that wait."""
         handed = 0
@@ -129,15 +122,14 @@ class PlainDelivery:
             rows.sort()
             # They are stored and removed in one batch: sender and reader hear of it after one sync.
             handed = self._reads.hand_over(queue, rows, now)
-        if handed and express:
-            del rows[:handed]
-            handed = 0
-        entry_key, number = records.entry_key, queue.id
-        placed = [(entry_key(number, lookup_id), value) for lookup_id, value in rows]
-        self._ledger.put_many(placed, volatile=express)
-        for key, _ in placed[:handed]:
-            self._ledger.delete(key)
-        if handed < len(rows):
-            left = rows[handed:] if handed else rows
-            size = sum(len(value) for _, value in left)
-            self._placing.expect(queue, [lookup_id for lookup_id, _ in left], size, express=express)
+        if handed:
+            if not express:
+                keys = [records.entry_key(queue.id, lookup_id) for lookup_id, _ in rows[:handed]]
+                values = [value for _, value in rows[:handed]]
+                self._ledger.put_many(list(zip(keys, values, strict=True)), volatile=False)
+                self._ledger.take_out(keys, volatile=False)
+            rows = rows[handed:]
+            kept = {lookup_id for lookup_id, _ in rows}
+            due = [each for each in due if each[0] in kept]
+        if rows:
+            self._placing.place_alike(queue, rows, due, express=express)

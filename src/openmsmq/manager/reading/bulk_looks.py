@@ -10,8 +10,6 @@ import sys
 from array import array
 from typing import Final
 
-import msgspec
-
 from openmsmq.api import messages as api
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.queue import (
@@ -23,12 +21,13 @@ from openmsmq.manager.queues.queue import (
     arrival_in,
 )
 from openmsmq.manager.queues.replies import Replies
+from openmsmq.manager.reading.effects import ReservationRead
 from openmsmq.manager.reading.readers import Readers
 from openmsmq.manager.reading.requests import ReadRequests, entries_of
 from openmsmq.manager.reading.surveys import surveyed
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import InvalidParameter, MsmqError, SharingViolation
+from openmsmq.model.errors import InvalidParameter, SharingViolation
 from openmsmq.model.limits import INFINITE_S, SURVEY_PARTS_MAX_COUNT
 from openmsmq.model.lives import is_good_place
 from openmsmq.storage import records
@@ -113,17 +112,7 @@ class BulkLooks:
         kept = queue.reservation
         if kept.is_read or not kept.start <= start < kept.stop:
             return
-        changed = msgspec.structs.replace(kept, is_read=True)
-        self._ledger.put(records.reservation_key(queue.id), records.encode_record(changed))
-        queue.reservation = changed
-        self._marking.add(queue)
-
-        def undo(_: MsmqError) -> None:
-            self._marking.discard(queue)
-            # It may have been released since then, or changed.
-            queue.reservation = msgspec.structs.replace(queue.reservation, is_read=False)
-
-        self._ledger.when_done(lambda: self._marking.discard(queue), undo)
+        self._ledger.add(ReservationRead(queue, self._marking))
 
     def _note(self, queue: LocalQueue, start: int, stop: int, values: list[bytes]) -> None:
         """Remember how much a part of what is reserved is, if its end causes nothing else."""

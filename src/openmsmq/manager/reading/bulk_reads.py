@@ -26,12 +26,19 @@ from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.reading.bulk_looks import SLICE_ROWS, BulkLooks, arrival_of, end_of
+from openmsmq.manager.reading.effects import (
+    RangeRemoved,
+    ReservationChanged,
+    ReservationExtended,
+    ReservationGivenUp,
+    ReservationReleased,
+)
 from openmsmq.manager.reading.readers import Readers
 from openmsmq.manager.reading.requests import ReadRequests
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.access import QueueAccess
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import AccessDenied, InvalidParameter, MsmqError, SharingViolation
+from openmsmq.model.errors import AccessDenied, InvalidParameter, SharingViolation
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
@@ -170,11 +177,10 @@ class BulkReads:
                 kept = msgspec.structs.replace(queue.reservation, checkpoint=request.checkpoint)
         stop = self._stop_for(queue, request, kept.stop)
         if stop > kept.stop:
-            # Noted first, so undone last: by then the messages are free again.
-            self._ledger.when_done(lambda: None, lambda _: self._free_again(queue, kept.stop, stop))
-            self._set(queue, msgspec.structs.replace(kept, stop=stop))
+            self._ledger.add(ReservationExtended(self, queue, kept.stop, stop))
+            self._ledger.add(ReservationChanged(queue, msgspec.structs.replace(kept, stop=stop)))
         elif kept.start < kept.stop and kept.checkpoint != queue.reservation.checkpoint:
-            self._set(queue, kept)
+            self._ledger.add(ReservationChanged(queue, kept))
         return stop
 
     def _require_unread(self, queue: LocalQueue, request: api.Reserve) -> None:
@@ -196,9 +202,8 @@ class BulkReads:
 
     def _give_up(self, queue: LocalQueue) -> None:
         """Let messages go that a query had reserved which is gone, and which nobody has read."""
-        start, stop = queue.reservation.start, queue.reservation.stop
-        self._ledger.when_done(lambda: self._free_again(queue, start, stop), lambda _: None)
-        self._set(queue, _NOTHING)
+        self._ledger.add(ReservationGivenUp(self, queue))
+        self._ledger.add(ReservationChanged(queue, _NOTHING))
 
     def _is_pending(self, queue: LocalQueue) -> bool:
         """Whether a reader has messages for itself that it has not completed."""
@@ -269,7 +274,9 @@ class BulkReads:
         if count >= self._config.range_removal_min:
             self._advance(queue, stop, stop)
             self._readers.done(queue, request, stop, now)
-            self._take_range_out(queue, (start, stop), count, size)
+            bounds = (start, stop)
+            removed = RangeRemoved(self._delivery.news, self._reader, queue, bounds, count, size)
+            self._ledger.add(removed)
             self._replies.answer_when_done(state.id, call, api.Completed(count, False))
             return
         rows = queue.by_arrival(start, stop, SLICE_ROWS)
@@ -303,27 +310,6 @@ class BulkReads:
             start = reached
         return count, size
 
-    def _take_range_out(
-        self, queue: LocalQueue, bounds: tuple[int, int], count: int, size: int
-    ) -> None:
-        """Take out all durable messages between two arrival numbers, of which so many are there."""
-        for level in range(8):
-            low = records.entry_key(queue.id, level << 56 | bounds[0])
-            high = records.entry_key(queue.id, level << 56 | bounds[1])
-            if self._reader.scan(low, high, 1):
-                self._ledger.delete_range(low, high)
-        self._ledger.touch(queue)
-        queue.count_range(-count, -size)
-        queue.entries.remove_range(bounds)
-
-        def still_there(_: MsmqError) -> None:
-            queue.entries.range_gone(bounds)
-            queue.count_range(count, size)
-            queue.floor = 0
-            self._delivery.news.of(queue)
-
-        self._ledger.when_done(lambda: queue.entries.range_gone(bounds), still_there)
-
     def release(self, state: Connection, call: int, request: api.Release, _: Instant) -> None:
         """Give what is reserved back to all readers."""
         queue = self._table.find(request.name)
@@ -334,23 +320,10 @@ class BulkReads:
                     self._access.require_queue(state.caller, queue, _CHANGE)
             self._readers.forget(queue)
             if queue.reservation.stop:
-                self._let_go(queue)
+                self._ledger.add(ReservationReleased(self, queue, self._releasing))
         self._replies.answer_when_done(state.id, call, api.Done())
 
-    def _let_go(self, queue: LocalQueue) -> None:
-        """End a reservation, not before that is durable: a transaction could take messages."""
-
-        def released() -> None:
-            self._releasing.discard(queue)
-            start, stop = queue.reservation.start, queue.reservation.stop
-            queue.keep_nothing()
-            self._free_again(queue, start, stop)
-
-        self._ledger.delete(records.reservation_key(queue.id))
-        self._releasing.add(queue)
-        self._ledger.when_done(released, lambda _: self._releasing.discard(queue))
-
-    def _free_again(self, queue: LocalQueue, start: int, stop: int) -> None:
+    def free_again(self, queue: LocalQueue, start: int, stop: int) -> None:
         """Let others have messages that nobody but their reader could see, and let them expire."""
         self._delivery.news.of(queue)
         while rows := queue.by_arrival(start, stop, SLICE_ROWS):
@@ -364,25 +337,5 @@ class BulkReads:
         """Let a reservation begin later; what is behind a batch, nobody has read."""
         kept = queue.reservation
         is_read = kept.is_read and (start < batch_stop or not kept.checkpoint)
-        self._set(queue, msgspec.structs.replace(kept, start=start, is_read=is_read))
-
-    def _set(self, queue: LocalQueue, kept: ReservationRecord) -> None:
-        """Change the reservation of a queue; an empty one is none."""
-        before = queue.reservation
-        key = records.reservation_key(queue.id)
-        if kept.start < kept.stop:
-            queue.keep(kept)
-            self._ledger.put(key, records.encode_record(kept))
-        else:
-            queue.keep_nothing()
-            self._ledger.delete(key)
-
-        def undo(_: MsmqError) -> None:
-            queue.keep(before)
-            queue.tally.forget()
-
-        def durable() -> None:
-            if queue.reservation.reader == kept.reader:
-                queue.tally.reach(kept.stop)
-
-        self._ledger.when_done(durable, undo)
+        changed = msgspec.structs.replace(kept, start=start, is_read=is_read)
+        self._ledger.add(ReservationChanged(queue, changed))

@@ -13,13 +13,13 @@ from openmsmq.manager.queues.connections import Connection, OpenQueue
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
+from openmsmq.manager.reading.effects import LockEnded
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.turn.defects import Defect
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     InsufficientResources,
-    MsmqError,
     QueueNotAvailable,
     TransactionSequence,
 )
@@ -68,28 +68,28 @@ class ReadLocks:
             raise TransactionSequence(
                 f"lookup id {lookup_id} in {queue.name} is not locked through this handle"
             )
-        opened.locked.discard(lookup_id)
         if queue not in self._table:
+            opened.locked.discard(lookup_id)
             self._unlock(state, queue, lookup_id)
             raise QueueNotAvailable(f"{queue.name} was deleted while the message was locked")
         if not request.remove:
+            opened.locked.discard(lookup_id)
             self._unlock(state, queue, lookup_id)
             self._replies.answer(state.id, call, api.Done())
             return
-
-        def lock_again(_: MsmqError) -> None:
-            if state.queues.get(opened.handle) is opened:
-                opened.locked.add(lookup_id)
-            else:
-                self._unlock(state, queue, lookup_id)
-
-        # Noted first, so undone last: by then the message is locked again.
-        self._ledger.when_done(lambda: None, lock_again)
+        self._ledger.add(LockEnded(self, state, opened, lookup_id))
         if queue.entries.is_held_by(lookup_id, self._holder(state)):
             # A purge that came in between wins over the reader's word.
             reason = queue.entries.doom_of(lookup_id) or MessageClass.ACK_RECEIVE
             self._remove(queue, lookup_id, reason, now)
         self._replies.answer_when_done(state.id, call, api.Done())
+
+    def lock_again(self, state: Connection, opened: OpenQueue, lookup_id: int) -> None:
+        """Let a reader have a lock again, or give the message back if it is gone."""
+        if state.queues.get(opened.handle) is opened:
+            opened.locked.add(lookup_id)
+        else:
+            self._unlock(state, opened.queue, lookup_id)
 
     def release(self, state: Connection, opened: OpenQueue) -> None:
         """Give back what is locked through a handle that is being closed."""

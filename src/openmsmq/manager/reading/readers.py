@@ -18,12 +18,12 @@ from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.queue import LocalQueue
+from openmsmq.manager.reading.effects import ReadersChanged
 from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import AccessDenied, InvalidParameter, MsmqError, SharingViolation
+from openmsmq.model.errors import AccessDenied, InvalidParameter, SharingViolation
 from openmsmq.model.limits import READER_NAME_MAX_BYTES, READER_QUIET_S, READERS_MAX_COUNT
-from openmsmq.storage import records
-from openmsmq.storage.records import ReaderRecord, ReadersRecord
+from openmsmq.storage.records import ReaderRecord
 
 
 class _Holder:
@@ -154,19 +154,7 @@ class Readers:
         if len(readers) > READERS_MAX_COUNT:
             idle = [name for name in readers if name not in (reader, queue.reservation.reader)]
             del readers[min(idle, key=lambda name: readers[name].used_time_s)]
-        self._ledger.put(
-            records.readers_key(queue.id), records.encode_record(ReadersRecord(readers))
-        )
-        self._set(queue, readers)
-
-    def _set(self, queue: LocalQueue, readers: dict[str, ReaderRecord]) -> None:
-        before = queue.readers
-        queue.readers = readers
-
-        def undo(_: MsmqError) -> None:
-            queue.readers = before
-
-        self._ledger.when_done(lambda: None, undo)
+        self._ledger.add(ReadersChanged(queue, readers))
 
     def forget(self, queue: LocalQueue) -> None:
         """Forget the reader that has messages reserved, or all if none has."""
@@ -176,12 +164,7 @@ class Readers:
         for name in [queue.reservation.reader] if queue.reservation.reader else list(left):
             left.pop(name, None)
             self._holders.pop((queue.id, name), None)
-        key = records.readers_key(queue.id)
-        if left:
-            self._ledger.put(key, records.encode_record(ReadersRecord(left)))
-        else:
-            self._ledger.delete(key)
-        self._set(queue, left)
+        self._ledger.add(ReadersChanged(queue, left))
 
     def owners(self, queue: LocalQueue) -> set[str]:
         """Return whose readers `forget` would forget."""

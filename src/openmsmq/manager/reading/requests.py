@@ -20,6 +20,7 @@ from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.reads import NOTHING, WaitingRead, fitting, rows_for, seek, within
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
+from openmsmq.manager.reading.effects import HandedOver
 from openmsmq.manager.reading.locks import ReadLocks
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.turn.foundation import Foundation
@@ -297,27 +298,22 @@ class ReadRequests:
             entries = [
                 entry(lookup_id, arrived_s, 0, 0, value[FACTS_BYTES:]) for lookup_id, value in mine
             ]
-            self._answer_or_wait(read, api.Entries(entries))
+            self._ledger.add(HandedOver(self, read, api.Entries(entries)))
             if taken == len(rows):
                 break
         return taken
 
-    def _answer_or_wait(self, read: WaitingRead, reply: api.Entries) -> None:
-        """Answer when the turn is durable; when it is refused, the read goes on waiting."""
+    def served(self, read: WaitingRead, reply: api.Entries) -> None:
+        """Answer a read that has waited."""
+        self._replies.answer(read.connection, read.call, reply)
 
-        def wait_again(_: MsmqError) -> None:
-            state = self._replies.connections.get(read.connection)
-            if state is not None and read.opened.handle in state.queues:
-                read.ended = False
-                # Others may have all places by now; to refuse what was taken on is no way out.
-                self._wait(read)
-
-        # Senders hear first: they prepare their next message while readers are still being woken.
-        self._ledger.when_done(
-            lambda: self._replies.answer(read.connection, read.call, reply),
-            wait_again,
-            after_others=True,
-        )
+    def wait_again(self, read: WaitingRead) -> None:
+        """Let a read go on waiting, because the disk refused what it was to have."""
+        state = self._replies.connections.get(read.connection)
+        if state is not None and read.opened.handle in state.queues:
+            read.ended = False
+            # Others may have all places by now; to refuse what was taken on is no way out.
+            self._wait(read)
 
     def cancel(self, state: Connection, call: int, request: api.Cancel, _: Instant) -> None:
         """Cancel a read that waits."""

@@ -21,6 +21,7 @@ from openmsmq.manager.access.control import AccessControl
 from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.replies import Replies
+from openmsmq.manager.transactions.effects import LastBatchChanged
 from openmsmq.manager.transactions.requests import TransactionRequests, share_of
 from openmsmq.manager.transactions.work import Transaction
 from openmsmq.manager.turn.foundation import Foundation
@@ -30,7 +31,6 @@ from openmsmq.model.errors import (
     AccessDenied,
     InsufficientResources,
     InvalidParameter,
-    MsmqError,
     TransactionSequence,
 )
 from openmsmq.model.limits import (
@@ -289,26 +289,10 @@ class StagedBatches:
         )
 
     def _forget(self, query: str) -> None:
-        forgotten = self._last.pop(query)
-        self._ledger.delete(records.batch_key(query))
-
-        def undo(_: MsmqError) -> None:
-            self._last[query] = forgotten
-
-        self._ledger.when_done(lambda: None, undo)
+        self._ledger.add(LastBatchChanged(self._last, query, None))
 
     def _remember(self, query: str, record: BatchRecord) -> None:
-        before = self._last.get(query)
-        self._last[query] = record
-        self._ledger.put(records.batch_key(query), records.encode_record(record))
-
-        def undo(_: MsmqError) -> None:
-            if before is None:
-                self._last.pop(query, None)
-            else:
-                self._last[query] = before
-
-        self._ledger.when_done(lambda: None, undo)
+        self._ledger.add(LastBatchChanged(self._last, query, record))
 
 
 def _all_batches(reader: StoreReader) -> dict[str, BatchRecord]:

@@ -8,13 +8,18 @@ from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.replies import Replies
+from openmsmq.manager.transactions.effects import (
+    AbortAnswered,
+    TransactionBegun,
+    TransactionEnded,
+    TransactionPrepared,
+)
 from openmsmq.manager.transactions.states import UNDER_WAY, TransactionEvent, TransactionState
 from openmsmq.manager.transactions.work import Transaction, TransactionWork
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     InsufficientResources,
-    MsmqError,
     NoTransactionCoordinator,
     TransactionSequence,
 )
@@ -69,13 +74,7 @@ class TransactionRequests:
         self._require_share(state.caller)
         work = self.adopt(Guid(self._rng.randbytes(16)), state.id, state.caller.owner_name)
         state.transactions.add(work.number)
-
-        def refused(error: MsmqError) -> None:
-            self._forget(work)
-            self._replies.fail(state.id, call, error)
-
-        begun = api.Begun(work.number, bytes(work.unit_of_work))
-        self._ledger.when_done(lambda: self._replies.answer(state.id, call, begun), refused)
+        self._ledger.add(TransactionBegun(self, self._replies, state.id, call, work))
 
     def _require_share(self, caller: Caller) -> None:
         """Refuse a transaction that there is no room for, or that would leave others none."""
@@ -149,12 +148,9 @@ class TransactionRequests:
 
     def end_commit(self, work: Transaction, now: Instant) -> None:
         """Commit a transaction, or a part of a batch, with this turn."""
-        # Noted first, so undone last: by then the transaction holds its messages again.
-        self._ledger.when_done(lambda: None, lambda _: self._go_back(work, now))
+        self._ledger.add(TransactionEnded(self, work, TransactionEvent.COMMIT, now))
         self._counters.cover_transactions()
         self._work.commit(work, now)
-        work.happen(TransactionEvent.COMMIT)
-        self._ledger.when_done(lambda: self._ended(work), lambda _: None)
 
     def abort(self, state: Connection, call: int, request: api.Abort, now: Instant) -> None:
         """Abort a transaction of this connection, or a prepared one."""
@@ -163,18 +159,7 @@ class TransactionRequests:
     def _abort_work(self, work: Transaction, connection: int, call: int, now: Instant) -> None:
         lasting = work.state is TransactionState.PREPARED
         self.end_abort(work, now)
-
-        def aborted() -> None:
-            self._replies.answer(connection, call, api.Done())
-
-        def refused(error: MsmqError) -> None:
-            # An active transaction is gone all the same: nothing of it was ever on the disk.
-            if lasting:
-                self._replies.fail(connection, call, error)
-            else:
-                aborted()
-
-        self._ledger.when_done(aborted, refused)
+        self._ledger.add(AbortAnswered(self._replies, connection, call, is_lasting=lasting))
 
     def abort_all(self, state: Connection, now: Instant) -> None:
         """Abort what a connection that is gone has under way."""
@@ -187,18 +172,13 @@ class TransactionRequests:
             # Somebody has ended it, and that waits for the disk.
             return
         if work.state is TransactionState.PREPARED:
-            self._ledger.when_done(lambda: self._ended(work), lambda _: self._go_back(work, now))
+            self._ledger.add(TransactionEnded(self, work, TransactionEvent.ABORT, now))
         else:
-            self._forget(work)
+            work.happen(TransactionEvent.ABORT)
+            self.forget(work)
         self._work.abort(work, now)
-        work.happen(TransactionEvent.ABORT)
 
-    def _ended(self, work: Transaction) -> None:
-        """Forget a transaction whose end is durable."""
-        work.happen(TransactionEvent.SETTLE)
-        self._forget(work)
-
-    def _go_back(self, work: Transaction, now: Instant) -> None:
+    def go_back(self, work: Transaction, now: Instant) -> None:
         """Undo a change of state; an active transaction whose application is gone aborts."""
         work.happen(TransactionEvent.REFUSE)
         gone = work.connection not in self._replies.connections
@@ -210,23 +190,7 @@ class TransactionRequests:
         work = self.find(state, request.transaction)
         if request.query:
             work.query, work.batch = request.query, request.batch
-        self._work.prepare(work, now)
-        work.happen(TransactionEvent.PREPARE)
-        work.prepared_time_s = now.unix_s
-
-        def prepared() -> None:
-            # From now on it belongs to its coordinator, not to the connection.
-            if work.connection is not None:
-                self._leave(work)
-            self._replies.answer(state.id, call, api.Done())
-
-        def refused(error: MsmqError) -> None:
-            self._replies.fail(state.id, call, error)
-            work.query, work.batch = "", 0
-            self.give(work, state.caller.owner_name)
-            self._go_back(work, now)
-
-        self._ledger.when_done(prepared, refused)
+        self._ledger.add(TransactionPrepared(self, self._replies, state, call, work, now))
 
     def list_in_doubt(
         self, state: Connection, call: int, _: api.ListTransactions, _now: Instant
@@ -290,14 +254,16 @@ class TransactionRequests:
             return work
         raise TransactionSequence(f"transaction {number} is {work.state.value}")
 
-    def _leave(self, work: Transaction) -> None:
+    def leave(self, work: Transaction) -> None:
+        """Let a transaction belong to no connection."""
         state = self._replies.connections.get(work.connection or 0)
         if state is not None:
             state.transactions.discard(work.number)
         work.connection = None
 
-    def _forget(self, work: Transaction) -> None:
-        self._leave(work)
+    def forget(self, work: Transaction) -> None:
+        """Forget a transaction that has ended, or never began."""
+        self.leave(work)
         if self._transactions.pop(work.number, None) is not None:
             self._disown(work.owner)
         self._shown.pop(work.number, None)

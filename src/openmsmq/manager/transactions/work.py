@@ -6,13 +6,12 @@ from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.placing import Placing, are_plain_sends
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.table import QueueTable
+from openmsmq.manager.transactions.effects import HoldsReleased
 from openmsmq.manager.transactions.states import TransactionEvent, TransactionState, after
 from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import Guid
 from openmsmq.model.message import MessageClass
-from openmsmq.storage import records
 from openmsmq.storage.records import HeldEntry, StagedSend, TransactionRecord
 from openmsmq.wire.headers.transaction import transaction_marks
 
@@ -106,8 +105,6 @@ class TransactionWork:
             self._delivery.end(queue, rows, MessageClass.ACK_RECEIVE, now)
         for queue, lookup_id, target in work.moves:
             self._move(work, queue, lookup_id, target, now)
-        if work.state is TransactionState.PREPARED:
-            self._ledger.delete(records.transaction_key(work.unit_of_work))
 
     def _put(
         self, queue: LocalQueue, sends: list[StagedSend], marks: list[int], now: Instant
@@ -128,36 +125,24 @@ class TransactionWork:
             for queue, lookup_id in _held(work)
             if (reason := queue.entries.doom_of(lookup_id)) is not None
         }
-
-        def release() -> None:
-            for queue, lookup_id in _held(work):
-                if (queue, lookup_id) not in doomed:
-                    self._give_back(work, queue, lookup_id)
-
-        def release_all(_: MsmqError) -> None:
-            doomed.clear()
-            release()
-
-        prepared = work.state is TransactionState.PREPARED
+        prepared = work.state is TransactionState.ABORTING_PREPARED
         if not (prepared or work.receives or doomed):
-            release()
+            self.release(work, doomed)
             return
-        # The locks of an active transaction go even when the disk cannot take the new abort
-        # counts: nothing else depends on those, and a lock nobody owns would hide messages until
-        # the next start. A prepared one stays prepared: its coordinator will ask again.
-        self._ledger.when_done(release, (lambda _: None) if prepared else release_all)
+        self._ledger.add(HoldsReleased(self, work, doomed, is_lasting=prepared))
         self._count_aborts(work)
         for (queue, lookup_id), reason in doomed.items():
             value = _mine(work, queue, lookup_id)
             if value is not None:
                 self._delivery.end(queue, [(lookup_id, value)], reason, now)
-        if prepared:
-            self._ledger.delete(records.transaction_key(work.unit_of_work))
 
-    def prepare(self, work: Transaction, now: Instant) -> None:
-        """Make the transaction survive until its coordinator decides."""
-        record = records.encode_record(work.record(now))
-        self._ledger.put(records.transaction_key(work.unit_of_work), record)
+    def release(
+        self, work: Transaction, doomed: dict[tuple[LocalQueue, int], MessageClass]
+    ) -> None:
+        """Give back what a transaction holds, except what was purged meanwhile."""
+        for queue, lookup_id in _held(work):
+            if (queue, lookup_id) not in doomed:
+                self._give_back(work, queue, lookup_id)
 
     def restore(self, work: Transaction, record: TransactionRecord) -> None:
         """Take up a prepared transaction again after a restart, with all its locks."""
