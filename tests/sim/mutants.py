@@ -135,10 +135,9 @@ MUTANTS = (
         "a commit is made of two batches",
         "manager.transactions.work:TransactionWork.commit",
         "self._delivery.end(queue, rows, MessageClass.ACK_RECEIVE, now)",
-        "end = self._delivery.end\n"
-        "        self._ledger.when_done(\n"
-        "            lambda q=queue, r=rows: end(q, r, MessageClass.ACK_RECEIVE, now),"
-        " lambda _: None)",
+        "end, effect = self._delivery.end, HoldsReleased.__base__\n"
+        "        follow = lambda _, q=queue, r=rows: end(q, r, MessageClass.ACK_RECEIVE, now)\n"
+        "        self._ledger.add(type('Later', (effect,), {'follow': follow})())",
     ),
     Mutant(
         "an aborted transaction gives nothing back",

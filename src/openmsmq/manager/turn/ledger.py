@@ -10,21 +10,17 @@ on what memory assumes, so it falls together with the batch before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from openmsmq.manager.outputs import Persist
 from openmsmq.manager.turn.effects import Effect
 from openmsmq.manager.turn.passage import Passage
 from openmsmq.manager.turn.writes import Counted, Writes
 from openmsmq.model.errors import MsmqError
 
-Undo = Callable[[MsmqError], None]
-
 
 class Turn:
     """One batch and the effects it belongs to."""
 
-    __slots__ = ("effects", "following", "following_last", "growing", "last_words", "writes")
+    __slots__ = ("effects", "following", "following_last", "growing", "writes")
 
     def __init__(self) -> None:
         self.writes = Writes()
@@ -36,7 +32,6 @@ class Turn:
         """Those that follow after the others."""
         self.growing: list[Effect] = []
         """Those that take in more until the turn ends."""
-        self.last_words: list[Callable[[], None]] = []
 
     @property
     def is_empty(self) -> bool:
@@ -45,8 +40,6 @@ class Turn:
 
     def complete(self) -> None:
         """Store what has grown until now, last first."""
-        while self.last_words:
-            self.last_words.pop()()
         while self.growing:
             effect = self.growing.pop()
             effect.store(self.writes)
@@ -63,30 +56,6 @@ class Turn:
         """Take everything back, last first."""
         for effect in reversed(self.effects):
             effect.revert(error)
-
-
-class _Called(Effect):
-    """Two functions: what is no effect of its own yet."""
-
-    __slots__ = ("_action", "_after_others", "_undo")
-
-    def __init__(self, action: Callable[[], None], undo: Undo, *, after_others: bool) -> None:
-        self._action = action
-        self._undo = undo
-        self._after_others = after_others
-
-    @property
-    def after_others(self) -> bool:
-        """Whether it follows after all those of its turn that are not so."""
-        return self._after_others
-
-    def follow(self) -> None:
-        """Do what waited for the disk: the turn is durable."""
-        self._action()
-
-    def revert(self, error: MsmqError, /) -> None:
-        """Take back what was assumed: the disk refused the turn."""
-        self._undo(error)
 
 
 class Ledger:
@@ -138,16 +107,6 @@ class Ledger:
     def touch(self, queue: Counted) -> None:
         """Write the queue's counts with this turn."""
         self._turn.writes.touch(queue)
-
-    def before_seal(self, action: Callable[[], None]) -> None:
-        """Do something at the end of the turn, before its batch is closed."""
-        self._turn.last_words.append(action)
-
-    def when_done(
-        self, action: Callable[[], None], undo: Undo, *, after_others: bool = False
-    ) -> None:
-        """Do something once the turn is durable, or undo what was assumed when it fails."""
-        self.add(_Called(action, undo, after_others=after_others))
 
     def seal(self) -> Persist | None:
         """Close the turn; give what must be persisted, or None when its consequences may follow.
