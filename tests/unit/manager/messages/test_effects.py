@@ -14,11 +14,13 @@ from openmsmq.manager.messages.effects import (
     EntriesPlaced,
     EntriesRemoved,
 )
+from openmsmq.manager.messages.news import News
 from openmsmq.manager.outputs import Persist
 from openmsmq.manager.queues.entries import EntryState
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.totals import Totals
 from openmsmq.manager.reading.effects import RangeRemoved
+from openmsmq.manager.turn.deadlines import Deadlines
 from openmsmq.manager.turn.effects import Effect
 from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.errors import InsufficientResources
@@ -31,12 +33,11 @@ from openmsmq.sim.violation import Violation
 from openmsmq.storage import records
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.records import EntryFacts
-from tests.unit.manager.office import ORDERS, START_S, Office
+from tests.unit.manager.office import ORDERS, START_S
 
 FULL = InsufficientResources("the disk is full")
 PURGED = MessageClass.NACK_QUEUE_PURGED
 TRANSACTION = 7
-OFFICE = Office()
 
 
 class Shelf:
@@ -48,8 +49,8 @@ class Shelf:
         properties = QueueProperties(identifier=Guid(bytes(16)), path_name=ORDERS)
         totals = Totals(self.ledger.passage)
         self.queue = LocalQueue(7, ORDERS, properties, self.store, totals)
-        # Whom it tells of news is no matter here, so any queue manager's will do.
-        self.delivery = OFFICE.driver.manager._reads._delivery  # noqa: SLF001
+        self.news = News()
+        self.clock = Deadlines(self.store)
         self.last = 0
 
     def new_rows(self, sizes: list[int]) -> list[Row]:
@@ -63,7 +64,7 @@ class Shelf:
     def place(self, sizes: list[int], *, express: bool) -> None:
         if sizes:
             rows = self.new_rows(sizes)
-            effect = EntriesPlaced(self.delivery, self.queue, rows, [], express=express)
+            effect = EntriesPlaced(self.news, self.clock, self.queue, rows, [], express=express)
             self.ledger.add(effect)
 
     def seal(self) -> Persist:
@@ -137,7 +138,11 @@ def turns(draw: st.DrawFn, shelf: Shelf) -> list[Effect]:
         if kind == "place":
             new = draw(st.lists(st.integers(0, 50), min_size=1, max_size=5))
             express = draw(st.booleans())
-            add(EntriesPlaced(shelf.delivery, queue, shelf.new_rows(new), [], express=express))
+            add(
+                EntriesPlaced(
+                    shelf.news, shelf.clock, queue, shelf.new_rows(new), [], express=express
+                )
+            )
             continue
         states = [EntryState.HELD, EntryState.DOOMED]
         if kind == "remove":
@@ -148,11 +153,11 @@ def turns(draw: st.DrawFn, shelf: Shelf) -> list[Effect]:
         chosen = draw(st.lists(st.sampled_from(found), min_size=1, unique_by=lambda row: row[0]))
         lookup_ids = [lookup_id for lookup_id, _ in chosen]
         if kind == "remove":
-            add(EntriesRemoved(shelf.delivery, queue, chosen))
+            add(EntriesRemoved(shelf.news, shelf.clock, queue, chosen))
         elif kind == "doom":
             add(EntriesDoomed(queue, lookup_ids, MessageClass.NACK_QUEUE_DELETED))
         else:
-            add(DeadlinesNoted(shelf.delivery, queue, [(each, START_S) for each in lookup_ids]))
+            add(DeadlinesNoted(shelf.clock, queue, [(each, START_S) for each in lookup_ids]))
     return added
 
 
@@ -200,7 +205,7 @@ def test_a_range_leaves_or_stays_as_a_whole(sizes: list[int], refused: bool) -> 
     queue, middle = shelf.queue, len(sizes) // 2 + 1
     size = sum(sizes[: middle - 1])
     bounds = (1, middle)
-    effect = RangeRemoved(shelf.delivery, shelf.store, queue, bounds, middle - 1, size)
+    effect = RangeRemoved(shelf.news, shelf.store, queue, bounds, middle - 1, size)
     shelf.ledger.add(effect)
     shelf.check()
     persist = shelf.seal()
@@ -217,7 +222,9 @@ def test_a_range_leaves_or_stays_as_a_whole(sizes: list[int], refused: bool) -> 
 def test_an_effect_tells_of_itself_without_what_a_message_contains() -> None:
     shelf = Shelf()
     shelf.place([3, 4], express=True)
-    effect = EntriesPlaced(shelf.delivery, shelf.queue, shelf.new_rows([5]), [], express=False)
+    effect = EntriesPlaced(
+        shelf.news, shelf.clock, shelf.queue, shelf.new_rows([5]), [], express=False
+    )
     assert repr(effect) == f"EntriesPlaced(queue={ORDERS!r}, count=1, bytes=5, express=False)"
 
 
