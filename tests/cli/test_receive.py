@@ -181,5 +181,13 @@ def test_a_message_with_a_name_that_is_none_still_comes_out():
     user = msgspec.structs.replace(packet.user, response_queue=DirectName("nonsense"))
     data = encode(msgspec.structs.replace(packet, user=user))
     shown = message_object(ReceivedMessage(Entry(1, 0, 0, 0, data), DEFAULT_FORMATTER))
-    assert "nonsense" in shown["problem"]
-    assert base64.b64decode(shown["packet"]) == data
+    assert shown["response_queue"] == "DIRECT=nonsense"
+    assert shown["text"] == "what is left"
+
+
+def test_what_is_left_of_a_packet_that_cannot_be_read_comes_out():
+    shown = message_object(ReceivedMessage(Entry(7, 0, 1, 0, b"nonsense"), DEFAULT_FORMATTER))
+    assert (shown["lookup_id"], shown["abort_count"]) == (7, 1)
+    assert base64.b64decode(shown["packet"]) == b"nonsense"
+    assert shown["problem"]
+    assert "label" not in shown

@@ -252,7 +252,7 @@ def test_a_message_arrives_with_its_properties(orders: Any) -> None:
     )
     message = orders.receive(timeout=5)
     assert message.id == identifier
-    assert message.source_manager == identifier.source
+    assert message.source_qm == identifier.source
     assert (message.body, message.label, message.priority) == ("order 1", "order", 5)
     assert message.recoverable
     assert message.correlation_id == bytes(range(20))

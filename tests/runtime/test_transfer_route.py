@@ -82,7 +82,7 @@ def test_messages_and_their_acknowledgments_go_through_the_one_in_the_middle(tmp
             received = [target.queue(LEDGER).receive(timeout=WITHIN_S) for _ in bodies]
             assert [message.body_bytes for message in received] == bodies
             assert {message.hop_count for message in received} == {1}
-            assert {str(message.source_manager) for message in received} == {alpha.identifier}
+            assert {str(message.source_qm) for message in received} == {alpha.identifier}
             assert target.queue(ORDERS).receive(timeout=WITHIN_S).body_bytes == b"plain"
             wait_for(
                 lambda: source.outgoing_queue(ledger).unread_count == 0,

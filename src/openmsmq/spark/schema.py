@@ -1,4 +1,4 @@
-"""The columns of a message in Spark: one list, from which Arrow's and Spark's schemas follow.
+"""The columns of a message in Spark: its properties, and where it was found.
 
 Names are those of `openmsmq receive --json`, so that a word means the same everywhere.
 """
@@ -13,13 +13,18 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-_TEXT: Final = pa.string()
-_BYTES: Final = pa.binary()
-_TIME: Final = pa.timestamp("us", "UTC")
-_NUMBER: Final = pa.int64()
-_SMALL: Final = pa.int32()
-_YES_NO: Final = pa.bool_()
-_PAIRS: Final = pa.map_(pa.string(), pa.string())
+from openmsmq.client.messages.properties import FOUND, PROPERTIES
+from openmsmq.client.messages.property import Kind
+
+_TYPES: Final = {
+    Kind.TEXT: pa.string(),
+    Kind.BYTES: pa.binary(),
+    Kind.TIME: pa.timestamp("us", "UTC"),
+    Kind.NUMBER: pa.int64(),
+    Kind.SMALL: pa.int32(),
+    Kind.YES_NO: pa.bool_(),
+    Kind.PAIRS: pa.map_(pa.string(), pa.string()),
+}
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -36,218 +41,25 @@ class Column(msgspec.Struct, frozen=True):
     """Whether it is there only if the option `columns` names it."""
 
 
-GROUPS: Final[dict[str, tuple[Column, ...]]] = {
-    "Where it was found": (
-        Column("queue_manager", _TEXT, "The name of the queue manager that has it."),
-        Column("queue", _TEXT, "The path name of the queue there."),
-        Column(
-            "arrival_number", _NUMBER, "When it became available, as a number: what offsets count."
-        ),
-        Column(
-            "lookup_id",
-            _NUMBER,
-            "Its place in the queue, for `--lookup-id`.",
-            shows=("LookupIdentifier",),
-        ),
-        Column("arrived_time", _TIME, "When it came into the queue.", shows=("ArrivalTime",)),
-        Column("abort_count", _SMALL, "How often a transaction that received it was aborted."),
-        Column("move_count", _SMALL, "How often it was moved between a queue and its subqueues."),
-        Column("moved_time", _TIME, "When it was last moved.", null="it was never moved"),
-    ),
-    "Who sent it, and when": (
-        Column(
-            "message_id",
-            _TEXT,
-            "The identifier: which queue manager sent it, its number there.",
-            shows=("Identifier",),
-        ),
-        Column(
-            "source_qm",
-            _TEXT,
-            "The identity of the queue manager that sent it.",
-            shows=("SourceMachineIdentifier",),
-        ),
-        Column("sent_time", _TIME, "When it was sent.", shows=("SentTime",)),
-        Column(
-            "sender_id",
-            _BYTES,
-            "The security identifier of its sender.",
-            null="it does not say",
-            shows=("SenderIdentifier",),
-        ),
-        Column(
-            "sender_certificate",
-            _BYTES,
-            "The certificate of its sender.",
-            null="it has none",
-            shows=("SenderCertificate",),
-        ),
-        Column(
-            "authenticated",
-            _YES_NO,
-            "Whether its signature has proved its sender to the queue manager of its queue.",
-            shows=("AuthenticationLevel",),
-        ),
-    ),
-    "What the application said": (
-        Column("label", _TEXT, "The label; empty if it has none.", shows=("Label",)),
-        Column("body", _BYTES, "The body; ciphertext if it is encrypted.", shows=("Body",)),
-        Column(
-            "body_type",
-            _NUMBER,
-            "What the sender says the body is: a VARIANT type, 8 for text.",
-            shows=("BodyType",),
-        ),
-        Column(
-            "text", _TEXT, "The body as text, when it is text.", null="it is not", shows=("Body",)
-        ),
-        Column(
-            "extension",
-            _BYTES,
-            "What the sender put beside the body; often empty.",
-            shows=("Extension",),
-        ),
-        Column(
-            "headers",
-            _PAIRS,
-            "The headers of NServiceBus in the extension, up to 1,000 in 1 MiB; only if the "
-            "option `columns` names it, as in `*,headers`.",
-            null="the extension is something else",
-            shows=("Extension",),
-            on_request=True,
-        ),
-        Column(
-            "application_tag", _NUMBER, "A number that the sender chose.", shows=("ApplicationTag",)
-        ),
-        Column(
-            "correlation_id",
-            _TEXT,
-            "The message that this one answers.",
-            null="it answers none",
-            shows=("CorrelationIdentifier",),
-        ),
-        Column(
-            "message_class",
-            _SMALL,
-            "0 for an application's message; else a report or answer.",
-            shows=("Class",),
-        ),
-        Column("message_class_name", _TEXT, "The name of the class.", shows=("Class",)),
-    ),
-    "How it was sent": (
-        Column("priority", _SMALL, "0 to 7.", shows=("Priority",)),
-        Column(
-            "recoverable", _YES_NO, "Whether it survives a restart.", shows=("DeliveryGuarantee",)
-        ),
-        Column(
-            "transactional",
-            _YES_NO,
-            "Whether it was sent in a transaction.",
-            shows=("DeliveryGuarantee",),
-        ),
-        Column(
-            "first_in_transaction",
-            _YES_NO,
-            "Whether it is the first of its transaction.",
-            shows=("FirstInTransaction",),
-        ),
-        Column(
-            "last_in_transaction",
-            _YES_NO,
-            "Whether it is the last one.",
-            shows=("LastInTransaction",),
-        ),
-        Column(
-            "transaction_id",
-            _TEXT,
-            "The transaction in which it was sent.",
-            null="it is not transactional",
-            shows=("TransactionIdentifier",),
-        ),
-        Column(
-            "destination",
-            _TEXT,
-            "The format name to which it was sent.",
-            null="it does not say",
-            shows=(
-                "DestinationQueueFormatName",
-                "DestinationQueueType",
-                "DestinationQueueManagerIdentifier",
-            ),
-        ),
-        Column(
-            "response_queue",
-            _TEXT,
-            "Where answers go.",
-            null="it wants none",
-            shows=("ResponseQueueFormatName", "ResponseQueueType"),
-        ),
-        Column(
-            "admin_queue",
-            _TEXT,
-            "Where acknowledgments go.",
-            null="it wants none",
-            shows=("AdministrationQueueFormatName", "AdministrationQueueType"),
-        ),
-        Column(
-            "dead_letter_queue",
-            _TEXT,
-            "Where its copy goes on failure, if not to the system's.",
-            null="it names none",
-            shows=("ApplicationDeadletterQueue",),
-        ),
-        Column(
-            "acknowledge",
-            _SMALL,
-            "Which acknowledgments were asked for: bits of `AckRequest`.",
-            shows=("AcknowledgementsRequested",),
-        ),
-        Column(
-            "journal_on_failure",
-            _YES_NO,
-            "Whether a copy goes to a dead-letter queue on failure.",
-            shows=("NegativeJournalingRequested",),
-        ),
-        Column(
-            "journal_on_success",
-            _YES_NO,
-            "Whether its sender keeps a copy of it.",
-            shows=("PositiveJournalingRequested",),
-        ),
-        Column(
-            "time_to_reach_queue_s",
-            _NUMBER,
-            "How long it might travel, in seconds.",
-            null="there is no limit",
-            shows=("TimeToReachQueue",),
-        ),
-        Column(
-            "time_to_be_received_s",
-            _NUMBER,
-            "How long it may wait to be received, in seconds.",
-            null="there is no limit",
-            shows=("TimeToBeReceived",),
-        ),
-        Column("encrypted", _YES_NO, "Whether the body is encrypted.", shows=("PrivacyLevel",)),
-        Column("traced", _YES_NO, "Whether each hop reports it.", shows=("TracingRequested",)),
-        Column("hop_count", _SMALL, "How many queue managers passed it on."),
-        Column(
-            "connector_type",
-            _TEXT,
-            "The foreign system for which some of its properties are.",
-            null="there is none",
-            shows=("ConnectorTypeIdentifier",),
-        ),
-    ),
-    "When it cannot be read": (
-        Column(
-            "error",
-            _TEXT,
-            "Why its packet cannot be decoded; then `body` has the packet.",
-            null="it can be decoded",
-        ),
-    ),
-}
+def _groups() -> dict[str, list[Column]]:
+    text = _TYPES[Kind.TEXT]
+    groups = {
+        FOUND: [
+            Column("queue_manager", text, "The name of the queue manager that has it."),
+            Column("queue", text, "The path name of the queue there."),
+        ]
+    }
+    for row in PROPERTIES.values():
+        if row.is_column:
+            column = Column(
+                row.key, _TYPES[row.kind], row.meaning, row.null, row.shows, row.on_request
+            )
+            groups.setdefault(row.group, []).append(column)
+    why = "Why its packet cannot be decoded; then `body` has the packet."
+    return groups | {"When it cannot be read": [Column("error", text, why, "it can be decoded")]}
+
+
+GROUPS: Final = _groups()
 """All columns in their order, by what they are about. Those a message has nothing for are null."""
 
 _LISTS: Final = "only messages to several queues at once have it; each copy has its own names"

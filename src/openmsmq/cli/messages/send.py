@@ -16,6 +16,7 @@ from openmsmq.cli.options.connecting import connected
 from openmsmq.cli.options.reading import JsonOption, read_identifier
 from openmsmq.cli.views.console import fail
 from openmsmq.cli.views.output import Bar, print_json, progress
+from openmsmq.client.messages.properties import PROPERTIES
 from openmsmq.model.limits import (
     PACKET_MAX_BYTES,
     PRIORITY_DEFAULT_LEVEL,
@@ -37,7 +38,7 @@ STANDARD_INPUT: Final = "-"
 ACKNOWLEDGMENTS: Final = {
     name.lower().replace("_", "-"): int(member) for name, member in AckRequest.__members__.items()
 }
-"""Names of `--ack` and what they ask for."""
+"""Names of `--acknowledge` and what they ask for."""
 
 
 class BodyFormat(StrEnum):
@@ -81,6 +82,12 @@ class HashChoice(StrEnum):
     MD5 = "md5"
 
 
+def _property(name: str, help_text: str = "") -> Any:
+    """Return the option that sets a property of the message."""
+    row = PROPERTIES[name]
+    return typer.Option(*row.flags, metavar=row.metavar, help=help_text or row.sent)
+
+
 def send(
     context: typer.Context,
     queue: Annotated[
@@ -104,74 +111,40 @@ def send(
             "XmlMessageFormatter of .NET does, bytes as plain UTF-8.",
         ),
     ] = BodyFormat.ACTIVE_X,
-    label: Annotated[str, typer.Option("--label", metavar="TEXT", help="The label.")] = "",
-    recoverable: Annotated[
-        bool, typer.Option("--recoverable", help="Survives a restart of the queue manager.")
-    ] = False,
+    label: Annotated[str, _property("label")] = "",
+    recoverable: Annotated[bool, _property("recoverable")] = False,
     transactional: Annotated[
         bool,
         typer.Option("--transactional", help="In a transaction, as transactional queues need it."),
     ] = False,
-    priority: Annotated[
-        int, typer.Option("--priority", metavar="0-7", help="7 is the most urgent.")
-    ] = PRIORITY_DEFAULT_LEVEL,
-    journal: Annotated[
-        bool, typer.Option("--journal", help="Keep a copy in this queue manager's journal.")
-    ] = False,
-    deadletter: Annotated[
-        bool,
-        typer.Option("--deadletter", help="To a dead-letter queue when it cannot be delivered."),
-    ] = False,
-    deadletter_queue: Annotated[
-        str | None,
-        typer.Option(
-            "--deadletter-queue",
-            metavar="QUEUE",
-            help="A queue here instead of the system's dead-letter queue.",
-        ),
-    ] = None,
-    ack: Annotated[
+    priority: Annotated[int, _property("priority")] = PRIORITY_DEFAULT_LEVEL,
+    journal_on_success: Annotated[bool, _property("journal_on_success")] = False,
+    journal_on_failure: Annotated[bool, _property("journal_on_failure")] = False,
+    dead_letter_queue: Annotated[str | None, _property("dead_letter_queue")] = None,
+    acknowledge: Annotated[
         str,
-        typer.Option(
-            "--ack",
-            metavar="WHICH",
-            help=f"Acknowledgments for the admin queue: {', '.join(ACKNOWLEDGMENTS)}.",
+        _property(
+            "acknowledge", f"Acknowledgments for the admin queue: {', '.join(ACKNOWLEDGMENTS)}."
         ),
     ] = "none",
-    admin_queue: Annotated[
-        str | None,
-        typer.Option("--admin-queue", metavar="QUEUE", help="Where acknowledgments go."),
-    ] = None,
-    response_queue: Annotated[
-        str | None, typer.Option("--response-queue", metavar="QUEUE", help="Where answers go.")
-    ] = None,
+    admin_queue: Annotated[str | None, _property("admin_queue")] = None,
+    response_queue: Annotated[str | None, _property("response_queue")] = None,
     correlation_id: Annotated[
         str | None,
-        typer.Option(
-            "--correlation-id",
-            metavar="ID",
-            help=r"Identifier of the message that it answers: {guid}\number, or 40 digits.",
+        _property(
+            "correlation_id",
+            r"Identifier of the message that it answers: {guid}\number, or 40 digits.",
         ),
     ] = None,
-    time_to_reach_queue: Annotated[
-        float,
-        typer.Option("--time-to-reach-queue", metavar="SECONDS", help="How long it may travel."),
+    time_to_reach_queue_s: Annotated[
+        float, _property("time_to_reach_queue_s")
     ] = REACH_QUEUE_DEFAULT_S,
-    time_to_be_received: Annotated[
-        float | None,
-        typer.Option(
-            "--time-to-be-received",
-            metavar="SECONDS",
-            help="How long it may wait to be received, the way included. Without it, for ever.",
-        ),
-    ] = None,
+    time_to_be_received_s: Annotated[float | None, _property("time_to_be_received_s")] = None,
     extension_file: Annotated[
         str | None,
         typer.Option("--extension-file", metavar="FILE", help="File with the extension."),
     ] = None,
-    app_tag: Annotated[
-        int, typer.Option("--app-tag", metavar="N", help="A number for the application's use.")
-    ] = 0,
+    application_tag: Annotated[int, _property("application_tag")] = 0,
     sign: Annotated[
         bool,
         typer.Option(
@@ -219,10 +192,10 @@ def send(
         fail("--body and --body-file are two bodies for one message: give one of them.")
     if body is None and body_file is None:
         fail("a message needs a body: give --body TEXT or --body-file FILE.")
-    if ack not in ACKNOWLEDGMENTS:
-        fail(f"--ack {ack} is unknown; it can be {', '.join(ACKNOWLEDGMENTS)}.")
-    if ACKNOWLEDGMENTS[ack] and admin_queue is None:
-        fail(f"--ack {ack} needs --admin-queue: it says where acknowledgments go.")
+    if acknowledge not in ACKNOWLEDGMENTS:
+        fail(f"--ack {acknowledge} is unknown; it can be {', '.join(ACKNOWLEDGMENTS)}.")
+    if ACKNOWLEDGMENTS[acknowledge] and admin_queue is None:
+        fail(f"--ack {acknowledge} needs --admin-queue: it says where acknowledgments go.")
     _require_sign_for_its_options(context, sign=sign)
     if transactional and count > TRANSACTION_MAX_COUNT:
         fail(f"--count {count}: one transaction holds {TRANSACTION_MAX_COUNT} messages.")
@@ -242,13 +215,13 @@ def send(
             recoverable=recoverable,
             response_queue=response_queue,
             admin_queue=admin_queue,
-            acknowledge=ACKNOWLEDGMENTS[ack],
-            time_to_reach_queue_s=time_to_reach_queue,
-            time_to_be_received_s=time_to_be_received,
-            journal_on_failure=deadletter,
-            dead_letter_queue=deadletter_queue,
-            journal_on_success=journal,
-            application_tag=app_tag,
+            acknowledge=ACKNOWLEDGMENTS[acknowledge],
+            time_to_reach_queue_s=time_to_reach_queue_s,
+            time_to_be_received_s=time_to_be_received_s,
+            journal_on_failure=journal_on_failure,
+            dead_letter_queue=dead_letter_queue,
+            journal_on_success=journal_on_success,
+            application_tag=application_tag,
             **options,
         )
         target = manager.queue(queue, formatter=BodyFormat.BYTES if body_file else body_format)

@@ -134,35 +134,31 @@ class SendOptions(TypedDict, total=False):
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message as an application makes it. [MQDMPR 3.1.1.12]"""
+    """A message as an application makes it. [MQDMPR 3.1.1.12]
+
+    `openmsmq.client.messages.properties` says what a sender says with each property.
+    """
 
     body: object = b""
     """What the queue's formatter can write: by default text, bytes, numbers, dates."""
     label: str = ""
     priority: int = PRIORITY_DEFAULT_LEVEL
-    """0 (least urgent) to 7; transactional queues keep the order of sending."""
     recoverable: bool = False
-    """Whether it survives a restart. In a transaction it always does."""
     correlation_id: bytes | MessageId = NO_CORRELATION
     response_queue: QueueLike | None = None
     admin_queue: QueueLike | None = None
     acknowledge: int = 0
-    """An `AckRequest`: which acknowledgments the administration queue gets."""
     time_to_reach_queue_s: Lifetime = REACH_QUEUE_DEFAULT_S
     time_to_be_received_s: Lifetime = None
     journal_on_failure: bool = False
-    """Whether a copy goes to a dead-letter queue when the message cannot be delivered."""
     dead_letter_queue: QueueLike | None = None
-    """The queue of this queue manager for that copy, transactional if the message is. With it, a
-    copy is kept; one that is not there or takes no such messages gives way to the system's."""
+    """With one, a copy is kept; the system's is taken if it is not there or takes no such
+    messages."""
     journal_on_success: bool = False
-    """Whether a copy goes to the journal of this queue manager once it was delivered."""
     application_tag: int = 0
     extension: bytes = b""
     headers: Mapping[str, str] | None = None
-    """Headers of NServiceBus; they are the extension, so give one or the other."""
     message_class: int = 0
-    """What is not 0 is for connectors to other systems, and needs a `connector_type`."""
     body_type: int | None = None
     """None for the type that the formatter gives."""
     trace_queue: Guid | None = None

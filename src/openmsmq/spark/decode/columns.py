@@ -16,7 +16,7 @@ from openmsmq.model.message import AuthenticationLevel, BodyType, message_class_
 from openmsmq.spark.decode.headers import header_column
 from openmsmq.spark.decode.layouts import GUID, Layout, Part
 from openmsmq.spark.decode.packed import Flags, Numbers, Packed
-from openmsmq.spark.decode.queue_texts import QueueTexts
+from openmsmq.spark.decode.queue_texts import NAMES, QueueTexts
 from openmsmq.spark.decode.texts import (
     choose,
     guid_texts,
@@ -177,7 +177,8 @@ def _transaction_id(messages: Messages) -> pa.Array:
     return spread(identifiers(messages.start["source"][there], numbers), there)
 
 
-def _queue_name(messages: Messages, number: int) -> pa.Array:
+def _queue_name(messages: Messages, name: str) -> pa.Array:
+    number = NAMES.index(name)
     texts = [None if found is None else found[number] for found in messages.queues.different]
     return choose(texts, messages.queues.numbers)
 
@@ -230,9 +231,9 @@ _COLUMNS: Final[dict[str, Callable[[Messages], pa.Array]]] = {
     "first_in_transaction": lambda m: _yes_no(m.layout.transaction_flags & transaction.FIRST),
     "last_in_transaction": lambda m: _yes_no(m.layout.transaction_flags & transaction.LAST),
     "transaction_id": _transaction_id,
-    "destination": lambda m: _queue_name(m, 0),
-    "response_queue": lambda m: _queue_name(m, 1),
-    "admin_queue": lambda m: _queue_name(m, 2),
+    "destination": lambda m: _queue_name(m, "destination"),
+    "response_queue": lambda m: _queue_name(m, "response_queue"),
+    "admin_queue": lambda m: _queue_name(m, "admin_queue"),
     "dead_letter_queue": _dead_letter_queue,
     "acknowledge": lambda m: _numbers("acknowledge", m.properties["acknowledge"] & _ACKNOWLEDGE),
     "journal_on_failure": lambda m: _yes_no(m.layout.has(user.JOURNAL_ON_FAILURE)),

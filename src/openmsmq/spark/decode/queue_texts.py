@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmsmq.api.messages import Entry
-from openmsmq.client.formatters import DEFAULT_FORMATTER
-from openmsmq.client.messages.received import ReceivedMessage
+from openmsmq.client.messages.properties import PLAIN, MessageView
 from openmsmq.model.identity import Guid
 from openmsmq.spark.decode.layouts import Layout, Part
 from openmsmq.spark.decode.packed import Flags, Packed
-from openmsmq.spark.decode.rows import queue_texts
 from openmsmq.wire import packets
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers import base, queue_names, user
@@ -24,8 +22,9 @@ from openmsmq.wire.headers.queue_names import QueueName
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import UserMessage
 
-Texts: TypeAlias = tuple[str | None, str | None, str | None]
-"""The destination, the response queue and the administration queue."""
+NAMES: Final = ("destination", "response_queue", "admin_queue")
+Texts: TypeAlias = tuple[str | None, ...]
+"""The names of a message, in the order of `NAMES`."""
 
 KEPT_MAX_COUNT: Final = 2048
 KEPT_MAX_BYTES: Final = 1024
@@ -117,7 +116,8 @@ def _read_texts(managers: bytes, names: bytes) -> Texts | None:
         response_queue=found[2],
     )
     packet = packets.encode(UserMessage(header, MessageProperties()))
-    return queue_texts(ReceivedMessage(Entry(0, 0, 0, 0, packet), DEFAULT_FORMATTER))
+    message = MessageView(Entry(0, 0, 0, 0, packet))
+    return tuple(PLAIN[name](message) for name in NAMES)
 
 
 _kept_texts: Final = lru_cache(KEPT_MAX_COUNT)(_read_texts)

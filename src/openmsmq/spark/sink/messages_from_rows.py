@@ -18,7 +18,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from openmsmq.client.messages import properties
 from openmsmq.client.messages.outgoing import LabelledBody, OutgoingMessage
+from openmsmq.client.messages.property import Kind
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import MessageId
 from openmsmq.spark.errors import BadOption, QueueProblem
@@ -29,24 +31,20 @@ Outgoing: TypeAlias = OutgoingMessage | LabelledBody | bytes | str
 """A message, or what one has that has nothing else: a body, or a body and a label."""
 
 _WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)
+_TYPES: Final[dict[Kind, tuple[type[DataType], ...]]] = {
+    Kind.TEXT: (StringType,),
+    Kind.BYTES: (BinaryType,),
+    Kind.NUMBER: _WHOLE,
+    Kind.SMALL: _WHOLE,
+    Kind.YES_NO: (BooleanType,),
+}
 _KINDS: Final[dict[str, tuple[type[DataType], ...]]] = {
+    **{name: _TYPES[properties.PROPERTIES[name].kind] for name in PROPERTIES},
     "body": (BinaryType, StringType),
-    "label": (StringType,),
-    "priority": _WHOLE,
     "correlation_id": (StringType, BinaryType),
-    "response_queue": (StringType,),
-    "admin_queue": (StringType,),
-    "acknowledge": _WHOLE,
-    "application_tag": _WHOLE,
-    "body_type": _WHOLE,
-    "extension": (BinaryType,),
-    "time_to_reach_queue_s": _WHOLE,
-    "time_to_be_received_s": _WHOLE,
-    "journal_on_failure": (BooleanType,),
-    "journal_on_success": (BooleanType,),
-    "dead_letter_queue": (StringType,),
     QUEUE: (StringType,),
 }
+"""What columns may give; two of them in two forms."""
 
 _UNUSED_QUEUE: Final = (
     "there is a column queue: if rows are to go to the queues that it names, set the option "
@@ -124,8 +122,8 @@ def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[
     if names == ["body"]:
         yield from (b"" if body is None else body for body in columns[0])
         return
-    if names == ["body", "label"]:
-        bodies, labels = columns
+    if names == ["label", "body"]:
+        labels, bodies = columns
         yield from (
             LabelledBody(b"" if body is None else body, label or "")
             for body, label in zip(bodies, labels, strict=True)

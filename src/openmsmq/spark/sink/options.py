@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from openmsmq.client.messages import properties
 from openmsmq.spark.errors import BadOption
 from openmsmq.spark.options import CONNECTION_OPTIONS, OptionReader, Place
 
@@ -33,22 +34,8 @@ QUEUE: Final = "queue"
 """What a column gives that says where a row goes, among the properties that columns give."""
 
 
-PROPERTIES: Final = (
-    "body",
-    "label",
-    "priority",
-    "correlation_id",
-    "response_queue",
-    "admin_queue",
-    "acknowledge",
-    "application_tag",
-    "body_type",
-    "extension",
-    "time_to_reach_queue_s",
-    "time_to_be_received_s",
-    "journal_on_failure",
-    "journal_on_success",
-    "dead_letter_queue",
+PROPERTIES: Final = tuple(
+    key for key, row in properties.PROPERTIES.items() if row.sent and row.is_set_by_rows
 )
 """Properties of a message that a column can give."""
 

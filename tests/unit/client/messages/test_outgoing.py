@@ -364,7 +364,7 @@ def test_an_encrypted_body_is_ciphertext_and_no_value() -> None:
     security = SecurityHeader(encryption_key=b"key!", flags=BODY_ENCRYPTED | 0x80)
     secret = UserMessage(plain.user, plain.properties, plain.base, security=security)
     found = received(packets.encode(secret))
-    assert found.is_encrypted
+    assert found.encrypted
     assert found.body_bytes == "text".encode("utf-16-le")
     with pytest.raises(FormatterError, match="encrypted"):
         _ = found.body

@@ -12,11 +12,13 @@ from typing import Any, Final
 import msgspec
 
 from openmsmq.client.messages.outgoing import OutgoingMessage
+from openmsmq.client.messages.properties import PROPERTIES
 from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.model.errors import InvalidParameter
 from openmsmq.model.identity import NIL_GUID, Guid, MessageId, SequenceId
 from openmsmq.model.message import BodyType, MessageClass
 from openmsmq.model.names import DirectFormatName, FormatName, PrivateFormatName
+from openmsmq.spark.sink.options import PROPERTIES as SET_BY_ROWS
 from openmsmq.wire import packets
 from openmsmq.wire.errors import EncodeError
 from openmsmq.wire.headers import user
@@ -90,25 +92,11 @@ def message_again(message: ReceivedMessage, changes: Mapping[str, Any]) -> Outgo
     if security is not None and (security.body_encrypted or security.signature):
         raise InvalidParameter("it is encrypted or signed: it can only be sent as it is")
     debug = message.packet.debug
-    options: dict[str, Any] = {
-        "body": message.body_bytes,
-        "body_type": message.body_type,
-        "label": message.label,
-        "priority": message.priority,
+    options = {name: getattr(message, PROPERTIES[name].name) for name in _KEPT}
+    options |= {
         "recoverable": True,
-        "correlation_id": message.correlation_id,
-        "response_queue": message.response_queue,
-        "admin_queue": message.admin_queue,
-        "acknowledge": message.acknowledge,
-        "time_to_reach_queue_s": message.time_to_reach_queue_s,
-        "time_to_be_received_s": message.time_to_be_received_s,
-        "journal_on_failure": message.journal_on_failure,
-        "journal_on_success": message.journal_on_success,
         "dead_letter_queue": message.dead_letter_queue or None,
-        "application_tag": message.application_tag,
-        "extension": message.extension,
         "trace_queue": None if debug is None else debug.queue,
-        "connector_type": message.connector_type,
     }
     for name, value in changes.items():
         if name == "text":
@@ -137,13 +125,8 @@ def _converted(name: str, value: Any) -> Any:
     return bytes(value) if isinstance(value, bytearray) else value
 
 
+_KEPT: Final = (*SET_BY_ROWS, "connector_type")
 _DEFAULTS: Final[dict[str, Any]] = {
-    "body": b"",
-    "label": "",
-    "extension": b"",
-    "priority": OutgoingMessage().priority,
-    "acknowledge": 0,
-    "application_tag": 0,
-    "journal_on_failure": False,
-    "journal_on_success": False,
+    name: getattr(OutgoingMessage(), name) for name in SET_BY_ROWS if not PROPERTIES[name].null
 }
+"""What stands for null in columns that have none."""
