@@ -118,12 +118,13 @@ def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[
     if not names:
         yield from [b""] * batch.num_rows
         return
+    names.sort()
     columns = [batch.column(chosen[name]).to_pylist() for name in names]
     if names == ["body"]:
         yield from (b"" if body is None else body for body in columns[0])
         return
-    if names == ["label", "body"]:
-        labels, bodies = columns
+    if names == ["body", "label"]:
+        bodies, labels = columns
         yield from (
             LabelledBody(b"" if body is None else body, label or "")
             for body, label in zip(bodies, labels, strict=True)
