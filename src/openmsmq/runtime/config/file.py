@@ -32,8 +32,9 @@ from openmsmq.model.limits import (
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.runtime import limits
 from openmsmq.runtime.config.errors import ConfigError, nearest, reason
-from openmsmq.runtime.config.security_table import SecurityTable, read_security
+from openmsmq.runtime.config.security_table import SecurityTable
 from openmsmq.runtime.config.session_tls_table import SessionTlsTable, read_session_tls
+from openmsmq.runtime.config.tables import check_table, meaning_of, read_table, says
 from openmsmq.runtime.config.transfer_tables import TABLES, Parameter, parameters_of, read_tables
 from openmsmq.runtime.logs import Format, Level
 
@@ -54,208 +55,172 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """What an operator decides about a server."""
 
     name: Annotated[
-        str, Meta(description="Computer name of the queue manager. Empty: the host's, upper-cased.")
+        str, says("Computer name of the queue manager. Empty: the host's, upper-cased.")
     ] = ""
-    data: Annotated[
-        str, Meta(description="Directory for everything the queue manager keeps. Required.")
-    ] = ""
-    address: Annotated[str, Meta(description="IP address (or host name) to listen on.")] = (
-        "127.0.0.1"
-    )
+    data: Annotated[str, says("Directory for everything the queue manager keeps. Required.")] = ""
+    address: Annotated[str, says("IP address (or host name) to listen on.")] = "127.0.0.1"
     also_known_as: Annotated[
-        tuple[str, ...],
-        Meta(description="Further host names and IP addresses by which others address it."),
+        tuple[str, ...], says("Further host names and IP addresses by which others address it.")
     ] = ()
-    api_tcp: Annotated[bool, Meta(description="Whether applications may connect by TCP.")] = True
+    api_tcp: Annotated[bool, says("Whether applications may connect by TCP.")] = True
     api_port: Annotated[
-        int, Meta(ge=0, le=65535, description="TCP port for applications; 0 takes a free one.")
+        int, says("TCP port for applications; 0 takes a free one.", ge=0, le=65535)
     ] = limits.API_PORT
     api_socket: Annotated[
         str,
-        Meta(
-            description="Unix socket for applications, relative to the data directory; "
-            "`none` for no socket."
-        ),
+        says("Unix socket for applications, relative to the data directory; `none` for no socket."),
     ] = "api.sock"
     api_socket_group: Annotated[
-        str,
-        Meta(
-            description="Group that may use the Unix socket beside the server's own user and root."
-        ),
+        str, says("Group that may use the Unix socket beside the server's own user and root.")
     ] = ""
-    token_file: Annotated[
-        str, Meta(description="File with the token that applications must show on TCP.")
-    ] = ""
+    token_file: Annotated[str, says("File with the token that applications must show on TCP.")] = ""
     tokens_file: Annotated[
         str,
-        Meta(
-            description="File with the tokens that `openmsmq token` makes, relative to the data "
-            "directory."
-        ),
+        says("File with the tokens that `openmsmq token` makes, relative to the data directory."),
     ] = TOKENS_FILE
     allow_remote_without_token: Annotated[
         bool,
-        Meta(
-            description="Whether others may connect from other computers without a token. They "
+        says(
+            "Whether others may connect from other computers without a token. They "
             "may do what `everyone` and `anonymous` may: by default send, and read properties."
         ),
     ] = False
-    tls_cert: Annotated[
-        str, Meta(description="Certificate chain in PEM; with it, TCP is TLS only.")
-    ] = ""
-    tls_key: Annotated[
-        str, Meta(description="Private key in PEM. Empty: it is in the certificate's file.")
-    ] = ""
+    tls_cert: Annotated[str, says("Certificate chain in PEM; with it, TCP is TLS only.")] = ""
+    tls_key: Annotated[str, says("Private key in PEM. Empty: it is in the certificate's file.")] = (
+        ""
+    )
     tls_client_ca: Annotated[
         str,
-        Meta(
-            description="Authorities in PEM whose certificates applications may show instead of a "
+        says(
+            "Authorities in PEM whose certificates applications may show instead of a "
             "token; the directory says whose a certificate is."
         ),
     ] = ""
     audit_log: Annotated[
-        str,
-        Meta(
-            description="File for who changed what, relative to the data directory; `none` for no "
-            "file."
-        ),
+        str, says("File for who changed what, relative to the data directory; `none` for no file.")
     ] = AUDIT_LOG
     transfer: Annotated[
-        bool,
-        Meta(description="Whether messages come from other queue managers and go to them."),
+        bool, says("Whether messages come from other queue managers and go to them.")
     ] = True
     transfer_connections_max: Annotated[
-        int, Meta(ge=1, description="Connections from other queue managers at a time.")
+        int, says("Connections from other queue managers at a time.", ge=1)
     ] = limits.TRANSFER_CONNECTIONS_MAX_COUNT
-    transfer_connections_per_peer_max: Annotated[
-        int, Meta(ge=1, description="The same, from one address.")
-    ] = limits.TRANSFER_CONNECTIONS_PER_PEER_MAX_COUNT
+    transfer_connections_per_peer_max: Annotated[int, says("The same, from one address.", ge=1)] = (
+        limits.TRANSFER_CONNECTIONS_PER_PEER_MAX_COUNT
+    )
     connect_timeout_ms: Annotated[
-        int,
-        Meta(ge=1, description="How long to wait for a connection to another queue manager."),
+        int, says("How long to wait for a connection to another queue manager.", ge=1)
     ] = limits.CONNECT_MS
     capture: Annotated[
         str,
-        Meta(
-            description="File in which to record what is sent to other queue managers and received "
+        says(
+            "File in which to record what is sent to other queue managers and received "
             "from them, as pcapng. It holds the messages, and replaces the file that is there."
         ),
     ] = ""
-    capture_max_bytes: Annotated[
-        int, Meta(ge=4096, description="A recording ends when it is this long.")
-    ] = limits.CAPTURE_MAX_BYTES
+    capture_max_bytes: Annotated[int, says("A recording ends when it is this long.", ge=4096)] = (
+        limits.CAPTURE_MAX_BYTES
+    )
     directory_server: Annotated[
         bool,
-        Meta(
-            description="Whether it keeps the directory of the enterprise, for itself and others; "
+        says(
+            "Whether it keeps the directory of the enterprise, for itself and others; "
             "a read copy if `directory` says where the original is."
         ),
     ] = False
     directory: Annotated[
         tuple[str, ...],
-        Meta(
-            description="Directory servers, as `host` or `host:port` of their port for "
+        says(
+            "Directory servers, as `host` or `host:port` of their port for "
             "applications; the first that answers is asked."
         ),
     ] = ()
     directory_discovery: Annotated[
-        bool,
-        Meta(description="Whether to look for directory servers by broadcast; none is named then."),
+        bool, says("Whether to look for directory servers by broadcast; none is named then.")
     ] = False
     directory_token_file: Annotated[
-        str, Meta(description="File with the token that directory servers want to see.")
+        str, says("File with the token that directory servers want to see.")
     ] = ""
     directory_tls: Annotated[
         str,
-        Meta(
-            description="TLS to directory servers: `system` trusts the authorities of the system, "
+        says(
+            "TLS to directory servers: `system` trusts the authorities of the system, "
             "a path names a file of certificates to trust. Empty: no TLS."
         ),
     ] = ""
     directory_poll_s: Annotated[
-        int, Meta(ge=1, le=86_400, description="How often the copy of the directory is renewed.")
+        int, says("How often the copy of the directory is renewed.", ge=1, le=86_400)
     ] = DIRECTORY_POLL_S
-    enterprise: Annotated[str, Meta(description="What a new directory calls the enterprise.")] = (
-        "Enterprise"
-    )
+    enterprise: Annotated[str, says("What a new directory calls the enterprise.")] = "Enterprise"
     site: Annotated[
         str,
-        Meta(
-            description="Site in which it registers itself; one that is not there is waited for. "
+        says(
+            "Site in which it registers itself; one that is not there is waited for. "
             "Empty: the first by name."
         ),
     ] = ""
-    routing_server: Annotated[
-        bool, Meta(description="Whether it registers itself as a routing server.")
-    ] = False
+    routing_server: Annotated[bool, says("Whether it registers itself as a routing server.")] = (
+        False
+    )
     qualified_name: Annotated[
-        str, Meta(description="Full name of the computer, which others ask a name server for.")
+        str, says("Full name of the computer, which others ask a name server for.")
     ] = ""
     quota_kb: Annotated[
         int,
-        Meta(
+        says(
+            "Room for the messages of all queues. 0: what the directory says, or "
+            f"{MANAGER_QUOTA_DEFAULT_KB}.",
             ge=0,
             le=UNLIMITED_KB,
-            description="Room for the messages of all queues. 0: what the directory says, or "
-            f"{MANAGER_QUOTA_DEFAULT_KB}.",
         ),
     ] = 0
     express_memory_kb: Annotated[
-        int, Meta(ge=1, le=UNLIMITED_KB, description="Memory for express messages, in the quota.")
+        int, says("Memory for express messages, in the quota.", ge=1, le=UNLIMITED_KB)
     ] = EXPRESS_MEMORY_DEFAULT_KB
     journal_quota_kb: Annotated[
         int,
-        Meta(
+        says(
+            "Room for the journal of the queue manager. 0: what the directory says, or no limit.",
             ge=0,
             le=UNLIMITED_KB,
-            description="Room for the journal of the queue manager. 0: what the directory says, or "
-            "no limit.",
         ),
     ] = 0
     checkpoint_bytes: Annotated[
         int,
-        Meta(
-            ge=limits.CHECKPOINT_MIN_BYTES,
-            description="Size of a journal file of the store. Larger: faster with a backlog, "
+        says(
+            "Size of a journal file of the store. Larger: faster with a backlog, "
             "more memory, longer start after a crash.",
+            ge=limits.CHECKPOINT_MIN_BYTES,
         ),
     ] = limits.CHECKPOINT_DEFAULT_BYTES
-    connections_max: Annotated[
-        int, Meta(ge=1, description="Connections of applications at a time.")
-    ] = limits.CONNECTIONS_MAX_COUNT
+    connections_max: Annotated[int, says("Connections of applications at a time.", ge=1)] = (
+        limits.CONNECTIONS_MAX_COUNT
+    )
     connections_per_peer_max: Annotated[
-        int, Meta(ge=1, description="The same, from one address of another computer.")
+        int, says("The same, from one address of another computer.", ge=1)
     ] = limits.CONNECTIONS_PER_PEER_MAX_COUNT
     calls_waiting_max: Annotated[
-        int, Meta(ge=1, description="Calls of one connection that may wait at a time.")
+        int, says("Calls of one connection that may wait at a time.", ge=1)
     ] = limits.CALLS_WAITING_MAX_COUNT
     write_buffer_bytes: Annotated[
         int,
-        Meta(
-            ge=4096,
-            description="Answers that may wait for a slow client before its calls are left unread.",
-        ),
+        says("Answers that may wait for a slow client before its calls are left unread.", ge=4096),
     ] = limits.WRITE_BUFFER_MAX_BYTES
     hello_timeout_ms: Annotated[
-        int,
-        Meta(ge=1, description="A connection that has not introduced itself by then is closed."),
+        int, says("A connection that has not introduced itself by then is closed.", ge=1)
     ] = limits.HELLO_MS
     stop_timeout_ms: Annotated[
-        int, Meta(ge=0, description="How long a stop waits for clients to take their answers.")
+        int, says("How long a stop waits for clients to take their answers.", ge=0)
     ] = limits.STOP_MS
     failure_grace_ms: Annotated[
-        int,
-        Meta(
-            ge=0,
-            description="How long a server whose disk failed tells its clients so before it ends.",
-        ),
+        int, says("How long a server whose disk failed tells its clients so before it ends.", ge=0)
     ] = limits.FAILURE_GRACE_MS
     event_loop: Annotated[
         Literal["auto", "asyncio", "uvloop"],
-        Meta(description="Event loop; `auto` takes uvloop if it is installed."),
+        says("Event loop; `auto` takes uvloop if it is installed."),
     ] = "auto"
-    log_format: Annotated[Format, Meta(description="Form of the log lines.")] = "text"
-    log_level: Annotated[Level, Meta(description="Least important level that is logged.")] = "info"
+    log_format: Annotated[Format, says("Form of the log lines.")] = "text"
+    log_level: Annotated[Level, says("Least important level that is logged.")] = "info"
     # What follows stands in tables of the file.
     session_port: Annotated[
         int, Meta(ge=1, le=PORT_MAX_NUMBER, extra={"registry": "MsmqIpPort"})
@@ -374,13 +339,10 @@ PARAMETERS: Final[dict[str, Parameter]] = {
     **parameters_of(TransferConfig),
 }
 """Those that have a registry name, by it."""
-_IN_TABLES: Final = {
-    "parameters",
-    "security",
-    "session_tls",
-    "active_directory",
-    *(each.field for each in PARAMETERS.values()),
-}
+_PORTS: Final = frozenset({"session_port", "ping_port"})
+_CLASSES: Final = ("security", "session_tls", "active_directory")
+"""Tables that are fields of their own."""
+_IN_TABLES: Final = {"parameters", *_CLASSES, *(each.field for each in PARAMETERS.values())}
 DEFAULTS: Final[dict[str, Any]] = {
     field.name: field.default
     for field in msgspec.structs.fields(ServerConfig)
@@ -421,7 +383,7 @@ def plain_type(key: str) -> Any:
 
 def description(key: str) -> str:
     """Return the meaning of an option."""
-    return str(get_args(HINTS[key])[1].description)
+    return meaning_of(HINTS[key])
 
 
 def _from_file(file: str) -> dict[str, Any]:
@@ -431,12 +393,10 @@ def _from_file(file: str) -> dict[str, Any]:
         raise ConfigError(f"cannot read the configuration file {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is not valid TOML: {error}") from None
-    security = read_security(table.pop("security", {}), file)
-    session_tls = read_session_tls(table.pop("session_tls", {}), file)
-    active_directory = table.pop("active_directory", {})
-    if not isinstance(active_directory, dict):
-        raise ConfigError(f"{file}: active_directory is a table; begin it with [active_directory]")
-    tables: dict[str, object] = {key: table.pop(key) for key in TABLES if key in table}
+    tables: dict[str, Any] = {key: table.pop(key) for key in (*TABLES, *_CLASSES) if key in table}
+    for key, value in tables.items():
+        check_table(value, key, file)
+    security, session_tls, active_directory = (tables.pop(key, {}) for key in _CLASSES)
     for key in table:
         if key in PARAMETERS:
             raise ConfigError(f"{file}: {key} belongs below a line [parameters]")
@@ -448,14 +408,16 @@ def _from_file(file: str) -> dict[str, Any]:
         key: _checked(key, value, f"{file}: {key}", strict=True) for key, value in table.items()
     }
     changed = read_tables(tables, PARAMETERS, file)
-    ports = {key: changed.pop(key) for key in ("session_port", "ping_port") if key in changed}
-    tables = {
-        "parameters": TransferConfig(**changed),
-        "security": security,
-        "session_tls": session_tls,
+    return {
+        **options,
+        **{key: value for key, value in changed.items() if key in _PORTS},
+        "parameters": TransferConfig(
+            **{key: value for key, value in changed.items() if key not in _PORTS}
+        ),
+        "security": read_table(security, SecurityTable, f"{file}: [security]"),
+        "session_tls": read_session_tls(session_tls, file),
         "active_directory": active_directory,
     }
-    return options | ports | tables
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:

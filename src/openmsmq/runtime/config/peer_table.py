@@ -15,7 +15,8 @@ import msgspec
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import PEER_SILENCE_S
 from openmsmq.model.peers import PeerPolicy, PeerRule
-from openmsmq.runtime.config.errors import ConfigError, nearest, reason
+from openmsmq.runtime.config.errors import ConfigError
+from openmsmq.runtime.config.tables import read_table
 
 _FINGERPRINT: Final = re.compile(r"[0-9a-f]{64}")
 _SILENCE_MAX_S: Final = 10 * 365 * 86_400
@@ -40,7 +41,7 @@ def read_peers(table: Any, file: str) -> PeerPolicy:
     """Read the table of a file."""
     rules = {name: value for name, value in table.items() if isinstance(value, dict)}
     others = {name: value for name, value in table.items() if name not in rules}
-    settings = _convert(others, _Settings, f"{file}: [peers]")
+    settings = read_table(others, _Settings, f"{file}: [peers]")
     return PeerPolicy(
         rules=tuple(_rule(name, value, file) for name, value in rules.items()),
         strict=settings.strict,
@@ -55,7 +56,7 @@ def _rule(name: str, table: dict[str, Any], file: str) -> PeerRule:
         for key, value in table.items()
         if key not in ("tls", "routes", "refuse")
     }
-    found = _convert({**table, **listed}, _Rule, where)
+    found = read_table({**table, **listed}, _Rule, where)
     rule = PeerRule(
         name=name,
         identifiers=tuple(_identifier(text, where) for text in found.identifiers),
@@ -114,14 +115,3 @@ def _fingerprint(text: str, where: str) -> str:
             "hexadecimal digits"
         )
     return digits
-
-
-def _convert(values: dict[str, Any], kind: type[Any], where: str) -> Any:
-    fields = kind.__struct_fields__
-    for name in values:
-        if name not in fields:
-            raise ConfigError(f"{where} has no {name!r}{nearest(name, fields)}")
-    try:
-        return msgspec.convert(values, kind)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{where} is wrong: {reason(error, kind)}") from None

@@ -5,15 +5,13 @@ Each option makes the queue manager accept more or less; the defaults are the sa
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any, Final, get_args, get_type_hints
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import Meta
 
 from openmsmq.manager.config import SecurityConfig
 from openmsmq.model.limits import KEY_DEFAULT_BITS, KEY_LIFETIME_S, KEY_RETENTION_S
-from openmsmq.runtime.config.errors import ConfigError, reason
+from openmsmq.runtime.config.tables import says
 from openmsmq.security import legacy
 from openmsmq.security.policy import KEY_MIN_BITS, SecurityPolicy
 from openmsmq.security.providers import ADVANCED, BASE, ENHANCED, Provider
@@ -39,71 +37,65 @@ class SecurityTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     hashes: Annotated[
         tuple[HashName, ...],
-        Meta(
-            min_length=1,
-            description="Hashes of signatures that are accepted. `md5`, `md4` and `md2` can be "
+        says(
+            "Hashes of signatures that are accepted. `md5`, `md4` and `md2` can be "
             "forged; the last two need the extra `legacy`.",
+            min_length=1,
         ),
     ] = SAFE_HASH_NAMES
     signatures: Annotated[
         tuple[SignatureName, ...],
-        Meta(
-            min_length=1,
-            description="Kinds of signatures that are accepted. Only `exact` ones, which our own "
+        says(
+            "Kinds of signatures that are accepted. Only `exact` ones, which our own "
             'senders make, hold each field apart; with `["exact"]` no others count. In those of '
             "MSMQ `2.0` and `3.0` the end of the body can be moved into the label. One of MSMQ "
             "`1.0` does not cover the destination either: whoever has a signed message can send "
             "it to other queues.",
+            min_length=1,
         ),
     ] = USUAL_SIGNATURE_NAMES
     ciphers: Annotated[
         tuple[CipherName, ...],
-        Meta(
-            min_length=1,
-            description="Ciphers of bodies that are accepted. `rc4` and `rc2` can be broken; with "
+        says(
+            "Ciphers of bodies that are accepted. `rc4` and `rc2` can be broken; with "
             "one of them a key for senders without AES is published, too. `rc2` needs the extra "
             "`legacy`.",
+            min_length=1,
         ),
     ] = SAFE_CIPHER_NAMES
     smallest_key_bits: Annotated[
-        int,
-        Meta(
-            ge=RSA_MIN_BITS,
-            le=RSA_MAX_BITS,
-            description="Shorter RSA keys prove and protect nothing.",
-        ),
+        int, says("Shorter RSA keys prove and protect nothing.", ge=RSA_MIN_BITS, le=RSA_MAX_BITS)
     ] = KEY_MIN_BITS
     accept_unregistered_certificates: Annotated[
         bool,
-        Meta(
-            description="Whether a signature counts though no directory knows its certificate: it "
+        says(
+            "Whether a signature counts though no directory knows its certificate: it "
             "then proves that nobody has changed the message, and not who sent it."
         ),
     ] = False
     trust_unsigned_senders: Annotated[
         bool,
-        Meta(
-            description="Whether to believe the sender that a message without signature names. "
+        says(
+            "Whether to believe the sender that a message without signature names. "
             "Windows does; anybody can write a name."
         ),
     ] = False
     accept_40_bit_rc2: Annotated[
-        bool, Meta(description="Whether RC2 may come with the short keys of Windows 2000.")
+        bool, says("Whether RC2 may come with the short keys of Windows 2000.")
     ] = False
     key_bits: Annotated[
-        int,
-        Meta(ge=1024, le=RSA_MAX_BITS, multiple_of=16, description="Length of new key pairs."),
+        int, says("Length of new key pairs.", ge=1024, le=RSA_MAX_BITS, multiple_of=16)
     ] = KEY_DEFAULT_BITS
     key_lifetime_days: Annotated[
-        int, Meta(ge=1, le=36_500, description="Age at which a key pair is replaced.")
+        int, says("Age at which a key pair is replaced.", ge=1, le=36_500)
     ] = KEY_LIFETIME_S // _DAY_S
     key_retention_days: Annotated[
         int,
-        Meta(
+        says(
+            "How long a key pair that was replaced still decrypts: as long as messages "
+            "may be under way.",
             ge=0,
             le=36_500,
-            description="How long a key pair that was replaced still decrypts: as long as messages "
-            "may be under way.",
         ),
     ] = KEY_RETENTION_S // _DAY_S
 
@@ -147,24 +139,3 @@ class SecurityTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         found = ((ADVANCED,) if has_aes else ()) + ((ENHANCED,) if has_old else ())
         is_short = self.smallest_key_bits <= BASE.key_bits
         return found + ((BASE,) if has_old and is_short else ())
-
-
-def read_security(table: Any, file: str) -> SecurityTable:
-    """Read the table of a file."""
-    if not isinstance(table, dict):
-        raise ConfigError(f"{file}: security is a table; begin it with a line [security]")
-    try:
-        return msgspec.convert(table, SecurityTable)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{file}: [security] is wrong: {reason(error, SecurityTable)}") from None
-
-
-def security_options() -> str:
-    """Return the rows of the table for the reference page."""
-    hints = get_type_hints(SecurityTable, include_extras=True)
-    lines = ["| Key | Default | Meaning |", "|---|---|---|"]
-    for field in msgspec.structs.fields(SecurityTable):
-        meaning = next(meta for meta in get_args(hints[field.name])[1:]).description
-        default = list(field.default) if isinstance(field.default, tuple) else field.default
-        lines.append(f"| `{field.name}` | `{json.dumps(default)}` | {meaning} |")
-    return "\n".join(lines)

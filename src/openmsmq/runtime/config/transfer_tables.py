@@ -48,9 +48,6 @@ def read_tables(
     tables: Mapping[str, object], parameters: Mapping[str, Parameter], file: str
 ) -> dict[str, Any]:
     """Read the tables of a file; gives the values by the names of their fields."""
-    for name, table in tables.items():
-        if not isinstance(table, dict):
-            raise ConfigError(f"{file}: {name} is a table; begin it with a line [{name}]")
     values = _parameters(tables.get("parameters", {}), parameters, file)
     if "hosts" in tables:
         values["hosts"] = _hosts(tables["hosts"], file)

@@ -10,7 +10,8 @@ from openmsmq.manager.config import SecurityConfig
 from openmsmq.model.message import AuthenticationLevel, HashAlgorithm
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.file import load_config
-from openmsmq.runtime.config.security_table import SecurityTable, security_options
+from openmsmq.runtime.config.security_table import SecurityTable
+from openmsmq.runtime.config.tables import reference_rows
 from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.providers import ADVANCED, BASE, ENHANCED
 from openmsmq.wire.keys import SessionAlgorithm
@@ -88,7 +89,7 @@ def test_it_is_a_table(tmp_path: Path) -> None:
 
 def test_the_reference_page_has_all_options() -> None:
     page = Path(__file__).parents[4] / "docs/reference/configuration.md"
-    assert security_options() in page.read_text(encoding="utf-8")
+    assert reference_rows(SecurityTable) in page.read_text(encoding="utf-8")
 
 
 def test_new_keys_must_not_be_too_short_to_be_used(tmp_path: Path) -> None:

@@ -1,0 +1,51 @@
+"""Tables of a configuration file as classes: reading one, and its page of the reference.
+
+msgspec converts and checks; what is here makes sentences of what it says (decision 0037).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import msgspec
+
+from openmsmq.runtime.config.errors import ConfigError, reason
+
+Table = TypeVar("Table", bound=msgspec.Struct)
+
+
+def says(meaning: str, **bounds: Any) -> msgspec.Meta:
+    """Describe an option: what it means, and which values it can have."""
+    return msgspec.Meta(description=meaning, **bounds)
+
+
+def meaning_of(hint: Any) -> str:
+    """Return what an option means, from its type."""
+    return str(next(meta.description for meta in get_args(hint)[1:] if meta.description))
+
+
+def check_table(value: object, name: str, file: str) -> None:
+    """Raise `ConfigError` if a key that stands for a table is something else."""
+    if not isinstance(value, dict):
+        raise ConfigError(f"{file}: {name} is a table; begin it with a line [{name}]")
+
+
+def read_table(values: Mapping[str, Any], kind: type[Table], where: str) -> Table:
+    """Read a table; raise `ConfigError` with the key that is wrong, and what it could be."""
+    try:
+        return msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where} is wrong: {reason(error, kind)}") from None
+
+
+def reference_rows(kind: type[msgspec.Struct]) -> str:
+    """Return the options of a table for the reference page, in Markdown."""
+    hints = get_type_hints(kind, include_extras=True)
+    lines = ["| Key | Default | Meaning |", "|---|---|---|"]
+    for field in msgspec.structs.fields(kind):
+        default = {} if field.default is msgspec.NODEFAULT else field.default
+        meaning = meaning_of(hints[field.name])
+        lines.append(f"| `{field.name}` | `{json.dumps(default)}` | {meaning} |")
+    return "\n".join(lines)
