@@ -109,6 +109,27 @@ def test_a_module_says_what_it_owns(module: Path) -> None:
     assert ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
 
 
+def gifts(text: str) -> list[str]:
+    """Return the functions with a value whose docstring says that they give something."""
+    return [
+        node.name
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not (isinstance(node.returns, ast.Constant) and node.returns.value is None)
+        and re.match(r"Gives?\b", ast.get_docstring(node) or "")
+    ]
+
+
+@each_module
+def test_a_function_says_what_it_returns(module: Path) -> None:
+    assert gifts(module.read_text(encoding="utf-8")) == []
+
+
+def test_a_function_that_gives_something_is_recognised() -> None:
+    text = 'def {}() -> {}:\n    """Give the queue."""\n'
+    assert gifts(text.format("one", "int") + text.format("other", "None")) == ["one"]
+
+
 @each_module
 def test_a_module_leaves_no_promises(module: Path) -> None:
     assert lines_that_match(PROMISE, module.read_text(encoding="utf-8")) == []

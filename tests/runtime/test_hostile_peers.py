@@ -22,10 +22,10 @@ import pytest
 
 from openmsmq.manager.outputs import Disconnect, SendBytes
 from openmsmq.model.clock import Instant
-from openmsmq.runtime.admission import tcp_door
-from openmsmq.runtime.admission.guarded_door import DoorKeeper, GuardedDoor
+from openmsmq.runtime.admission import tcp_listener
+from openmsmq.runtime.admission.guarded_listener import GuardedListener, ListenerPort
 from openmsmq.runtime.admission.peer_limits import PeerBounds, PeerLimits
-from openmsmq.runtime.admission.tcp_door import listening_sockets
+from openmsmq.runtime.admission.tcp_listener import listening_sockets
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.ports import HoldsBytes
 from openmsmq.runtime.sessions import network, sessions
@@ -151,13 +151,13 @@ async def test_those_who_begin_tls_and_do_not_end_it_give_way_to_those_who_do(tm
         (),
         read_clocks(),
     )
-    keeper = DoorKeeper(
+    keeper = ListenerPort(
         make=Greeter,
         cut=lambda number, _: limits.left(number, read_clocks()),
         note=lambda peer, reason: refused.append((peer, reason)),
     )
     listening = await listening_sockets("127.0.0.1", 0)
-    door = GuardedDoor(listening, limits, keeper, context=server, handshake_s=30)
+    door = GuardedListener(listening, limits, keeper, context=server, handshake_s=30)
     port = door.endpoints[0][1]
     with contextlib.ExitStack() as opened:
         for number in (3, 4):
@@ -186,8 +186,8 @@ async def test_one_who_is_gone_before_he_was_let_in_is_not_counted():
         (),
         read_clocks(),
     )
-    keeper = DoorKeeper(make=Greeter, cut=lambda *_: None, note=lambda *_: None)
-    door = GuardedDoor(await listening_sockets("127.0.0.1", 0), limits, keeper)
+    keeper = ListenerPort(make=Greeter, cut=lambda *_: None, note=lambda *_: None)
+    door = GuardedListener(await listening_sockets("127.0.0.1", 0), limits, keeper)
     with socket.create_connection(("127.0.0.1", door.endpoints[0][1])):
         for _ in range(TURNS):
             await asyncio.sleep(0)
@@ -231,7 +231,7 @@ async def test_a_stranger_gives_way_to_one_who_is_known(monkeypatch):
 
 @in_loop
 async def test_those_who_wait_at_the_door_come_in_a_few_at_a_time(monkeypatch):
-    monkeypatch.setattr(tcp_door, "ACCEPTS_PER_TURN_MAX_COUNT", 1)
+    monkeypatch.setattr(tcp_listener, "ACCEPTS_PER_TURN_MAX_COUNT", 1)
     async with office() as desk:
         there = await desk.called()
         await accepted(desk, 1)
@@ -248,7 +248,7 @@ async def test_those_who_wait_at_the_door_come_in_a_few_at_a_time(monkeypatch):
 @in_loop
 async def test_without_a_descriptor_left_those_who_wait_are_let_in_later(monkeypatch):
     """They are asked now and then, and not again and again."""
-    monkeypatch.setattr(tcp_door, "ACCEPT_PAUSE_MS", 20)
+    monkeypatch.setattr(tcp_listener, "ACCEPT_PAUSE_MS", 20)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     flaws: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: flaws.append(context))
@@ -282,7 +282,7 @@ def test_there_are_descriptors_for_all_connections_or_fewer_connections(
     set_to = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: limit)
     monkeypatch.setattr(resource, "setrlimit", lambda _, value: set_to.append(value[0]))
-    assert tcp_door.connections_possible(1000, 1000) == possible
+    assert tcp_listener.connections_possible(1000, 1000) == possible
     assert set_to == ([] if raised is None else [raised])
 
 

@@ -62,7 +62,10 @@ def streams(computer: Computer) -> list[Stream]:
 
 def stored_streams(computer: Computer) -> list[IncomingRecord]:
     start, stop = records.kind_range(b"I")
-    return [records.decode_incoming(value) for _, value in computer.store.scan(start, stop, 100)]
+    return [
+        records.decode_record(value, records.IncomingRecord)
+        for _, value in computer.store.scan(start, stop, 100)
+    ]
 
 
 @pytest.mark.spec(

@@ -185,7 +185,7 @@ class _Direction:
             self._arrivals = deque(entry for entry in arrivals if entry[1] > self.next)
 
     def skip_hole(self) -> list[StreamEvent]:
-        """Give up the bytes in front of the first piece held."""
+        """Skip the bytes in front of the first piece held."""
         start = self.pieces.start
         self.last = max(self.last, self.waiting_since)
         gap = StreamGap(self.stream, self.next, start - self.next, *self.last)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from openmsmq.api.messages import Welcome
 from openmsmq.model.identity import NIL_GUID, Guid
-from openmsmq.security.words import SAFE_CIPHER_NAMES
+from openmsmq.security.algorithm_names import SAFE_CIPHER_NAMES
 
 if TYPE_CHECKING:
     from openmsmq.client.messages.protection import Protection

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from openmsmq.client.options import unknown_option
-from openmsmq.security.words import SAFE_CIPHER_NAMES, CipherName
+from openmsmq.security.algorithm_names import SAFE_CIPHER_NAMES, CipherName
 
 API_PORT: Final = 1802
 """TCP port of the application interface."""

@@ -25,7 +25,7 @@ def open_machine(config: ManagerConfig, rng: random.Random, reader: StoreReader)
     value = reader.get(records.MACHINE_KEY)
     if value is None:
         return MachineRecord(config.identifier or Guid(rng.randbytes(16)), config.name)
-    machine = records.decode_machine(value)
+    machine = records.decode_record(value, records.MachineRecord)
     if machine.schema > records.SCHEMA_VERSION:
         raise StoreTooNew(
             f"the store has schema {machine.schema}, this version knows "
@@ -39,7 +39,7 @@ def restore_queues(reader: StoreReader, table: QueueTable) -> None:
     for key, value in _all(reader, b"Q"):
         number = records.queue_of(key)
         count, size = _counts(reader, number)
-        table.restore(number, records.decode_queue(value), count, size)
+        table.restore(number, records.decode_record(value, records.QueueRecord), count, size)
     for number in SYSTEM_QUEUES.values():
         table.restore_counts(number, *_counts(reader, number))
 
@@ -49,7 +49,7 @@ def restore_transactions(
 ) -> None:
     """Take up the prepared transactions; their coordinators will decide."""
     for key, value in _all(reader, b"T"):
-        record = records.decode_transaction(value)
+        record = records.decode_record(value, records.TransactionRecord)
         work.restore(adopt(Guid(key[1:]), None, record.owner), record)
 
 

@@ -27,9 +27,9 @@ from openmsmq.runtime.api.server import ApiServer
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.file import ServerConfig, is_loopback
+from openmsmq.runtime.directory.courier import DirectoryCourier
 from openmsmq.runtime.directory.discovery import DiscoveryListener
 from openmsmq.runtime.directory.joining import Membership, directory_config
-from openmsmq.runtime.directory.link import DirectoryLink
 from openmsmq.runtime.limits import GARBAGE_MIN_COUNT
 from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler
 from openmsmq.runtime.operating_system.crash_file import CrashFile
@@ -87,9 +87,9 @@ class Server:
         self._pump = Pump(manager, store, log, self._end)
         self._network = self._pump.network = TransferNetwork(config, self._pump, log)
         self._keys = self._pump.keys = KeyMaker(key_files(config), self._pump, log)
-        self._directory: DirectoryLink | None = None
+        self._directory: DirectoryCourier | None = None
         if membership.port is not None:
-            self._directory = DirectoryLink(membership.port, self._pump, log)
+            self._directory = DirectoryCourier(membership.port, self._pump, log)
             self._pump.directory = self._directory
         self._discovery: DiscoveryListener | None = None
         self._answers = DiscoveryServer(

@@ -29,7 +29,7 @@ kind    rest of the key             value
 from __future__ import annotations
 
 import struct
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -256,15 +256,6 @@ SENT_HERE: Final = 0x08
 """An application of this computer sent it, with a wish for a journal; a packet cannot say so."""
 
 _ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=encode_hook)
-_MACHINE_DECODER: Final = msgspec.msgpack.Decoder(MachineRecord, dec_hook=decode_hook)
-_QUEUE_DECODER: Final = msgspec.msgpack.Decoder(QueueRecord, dec_hook=decode_hook)
-_TRANSACTION_DECODER: Final = msgspec.msgpack.Decoder(TransactionRecord, dec_hook=decode_hook)
-_RESERVATION_DECODER: Final = msgspec.msgpack.Decoder(ReservationRecord)
-_READERS_DECODER: Final = msgspec.msgpack.Decoder(ReadersRecord)
-_BATCH_DECODER: Final = msgspec.msgpack.Decoder(BatchRecord)
-_POSITION_DECODER: Final = msgspec.msgpack.Decoder(PositionRecord, dec_hook=decode_hook)
-_OUTGOING_DECODER: Final = msgspec.msgpack.Decoder(OutgoingRecord, dec_hook=decode_hook)
-_INCOMING_DECODER: Final = msgspec.msgpack.Decoder(IncomingRecord)
 
 AnyRecord: TypeAlias = (
     MachineRecord
@@ -278,45 +269,22 @@ AnyRecord: TypeAlias = (
     | IncomingRecord
 )
 
+Record = TypeVar("Record", bound=msgspec.Struct)
+
 
 def encode_record(record: AnyRecord) -> bytes:
     """Return a record's bytes."""
     return _ENCODER.encode(record)
 
 
-def decode_machine(value: bytes) -> MachineRecord:
-    """Read the one machine record."""
-    return _MACHINE_DECODER.decode(value)
-
-
-def decode_queue(value: bytes) -> QueueRecord:
-    """Read a queue's record."""
-    return _QUEUE_DECODER.decode(value)
-
-
-def decode_transaction(value: bytes) -> TransactionRecord:
-    """Read a prepared transaction."""
-    return _TRANSACTION_DECODER.decode(value)
-
-
-def decode_reservation(value: bytes) -> ReservationRecord:
-    """Read which messages of a queue are reserved."""
-    return _RESERVATION_DECODER.decode(value)
+def decode_record(value: bytes, kind: type[Record]) -> Record:
+    """Read a record of that kind."""
+    return msgspec.msgpack.decode(value, type=kind, dec_hook=decode_hook)
 
 
 def decode_readers(value: bytes) -> dict[str, ReaderRecord]:
     """Read who reads a queue by arrival numbers."""
-    return _READERS_DECODER.decode(value).readers
-
-
-def decode_batch(value: bytes) -> BatchRecord:
-    """Read the last batch of a query."""
-    return _BATCH_DECODER.decode(value)
-
-
-def decode_position(value: bytes) -> PositionRecord:
-    """Read how far the copy of the directory has come."""
-    return _POSITION_DECODER.decode(value)
+    return decode_record(value, ReadersRecord).readers
 
 
 def object_key(kind: int, identifier: bytes) -> bytes:
@@ -332,16 +300,6 @@ def encode_object_row(number: int, data: bytes) -> bytes:
 def decode_object_row(value: bytes) -> tuple[int, bytes]:
     """Read the number of an object's last change, and the object's bytes."""
     return _NUMBER.unpack_from(value)[0], value[_NUMBER.size :]
-
-
-def decode_outgoing(value: bytes) -> OutgoingRecord:
-    """Read the sequence of an outgoing queue."""
-    return _OUTGOING_DECODER.decode(value)
-
-
-def decode_incoming(value: bytes) -> IncomingRecord:
-    """Read how far a sender's sequence has come."""
-    return _INCOMING_DECODER.decode(value)
 
 
 def outgoing_key(queue: int) -> bytes:

@@ -365,7 +365,9 @@ def test_a_reservation_of_an_older_version_belongs_to_administrators(house: Hous
     house.send(b"one", recoverable=True)
     rows = house.driver.node.store.scan(*records.kind_range(b"Q"), 99)
     numbers = {
-        records.decode_queue(value).properties.path_name: records.queue_of(key)
+        records.decode_record(value, records.QueueRecord).properties.path_name: records.queue_of(
+            key
+        )
         for key, value in rows
     }
     house.put(records.reservation_key(numbers[ORDERS]), reader="r", start=0, stop=1 << 40)

@@ -243,7 +243,7 @@ def _require_sign_for_its_options(context: typer.Context, *, sign: bool) -> None
 
 def _certificate(file: str, hash_name: HashChoice) -> Certificate:
     from openmsmq.client.messages.certificates import Certificate
-    from openmsmq.security.words import HASHES
+    from openmsmq.security.algorithm_names import HASHES
 
     return Certificate.load(existing_file(file), HASHES[hash_name])
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
+from openmsmq.cli.options.accounts import ACCOUNT_HELP, account_text, read_account
 from openmsmq.cli.options.connecting import connected
 from openmsmq.cli.options.reading import JsonOption, QueueArgument
-from openmsmq.cli.options.who import WHO_HELP, read_who, who_text
 from openmsmq.cli.views.output import JsonObject, print_facts, print_json, print_table
 from openmsmq.security.access.rights import MANAGER_WORDS, QUEUE_WORDS, words_of
 from openmsmq.security.access.sids import Sid
@@ -40,11 +40,13 @@ def _reader(known: Mapping[str, int]) -> typer.models.ArgumentInfo:
 
 
 WhoArgument: TypeAlias = Annotated[
-    Sid, typer.Argument(metavar="WHO", parser=read_who, help=WHO_HELP)
+    Sid, typer.Argument(metavar="WHO", parser=read_account, help=ACCOUNT_HELP)
 ]
 OwnerArgument: TypeAlias = Annotated[
     Sid | None,
-    typer.Argument(metavar="WHO", parser=read_who, help=f"{WHO_HELP} Without: you yourself."),
+    typer.Argument(
+        metavar="WHO", parser=read_account, help=f"{ACCOUNT_HELP} Without: you yourself."
+    ),
 ]
 QueueRights: TypeAlias = Annotated[list[str], _reader(QUEUE_WORDS)]
 ManagerRights: TypeAlias = Annotated[list[str], _reader(MANAGER_WORDS)]
@@ -181,8 +183,8 @@ def whoami(context: typer.Context, json: JsonOption = False) -> None:
     print_facts(
         found.name,
         [
-            ("user", f"{who_text(Sid(found.user))} ({Sid(found.user)})"),
-            ("is also", ", ".join(who_text(sid) for sid in sids if sid != found.user)),
+            ("user", f"{account_text(Sid(found.user))} ({Sid(found.user)})"),
+            ("is also", ", ".join(account_text(sid) for sid in sids if sid != found.user)),
             ("scopes", "all" if found.scopes is None else ", ".join(found.scopes)),
             ("queues", ", ".join(found.queues) or "all"),
         ],
@@ -220,13 +222,13 @@ def _show(name: str, found: Security, words: Mapping[str, int], *, json: bool) -
     if json:
         print_json(_object(name, found, words))
         return
-    typer.echo(f"{name} belongs to {who_text(found.owner) if found.owner else 'nobody'}")
+    typer.echo(f"{name} belongs to {account_text(found.owner) if found.owner else 'nobody'}")
     if entries is None:
         typer.echo("it has no access list: everybody may do everything")
         return
     rows = [
         [
-            who_text(Sid(entry.user)),
+            account_text(Sid(entry.user)),
             "denied" if entry.is_denied else "allowed",
             ", ".join(words_of(entry.rights, words)),
             str(Sid(entry.user)),
@@ -243,7 +245,7 @@ def _object(name: str, found: Security, words: Mapping[str, int]) -> JsonObject:
     if entries is not None:
         listed = [
             {
-                "who": who_text(Sid(entry.user)),
+                "who": account_text(Sid(entry.user)),
                 "sid": str(Sid(entry.user)),
                 "allowed": not entry.is_denied,
                 "rights": words_of(entry.rights, words),
@@ -253,7 +255,7 @@ def _object(name: str, found: Security, words: Mapping[str, int]) -> JsonObject:
         ]
     return {
         "on": name,
-        "owner": who_text(found.owner) if found.owner else None,
+        "owner": account_text(found.owner) if found.owner else None,
         "owner_sid": str(found.owner) if found.owner else None,
         "entries": listed,
     }

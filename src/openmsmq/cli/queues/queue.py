@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from openmsmq.cli.messages import transfer
+from openmsmq.cli.messages import exporting
 from openmsmq.cli.options.connecting import connected
 from openmsmq.cli.options.reading import (
     CountOption,
@@ -390,8 +390,8 @@ def move(
 
 
 app.add_typer(acl.queue_app, name="acl")
-app.command("export")(transfer.export)
-app.command("import")(transfer.import_)
+app.command("export")(exporting.export)
+app.command("import")(exporting.import_)
 
 
 def _lookup_ids(queue: Queue) -> Iterator[int]:
@@ -400,7 +400,7 @@ def _lookup_ids(queue: Queue) -> Iterator[int]:
     while entries := queue.fetch_range(start, stop, MOVE_BATCH_COUNT):
         for entry in entries:
             yield entry.lookup_id
-        start = transfer.arrival_number(entries[-1].lookup_id) + 1
+        start = exporting.arrival_number(entries[-1].lookup_id) + 1
 
 
 def queue_object(found: QueueStatus) -> JsonObject:

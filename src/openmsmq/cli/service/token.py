@@ -11,8 +11,8 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from openmsmq.cli.options.accounts import ACCOUNT_HELP, account_text, read_account
 from openmsmq.cli.options.reading import JsonOption
-from openmsmq.cli.options.who import WHO_HELP, read_who, who_text
 from openmsmq.cli.views.console import fail
 from openmsmq.cli.views.output import JsonObject, print_json, print_table, time_text
 from openmsmq.runtime.api.tokens import Token, create_token, read_tokens, revoke_token
@@ -80,8 +80,8 @@ def create(
         typer.Option(
             "--user",
             metavar="WHO",
-            parser=read_who,
-            help=f"Whose rights it has, within its scope: {WHO_HELP} Without: administrators.",
+            parser=read_account,
+            help=f"Whose rights it has, within its scope: {ACCOUNT_HELP} Without: administrators.",
         ),
     ] = None,
     expires: Annotated[
@@ -135,7 +135,7 @@ def list_(data: DataOption = "", file: FileOption = TOKENS_FILE, json: JsonOptio
             token.name,
             ", ".join(each.value for each in token.scopes),
             ", ".join(token.queues) or "all",
-            who_text(Sid.parse(token.user)),
+            account_text(Sid.parse(token.user)),
             time_text(token.created_time_s),
             _until(token, now_s),
         ]

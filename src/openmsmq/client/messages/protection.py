@@ -26,10 +26,10 @@ from openmsmq.model.message import AuthenticationRequest, PrivacyLevel
 from openmsmq.model.names import DistributionListFormatName, MultipleFormatName
 from openmsmq.model.topology import PublicKey
 from openmsmq.security.access.sids import ANONYMOUS
+from openmsmq.security.algorithm_names import CIPHERS
 from openmsmq.security.encryption.encryption import SendKeys
 from openmsmq.security.policy import SAFE_CIPHERS, SecurityPolicy
 from openmsmq.security.signatures.signatures import Signer, sign
-from openmsmq.security.words import CIPHERS
 from openmsmq.wire import packets
 from openmsmq.wire.addressing import destinations_header
 from openmsmq.wire.errors import EncodeError

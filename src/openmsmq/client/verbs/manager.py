@@ -12,7 +12,7 @@ from openmsmq.client.plans import Plan, ask, failure
 from openmsmq.model.errors import QueueExists, QueueNotFound
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.queue import QueuePrivacy
-from openmsmq.security.words import SAFE_CIPHER_NAMES
+from openmsmq.security.algorithm_names import SAFE_CIPHER_NAMES
 
 
 class ManagerHandle(Keeper):

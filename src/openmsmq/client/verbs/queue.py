@@ -374,6 +374,6 @@ def open_queue(queue: QueueHandle, access: AccessMode) -> Plan[None]:
 
 
 def close(queue: QueueHandle) -> Plan[None]:
-    """Give the handles of the queue back; waiting reads end, cursors are closed."""
+    """Close the handles of the queue; waiting reads end, cursors are closed."""
     for handle in queue.closed():
         yield from ask(api.CloseQueue(handle))

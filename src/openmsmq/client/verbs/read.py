@@ -299,7 +299,7 @@ def cursor_receive(
 
 
 def cursor_close(cursor: CursorHandle) -> Plan[None]:
-    """Give the cursor back."""
+    """Close the cursor."""
     number = cursor.closed()
     if number is not None:
         yield from ask(api.CloseCursor(number))

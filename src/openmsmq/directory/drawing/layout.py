@@ -56,7 +56,7 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 def arrange(boxes: Sequence[Box], pairs: Sequence[Pair], labels: Sequence[Box]) -> Layout:
-    """Give every box and every label its place, and find the lines of the pairs."""
+    """Place every box and every label, and return the lines of the pairs."""
     if not boxes:
         return Layout(0.0, 0.0, ())
     graph = AGraph(

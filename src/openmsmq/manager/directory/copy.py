@@ -65,7 +65,7 @@ class DirectoryCopy:
         objects: list[DirectoryObject] = []
         value = reader.get(records.POSITION_KEY)
         if value is not None:
-            record = records.decode_position(value)
+            record = records.decode_record(value, records.PositionRecord)
             self.position = Position(record.incarnation, record.number)
             self.is_original = record.is_original
             self.floor = record.floor
@@ -161,7 +161,7 @@ class DirectoryCopy:
         )
 
     def note(self, change: Change, number: int) -> int | None:
-        """Give a change its number; gives the number that its object had before."""
+        """Number a change; return the number that its object had before."""
         key = key_of(change)
         if isinstance(change, Removal):
             self.removed[key] = None

@@ -125,7 +125,7 @@ class IncomingStreams:
         found = [
             (record.last_access_time_s, key, record.place, record.place or record.seen_at)
             for key, value in self._reader.scan(start, stop, _RECORDS)
-            for record in (records.decode_incoming(value),)
+            for record in (records.decode_record(value, records.IncomingRecord),)
         ]
         found.sort(key=lambda each: each[:2])
         for used_s, key, place, claimed_at in found:
@@ -192,7 +192,7 @@ class IncomingStreams:
         value = self._reader.get(key)
         if value is None:
             return None
-        record = records.decode_incoming(value)
+        record = records.decode_record(value, records.IncomingRecord)
         sequence = IncomingSequence(
             self._config, SequenceId.from_int(record.sequence), record.number
         )

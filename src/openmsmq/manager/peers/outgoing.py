@@ -212,7 +212,11 @@ class OutgoingQueues:
         outgoing = self._by_queue.get(queue)
         if outgoing is None:
             value = self._reader.get(records.outgoing_key(queue.id))
-            record = OutgoingRecord() if value is None else records.decode_outgoing(value)
+            record = (
+                OutgoingRecord()
+                if value is None
+                else records.decode_record(value, records.OutgoingRecord)
+            )
             identifier = SequenceId.from_int(record.sequence) if record.sequence else None
             sequence = OutgoingSequence(self._config, identifier, record.last_number)
             name = parse_format_name(queue.name)

@@ -81,7 +81,7 @@ class BulkReads:
         for queue in table:
             value = base.reader.get(records.reservation_key(queue.id))
             if value is not None:
-                kept = records.decode_reservation(value)
+                kept = records.decode_record(value, records.ReservationRecord)
                 queue.keep(kept)
                 queue.tally.reach(kept.stop)
             value = base.reader.get(records.readers_key(queue.id))

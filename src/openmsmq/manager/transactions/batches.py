@@ -300,7 +300,7 @@ def _all_batches(reader: StoreReader) -> dict[str, BatchRecord]:
     start, stop = records.kind_range(b"B")
     while rows := reader.scan(start, stop, _ROWS):
         for key, value in rows:
-            found[records.batch_of(key)] = records.decode_batch(value)
+            found[records.batch_of(key)] = records.decode_record(value, records.BatchRecord)
         start = rows[-1][0] + b"\0"
     return found
 

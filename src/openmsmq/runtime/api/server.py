@@ -21,9 +21,9 @@ from typing import Final
 from openmsmq.api.framing import FRAME_MAX_BYTES
 from openmsmq.model.errors import AccessDenied, InsufficientResources, MsmqError
 from openmsmq.model.identity import Guid
-from openmsmq.runtime.admission.guarded_door import DoorKeeper, GuardedDoor
+from openmsmq.runtime.admission.guarded_listener import GuardedListener, ListenerPort
 from openmsmq.runtime.admission.peer_limits import PeerBounds, PeerLimits
-from openmsmq.runtime.admission.tcp_door import listening_sockets
+from openmsmq.runtime.admission.tcp_listener import listening_sockets
 from openmsmq.runtime.api.audit import AuditLog
 from openmsmq.runtime.api.connection import ApiConnection
 from openmsmq.runtime.api.peers import Door
@@ -68,7 +68,7 @@ class ApiServer:
         self._limited = LimitedLog(log)
         self.audit: Final = AuditLog(config.audit_path, self._audit_failed)
         self.limits: Final = PeerLimits(api_bounds(config), (), read_clocks())
-        self._tcp_door: GuardedDoor | None = None
+        self._tcp_listener: GuardedListener | None = None
         self._tokens: TokenBook | None = None
         self._operators_token: bytes | None = None
         self._token_timer: asyncio.TimerHandle | None = None
@@ -108,10 +108,10 @@ class ApiServer:
             raise cannot_listen(
                 error, config.address, config.api_port, key="api_port", switch="--no-api-tcp"
             ) from None
-        self._tcp_door = GuardedDoor(
+        self._tcp_listener = GuardedListener(
             listening,
             self.limits,
-            DoorKeeper(
+            ListenerPort(
                 make=lambda number, _: ApiConnection(self, door, number),
                 cut=self.cut_peer,
                 note=lambda peer, reason: self._limited.refused(peer, "tcp", reason),
@@ -120,7 +120,7 @@ class ApiServer:
             context=context,
             handshake_s=config.hello_timeout_ms / 1000 if context else None,
         )
-        self.tcp_endpoints = self._tcp_door.endpoints
+        self.tcp_endpoints = self._tcp_listener.endpoints
         for host, port in self.tcp_endpoints:
             self.log.info(
                 Event.LISTENING,
@@ -151,9 +151,9 @@ class ApiServer:
 
     def reload(self) -> None:
         """Read certificates and tokens again; raises `ConfigError`, and then the old ones count."""
-        if self._tcp_door is None:
+        if self._tcp_listener is None:
             return
-        self._tcp_door.use_context(tls_context(self.config))
+        self._tcp_listener.use_context(tls_context(self.config))
         if self._token_timer is not None:
             self._token_timer.cancel()
         self.look_at_tokens()
@@ -288,9 +288,9 @@ class ApiServer:
         """Let nobody in any more."""
         for listener in self._listeners:
             listener.close()
-        if self._tcp_door is not None:
-            self._tcp_door.close()
-            self._tcp_door.call_off()
+        if self._tcp_listener is not None:
+            self._tcp_listener.close()
+            self._tcp_listener.call_off()
         if self._socket_path is not None:
             self._socket_path.unlink(missing_ok=True)
             self._socket_path = None

@@ -13,10 +13,7 @@ from openmsmq.manager.config import SecurityConfig
 from openmsmq.model.limits import KEY_DEFAULT_BITS, KEY_LIFETIME_S, KEY_RETENTION_S
 from openmsmq.runtime.config.tables import says
 from openmsmq.security import legacy
-from openmsmq.security.policy import KEY_MIN_BITS, SecurityPolicy
-from openmsmq.security.providers import ADVANCED, BASE, ENHANCED, Provider
-from openmsmq.security.rsa import RSA_MAX_BITS, RSA_MIN_BITS
-from openmsmq.security.words import (
+from openmsmq.security.algorithm_names import (
     CIPHERS,
     EXACT_NAME,
     HASHES,
@@ -28,6 +25,9 @@ from openmsmq.security.words import (
     HashName,
     SignatureName,
 )
+from openmsmq.security.policy import KEY_MIN_BITS, SecurityPolicy
+from openmsmq.security.providers import ADVANCED, BASE, ENHANCED, Provider
+from openmsmq.security.rsa import RSA_MAX_BITS, RSA_MIN_BITS
 
 _DAY_S: Final = 24 * 3600
 

@@ -18,7 +18,13 @@ from openmsmq.runtime.start_errors import StartError
 from openmsmq.storage.files import FileOps, disk_error, write_whole
 from openmsmq.storage.layout import read_format
 from openmsmq.storage.port import Batch, Store
-from openmsmq.storage.records import MACHINE_KEY, decode_machine, encode_record, kind_range
+from openmsmq.storage.records import (
+    MACHINE_KEY,
+    MachineRecord,
+    decode_record,
+    encode_record,
+    kind_range,
+)
 
 IDENTITY_FILE: Final = "identity.json"
 IDENTITY_MAX_BYTES: Final = 4096
@@ -89,7 +95,7 @@ def check_store_identity(data: Path, store: Store, name: str, leave: Leave) -> N
     value = store.get(MACHINE_KEY)
     if value is None:
         return
-    machine = decode_machine(value)
+    machine = decode_record(value, MachineRecord)
     owner = read_identity(data)
     if owner is not None and owner.id != str(machine.identifier):
         raise StartError(

@@ -8,7 +8,7 @@ from openmsmq.model.limits import MANAGER_QUOTA_DEFAULT_KB
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.runtime.addresses import literal
 from openmsmq.runtime.admission.peer_limits import PeerBounds, PeerLimits
-from openmsmq.runtime.admission.tcp_door import connections_possible
+from openmsmq.runtime.admission.tcp_listener import connections_possible
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.limits import (

@@ -16,9 +16,9 @@ from typing import Final, cast
 from openmsmq.model.clock import Instant
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.protocol.session_states import CloseReason
-from openmsmq.runtime.admission.guarded_door import Arrivals, DoorKeeper, GuardedDoor
+from openmsmq.runtime.admission.guarded_listener import Arrivals, GuardedListener, ListenerPort
 from openmsmq.runtime.admission.peer_limits import PeerLimits
-from openmsmq.runtime.admission.tcp_door import listening_sockets
+from openmsmq.runtime.admission.tcp_listener import listening_sockets
 from openmsmq.runtime.clocks import elapsed_ns, read_clocks
 from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.limits import (
@@ -232,7 +232,7 @@ class Sessions:
         self._config = config
         self._pump = pump
         self._limits = limits
-        self._doors: list[GuardedDoor] = []
+        self._listeners: list[GuardedListener] = []
         self._tls = SessionTls(
             config, log, lambda number, peer, proof: SessionConnection(self, number, peer, proof)
         )
@@ -258,16 +258,16 @@ class Sessions:
         table = self._config.session_tls
         arrivals = Arrivals()
         if self._tls.open(self._cut_unproven):
-            self.tls_endpoints = await self._open_door(
+            self.tls_endpoints = await self._open_listener(
                 DOOR, table.port, "[session_tls] port", arrivals
             )
         if not table.required:
-            self.endpoints = await self._open_door(
+            self.endpoints = await self._open_listener(
                 _DOOR, self._config.session_port, "MsmqIpPort", arrivals
             )
         self._listening.set()
 
-    async def _open_door(
+    async def _open_listener(
         self, door: str, port: int, key: str, arrivals: Arrivals
     ) -> list[tuple[str, int]]:
         address = self._config.address
@@ -275,7 +275,7 @@ class Sessions:
             listening = await listening_sockets(address, port)
         except OSError as error:
             raise cannot_listen(error, address, port, key=key, switch="--no-transfer") from None
-        keeper = DoorKeeper(
+        keeper = ListenerPort(
             make=lambda number, peer: SessionConnection(self, number, peer),
             cut=self._cut,
             note=lambda peer, reason: self.limited.refused(peer, door, reason),
@@ -284,8 +284,10 @@ class Sessions:
             option_prefix="transfer_",
         )
         take_up = self._tls.take_up if door == DOOR else None
-        opened = GuardedDoor(listening, self._limits, keeper, arrivals=arrivals, take_up=take_up)
-        self._doors.append(opened)
+        opened = GuardedListener(
+            listening, self._limits, keeper, arrivals=arrivals, take_up=take_up
+        )
+        self._listeners.append(opened)
         for host, used in opened.endpoints:
             self.log.info(Event.LISTENING, door=door, address=host, port=used)
         return opened.endpoints
@@ -506,7 +508,7 @@ class Sessions:
     def stop_listening(self) -> None:
         """Let nobody in any more."""
         self._tls.close()
-        for door in self._doors:
+        for door in self._listeners:
             door.close()
 
     def call_off_attempts(self) -> None:
@@ -515,7 +517,7 @@ class Sessions:
         for attempt in self._attempts.values():
             attempt.cancel()
         self._attempts.clear()
-        for door in self._doors:
+        for door in self._listeners:
             door.call_off()
 
     async def close(self) -> None:

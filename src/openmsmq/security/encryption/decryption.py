@@ -95,7 +95,7 @@ class ReceiveKeys:
         return self._cache
 
     def decrypt(self, packet: bytes, now_ms: int) -> bytes:
-        """Give the packet with its body decrypted; one that is not encrypted comes back as it is.
+        """Return the packet with its body decrypted; one that is not encrypted comes back as it is.
 
         Level and cipher stay, so that applications see how it came. `BadEncryption` says with
         which class the message is refused.

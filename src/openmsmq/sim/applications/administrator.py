@@ -113,7 +113,7 @@ class Desk:
                 )
 
     def _with_gates(self, link: LinkPlan, gates: tuple[int, ...]) -> LinkPlan:
-        """Give a link other gates, which become routing servers if they were none."""
+        """Return a link with other gates, which become routing servers if they were none."""
         for gate in gates:
             member = self._members[gate]
             assert member is not None, "a gate that is not in the directory"

@@ -164,7 +164,7 @@ class StoreWatch:
             else:
                 self.sequences[key] = len(key) + len(value)
         elif key == records.POSITION_KEY and value is not None:
-            self.directory_number = records.decode_position(value).number
+            self.directory_number = records.decode_record(value, records.PositionRecord).number
 
     def _queue(self, key: bytes, value: bytes | None) -> None:
         number = records.queue_of(key)
@@ -172,7 +172,7 @@ class StoreWatch:
             # What was in it may still be heard of: a name stays known.
             self.leaving.discard(number)
             return
-        record = records.decode_queue(value)
+        record = records.decode_record(value, records.QueueRecord)
         shelf = Shelf(number, record.properties.path_name.casefold(), record.role)
         self.shelves[number] = shelf
         self.by_path[shelf.path] = shelf

@@ -42,7 +42,7 @@ def test_a_store_of_an_earlier_release_has_the_same_bytes(role: QueueRole) -> No
     earlier = records.encode_record(_OldRecord(properties, WORDS[role], 7, "guest", True))  # type: ignore[arg-type]
     now = QueueRecord(properties, role, 7, "guest", True)
     assert records.encode_record(now) == earlier
-    assert records.decode_queue(earlier) == now
+    assert records.decode_record(earlier, records.QueueRecord) == now
 
 
 def names(capability: str) -> set[str]:

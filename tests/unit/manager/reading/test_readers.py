@@ -56,7 +56,7 @@ def complete(office: Office, checkpoint: str, stop: int = EVERYTHING, **wishes: 
 def kept(office: Office) -> records.ReservationRecord:
     """What of the reservation is on the disk."""
     rows = office.driver.node.store.scan(*records.kind_range(b"R"), 9)
-    return records.decode_reservation(rows[0][1])
+    return records.decode_record(rows[0][1], records.ReservationRecord)
 
 
 def known(office: Office) -> dict[str, records.ReaderRecord]:

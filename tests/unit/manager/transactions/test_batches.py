@@ -218,7 +218,7 @@ def test_a_batch_that_was_noted_without_a_checkpoint_gets_one_with_the_next(
 
 def test_a_record_without_a_checkpoint_is_read() -> None:
     old = msgspec.msgpack.encode({"batch": 7, "committed_time_s": 1, "owner": "o"})
-    assert records.decode_batch(old) == records.BatchRecord(7, 1, "o", "", -1)
+    assert records.decode_record(old, records.BatchRecord) == records.BatchRecord(7, 1, "o", "", -1)
 
 
 def test_a_checkpoint_that_has_written_nothing_leaves_the_name_to_another(office: Office) -> None:

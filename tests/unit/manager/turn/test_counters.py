@@ -43,7 +43,7 @@ class Disk:
             return
         for key, value in persist.batch.changes:
             if key == records.MACHINE_KEY and value is not None:
-                self.machine = records.decode_machine(value)
+                self.machine = records.decode_record(value, records.MachineRecord)
         self.ledger.settle(persist.ticket)
 
 

@@ -127,7 +127,7 @@ def seen_batches(seen: Iterable[Seen]) -> Iterator[pa.RecordBatch]:
 
 
 def seen_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Seen]:
-    """Give back what batches of `SEEN_SCHEMA` hold."""
+    """Return what batches of `SEEN_SCHEMA` hold."""
     for batch in batches:
         yield from map(Seen, *(column.to_pylist() for column in batch.columns))
 

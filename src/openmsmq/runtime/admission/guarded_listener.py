@@ -1,4 +1,4 @@
-"""A door of TCP with its limits: who comes is counted, numbered, and let in or refused.
+"""A listener of TCP with its limits: who comes is counted, numbered, and let in or refused.
 
 With TLS, a peer counts as one whose handshake is under way from the moment it connects, so that
 those who begin TLS and do not end it are bounded too.
@@ -15,15 +15,15 @@ from functools import partial
 import msgspec
 
 from openmsmq.runtime.admission.peer_limits import PeerLimits
-from openmsmq.runtime.admission.tcp_door import TcpDoor
+from openmsmq.runtime.admission.tcp_listener import TcpListener
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.limits import PEER_NUMBER_STEP
 
 _GAVE_WAY = "it gave way to a newer connection"
 
 
-class DoorKeeper(msgspec.Struct, frozen=True, kw_only=True):
-    """What a door is told about those who come."""
+class ListenerPort(msgspec.Struct, frozen=True, kw_only=True):
+    """What a listener is told about those who come."""
 
     make: Callable[[int, str], asyncio.BaseProtocol]
     """Makes the protocol of a connection that is let in, by its number and address."""
@@ -37,25 +37,25 @@ class DoorKeeper(msgspec.Struct, frozen=True, kw_only=True):
     why_not: Callable[[str], str] = lambda _: ""
     """Says why an address may not come in here at all."""
     option_prefix: str = ""
-    """How the options of this door begin."""
+    """How the options of this listener begin."""
 
 
 class Arrivals:
-    """Those who are on their way in, by number; doors that share limits share this, too."""
+    """Those who are on their way in, by number; listeners that share limits share this, too."""
 
     def __init__(self) -> None:
         self.last = 0
         self.tasks: dict[int, asyncio.Task[None]] = {}
 
 
-class GuardedDoor:
+class GuardedListener:
     """Lets in whom the limits let in. Connections are numbered evenly, from 2 on."""
 
     def __init__(
         self,
         listening: list[socket.socket],
         limits: PeerLimits,
-        keeper: DoorKeeper,
+        keeper: ListenerPort,
         *,
         context: ssl.SSLContext | None = None,
         handshake_s: float | None = None,
@@ -70,7 +70,7 @@ class GuardedDoor:
         self._arrivals = arrivals or Arrivals()
         self._arriving = self._arrivals.tasks
         self._bring_in = take_up or self._connect
-        self._door = TcpDoor(listening, self._arrived)
+        self._door = TcpListener(listening, self._arrived)
         self._door.open()
 
     @property

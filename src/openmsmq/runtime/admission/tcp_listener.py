@@ -1,4 +1,4 @@
-"""A door of TCP: a few are let in at a time, and who is refused is refused cheaply.
+"""A listener of TCP: a few are let in at a time, and who is refused is refused cheaply.
 
 Who is refused costs one call of the system and no more: no transport is made for him. That, and
 the few per turn, is what leaves those who are in their time while others knock.
@@ -21,7 +21,7 @@ from openmsmq.runtime.limits import (
 )
 
 
-class TcpDoor:
+class TcpListener:
     """Listens, and hands on the sockets of those who come, with their addresses."""
 
     def __init__(

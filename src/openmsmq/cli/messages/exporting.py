@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Final, NoReturn
 
 import typer
 
-from openmsmq.cli.messages.transfer_file import (
+from openmsmq.cli.messages.queue_file import (
     FileCut,
     Origin,
-    TransferFileError,
-    TransferWriter,
+    QueueFileError,
+    QueueFileWriter,
     read_origin,
     read_packets,
 )
@@ -121,7 +121,7 @@ class _Export:
         self._bar = bar
         self.left_count = 0
         """Messages in the file that are not ours to take out of the queue."""
-        self.writer = TransferWriter(
+        self.writer = QueueFileWriter(
             file,
             Origin(
                 status.path_name,
@@ -282,7 +282,7 @@ def _packets(file: str, *, cut: bool) -> Iterator[bytes]:
     except FileCut as error:
         if not cut:
             fail(f"{file}: {error}; --cut takes what is there. Nothing was sent.")
-    except TransferFileError as error:
+    except QueueFileError as error:
         fail(f"{file}: {error}. Nothing was sent.")
     except ConnectionLost:
         raise

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import openmsmq as mq
 from openmsmq.cli.messages import transfer
-from openmsmq.cli.messages.transfer_file import (
+from openmsmq.cli.messages.queue_file import (
     MAGIC,
     FileCut,
     Origin,
-    TransferFileError,
-    TransferWriter,
+    QueueFileError,
+    QueueFileWriter,
     read_origin,
     read_packets,
 )
@@ -28,7 +28,7 @@ packet_lists = st.lists(st.binary(min_size=1, max_size=200), max_size=8)
 
 def written(packets, *, finish=True):
     file = io.BytesIO()
-    writer = TransferWriter(file, ORIGIN)
+    writer = QueueFileWriter(file, ORIGIN)
     for packet in packets:
         writer.write(packet)
     if finish:
@@ -50,7 +50,7 @@ def test_what_was_written_is_read(packets):
 def test_a_file_that_is_cut_anywhere_is_never_taken_for_whole(packets, data):
     whole = written(packets)
     cut = data.draw(st.integers(0, len(whole) - 1))
-    with pytest.raises(TransferFileError):
+    with pytest.raises(QueueFileError):
         read(whole[:cut])
 
 
@@ -60,14 +60,14 @@ def test_a_changed_bit_behind_the_start_is_noticed(packets, data):
     start = damaged.index(b"}\n") + 2
     place = data.draw(st.integers(start, len(damaged) - 1))
     damaged[place] ^= 1 << data.draw(st.integers(0, 7))
-    with pytest.raises(TransferFileError):
+    with pytest.raises(QueueFileError):
         read(bytes(damaged))
 
 
 @given(st.binary())
 def test_other_files_are_told_apart(data):
     if not data.startswith(MAGIC):
-        with pytest.raises(TransferFileError, match="no exported queue"):
+        with pytest.raises(QueueFileError, match="no exported queue"):
             read(data)
 
 

@@ -18,7 +18,7 @@ from openmsmq.runtime.logs import Event, EventLog
 from openmsmq.runtime.server import Pump
 
 
-class DirectoryLink:
+class DirectoryCourier:
     """One directory as the pump drives it; the queue manager asks one thing at a time."""
 
     def __init__(self, port: DirectoryPort, pump: Pump, log: EventLog) -> None:

@@ -26,11 +26,11 @@ _RECORD: Final = struct.Struct("<II")
 _COUNT: Final = struct.Struct("<Q")
 
 
-class TransferFileError(Exception):
+class QueueFileError(Exception):
     """A file that is not what it should be; the sentence says where it stops being so."""
 
 
-class FileCut(TransferFileError):
+class FileCut(QueueFileError):
     """The file ends before its end."""
 
 
@@ -43,7 +43,7 @@ class Origin(msgspec.Struct, frozen=True):
     transactional: bool
 
 
-class TransferWriter:
+class QueueFileWriter:
     """Writes a file. What `write` was given is on the disk when the caller has synced the file."""
 
     def __init__(self, file: BinaryIO, origin: Origin) -> None:
@@ -67,14 +67,14 @@ class TransferWriter:
 def read_origin(file: BinaryIO) -> Origin:
     """Read the start of a file."""
     if file.read(len(MAGIC)) != MAGIC:
-        raise TransferFileError("this is no exported queue")
+        raise QueueFileError("this is no exported queue")
     line = file.readline(HEADER_MAX_BYTES)
     if not line.endswith(b"\n"):
         raise FileCut("the file is cut before its first message")
     try:
         return msgspec.json.decode(line, type=Origin)
     except msgspec.DecodeError as error:
-        raise TransferFileError(f"its second line is damaged: {error}") from None
+        raise QueueFileError(f"its second line is damaged: {error}") from None
 
 
 def read_packets(file: BinaryIO) -> Iterator[bytes]:
@@ -85,23 +85,23 @@ def read_packets(file: BinaryIO) -> Iterator[bytes]:
         if size == 0:
             _check_end(_exactly(file, _COUNT.size, count), checksum, count)
             if file.read(1):
-                raise TransferFileError("something follows behind the end of the file")
+                raise QueueFileError("something follows behind the end of the file")
             return
         if size > PACKET_MAX_BYTES:
-            raise TransferFileError(f"message {count + 1} is damaged: it has {size} bytes")
+            raise QueueFileError(f"message {count + 1} is damaged: it has {size} bytes")
         packet = _exactly(file, size, count)
         if crc32(packet) != checksum:
-            raise TransferFileError(f"message {count + 1} is damaged: its checksum is wrong")
+            raise QueueFileError(f"message {count + 1} is damaged: its checksum is wrong")
         count += 1
         yield packet
 
 
 def _check_end(data: bytes, checksum: int, count: int) -> None:
     if crc32(data) != checksum:
-        raise TransferFileError("the end of the file is damaged: its checksum is wrong")
+        raise QueueFileError("the end of the file is damaged: its checksum is wrong")
     (announced,) = _COUNT.unpack(data)
     if announced != count:
-        raise TransferFileError(f"the file announces {announced} messages and has {count}")
+        raise QueueFileError(f"the file announces {announced} messages and has {count}")
 
 
 def _exactly(file: BinaryIO, size: int, count: int) -> bytes:

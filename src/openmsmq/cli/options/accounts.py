@@ -10,10 +10,10 @@ import typer
 from openmsmq.client.who import WHO_FORMS, find_sid
 from openmsmq.security.access.sids import Sid, sid_words, unix_number
 
-WHO_HELP = f"{WHO_FORMS}."
+ACCOUNT_HELP = f"{WHO_FORMS}."
 
 
-def read_who(text: str) -> Sid:
+def read_account(text: str) -> Sid:
     """Read whom a person means; names are those of this computer."""
     try:
         return find_sid(text)
@@ -21,7 +21,7 @@ def read_who(text: str) -> Sid:
         raise typer.BadParameter(str(error)) from None
 
 
-def who_text(sid: Sid) -> str:
+def account_text(sid: Sid) -> str:
     """Return who a SID is, by name if this computer knows one."""
     found = unix_number(sid)
     if found is None:
