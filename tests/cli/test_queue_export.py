@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import openmsmq as mq
-from openmsmq.cli.messages import transfer
+from openmsmq.cli.messages import exporting
 from openmsmq.cli.messages.queue_file import (
     MAGIC,
     FileCut,
@@ -149,9 +149,9 @@ def test_messages_change_between_queues_with_and_without_transactions(
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("kind", ["queue", "ledger"])
 def test_many_messages_take_many_batches(openmsmq, request, kind, keep, tmp_path, monkeypatch):
-    monkeypatch.setattr(transfer, "EXPORT_BATCH_COUNT", 7)
-    monkeypatch.setattr(transfer, "IMPORT_BATCH_COUNT", 5)
-    monkeypatch.setattr(transfer, "TRANSACTION_COUNT", 15)
+    monkeypatch.setattr(exporting, "EXPORT_BATCH_COUNT", 7)
+    monkeypatch.setattr(exporting, "IMPORT_BATCH_COUNT", 5)
+    monkeypatch.setattr(exporting, "TRANSACTION_COUNT", 15)
     queue = request.getfixturevalue(kind)
     option = ["--transactional"] if kind == "ledger" else []
     openmsmq("send", queue, "--body", "x", "--count", "40", *option)
@@ -169,14 +169,14 @@ def test_messages_that_others_take_meanwhile_are_counted(
         with contextlib.suppress(mq.ReceiveTimeout), mq.connect(server.address) as manager:
             manager.queue(queue).receive(timeout=0)
 
-    monkeypatch.setattr(transfer.os, "fsync", sync_while_another_reads)
+    monkeypatch.setattr(exporting.os, "fsync", sync_while_another_reads)
     fill(openmsmq, queue)
     done = openmsmq("queue", "export", queue, str(tmp_path / "f"), "--json").object
     assert (done["exported"], done["left"]) == (3, 1)
 
 
 def test_an_import_that_stops_says_where_to_go_on(openmsmq, queue, tmp_path, monkeypatch):
-    monkeypatch.setattr(transfer, "IMPORT_BATCH_COUNT", 2)
+    monkeypatch.setattr(exporting, "IMPORT_BATCH_COUNT", 2)
     openmsmq("send", queue, "--body", "x" * 150, "--count", "5")
     openmsmq("queue", "export", queue, str(tmp_path / "f"))
     openmsmq("queue", "change", queue, "--quota-kb", "2")
