@@ -57,7 +57,7 @@ def security(target: Secured) -> Plan[Security]:
 
 
 def set_security(target: Secured, descriptor: Descriptor) -> Plan[None]:
-    """Give it another security descriptor; without an owner the owner stays."""
+    """Replace its security descriptor; without an owner the owner stays."""
     yield from ask(api.SetSecurity(_name(target), _written(descriptor)))
 
 
@@ -77,7 +77,7 @@ def revoke(target: Secured, who: Who, *rights: str) -> Plan[Security]:
 
 
 def reset_security(target: Secured) -> Plan[Security]:
-    """Give it the rights of a new one; its owner stays."""
+    """Reset it to the rights of a new one; its owner stays."""
     name = _name(target)
     before = yield from _security(name)
     if name:
@@ -87,7 +87,7 @@ def reset_security(target: Secured) -> Plan[Security]:
 
 
 def set_owner(target: Secured, who: Who) -> Plan[Security]:
-    """Give it to somebody."""
+    """Make somebody its owner."""
     name = _name(target)
     user = who if isinstance(who, Sid) else find_sid(who)
     before = yield from _security(name)
