@@ -176,7 +176,7 @@ def epochs(manager: ManagerHandle) -> Plan[list[api.Epoch]]:
 
 
 def release(manager: ManagerHandle, name: str) -> Plan[None]:
-    """Give all that a reader has reserved in a queue back to its other readers."""
+    """Release all that a reader has reserved in a queue to its other readers."""
     yield from ask(api.Release(name))
 
 
