@@ -50,7 +50,7 @@ class WaitingReads(Protocol):
     """Serves reads that wait for a message."""
 
     def hand_over(self, queue: LocalQueue, rows: list[Row], now: Instant) -> int:
-        """Give entries to readers that wait; return how many they took, from the front."""
+        """Hand entries to readers that wait; return how many they took, from the front."""
         ...
 
 
