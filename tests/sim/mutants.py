@@ -204,7 +204,7 @@ MUTANTS = (
     Mutant(
         "an entry that has gone still counts as leaving",
         "manager.queues.entries:Entries.gone",
-        "held.pop(lookup_id, None)",
+        "self._stop_leaving(lookup_ids, EntryEvent.GO)",
         "pass",
     ),
     Mutant(
@@ -216,14 +216,14 @@ MUTANTS = (
     Mutant(
         "what the disk kept is not held again by who held it",
         "manager.queues.entries:Entries.stay",
-        "held.update(before)",
+        "self.held.update(before)",
         "pass",
         seeds=100,
     ),
     Mutant(
         "what the disk kept is not counted again",
         "manager.messages.effects:EntriesRemoved.revert",
-        "self.queue.count_many_in(*_sum(part), express=express)",
+        "self.queue.count_many_in(lookup_ids, size_of(part), express=express)",
         "pass",
         seeds=100,
     ),

@@ -50,7 +50,7 @@ class EntriesPlaced(Effect):
         """Those of them that the clock is to watch."""
         self.express = express
         self.lookup_ids = [lookup_id for lookup_id, _ in rows]
-        self.size = sum([len(value) for _, value in rows]) - FACTS_BYTES * len(rows)
+        self.size = size_of(rows)
 
     def apply(self) -> None:
         """Count them, so that nobody takes their room."""
@@ -110,17 +110,23 @@ class EntriesRemoved(Effect):
         self.before = self.queue.entries.remove(self.lookup_ids)
         for part, express in ((self.light, True), (self.heavy, False)):
             if part:
-                self.queue.count_many_out(*_sum(part), express=express)
+                lookup_ids = self._lookup_ids(part)
+                self.queue.count_many_out(lookup_ids, size_of(part), express=express)
 
     def store(self, writes: Writes) -> None:
         """Remove them."""
         entry_key, number = records.entry_key, self.queue.id
         for part, express in ((self.light, True), (self.heavy, False)):
             if part:
-                keys = [entry_key(number, lookup_id) for lookup_id, _ in part]
+                keys = [entry_key(number, lookup_id) for lookup_id in self._lookup_ids(part)]
                 writes.take_out(keys, volatile=express)
         if self.heavy:
             writes.touch(self.queue)
+
+    def _lookup_ids(self, part: list[Row]) -> list[int]:
+        if len(part) == len(self.rows):
+            return self.lookup_ids
+        return [lookup_id for lookup_id, _ in part]
 
     def follow(self) -> None:
         """Forget them."""
@@ -130,7 +136,8 @@ class EntriesRemoved(Effect):
         """Let them be there again, and whose they were."""
         for part, express in ((self.light, True), (self.heavy, False)):
             if part:
-                self.queue.count_many_in(*_sum(part), express=express)
+                lookup_ids = self._lookup_ids(part)
+                self.queue.count_many_in(lookup_ids, size_of(part), express=express)
         available = set(self.queue.entries.stay(self.lookup_ids, self.before))
         for lookup_id, value in self.rows:
             if lookup_id in available:
@@ -141,7 +148,7 @@ class EntriesRemoved(Effect):
         return {
             "queue": self.queue.name,
             "count": len(self.rows),
-            "bytes": sum(len(value) for _, value in self.rows) - FACTS_BYTES * len(self.rows),
+            "bytes": size_of(self.rows),
         }
 
 
@@ -154,10 +161,9 @@ def available_again(news: News, clock: Deadlines, queue: LocalQueue, row: Row) -
         clock.note(records.deadline_of(value), queue.id, lookup_id)
 
 
-def _sum(rows: list[Row]) -> tuple[list[int], int]:
-    """Return the lookup identifiers of entries, and the bytes of their messages."""
-    size = sum([len(value) for _, value in rows]) - FACTS_BYTES * len(rows)
-    return [lookup_id for lookup_id, _ in rows], size
+def size_of(rows: list[Row]) -> int:
+    """Return how many bytes the messages of entries have."""
+    return sum([len(value) for _, value in rows]) - FACTS_BYTES * len(rows)
 
 
 class DeadlinesNoted(Effect):

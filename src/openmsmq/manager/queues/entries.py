@@ -25,7 +25,6 @@ IN_TRANSIT: Final = -1
 """Holder of an entry that was sent to a neighbour; transactions and readers have numbers from 1."""
 _LEAVING: Final = 0
 _FINISHED: Final = -2
-_ONLY_LEAVING: Final[frozenset[int | None]] = frozenset({_LEAVING})
 
 
 class EntryState(Enum):
@@ -176,8 +175,10 @@ class Entries:
 
     def place(self, lookup_ids: list[int]) -> None:
         """Note entries that a turn puts into the queue."""
-        arriving = self._arriving
-        if not arriving.isdisjoint(lookup_ids) or not self.held.keys().isdisjoint(lookup_ids):
+        arriving, held = self._arriving, self.held
+        if (arriving and not arriving.isdisjoint(lookup_ids)) or (
+            held and not held.keys().isdisjoint(lookup_ids)
+        ):
             self._require(lookup_ids, EntryEvent.PLACE)
         arriving.update(lookup_ids)
         self._passage.placed += len(lookup_ids)
@@ -280,29 +281,32 @@ class Entries:
 
     def gone(self, lookup_ids: list[int]) -> None:
         """Forget entries: the disk has removed them."""
-        held = self.held
-        if not _ONLY_LEAVING.issuperset(map(held.get, lookup_ids)) or (
-            not self._arriving.isdisjoint(lookup_ids)
-        ):
+        if self._arriving and not self._arriving.isdisjoint(lookup_ids):
             self._require(lookup_ids, EntryEvent.GO)
-        for lookup_id in lookup_ids:
-            held.pop(lookup_id, None)
+        self._stop_leaving(lookup_ids, EntryEvent.GO)
         self._forget_dooms(lookup_ids)
         self._passage.gone += len(lookup_ids)
 
     def stay(self, lookup_ids: list[int], before: dict[int, int]) -> list[int]:
         """Let entries be as they were before they were removed; return the available ones."""
-        held = self.held
-        available: list[int] = []
-        if not _ONLY_LEAVING.issuperset(map(held.get, lookup_ids)):
-            self._require(lookup_ids, EntryEvent.STAY)
-        for lookup_id in lookup_ids:
-            held.pop(lookup_id, None)
-            if lookup_id not in before and lookup_id not in self._arriving:
-                available.append(lookup_id)
-        held.update(before)
+        self._stop_leaving(lookup_ids, EntryEvent.STAY)
+        self.held.update(before)
+        available = [
+            lookup_id
+            for lookup_id in lookup_ids
+            if lookup_id not in before and lookup_id not in self._arriving
+        ]
         self._passage.gone += len(lookup_ids)
         return available
+
+    def _stop_leaving(self, lookup_ids: list[int], event: EntryEvent) -> None:
+        held = self.held
+        had = [held.pop(lookup_id, None) for lookup_id in lookup_ids]
+        if had.count(_LEAVING) != len(had):
+            for lookup_id, holder in zip(lookup_ids, had, strict=True):
+                if holder is not None:
+                    held[lookup_id] = holder
+            self._require(lookup_ids, event)
 
     def remove_range(self, bounds: tuple[int, int]) -> None:
         """Let all available entries between two arrival numbers leave."""

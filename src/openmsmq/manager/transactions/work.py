@@ -194,8 +194,12 @@ class TransactionWork:
 
     def _rows_by_queue(self, work: Transaction) -> dict[LocalQueue, list[Row]]:
         found: dict[LocalQueue, list[Row]] = {}
+        number = work.number
         for queue, lookup_id in work.receives:
-            value = _mine(work, queue, lookup_id)
+            # As `_mine` says; there may be very many.
+            if queue.entries.held.get(lookup_id) != number:
+                continue
+            value = queue.entry(lookup_id)
             if value is not None:
                 found.setdefault(queue, []).append((lookup_id, value))
         return found
