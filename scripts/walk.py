@@ -24,7 +24,7 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 import openmsmq
-from openmsmq.runtime.threaded import ServerThread, start_server
+from tests.server_thread import ServerThread, start_server
 
 SOURCE: Final = Path(openmsmq.__file__).parent
 BODY: Final = b"one message on its way"

@@ -12,9 +12,9 @@ import pytest
 
 from openmsmq.cli.options.connecting import EXIT_CODES
 from openmsmq.cli.reference import cli_reference
-from openmsmq.runtime.threaded import start_server
 from tests.cli.conftest import ServerProcess, command_line, environment
 from tests.contracts.certificates import write_certificate
+from tests.server_thread import start_server
 
 
 def test_status_says_who_answers(openmsmq, server):

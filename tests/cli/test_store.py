@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openmsmq.runtime.threaded import start_server
+from tests.server_thread import start_server
 
 
 @pytest.fixture

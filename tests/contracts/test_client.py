@@ -27,10 +27,10 @@ from openmsmq.model.identity import MessageId
 from openmsmq.model.message import MessageClass
 from openmsmq.model.transaction import TransactionState
 from openmsmq.runtime.limits import READ_ANSWER_MAX_COUNT
-from openmsmq.runtime.threaded import ServerThread, start_server
 from openmsmq.storage.memory import MemoryStore
 from tests.contracts.awaited import connect_awaited
 from tests.contracts.certificates import write_certificate
+from tests.server_thread import ServerThread, start_server
 
 ORDERS = r"private$\orders"
 DEADLINE_S = 20.0

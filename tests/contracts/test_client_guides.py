@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from openmsmq.runtime.threaded import start_server
 from openmsmq.storage.memory import MemoryStore
+from tests.server_thread import start_server
 
 GUIDES = Path(__file__).parents[2] / "docs/guides"
 

@@ -17,9 +17,9 @@ from openmsmq.client.settings import Settings
 from openmsmq.model import errors
 from openmsmq.model.message import AuthenticationRequest
 from openmsmq.model.queue import QueuePrivacy
-from openmsmq.runtime.threaded import ServerThread, start_server
 from openmsmq.storage.memory import MemoryStore
 from tests.contracts.awaited import connect_awaited
+from tests.server_thread import ServerThread, start_server
 
 ORDERS = r"private$\orders"
 

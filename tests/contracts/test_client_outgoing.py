@@ -18,9 +18,9 @@ import openmsmq as mq
 from openmsmq.client.settings import Settings
 from openmsmq.model import errors
 from openmsmq.model.message import MessageClass
-from openmsmq.runtime.threaded import start_server
 from openmsmq.storage.memory import MemoryStore
 from tests.contracts.awaited import connect_awaited
+from tests.server_thread import start_server
 
 ORDERS = r"DIRECT=TCP:127.0.99.99\private$\orders"
 BILLS = r"PRIVATE=2d2c0f6e-6f3c-4f0e-9a53-0f5d1a7f3b11\7"

@@ -16,10 +16,10 @@ from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.topology import QueueManagerInfo
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.runtime.config.file import ServerConfig
-from openmsmq.runtime.threaded import ServerThread
 from tests.directory.domain import COMPUTERS, Domain
 from tests.runtime.computers import wait_for
 from tests.runtime.scripted_engine import free_port
+from tests.server_thread import ServerThread
 
 pytestmark = [pytest.mark.directory, pytest.mark.xdist_group("samba")]
 

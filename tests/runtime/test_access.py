@@ -37,7 +37,6 @@ from openmsmq.runtime import service
 from openmsmq.runtime.api import server as api_server
 from openmsmq.runtime.api.tokens import create_token, revoke_token
 from openmsmq.runtime.clocks import read_clocks
-from openmsmq.runtime.threaded import ServerThread, start_server
 from openmsmq.security.access.callers import Scope
 from openmsmq.security.access.sids import ADMINISTRATORS, Sid, unix_user
 from openmsmq.storage.memory import MemoryStore
@@ -45,6 +44,7 @@ from tests.runtime.computers import PROGRAM, environment
 from tests.runtime.namespaces import required_laboratory
 from tests.runtime.other_users import User
 from tests.runtime.raw_client import TIMEOUT_S, RawClient, connect
+from tests.server_thread import ServerThread, start_server
 from tests.unit.manager.access_cases import (
     ALICE,
     BOB,

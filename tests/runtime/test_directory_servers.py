@@ -18,7 +18,6 @@ from openmsmq.model.topology import DirectoryServerKind, QueueManagerInfo
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.file import ServerConfig, load_config
 from openmsmq.runtime.start_errors import StartError
-from openmsmq.runtime.threaded import ServerThread
 from tests.runtime.computers import (
     PROGRAM,
     WITHIN_S,
@@ -31,6 +30,7 @@ from tests.runtime.computers import (
 )
 from tests.runtime.namespaces import required_laboratory
 from tests.runtime.scripted_engine import free_port
+from tests.server_thread import ServerThread
 
 
 def config(folder: Path, name: str, **options: object) -> ServerConfig:

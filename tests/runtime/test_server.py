@@ -24,10 +24,10 @@ from openmsmq.model.errors import (
 from openmsmq.model.queue import AccessMode
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.server import ExitCode
-from openmsmq.runtime.threaded import ServerThread, start_server
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.port import Batch, StoreFailed, StoreFull, StoreInUse
 from tests.runtime.raw_client import RawClient, body, connect, packet, wait_until
+from tests.server_thread import ServerThread, start_server
 
 
 class CountingStore(MemoryStore):

@@ -17,9 +17,9 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.model.queue import AccessMode
-from openmsmq.runtime.threaded import start_server
 from tests.runtime.raw_client import RawClient, connect, packet
 from tests.runtime.test_access import Authority
+from tests.server_thread import start_server
 
 SOURCE = Path(__file__).parents[2] / "src"
 COMMAND = [sys.executable, "-m", "openmsmq.cli.app", "serve"]

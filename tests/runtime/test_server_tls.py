@@ -18,9 +18,9 @@ from openmsmq.client.settings import Settings
 from openmsmq.model.errors import AccessDenied
 from openmsmq.model.queue import AccessMode
 from openmsmq.runtime.config.errors import ConfigError
-from openmsmq.runtime.threaded import start_server
 from openmsmq.storage.memory import MemoryStore
 from tests.runtime.raw_client import RawClient
+from tests.server_thread import start_server
 
 
 @pytest.fixture(scope="module")

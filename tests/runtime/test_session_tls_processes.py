@@ -16,7 +16,6 @@ from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.config.session_tls_table import SessionTlsTable
 from openmsmq.runtime.logs import EventLog
 from openmsmq.runtime.sessions import tls as session_tls
-from openmsmq.runtime.threaded import ServerThread
 from openmsmq.storage.memory import MemoryStore
 from tests.runtime.computers import (
     Computer,
@@ -29,6 +28,7 @@ from tests.runtime.computers import (
 from tests.runtime.scripted_engine import free_port
 from tests.runtime.session_certificates import DAY, NOW, Identity
 from tests.runtime.tunnels import Tunnel
+from tests.server_thread import ServerThread
 
 QUEUE = r"private$\orders"
 COUNT = 300

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from openmsmq.runtime.threaded import start_server
 from openmsmq.spark.connecting import connected
 from openmsmq.spark.errors import BadOption, QueueProblem
 from openmsmq.spark.options import Place
@@ -14,6 +13,7 @@ from openmsmq.spark.source.options import read_source_options
 from openmsmq.storage.memory import MemoryStore
 from tests.contracts.certificates import write_certificate
 from tests.runtime.test_access import Authority
+from tests.server_thread import start_server
 
 
 def place(**options: str) -> Place:

@@ -32,15 +32,6 @@ SENT: Final = "sent"
 IN_DOUBT: Final = "in doubt"
 """Whether it was sent is not known: its dead letter stays, for a person to decide."""
 
-ACTIONS: Final = {
-    PLANNED: "The run is to send it.",
-    SENDING: "The run has begun to send it.",
-    SENT: "It was sent, and its dead letter removed.",
-    SKIPPED: "It was not sent, and its dead letter is where it was; `note` says why.",
-    IN_DOUBT: "The run was cut off while it was sent; whether it was cannot be known.",
-}
-"""The values of the column `action`, for the guide."""
-
 _FINAL: Final = (SENT, SKIPPED)
 _RUN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _PLANS: Final = "_plans"

@@ -1,4 +1,4 @@
-"""A queue manager on a thread of this process, for tests and for programs that carry their own."""
+"""A queue manager on a thread of this process, for tests."""
 
 from __future__ import annotations
 
