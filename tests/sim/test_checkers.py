@@ -19,11 +19,11 @@ from openmsmq.sim.violation import Violation
 from openmsmq.storage import records
 from openmsmq.storage.port import Batch
 from openmsmq.storage.records import EntryFacts, QueueRecord
+from openmsmq.wire import message_bytes
 from openmsmq.wire.bodies.acknowledgments import OrderAck
 from openmsmq.wire.bodies.order_packets import order_ack_packet
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.transaction import TransactionHeader
-from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import SessionAck, decode, encode
 
 QUEUES = {PLAIN: 16, TRANSACTIONAL: 18, ADMIN: 20, "direct=os:bravo\\x": 30, "plain;journal": 17}
@@ -79,18 +79,9 @@ class Scene:
             BytesFormatter(),
             message.kind is Kind.TRANSACTIONAL,
         )
-        place = outline(built).properties_offset + 2
-        built = b"".join(
-            (
-                built[:16],
-                message.message_id[:16],
-                built[32:56],
-                message.message_id[16:],
-                built[60:place],
-                message_class.to_bytes(2, "little"),
-                built[place + 2 :],
-            )
-        )
+        sender, number = message.message_id[:16], message.message_id[16:]
+        built = message_bytes.stamped(built, sender, 0, int.from_bytes(number, "little"))
+        built = message_bytes.with_class(built, message_class)
         if sequence is None:
             return built
         whole = decode(built)
