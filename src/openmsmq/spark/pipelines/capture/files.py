@@ -61,25 +61,9 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
         )
 
 
+_ARROW: Final = {bytes: pa.binary(), str: pa.string(), int: pa.int64()}
 SEEN_SCHEMA: Final = pa.schema(
-    [
-        pa.field("conversation", pa.binary()),
-        pa.field("file", pa.string()),
-        pa.field("file_time_ns", pa.int64()),
-        pa.field("frame", pa.int64()),
-        pa.field("time_ns", pa.int64()),
-        pa.field("protocol", pa.int32()),
-        pa.field("source", pa.binary()),
-        pa.field("source_port", pa.int32()),
-        pa.field("destination", pa.binary()),
-        pa.field("destination_port", pa.int32()),
-        pa.field("sequence", pa.int64()),
-        pa.field("flags", pa.int32()),
-        pa.field("payload", pa.binary()),
-        pa.field("missing", pa.int64()),
-        pa.field("trouble", pa.string()),
-        pa.field("problem", pa.string()),
-    ]
+    [pa.field(field.name, _ARROW[field.type]) for field in msgspec.structs.fields(Seen)]
 )
 SEEN_ORDER: Final = ("conversation", "file_time_ns", "file", "frame")
 """In this order `conversations` wants to have them."""
