@@ -116,8 +116,8 @@ MUTANTS = (
     Mutant(
         "what the disk refused is not undone",
         "manager.turn.ledger:Ledger.revoke",
-        "for turn in (later, self._under_way.pop(ticket)):",
-        "self._under_way.pop(ticket)\n    for turn in (later,):",
+        "for turn in (later, refused):",
+        "for turn in (later,):",
     ),
     Mutant(
         "recoverable messages are kept only in memory",

@@ -17,6 +17,7 @@ from openmsmq.manager.outputs import Output
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.rooms import Desk, Stock, Traffic, foundation
 from openmsmq.manager.turn.timers import earliest
+from openmsmq.manager.turn.trace import TurnTrace
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import Change, DirectoryChanges
 from openmsmq.model.errors import InvalidParameter, MsmqError
@@ -85,7 +86,17 @@ class QueueManager:
         """Who this queue manager is."""
         return self._base.counters.identifier
 
+    @property
+    def turns(self) -> TurnTrace:
+        """Descriptions of turns, for a driver that switches them on."""
+        return self._ledger.trace
+
     # Inputs.
+
+    def _came(self, kind: str, now: Instant) -> None:
+        self._now = now
+        if self.turns.is_on:
+            self.turns.came(kind, now)
 
     def connected(self, connection: int, caller: Caller = UNLIMITED) -> None:
         """An application has connected; the driver has let it in, and knows who it is."""
@@ -97,7 +108,7 @@ class QueueManager:
 
     def connection_lost(self, connection: int, now: Instant) -> None:
         """An application is gone: its waits end, its queues close, its transactions abort."""
-        self._now = now
+        self._came("connection lost", now)
         state = self._stock.replies.connections.pop(connection)
         for opened in list(state.queues.values()):
             self._desk.opens.close_queue(state, opened, None)
@@ -109,6 +120,8 @@ class QueueManager:
     def request(self, connection: int, call: int, request: api.AnyRequest, now: Instant) -> None:
         """An application asks for something."""
         self._now = now
+        if self.turns.is_on:
+            self.turns.came("request", now, type(request).__name__)
         state = self._stock.replies.connections[connection]
         if now.unix_s >= self._base.deadlines.next_s:
             self._housekeeping.expire(now)
@@ -126,24 +139,24 @@ class QueueManager:
 
         Over TLS, `peer` is the name of the rule whose certificate it has shown.
         """
-        self._now = now
+        self._came("session accepted", now)
         self._sessions.accepted(session, address, now, peer)
 
     def session_connected(self, session: int, now: Instant, peer: str = "") -> None:
         """The connection asked for with `Connect` is there; `peer` as above."""
-        self._now = now
+        self._came("session connected", now)
         self._sessions.connected(session, now, peer)
 
     def session_failed(
         self, session: int, status: ConnectionStatus, now: Instant, reason: str = ""
     ) -> None:
         """The connection asked for with `Connect` cannot be made; `reason` may say more."""
-        self._now = now
+        self._came("session failed", now)
         self._sessions.failed(session, status, now, reason)
 
     def session_data(self, session: int, data: bytes, now: Instant) -> None:
         """Bytes of another queue manager came."""
-        self._now = now
+        self._came("session data", now)
         if now.unix_s >= self._base.deadlines.next_s:
             self._housekeeping.expire(now)
         self._sessions.data(session, data, now)
@@ -158,24 +171,24 @@ class QueueManager:
         self, session: int, now: Instant, reason: CloseReason = CloseReason.PEER_CLOSED
     ) -> None:
         """The connection to another queue manager is gone."""
-        self._now = now
+        self._came("session lost", now)
         self._sessions.lost(session, now, reason)
 
     def host_resolved(self, host: str, addresses: tuple[str, ...], now: Instant) -> None:
         """The addresses asked for with `Resolve` are known; none if there are none."""
-        self._now = now
+        self._came("host resolved", now)
         self._sessions.resolved(host, addresses, now)
 
     def datagram_received(
         self, address: str, port: int, data: bytes, now: Instant, *, is_answer: bool = False
     ) -> None:
         """A datagram came to the ping port, or to the port from which we asked (`is_answer`)."""
-        self._now = now
+        self._came("datagram received", now)
         self._sessions.datagram(address, port, data, now, is_answer=is_answer)
 
     def directory_told(self, told: DirectoryChanges, now: Instant) -> None:
         """The directory has answered `AskDirectory`."""
-        self._now = now
+        self._came("directory told", now)
         self.directory.told(told, now)
         self._traffic.unrouted.heard(now)
         self._desk.public.retry()
@@ -184,29 +197,29 @@ class QueueManager:
 
     def directory_failed(self, error: MsmqError, now: Instant) -> None:
         """The directory could not be asked."""
-        self._now = now
+        self._came("directory failed", now)
         self.directory.failed(error, now)
         self._desk.names.failed(error)
 
     def directory_moved(self, now: Instant) -> None:
         """The directory is not any more where it was when it answered last."""
-        self._now = now
+        self._came("directory moved", now)
         self.directory.hint(now, MOVED_PAUSE_MS)
 
     def directory_changed(self, ticket: int, changes: Sequence[Change], now: Instant) -> None:
         """The directory has the changes of `ChangeDirectory`, and has them so."""
-        self._now = now
+        self._came("directory changed", now)
         self.directory.written(ticket, changes, now)
         self._reads.serve_waiting(now)
 
     def directory_refused(self, ticket: int, error: MsmqError, now: Instant) -> None:
         """The directory refuses the changes, or cannot be reached."""
-        self._now = now
+        self._came("directory refused", now)
         self.directory.refused(ticket, error, now)
 
     def keys_made(self, keys: Sequence[OwnKey], now: Instant) -> None:
         """The key pairs of `MakeKeys` are there, and in their files."""
-        self._now = now
+        self._came("keys made", now)
         self.keys.made(keys, self.directory, now)
 
     @property
@@ -216,12 +229,12 @@ class QueueManager:
 
     def keys_failed(self, error: MsmqError, now: Instant) -> None:
         """The key pairs of `MakeKeys` could not be made."""
-        self._now = now
+        self._came("keys failed", now)
         self.keys.failed(error, now)
 
     def persisted(self, ticket: int, now: Instant) -> None:
         """A batch is durable."""
-        self._now = now
+        self._came("persisted", now)
         self._desk.admin.store_took()
         self._ledger.settle(ticket)
         self._reads.serve_waiting(now)
@@ -231,12 +244,14 @@ class QueueManager:
         self._now = now
         self._desk.admin.store_refused(error, now)
         self._ledger.revoke(ticket, error)
+        # What was built on the batch fell with it: this is an input of the next turn.
+        self._came("persist failed", now)
         self.transfer.disk_refused(now)
         self._reads.serve_waiting(now)
 
     def wake(self, now: Instant) -> None:
         """Time has passed."""
-        self._now = now
+        self._came("wake", now)
         self._reads.end_timeouts(now)
         self._housekeeping.run(now)
         self.transfer.wake(now)

@@ -57,6 +57,9 @@ CAPTURE_MAX_BYTES: Final = 1 << 30
 
 # What needs no changing.
 
+TURN_FILE_MAX_BYTES: Final = 256 << 20
+"""A file of turns ends when it is this long (`--trace-turns`)."""
+
 HELLO_MAX_BYTES: Final = 4096
 """The first frame of a connection: nobody may make us hold more before we know them."""
 

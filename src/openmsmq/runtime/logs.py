@@ -57,6 +57,7 @@ class Event(Enum):
     REPORT_DROPPED = "report-dropped"
     HOST_NOT_RESOLVED = "host-not-resolved"
     CAPTURE_ENDED = "capture-ended"
+    TURN_FILE_ENDED = "turn-file-ended"
     DIRECTORY_LOST = "directory-lost"
     DIRECTORY_FOUND = "directory-found"
     DIRECTORY_UNWATCHED = "directory-unwatched"

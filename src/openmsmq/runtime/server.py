@@ -38,6 +38,7 @@ from openmsmq.runtime.clocks import elapsed_ns, read_clocks
 from openmsmq.runtime.limits import PERSISTS_PER_TURN_MAX_COUNT
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.ports import Directory, Engine, Keys, Network, Outlet
+from openmsmq.runtime.turn_file import TurnFile
 from openmsmq.security.access.callers import Caller
 from openmsmq.storage.port import Store, StoreError, StoreFull
 
@@ -97,6 +98,8 @@ class Pump:
         self._broken = False
         self._store_full = False
         self._store_failure: MsmqError | None = None
+        self.turn_file: TurnFile | None = None
+        """Where turns are described, if somebody wants to see them."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
 
@@ -200,6 +203,8 @@ class Pump:
     def _drain(self) -> None:
         for _ in range(PERSISTS_PER_TURN_MAX_COUNT):
             outputs = self._manager.take_outputs()
+            if self.turn_file is not None:
+                self.turn_file.write()
             for output in outputs:
                 match output:
                     case Respond(connection, call, reply):

@@ -45,6 +45,7 @@ from openmsmq.runtime.operating_system.key_maker import KeyMaker
 from openmsmq.runtime.server import ExitCode, Pump
 from openmsmq.runtime.sessions.network import TransferNetwork
 from openmsmq.runtime.start_errors import NotYet, StartError
+from openmsmq.runtime.turn_file import TurnFile
 from openmsmq.security.own_key import OwnKey
 from openmsmq.storage.engine import open_store
 from openmsmq.storage.port import Store, StoreError, StoreFailed, StoreFull, StoreInUse
@@ -84,6 +85,8 @@ class Server:
         )
         self.manager_name: Final = config.manager_name
         self.manager_id: Final[Guid] = manager.identifier
+        self._turns: Final = manager.turns
+        self._turn_file: TurnFile | None = None
         self._pump = Pump(manager, store, log, self._end)
         self._network = self._pump.network = TransferNetwork(config, self._pump, log)
         self._keys = self._pump.keys = KeyMaker(key_files(config), self._pump, log)
@@ -113,10 +116,11 @@ class Server:
         log: EventLog | None = None,
         leave: Leave | None = None,
         thorough: bool = False,
+        trace_turns: str | None = None,
     ) -> Server:
         """Start a queue manager; raises one of `START_ERRORS`, and then nothing is left open.
 
-        `thorough` looks at every page of the store first.
+        `thorough` looks at every page of the store first. `trace_turns` is a file for developers.
         """
         if not __debug__:
             raise StartError(
@@ -135,6 +139,10 @@ class Server:
                 identifier = await membership.identifier()
             keys = await load_keys(config)
             server = cls(config, store, log, membership, identifier, keys)
+            if trace_turns is not None:
+                server._turn_file = server._pump.turn_file = TurnFile(trace_turns, log)
+                server._turn_file.follow(server._turns)
+                started.callback(server._turn_file.close)
             # Who this queue manager is must be durable before anybody hears of it.
             server._pump.turn()
             if store.get(MACHINE_KEY) is None:
@@ -217,6 +225,8 @@ class Server:
             await self._directory.close()
         await self._keys.close()
         self._pump.close()
+        if self._turn_file is not None:
+            self._turn_file.close()
         self._store.close()
         self._log.info(Event.STOPPED, status=int(code))
         return code
@@ -238,7 +248,11 @@ def open_own_store(config: ServerConfig, leave: Leave, *, thorough: bool = False
 
 
 async def run(
-    config: ServerConfig, *, ready: Callable[[Server], None], leave: Leave | None = None
+    config: ServerConfig,
+    *,
+    ready: Callable[[Server], None],
+    leave: Leave | None = None,
+    trace_turns: str | None = None,
 ) -> ExitCode:
     """Run a queue manager until a signal stops it; a second one ends it at once. SIGHUP reloads."""
     log = EventLog(config.log_format, config.log_level)
@@ -253,7 +267,9 @@ async def run(
         if crashed:
             log.warning(Event.CRASHED, file=str(crash.path), reason="every page is looked at")
         crash.open()
-        server = await Server.start(config, log=log, leave=leave, thorough=crashed)
+        server = await Server.start(
+            config, log=log, leave=leave, thorough=crashed, trace_turns=trace_turns
+        )
         if crashed:
             crash.put_away()
         _obey_signals(server)
@@ -304,11 +320,15 @@ def _obey_signals(server: Server) -> None:
 
 
 def run_in_loop(
-    config: ServerConfig, *, ready: Callable[[Server], None], leave: Leave | None = None
+    config: ServerConfig,
+    *,
+    ready: Callable[[Server], None],
+    leave: Leave | None = None,
+    trace_turns: str | None = None,
 ) -> ExitCode:
     """Run a queue manager in an event loop of the configured kind."""
     with asyncio.Runner(loop_factory=loop_factory(config.event_loop)) as runner:
-        return runner.run(run(config, ready=ready, leave=leave))
+        return runner.run(run(config, ready=ready, leave=leave, trace_turns=trace_turns))
 
 
 def loop_factory(kind: str) -> Callable[[], asyncio.AbstractEventLoop]:

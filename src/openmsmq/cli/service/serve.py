@@ -21,6 +21,7 @@ from openmsmq.runtime.config.file import (
     load_config,
     plain_type,
 )
+from openmsmq.runtime.limits import TURN_FILE_MAX_BYTES
 
 if TYPE_CHECKING:
     from openmsmq.runtime.service import Server
@@ -29,7 +30,12 @@ CONFIG_VARIABLE: Final = f"{VARIABLE_PREFIX}CONFIG"
 
 
 def serve(
-    config: str | None = None, *, new_store: bool = False, rename: bool = False, **flags: object
+    config: str | None = None,
+    *,
+    new_store: bool = False,
+    rename: bool = False,
+    trace_turns: str | None = None,
+    **flags: object,
 ) -> None:
     """Run a queue manager in the foreground, until SIGTERM or Ctrl-C stops it.
 
@@ -44,7 +50,7 @@ def serve(
     try:
         given = load_config(flags, os.environ, config or os.environ.get(CONFIG_VARIABLE))
         leave = Leave(new_store=new_store, rename=rename)
-        code = run_in_loop(given, ready=_say_ready, leave=leave)
+        code = run_in_loop(given, ready=_say_ready, leave=leave, trace_turns=trace_turns)
     except START_ERRORS as error:
         say_error(str(error))
         raise typer.Exit(exit_code_for(error)) from None
@@ -117,7 +123,21 @@ def _give_options() -> None:
         ),
         _leave("rename", "Give the queue manager another name than it had. For one start only."),
     ]
-    parameters = [config, *map(_option, DEFAULTS), *leaves]
+    trace = inspect.Parameter(
+        "trace_turns",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[
+            str | None,
+            typer.Option(
+                "--trace-turns",
+                metavar="FILE",
+                help="For developers: write what each turn did to this file, one JSON line a turn,"
+                f" until it has {TURN_FILE_MAX_BYTES >> 20} MB. What messages contain is left out.",
+            ),
+        ],
+    )
+    parameters = [config, *map(_option, DEFAULTS), *leaves, trace]
     serve.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     serve.__annotations__ = {each.name: each.annotation for each in parameters}
 

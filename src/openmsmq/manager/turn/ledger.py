@@ -13,6 +13,7 @@ from __future__ import annotations
 from openmsmq.manager.outputs import Persist
 from openmsmq.manager.turn.effects import Effect
 from openmsmq.manager.turn.passage import Passage
+from openmsmq.manager.turn.trace import TurnTrace
 from openmsmq.manager.turn.writes import Counted, Writes
 from openmsmq.model.errors import MsmqError
 
@@ -67,6 +68,7 @@ class Ledger:
         self._turn = Turn()
         self._ticket = 0
         self._under_way: dict[int, Turn] = {}
+        self.trace = TurnTrace()
 
     def add(self, effect: Effect) -> None:
         """Carry out the first half of an effect; the second follows when the turn is durable."""
@@ -122,11 +124,17 @@ class Ledger:
             if turn.effects:
                 self._turn = Turn()
                 self.passage.seal()
+                if self.trace.is_on:
+                    self.trace.settled(None, turn.effects, turn.writes.batch)
                 turn.follow()
                 self.passage.settled("after a turn that stores nothing")
+            elif self.trace.is_on:
+                self.trace.passed()
             return None
         self._turn = Turn()
         self.passage.seal()
+        if self.trace.is_on:
+            self.trace.sealed()
         self._ticket += 1
         self._under_way[self._ticket] = turn
         return Persist(self._ticket, turn.writes.close())
@@ -138,13 +146,21 @@ class Ledger:
 
     def settle(self, ticket: int) -> None:
         """The batch is durable: let everything follow."""
-        self._under_way.pop(ticket).follow()
+        turn = self._under_way.pop(ticket)
+        if self.trace.is_on:
+            self.trace.settled(ticket, turn.effects, turn.writes.batch)
+        turn.follow()
         self.passage.settled(f"after turn {ticket} is durable")
 
     def revoke(self, ticket: int, error: MsmqError) -> None:
         """The batch was refused: take back it and what was built on it, last first."""
         later, self._turn = self._turn, Turn()
+        refused = self._under_way.pop(ticket)
         self.passage.take_along()
-        for turn in (later, self._under_way.pop(ticket)):
+        if self.trace.is_on:
+            self.trace.revoked(ticket, refused.effects, refused.writes.batch)
+            if not later.is_empty:
+                self.trace.revoked(None, later.effects, later.writes.batch)
+        for turn in (later, refused):
             turn.revert(error)
         self.passage.settled(f"after turn {ticket} was refused")

@@ -1,0 +1,117 @@
+"""What a turn does to memory is taken back as a whole when the disk refuses it.
+
+The memory of a real queue manager is compared fact by fact: before a turn, and after the disk has
+refused it. What may differ is listed, each with its reason.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openmsmq.api import messages as api
+from openmsmq.manager.config import ManagerConfig
+from openmsmq.model.clock import Instant
+from openmsmq.model.queue import AccessMode
+from tests.property.driver import Driver
+from tests.property.snapshots import differences, snapshot
+from tests.strategies.messages import Draft
+
+QUEUES = (r"private$\plain", r"private$\ledger", r"private$\later")
+AWAY = r"DIRECT=OS:beta\private$\orders"
+
+MAY_DIFFER = re.compile("NOTHING")
+
+
+class Application:
+    """One application, whose calls are made in one turn or in several."""
+
+    def __init__(self) -> None:
+        self.driver = Driver(ManagerConfig(name="ALPHA"), Instant(0, 1_000_000))
+        self.app = self.driver.connect()
+        self.handles: dict[tuple[str, AccessMode], int] = {}
+        for name in QUEUES[:2]:
+            self.ask(api.CreateQueue(name, transactional=name == QUEUES[1]))
+        for name in (*QUEUES[:2], AWAY):
+            self.open(name, AccessMode.SEND)
+        for name in QUEUES[:2]:
+            self.open(name, AccessMode.RECEIVE)
+
+    def ask(self, request: api.AnyRequest) -> Any:
+        return self.driver.call(self.app, request)
+
+    def open(self, name: str, access: AccessMode) -> None:
+        self.handles[name, access] = self.ask(api.OpenQueue(name, access)).handle
+
+    def request(self, wish: Wish) -> None:
+        self.driver.request(self.app, wish.request(self.handles))
+
+
+class Wish:
+    """A request that needs handles."""
+
+    def __init__(self, kind: str, queue: str, count: int, *, recoverable: bool) -> None:
+        self.kind = kind
+        self.queue = queue
+        self.count = count
+        self.recoverable = recoverable
+
+    def __repr__(self) -> str:
+        kept = "recoverable" if self.recoverable else "express"
+        return f"{self.kind} {self.queue} {self.count} {kept}"
+
+    def request(self, handles: dict[tuple[str, AccessMode], int]) -> api.AnyRequest:
+        inside = self.queue == QUEUES[1]
+        here = QUEUES[0] if self.queue == AWAY else self.queue
+        if self.kind == "send":
+            draft = Draft(recoverable=self.recoverable or inside, transactional=inside)
+            packets = [draft.packet() for _ in range(self.count)]
+            own = api.OWN_TRANSACTION if inside else 0
+            return api.Send(handles[self.queue, AccessMode.SEND], packets, own)
+        if self.kind == "receive":
+            return api.Receive(handles[here, AccessMode.RECEIVE], self.count, 0)
+        if self.kind == "purge":
+            return api.Purge(handles[here, AccessMode.RECEIVE])
+        if self.kind == "create":
+            return api.CreateQueue(QUEUES[2])
+        if self.kind == "delete":
+            return api.DeleteQueue(QUEUES[2])
+        if self.kind == "change":
+            return api.ChangeQueue(here, quota_kb=self.count * 1000)
+        assert self.kind == "subqueue"
+        return api.OpenQueue(f"{here};part{self.count}", AccessMode.RECEIVE)
+
+
+KINDS = ("send", "receive", "purge", "create", "delete", "change", "subqueue")
+wishes = st.builds(
+    Wish,
+    st.sampled_from(KINDS),
+    st.sampled_from((*QUEUES[:2], AWAY)),
+    st.integers(1, 3),
+    recoverable=st.booleans(),
+)
+
+
+@given(st.lists(wishes, max_size=8), st.lists(wishes, min_size=1, max_size=4))
+def test_a_turn_that_the_disk_refuses_leaves_no_trace_in_memory(
+    earlier: list[Wish], refused: list[Wish]
+) -> None:
+    office = Application()
+    for wish in earlier:
+        office.request(wish)
+        office.driver.pump()
+    before = snapshot(office.driver.manager)
+    for wish in refused:
+        office.request(wish)
+    if not office.driver.pump(fail=1):
+        return
+    after = snapshot(office.driver.manager)
+    found = {
+        path: values
+        for path, values in differences(before, after).items()
+        if not MAY_DIFFER.search(path)
+    }
+    assert found == {}
