@@ -16,6 +16,7 @@ from openmsmq.api import messages as api
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.model.clock import Instant
 from openmsmq.model.queue import AccessMode
+from openmsmq.security.access.access import MANAGER_DEFAULT
 from tests.property.driver import Driver
 from tests.property.snapshots import differences, snapshot
 from tests.strategies.messages import Draft
@@ -23,7 +24,18 @@ from tests.strategies.messages import Draft
 QUEUES = (r"private$\plain", r"private$\ledger", r"private$\later")
 AWAY = r"DIRECT=OS:beta\private$\orders"
 
-MAY_DIFFER = re.compile("NOTHING")
+MAY_DIFFER = {
+    r"_counters\.(_arrival|_message|_transaction)$": "numbers are never given twice",
+    r"\.next_handle$": "nor are handles",
+    r"_ledger\._ticket$": "nor are tickets",
+    r"_ledger\.passage\.": "it counts what came and went, taken back or not",
+    r"\._store_problem(_since_s)?$": "an operator sees that the disk is full",
+    r"\.(_refused_until_ms|_paused_until_ms)$": "and it is left alone for a moment",
+    r"\._last_checked\[": "a packet that was looked at need not be looked at again",
+    r"_delivery\.ready(\[|$)": "an outgoing queue is looked at once more",
+    r"\.floor$": "nothing is before the first entry, wherever one begins to look",
+}
+"""What a turn that was taken back leaves behind, and why it may."""
 
 
 class Application:
@@ -39,6 +51,11 @@ class Application:
             self.open(name, AccessMode.SEND)
         for name in QUEUES[:2]:
             self.open(name, AccessMode.RECEIVE)
+        # What is read from the store when it is first needed, and kept, is there now.
+        for action in ("pause", "resume"):
+            self.ask(api.ControlOutgoing(AWAY, action))
+        self.driver.wake()
+        self.driver.pump()
 
     def ask(self, request: api.AnyRequest) -> Any:
         return self.driver.call(self.app, request)
@@ -64,11 +81,12 @@ class Wish:
         return f"{self.kind} {self.queue} {self.count} {kept}"
 
     def request(self, handles: dict[tuple[str, AccessMode], int]) -> api.AnyRequest:
-        inside = self.queue == QUEUES[1]
+        inside = self.queue == QUEUES[1] or (self.queue == AWAY and self.recoverable)
         here = QUEUES[0] if self.queue == AWAY else self.queue
         if self.kind == "send":
             draft = Draft(recoverable=self.recoverable or inside, transactional=inside)
-            packets = [draft.packet() for _ in range(self.count)]
+            where = r"OS:beta\private$\orders" if self.queue == AWAY else f"OS:ALPHA\\{self.queue}"
+            packets = [draft.packet(where) for _ in range(self.count)]
             own = api.OWN_TRANSACTION if inside else 0
             return api.Send(handles[self.queue, AccessMode.SEND], packets, own)
         if self.kind == "receive":
@@ -81,11 +99,20 @@ class Wish:
             return api.DeleteQueue(QUEUES[2])
         if self.kind == "change":
             return api.ChangeQueue(here, quota_kb=self.count * 1000)
+        if self.kind == "pause":
+            return api.ControlOutgoing(AWAY, "resume" if self.count == 1 else "pause")
+        if self.kind == "reserve":
+            return api.Reserve(handles[here, AccessMode.RECEIVE], "reader", 0, self.count)
+        if self.kind == "security":
+            return api.SetSecurity("", MANAGER_DEFAULT if self.recoverable else b"")
         assert self.kind == "subqueue"
         return api.OpenQueue(f"{here};part{self.count}", AccessMode.RECEIVE)
 
 
-KINDS = ("send", "receive", "purge", "create", "delete", "change", "subqueue")
+KINDS = (
+    *("send", "receive", "purge", "reserve"),
+    *("create", "delete", "change", "subqueue", "pause", "security"),
+)
 wishes = st.builds(
     Wish,
     st.sampled_from(KINDS),
@@ -112,6 +139,11 @@ def test_a_turn_that_the_disk_refuses_leaves_no_trace_in_memory(
     found = {
         path: values
         for path, values in differences(before, after).items()
-        if not MAY_DIFFER.search(path)
+        if not any(re.search(left, path) for left in MAY_DIFFER)
     }
+    machine = "._admin._counters.machine"
+    if machine in found:
+        # The number of a queue that never came to be is not given to another one.
+        was, now = (re.sub("next_queue=[0-9]+", "", text) for text in found.pop(machine))
+        assert was == now
     assert found == {}

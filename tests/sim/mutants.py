@@ -381,6 +381,51 @@ MUTANTS = (
         seeds=200,
         options=_STREAMS,
     ),
+    # Effects: what a turn does, what follows, and the way back.
+    Mutant(
+        "effects are taken back in the order in which they were added",
+        "manager.turn.ledger:Turn.revert",
+        "reversed(self.effects)",
+        "self.effects",
+        seeds=200,
+    ),
+    Mutant(
+        "what the disk refused follows all the same",
+        "manager.turn.ledger:Ledger.revoke",
+        "turn.revert(error)",
+        "turn.revert(error)\n        turn.follow()",
+    ),
+    Mutant(
+        "what grows follows when the turn is sealed",
+        "manager.turn.ledger:Turn.complete",
+        "effect.store(self.writes)",
+        "effect.store(self.writes)\n        effect.follow()",
+        seeds=400,
+    ),
+    Mutant(
+        "a session goes on though the disk refused its packets",
+        "manager.transfer.effects:PacketsTaken.revert",
+        "self.transfer.refuse(self.peer, self.now)",
+        "pass",
+    ),
+    Mutant(
+        "a session acknowledges packets that the disk refused",
+        "manager.transfer.effects:PacketsTaken.revert",
+        "self.transfer.refuse(self.peer, self.now)",
+        "self.follow()",
+    ),
+    Mutant(
+        "nobody hears that the disk refused a call",
+        "manager.queues.replies:Replied.revert",
+        "self.replies.fail(self.connection, self.call, error)",
+        "pass",
+    ),
+    Mutant(
+        "a call that the disk refused is answered as if it were done",
+        "manager.queues.replies:Replied.revert",
+        "self.replies.fail(self.connection, self.call, error)",
+        "self.follow()",
+    ),
     # Two queue managers: sessions.
     Mutant(
         "a session acknowledges what is not durable yet",

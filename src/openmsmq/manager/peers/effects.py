@@ -74,6 +74,9 @@ class MessagesNumbered(Effect):
         """Give the numbers to the messages that come next: nobody has heard of them."""
         self.outgoing.sequence.restore(*self.before)
         self.queues.note_sequence(self.outgoing)
+        given, _ = self.after
+        if given is not None and given != self.before[0]:
+            self.queues.forget_sequence(given)
 
     def describe(self) -> dict[str, Plain]:
         """Return the queue, its sequence, and the last number before and after."""

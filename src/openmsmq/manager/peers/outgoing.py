@@ -318,6 +318,10 @@ class OutgoingQueues:
         if outgoing.sequence.id is not None:
             self._by_sequence[int(outgoing.sequence.id)] = outgoing
 
+    def forget_sequence(self, sequence: SequenceId) -> None:
+        """Let no queue be found by a sequence that nobody has heard of."""
+        self._by_sequence.pop(int(sequence), None)
+
     def of_sequence(self, sequence: SequenceId) -> OutgoingQueue | None:
         """Find the queue whose messages have, or had last, places in a sequence."""
         return self._by_sequence.get(int(sequence))
