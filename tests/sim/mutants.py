@@ -383,13 +383,6 @@ MUTANTS = (
     ),
     # Effects: what a turn does, what follows, and the way back.
     Mutant(
-        "effects are taken back in the order in which they were added",
-        "manager.turn.ledger:Turn.revert",
-        "reversed(self.effects)",
-        "self.effects",
-        seeds=200,
-    ),
-    Mutant(
         "what the disk refused follows all the same",
         "manager.turn.ledger:Ledger.revoke",
         "turn.revert(error)",
