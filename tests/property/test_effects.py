@@ -33,6 +33,7 @@ MAY_DIFFER = {
     r"\.(_refused_until_ms|_paused_until_ms)$": "and it is left alone for a moment",
     r"\._last_checked\[": "a packet that was looked at need not be looked at again",
     r"\.ready(\[|$)": "an outgoing queue is looked at once more",
+    r"_by_key\['beta'\]\.engine\.": "a link rests until its queue is looked at once more",
     r"\.floor$": "nothing is before the first entry, wherever one begins to look",
 }
 """What a turn that was taken back leaves behind, and why it may."""

@@ -398,13 +398,13 @@ MUTANTS = (
     Mutant(
         "a session goes on though the disk refused its packets",
         "manager.transfer.effects:PacketsTaken.revert",
-        "self.transfer.refuse(self.peer, self.now)",
+        "self.sessions.refuse(self.peer, self.now)",
         "pass",
     ),
     Mutant(
         "a session acknowledges packets that the disk refused",
         "manager.transfer.effects:PacketsTaken.revert",
-        "self.transfer.refuse(self.peer, self.now)",
+        "self.sessions.refuse(self.peer, self.now)",
         "self.follow()",
     ),
     Mutant(

@@ -326,3 +326,7 @@ class HousekeepingDone(Effect):
     def revert(self, _: MsmqError, /) -> None:
         """Pause: to try again at once would be all we did."""
         self.housekeeping.pause(self.now)
+
+    def describe(self) -> dict[str, Plain]:
+        """Return when it was done."""
+        return {"ticks_ms": self.now.ticks_ms}

@@ -74,7 +74,7 @@ class MessagesNumbered(Effect):
         """Give the numbers to the messages that come next: nobody has heard of them."""
         self.outgoing.sequence.restore(*self.before)
         self.queues.note_sequence(self.outgoing)
-        given, _ = self.after
+        given = self.after[0]
         if given is not None and given != self.before[0]:
             self.queues.forget_sequence(given)
 

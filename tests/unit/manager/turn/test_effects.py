@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
+from pathlib import Path
+
 from openmsmq.api import messages as api
 from openmsmq.manager.queues.replies import Replied, Replies
 from openmsmq.manager.turn.effects import Effect
@@ -34,3 +39,47 @@ def test_an_effect_that_says_nothing_does_nothing() -> None:
     assert ledger.idle
     Effect().revert(InsufficientResources("full"))
     assert repr(Effect()) == "Effect()"
+
+
+MANAGER = Path(__file__).parents[4] / "src/openmsmq/manager"
+
+
+def added() -> list[tuple[str, ast.expr]]:
+    """Return everything that is handed to a ledger, and where."""
+    return [
+        (f"{path.relative_to(MANAGER)}:{node.lineno}", node.args[0])
+        for path in sorted(MANAGER.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "add"
+        and ast.unparse(node.func.value).endswith("ledger")
+    ]
+
+
+def test_a_ledger_is_handed_effects_and_no_functions() -> None:
+    assert len(added()) > 30
+    for place, handed in added():
+        assert not any(isinstance(node, ast.Lambda) for node in ast.walk(handed)), place
+    for name, method in inspect.getmembers(Ledger, inspect.isfunction):
+        assert "Callable" not in str(inspect.signature(method)), name
+
+
+def test_every_effect_tells_what_it_is_about() -> None:
+    for path in sorted(MANAGER.rglob("*.py")):
+        importlib.import_module(".".join(("openmsmq.manager", *relative(path))))
+    kinds = [kind for kind in all_kinds(Effect) if kind.__module__.startswith("openmsmq.")]
+    assert len(kinds) > 25
+    silent = [kind.__name__ for kind in kinds if kind.describe is Effect.describe]
+    assert silent == []
+    loose = [kind.__name__ for kind in kinds if "__slots__" not in vars(kind)]
+    assert loose == [], "what is equal is seen by the slots"
+
+
+def relative(path: Path) -> tuple[str, ...]:
+    parts = path.relative_to(MANAGER).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def all_kinds(kind: type[Effect]) -> list[type[Effect]]:
+    return [each for below in kind.__subclasses__() for each in (below, *all_kinds(below))]
