@@ -10,15 +10,12 @@ property is.
 from __future__ import annotations
 
 from enum import IntEnum, IntFlag
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
-from openmsmq.model.identity import NIL_GUID, Guid, SequencePoint, TransactionId
+from openmsmq.model.identity import SequencePoint, TransactionId
 from openmsmq.model.limits import IDENTIFIER_BYTES
-
-if TYPE_CHECKING:
-    from openmsmq.model.names import FormatName
 
 NO_CORRELATION: Final = bytes(IDENTIFIER_BYTES)
 
@@ -187,5 +184,3 @@ class TransactionFacts(msgspec.Struct, frozen=True):
     last: bool = False
     sequence: SequencePoint | None = None
     final_ack_requested: bool = False
-    connector_manager: Guid = NIL_GUID
-    status_queue: FormatName | None = None

@@ -29,12 +29,6 @@ if TYPE_CHECKING:
 
 _BODIES: Final = BodyFinder()
 _SIGNATURE_KIND_SHIFT: Final = 8
-_ACKNOWLEDGE: Final = (
-    message_properties.POSITIVE_ARRIVAL
-    | message_properties.POSITIVE_RECEIVE
-    | message_properties.NEGATIVE_ARRIVAL
-    | message_properties.NEGATIVE_RECEIVE
-)
 
 FOUND: Final = "Where it was found"
 
@@ -376,7 +370,7 @@ class MessageView:
     acknowledge = Property(
         Kind.SMALL,
         "Which acknowledgments were asked for: bits of `AckRequest`.",
-        lambda m: m.packet.properties.acknowledge & _ACKNOWLEDGE,
+        lambda m: m.packet.properties.acknowledge & message_properties.ACKNOWLEDGMENTS,
         shows=("AcknowledgementsRequested",),
         sent="Which acknowledgments the admin queue gets: bits of `AckRequest`.",
         flags=("--acknowledge", "--ack"),

@@ -37,12 +37,6 @@ _PROVED: Final = tuple(level for level in AuthenticationLevel if level)
 """Kinds of signatures that prove something."""
 _WIDE: Final = (BodyType.TEXT, BodyType.WIDE_TEXT)
 _NARROW: Final = (BodyType.UNSPECIFIED, BodyType.NARROW_TEXT, BodyType.BYTES)
-_ACKNOWLEDGE: Final = (
-    message_properties.POSITIVE_ARRIVAL
-    | message_properties.POSITIVE_RECEIVE
-    | message_properties.NEGATIVE_ARRIVAL
-    | message_properties.NEGATIVE_RECEIVE
-)
 
 
 class Messages:
@@ -120,7 +114,8 @@ def _moved_time(messages: Messages) -> pa.Array:
     return _time("moved_time", seconds, seconds != 0)
 
 
-def _lifetime(name: str, seconds: NDArray[Any]) -> pa.Array:
+def _lifetime(messages: Messages, name: str) -> pa.Array:
+    seconds = messages.start[name]
     return _numbers(name, seconds, seconds != INFINITE_S)
 
 
@@ -235,15 +230,13 @@ _COLUMNS: Final[dict[str, Callable[[Messages], pa.Array]]] = {
     "response_queue": lambda m: _queue_name(m, "response_queue"),
     "admin_queue": lambda m: _queue_name(m, "admin_queue"),
     "dead_letter_queue": _dead_letter_queue,
-    "acknowledge": lambda m: _numbers("acknowledge", m.properties["acknowledge"] & _ACKNOWLEDGE),
+    "acknowledge": lambda m: _numbers(
+        "acknowledge", m.properties["acknowledge"] & message_properties.ACKNOWLEDGMENTS
+    ),
     "journal_on_failure": lambda m: _yes_no(m.layout.has(user.JOURNAL_ON_FAILURE)),
     "journal_on_success": lambda m: _yes_no(m.layout.has(user.JOURNAL_ON_SUCCESS)),
-    "time_to_reach_queue_s": lambda m: _lifetime(
-        "time_to_reach_queue_s", m.start["time_to_reach_queue_s"]
-    ),
-    "time_to_be_received_s": lambda m: _lifetime(
-        "time_to_be_received_s", m.start["time_to_be_received_s"]
-    ),
+    "time_to_reach_queue_s": lambda m: _lifetime(m, "time_to_reach_queue_s"),
+    "time_to_be_received_s": lambda m: _lifetime(m, "time_to_be_received_s"),
     "encrypted": lambda m: _yes_no(m.encrypted),
     # A traced message has a header that only the scalar codec reads.
     "traced": lambda m: _yes_no(m.start["base_flags"] & base.TRACE),
