@@ -19,6 +19,8 @@ from openmsmq.spark.pipelines.few import (
     for_few_rows,
     held,
     mapped,
+    write_parquet,
+    written_here,
 )
 
 if TYPE_CHECKING:
@@ -88,3 +90,30 @@ def test_few_record_batches_are_mapped_as_many_are(spark: SparkSession) -> None:
     none = mapped(rows.where("id > 9"), double, schema, few=True)
     assert none.collect() == []
     assert none.columns == ["double"]
+
+
+def test_few_rows_are_written_as_spark_writes_them(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.sql(
+        "SELECT id, cast(id AS smallint) AS short, timestamp_micros(id) AS time, "
+        "map('a', id) AS counts, array(named_struct('b', IF(id = 1, NULL, X'00FF'))) AS inner, "
+        "cast(NULL AS string) AS nothing, id / 2 AS half, date '2026-03-02' AS day FROM range(3)"
+    )
+    found = []
+    for few in (True, False):
+        with held(rows, few) as kept:
+            write_parquet(kept, str(tmp_path / f"{few}"), few)
+        found.append(spark.read.parquet(str(tmp_path / f"{few}")))
+        assert (tmp_path / f"{few}" / "_SUCCESS").exists()
+    assert found[0].schema == found[1].schema
+    assert found[0].orderBy("id").collect() == found[1].orderBy("id").collect()
+    assert written_here(rows.where("id = 9"), str(tmp_path / "none")) == 0
+    assert spark.read.parquet(str(tmp_path / "none")).collect() == []
+
+
+def test_few_rows_overwrite_nothing_and_stay_where_only_spark_writes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = spark.range(3)
+    with pytest.raises(FileExistsError):
+        written_here(rows, str(tmp_path))
+    assert written_here(rows, "s3a://bucket/table") is None

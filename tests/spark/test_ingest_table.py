@@ -28,12 +28,13 @@ from pyiceberg.utils.config import Config
 from pyspark.errors import StreamingQueryException
 
 from openmsmq.spark.errors import BadOption, QueueProblem, TableProblem, sentence_in
+from openmsmq.spark.paths import path_of
 from openmsmq.spark.pipelines import ingest as pipeline
 from openmsmq.spark.pipelines.ingest import copying as ingest_copying
 from openmsmq.spark.pipelines.ingest import iceberg_table
 from openmsmq.spark.pipelines.ingest.beginning import Beginning, make_ready
 from openmsmq.spark.pipelines.ingest.checkpoint import Checkpoint, Mark
-from openmsmq.spark.pipelines.ingest.copying import Copying, copy, copy_ranges, path_of
+from openmsmq.spark.pipelines.ingest.copying import Copying, copy, copy_ranges
 from openmsmq.spark.pipelines.ingest.files import FILES_MAX_COUNT, Staged, StagedFiles, divided
 from openmsmq.spark.pipelines.ingest.formats import FORMATS, Output
 from openmsmq.spark.pipelines.ingest.table import Table
@@ -592,7 +593,7 @@ def test_a_table_that_spark_has_begun_is_continued_by_spark(
     output = tmp_path / "begun"
     with monkeypatch.context() as patched:
         # As with a table at an URL.
-        patched.setattr(pipeline, "path_of", lambda *_: None)
+        patched.setattr(pipeline, "path_here", lambda *_: None)
         run(spark, options, output)
     assert (output / "_spark_metadata").is_dir()
     queue.send("order 1", recoverable=True)

@@ -14,7 +14,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +34,10 @@ SETTINGS: Final = {
     # Rows that are made here stay beside the plan: Spark goes through a plan again and again.
     "spark.sql.execution.arrow.localRelationThreshold": "0",
 }
+
+
+_TABLES: Final[WeakKeyDictionary[DataFrame, pa.Table]] = WeakKeyDictionary()
+"""The rows of data frames that were made here, so that nobody asks Spark for them again."""
 
 
 def are_small(paths: Iterable[str | None]) -> bool:
@@ -88,7 +94,43 @@ def local(rows: DataFrame) -> DataFrame:
 def of_table(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
     """Make a data frame of few rows."""
     # Spark believes only this that there is one partition, and then moves no rows.
-    return spark.createDataFrame(table, schema).coalesce(1)
+    made = spark.createDataFrame(table, schema).coalesce(1)
+    _TABLES[made] = table
+    return made
+
+
+def table_of(rows: DataFrame) -> pa.Table:
+    """Return few rows: those from which a data frame was made, or what Spark computes."""
+    known = _TABLES.get(rows)
+    return rows.toArrow() if known is None else known
+
+
+def write_parquet(rows: DataFrame, output: str, few: bool) -> None:
+    """Write a table into a new directory."""
+    if not few or written_here(rows, output) is None:
+        rows.write.parquet(output)
+
+
+def written_here(rows: DataFrame, output: str) -> int | None:
+    """Write few rows without Spark, if the output is on this computer; give how many there are.
+
+    It takes a fraction of the time that Spark needs to plan it and to commit its files. The table
+    has the same columns.
+    """
+    import pyarrow.parquet as pq
+
+    from openmsmq.spark.paths import is_remote, path_here
+
+    spark = rows.sparkSession
+    place = None if is_remote(spark) else path_here(spark, output)
+    if place is None:
+        return None
+    table, directory = table_of(rows), Path(place)
+    directory.mkdir(parents=True)
+    pq.write_table(table, directory / "part-00000.snappy.parquet", compression="snappy")
+    # Whoever waits for Spark's tables waits for this.
+    (directory / "_SUCCESS").touch()
+    return int(table.num_rows)
 
 
 @contextlib.contextmanager
@@ -116,5 +158,5 @@ def mapped(
 
     if not few:
         return rows.mapInArrow(task, from_arrow_schema(schema))
-    made = pa.Table.from_batches(task(rows.toArrow().to_batches()), schema)
+    made = pa.Table.from_batches(task(table_of(rows).to_batches()), schema)
     return of_table(rows.sparkSession, made, from_arrow_schema(schema))

@@ -37,7 +37,7 @@ from openmsmq.spark.pipelines.capture.files import (
 )
 from openmsmq.spark.pipelines.capture.names import find_files, has_scheme
 from openmsmq.spark.pipelines.capture.rows import DECODED_SCHEMA, SESSIONS, batches
-from openmsmq.spark.pipelines.few import held, of_table
+from openmsmq.spark.pipelines.few import held, of_table, written_here
 
 __all__ = [
     "TABLES",
@@ -133,11 +133,18 @@ def write_and_count(
         found = uses.enter_context(held(anomalies(decoded), few))
         for name, make in TABLES.items():
             table = found if name == "anomalies" else make(decoded)
-            counted = Observation()
-            rows = table.observe(counted, F.count(F.lit(1)).alias("rows"))
-            rows.write.parquet(f"{directory}/{name}")
-            counts[name] = counted.get["rows"]
+            counts[name] = _write_counted(table, f"{directory}/{name}", few)
         return counts, anomaly_counts(found)
+
+
+def _write_counted(table: DataFrame, output: str, few: bool) -> int:
+    """Write a table, and count its rows on the way."""
+    count = written_here(table, output) if few else None
+    if count is None:
+        counted = Observation()
+        table.observe(counted, F.count(F.lit(1)).alias("rows")).write.parquet(output)
+        count = counted.get["rows"]
+    return count
 
 
 TABLES: Final[dict[str, Callable[[DataFrame], DataFrame]]] = {

@@ -25,8 +25,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
 from openmsmq.model.message import MessageClass, is_negative
 from openmsmq.spark.pipelines.delivery.outcomes import (
@@ -36,6 +38,7 @@ from openmsmq.spark.pipelines.delivery.outcomes import (
     Outcome,
     asked_to_be_told,
 )
+from openmsmq.spark.pipelines.few import of_table, table_of
 
 PERCENTILES: Final = (50, 95, 99)
 REASONS: Final = tuple(member.name for member in MessageClass if is_negative(member))
@@ -75,7 +78,11 @@ def by_link(deliveries: DataFrame) -> DataFrame:
 def summary(deliveries: DataFrame) -> DataFrame:
     """Sum up everything in one row."""
     # Without a group there is a row even if there are no messages.
-    return _facts(deliveries, (Sum.ALL,)).agg(*_measures()).select(*_shown(Sum.ALL))
+    return (
+        _facts(deliveries, (Sum.ALL,))
+        .agg(*_measures())
+        .select(*(name for name, _ in _shown(Sum.ALL)))
+    )
 
 
 def sums(
@@ -91,17 +98,33 @@ def sums(
 
 def part(summed: DataFrame, kind: Sum) -> DataFrame:
     """Take one table out of what `sums` gives."""
+    columns = (F.col(column).alias(name) for column, name in _columns(kind))
+    return summed.where(F.col("kind") == kind.value).select(*columns)
+
+
+def few_of(summed: DataFrame, kind: Sum) -> DataFrame:
+    """Take one table out of few rows that `sums` gives, without asking Spark."""
+    table = table_of(summed)
+    columns = _columns(kind)
+    chosen = table.filter(pc.field("kind") == kind.value).select([one for one, _ in columns])
+    fields = [StructField(name, summed.schema[column].dataType) for column, name in columns]
+    return of_table(
+        summed.sparkSession,
+        chosen.rename_columns([name for _, name in columns]),
+        StructType(fields),
+    )
+
+
+def _columns(kind: Sum) -> list[tuple[str, str]]:
+    """Return which columns of all sums one table has, and what it calls them."""
     names = {
         Sum.QUEUE: ("destination_queue_manager", "destination_queue"),
         Sum.LINK: ("source_queue_manager", "target_queue_manager"),
     }
-    keys = [F.col("hour")] if kind is Sum.HOUR else []
+    keys = [("hour", "hour")] if kind is Sum.HOUR else []
     if kind in names:
-        keys = [
-            F.col(key).alias(name)
-            for key, name in zip(("first", "second"), names[kind], strict=True)
-        ]
-    return summed.where(F.col("kind") == kind.value).select(*keys, *_shown(kind))
+        keys = list(zip(("first", "second"), names[kind], strict=True))
+    return [*keys, *_shown(kind)]
 
 
 _LATENCIES: Final = ("latency_reach", "latency_receive")
@@ -119,14 +142,18 @@ _MORE: Final = ("in_doubt_count", "first_sent_time", "last_sent_time")
 _ON_LINK: Final = ("message_count", "arrived_count", "undelivered_count", "open_count")
 
 
-def _shown(kind: Sum) -> list[Column]:
+def _shown(kind: Sum) -> list[tuple[str, str]]:
     if kind is not Sum.LINK:
         names = (*_GROUPED, *_MORE) if kind is Sum.ALL else _GROUPED
-        return [F.col(name) for name in names]
+        return [(name, name) for name in names]
     # What took a link has the time to reach its end, and nothing is received there.
-    times = [F.col(f"latency_reach_{time}").alias(f"latency_{time}") for time in _TIMES]
+    times = [(f"latency_reach_{time}", f"latency_{time}") for time in _TIMES]
     names = (*_ON_LINK, "size_bytes")
-    return [*map(F.col, names), *times, F.col("loss"), F.col("dead_letter_reasons")]
+    return [
+        *((name, name) for name in names),
+        *times,
+        *((name, name) for name in ("loss", "dead_letter_reasons")),
+    ]
 
 
 def _facts(deliveries: DataFrame, kinds: Sequence[Sum]) -> DataFrame:

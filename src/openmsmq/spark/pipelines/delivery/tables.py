@@ -17,8 +17,8 @@ from openmsmq.spark.connecting import connected
 from openmsmq.spark.errors import QueueProblem
 from openmsmq.spark.pipelines.delivery import COLUMNS, delivery
 from openmsmq.spark.pipelines.delivery.evidence import NEEDED, TAKEN, require_columns
-from openmsmq.spark.pipelines.delivery.rollups import Sum, part, summary, sums
-from openmsmq.spark.pipelines.few import held
+from openmsmq.spark.pipelines.delivery.rollups import Sum, few_of, part, summary, sums
+from openmsmq.spark.pipelines.few import held, table_of, write_parquet
 from openmsmq.spark.schema import spark_schema
 from openmsmq.spark.source.options import read_source_options
 
@@ -33,6 +33,12 @@ SUMS: Final = {"by_queue": Sum.QUEUE, "by_hour": Sum.HOUR, "by_link": Sum.LINK}
 _EVENTS: Final = "time timestamp, what string"
 
 Row: TypeAlias = dict[str, Any]
+
+_BUSIEST: Final = (
+    ("message_count", True),
+    ("destination_queue_manager", False),
+    ("destination_queue", False),
+)
 
 
 def read_tables(spark: SparkSession, paths: Iterable[str], *, taken: bool) -> DataFrame:
@@ -98,22 +104,44 @@ def write_results(
     """
     names = {manager.identity: manager.name for manager in managers}
     found = delivery(messages, lost_after_s=lost_after_s, names=names, few=few)
-    found.write.parquet(f"{output}/{DELIVERY}")
+    write_parquet(found, f"{output}/{DELIVERY}", few)
     if managers:
         starts = [(manager.started, f"{manager.name} started") for manager in managers]
         events = spark.createDataFrame(starts, _EVENTS)
         events.coalesce(1).write.parquet(f"{output}/{EVENTS}")
-    # Read back, so that nothing is computed twice; the schema is known, so Spark need not look.
-    written = spark.read.schema(found.schema).parquet(f"{output}/{DELIVERY}")
-    deliveries = found if few else written
+    deliveries = found
+    if not few:
+        # Read back, so that nothing is computed twice; the schema is known, so Spark need not look.
+        deliveries = spark.read.schema(found.schema).parquet(f"{output}/{DELIVERY}")
     with held(sums(deliveries), few) as summed:
+        take = few_of if few else part
         for name, kind in SUMS.items():
-            part(summed, kind).coalesce(1).write.parquet(f"{output}/{name}")
-        total = part(summed, Sum.ALL).collect() or summary(deliveries).collect()
-        queues = part(summed, Sum.QUEUE).orderBy(
-            F.desc("message_count"), "destination_queue_manager", "destination_queue"
-        )
-        return total[0].asDict(), [row.asDict() for row in queues.limit(top).collect()]
+            found = take(summed, kind)
+            write_parquet(found if few else found.coalesce(1), f"{output}/{name}", few)
+        total = _rows(take(summed, Sum.ALL), few)
+        queues = _rows(take(summed, Sum.QUEUE), few, _BUSIEST, top)
+        return (total or _rows(summary(deliveries)))[0], queues
+
+
+def _rows(
+    found: DataFrame,
+    few: bool = False,
+    order: Sequence[tuple[str, bool]] = (),
+    limit: int | None = None,
+) -> list[Row]:
+    """Return the first rows in an order: columns, and whether the largest come first."""
+    if few:
+        table = table_of(found)
+        if order:
+            table = table.sort_by(
+                [(name, "descending" if down else "ascending") for name, down in order]
+            )
+        rows: list[Row] = table.slice(0, limit).to_pylist(maps_as_pydicts="strict")
+        return rows
+    if order:
+        keys = [F.desc_nulls_last(name) if down else F.asc_nulls_last(name) for name, down in order]
+        found = found.orderBy(*keys)
+    return [row.asDict() for row in (found if limit is None else found.limit(limit)).collect()]
 
 
 def read_deliveries(spark: SparkSession, directory: str) -> DataFrame:

@@ -26,15 +26,15 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 from openmsmq.spark.errors import BadOption
+from openmsmq.spark.paths import is_remote, path_here
 from openmsmq.spark.pipelines.bodies import with_body_columns
 from openmsmq.spark.pipelines.ingest import by_spark
-from openmsmq.spark.pipelines.ingest.beginning import Beginning, begin, is_remote
+from openmsmq.spark.pipelines.ingest.beginning import Beginning, begin
 from openmsmq.spark.pipelines.ingest.checkpoint import Checkpoint
 from openmsmq.spark.pipelines.ingest.copying import (
     DATE,
     Copying,
     copy_ranges,
-    path_of,
     staged_schema,
     write_rows,
 )
@@ -98,7 +98,7 @@ def ingest(
     require_partitions(read.columns, partition_by)
     checkpoint = checkpoint or default_checkpoint(output)
     bodies = (json_schema, xml_schema)
-    path, noted = (_path_here(spark, each) for each in (output, checkpoint))
+    path, noted = (path_here(spark, each) for each in (output, checkpoint))
     if format == PARQUET and (path is None or _was_begun_by_spark(spark, path)):
         by_spark.require_own_table(spark, output, checkpoint)
         rows = with_partitions(_messages(spark, options, bodies), partition_by).writeStream
@@ -115,16 +115,6 @@ def ingest(
     else:
         writer = writer.trigger(processingTime=f"{round(every_s * 1000)} milliseconds")
     return writer.start()
-
-
-def _path_here(spark: SparkSession, output: str) -> str | None:
-    """Return the path of something that tasks can write without Spark; None if they cannot."""
-    if is_remote(spark):
-        default = spark.conf.get("spark.hadoop.fs.defaultFS", None)
-    else:
-        hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 -- who else knows it
-        default = hadoop.get("fs.defaultFS")
-    return path_of(output, default or "file:///")
 
 
 def _was_begun_by_spark(spark: SparkSession, path: str) -> bool:

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from openmsmq.spark.connecting import explained
 from openmsmq.spark.errors import BadOption, QueueGone, QueueProblem, TableProblem, sentence_in
+from openmsmq.spark.paths import is_remote
 from openmsmq.spark.pipelines.ingest.checkpoint import Checkpoint, Mark
 from openmsmq.spark.pipelines.ingest.formats import Output
 from openmsmq.spark.pipelines.ingest.table import Table
@@ -45,11 +46,6 @@ class Ready(msgspec.Struct, frozen=True):
     """The columns that files must have, as Arrow calls them."""
     starting_offsets: str = ""
     """The option with which a new query begins behind what the table has, if it needs one."""
-
-
-def is_remote(spark: SparkSession) -> bool:
-    """Whether a session is one of Spark Connect."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def begin(spark: SparkSession, job: Beginning) -> Ready:

@@ -7,7 +7,6 @@ others; `table` makes them part of the table.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -93,16 +92,3 @@ def _with_date(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _told(files: list[Staged]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(list(map(msgspec.structs.asdict, files)), schema=_STAGED)
-
-
-def path_of(output: str, default_file_system: str) -> str | None:
-    """Return the path of what is on this computer or mounted; None for other URLs."""
-    scheme, colon, rest = output.partition(":")
-    if colon and "/" not in scheme:
-        names_a_host = rest.startswith("//") and not rest.startswith("///")
-        if scheme.lower() != "file" or names_a_host:
-            return None
-        return "/" + rest.lstrip("/")
-    if not default_file_system.lower().startswith("file:"):
-        return None
-    return os.path.abspath(output)

@@ -24,8 +24,8 @@ from sqlalchemy import URL
 from sqlalchemy.exc import SQLAlchemyError
 
 from openmsmq.spark.errors import BadOption, TableProblem
+from openmsmq.spark.paths import path_of
 from openmsmq.spark.pipelines.ingest.checkpoint import Mark
-from openmsmq.spark.pipelines.ingest.copying import path_of
 from openmsmq.spark.pipelines.ingest.files import Staged
 from openmsmq.spark.pipelines.ingest.table import Last, LogTable, require_types, sync
 

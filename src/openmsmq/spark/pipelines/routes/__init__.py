@@ -14,18 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
 
 import openmsmq.spark.pipelines.routes.tasks as tasks
 from openmsmq.routing.changes import Change, changed
 from openmsmq.routing.graph import Graph
 from openmsmq.routing.snapshot import Snapshot
-from openmsmq.spark.pipelines.few import local, mapped
+from openmsmq.spark.pipelines.few import local, mapped, of_table
 from openmsmq.spark.pipelines.routes.input import Plan, read_changes, read_plan, read_traffic
+
+_NUMBERS: Final = StructType([StructField("id", LongType())])
 
 
 class WhatIf(NamedTuple):
@@ -195,5 +198,9 @@ def _by_site(
     spark: SparkSession, plan: Plan, task: Callable[[Any], Iterator[Any]], schema: pa.Schema
 ) -> DataFrame:
     """Assign each task its share of the numbers of the sites."""
-    numbers = spark.range(0, len(plan.snapshot.sites), 1, plan.task_count)
+    count = len(plan.snapshot.sites)
+    if plan.is_small:
+        numbers = of_table(spark, pa.table({"id": pa.array(range(count), pa.int64())}), _NUMBERS)
+    else:
+        numbers = spark.range(0, count, 1, plan.task_count)
     return mapped(numbers, task, schema, plan.is_small)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from openmsmq.routing.changes import Change
 from openmsmq.routing.graph import Graph
 from openmsmq.routing.routes import RouteState
 from openmsmq.spark.pipelines import routes
+from openmsmq.spark.pipelines.few import table_of, write_parquet
 from openmsmq.spark.pipelines.routes.input import (
     Plan,
     RouteInputError,
@@ -32,6 +34,7 @@ CHANGED_LINKS: Final = "changed_links"
 SUFFIXES: Final = (".csv", ".json", ".jsonl", ".parquet")
 
 Rows: TypeAlias = list[dict[str, Any]]
+Order: TypeAlias = tuple[tuple[str, bool], ...]
 Step: TypeAlias = tuple[str, Callable[[], None]]
 
 
@@ -92,10 +95,12 @@ def steps(
     plan, traffic = inputs.plan, inputs.traffic
 
     def write(table: DataFrame, name: str) -> None:
-        table.write.parquet(f"{output}/{name}")
+        write_parquet(table, f"{output}/{name}", plan.is_small)
         # A small plan has its rows at hand. The others are read, as Spark would make them again.
-        again = spark.read.schema(table.schema).parquet(f"{output}/{name}")
-        written[name] = table if plan.is_small else again
+        if plan.is_small:
+            written[name] = table
+        else:
+            written[name] = spark.read.schema(table.schema).parquet(f"{output}/{name}")
 
     yield "routing tables", partial(write, routes.tables_of(spark, plan), ROUTING_TABLES)
     loads = None
@@ -117,38 +122,52 @@ def summarise(inputs: Inputs, written: Mapping[str, DataFrame], limit: int) -> S
         written.get, (LINK_TRAFFIC, ROUTED_TRAFFIC, CHANGED_PAIRS, CHANGED_LINKS)
     )
     graph = Graph.of(inputs.plan.snapshot)
-    busiest = F.desc("messages"), F.col("from_site"), F.col("to_site")
+    small = inputs.plan.is_small
+    busiest: Order = (("messages", True), ("from_site", False), ("to_site", False))
     return Summary(
         len(graph.sites),
         len(graph.costs),
         [key for key, closed in zip(graph.sites, graph.closed, strict=True) if closed],
-        _counts(tables, "state"),
-        _first(loaded, limit, F.desc_nulls_last("share"), F.desc("bytes"), "site_1", "site_2"),
+        _counts(tables, "state", small),
+        _first(
+            loaded,
+            limit,
+            (("share", True), ("bytes", True), ("site_1", False), ("site_2", False)),
+            small,
+        ),
         _first(
             None if routed is None else routed.where(F.col("state") != RouteState.OPEN.label),
             limit,
-            *busiest,
+            busiest,
+            small,
         ),
-        {} if pairs is None else _counts(pairs, "change"),
-        _first(pairs, limit, *(busiest[1:] if inputs.traffic is None else busiest)),
+        {} if pairs is None else _counts(pairs, "change", small),
+        _first(pairs, limit, busiest[1:] if inputs.traffic is None else busiest, small),
         _first(
             None if changed_links is None else changed_links.where("overloads"),
             limit,
-            F.desc("new_share"),
-            "site_1",
-            "site_2",
+            (("new_share", True), ("site_1", False), ("site_2", False)),
+            small,
         ),
     )
 
 
-def _counts(table: DataFrame, column: str) -> dict[str, int]:
+def _counts(table: DataFrame, column: str, small: bool) -> dict[str, int]:
+    if small:
+        return dict(sorted(Counter(table_of(table).column(column).to_pylist()).items()))
     return {row[0]: row[1] for row in table.groupBy(column).count().orderBy(column).collect()}
 
 
-def _first(table: DataFrame | None, limit: int, *order: Any) -> Rows:
+def _first(table: DataFrame | None, limit: int, order: Order, small: bool) -> Rows:
+    """Return the first rows in an order: columns, and whether the largest come first."""
     if table is None:
         return []
-    return [row.asDict() for row in table.orderBy(*order).limit(limit).collect()]
+    if small:
+        ways = [(name, "descending" if down else "ascending") for name, down in order]
+        rows: Rows = table_of(table).sort_by(ways).slice(0, limit).to_pylist()
+        return rows
+    keys = [F.desc_nulls_last(name) if down else F.asc_nulls_last(name) for name, down in order]
+    return [row.asDict() for row in table.orderBy(*keys).limit(limit).collect()]
 
 
 def _is_one_array(path: str) -> bool:
