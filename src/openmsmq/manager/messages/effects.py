@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from openmsmq.manager.messages.news import News
 from openmsmq.manager.queues.queue import LocalQueue, Row
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 Due: TypeAlias = tuple[int, int]
 """A lookup identifier, and when that entry expires."""
-
-_DEADLINE: Final = slice(4, 8)
-_NEVER: Final = INFINITE_S.to_bytes(4, "little")
 
 
 class EntriesPlaced(Effect):
@@ -157,8 +154,9 @@ def available_again(news: News, clock: Deadlines, queue: LocalQueue, row: Row) -
     lookup_id, value = row
     queue.became_available(lookup_id)
     news.of(queue)
-    if value[_DEADLINE] != _NEVER:
-        clock.note(records.deadline_of(value), queue.id, lookup_id)
+    deadline_s = records.deadline_of(value)
+    if deadline_s != INFINITE_S:
+        clock.note(deadline_s, queue.id, lookup_id)
 
 
 def size_of(rows: list[Row]) -> int:
