@@ -295,3 +295,137 @@ def test_a_unit_test_stands_where_its_module_stands() -> None:
         and not (module_of(test) / "__init__.py").is_file()
     }
     assert strays == ABOUT_SEVERAL.keys()
+
+
+# Attributes of another module's objects that are assigned in the manager, by file. All of them are
+# data that the object itself does not interpret; none holds a collaborator or a method.
+STATE_OF_OTHERS: Final = {
+    # An effect puts in the new value and takes it back: that is what it is.
+    "access/effects.py": {"descriptor"},
+    "directory/effects.py": {"floor"},
+    "incoming/effects.py": {"advance"},
+    "queues/effects.py": {"properties"},
+    # The history numbers the effect that it has just made.
+    "incoming/history.py": {"number"},
+    # A sequence goes on from its record.
+    "incoming/streams.py": {"last_access_time_s", "rejected_count"},
+    # Queues belong to the table, which links them to their journals and twins.
+    "access/quotas.py": {"properties"},
+    "queues/guests.py": {"guest", "totals"},
+    "queues/table.py": {"guest", "journal", "opener", "transactional_twin"},
+    "requests/admin.py": {"closed_to_readers", "reader_count"},
+    # What waits for the disk is counted where entries change hands.
+    "queues/entries.py": {"arrived", "gone", "placed", "removed"},
+    # Reservations and readers of a queue belong to those who read very many.
+    "reading/bulk_looks.py": {"reservation"},
+    "reading/bulk_reads.py": {"floor", "readers"},
+    "reading/readers.py": {"readers"},
+    "reading/locks.py": {"lock_holder"},
+    "reading/requests.py": {"current", "ended", "receives"},
+    # What a transaction will do is collected by those who are asked for it.
+    "requests/sends.py": {"bytes", "sends"},
+    "transactions/requests.py": {"batch", "connection", "owner", "prepared_time_s", "query"},
+    # The batch of a turn is the ledger's, and a plain value of the store.
+    "turn/writes.py": {"changes", "forgotten", "volatile"},
+}
+
+
+each_module_of_the_manager = pytest.mark.parametrize(
+    "module",
+    [
+        pytest.param(path, id=str(path.relative_to(SOURCE)))
+        for path in sorted((SOURCE / "manager").rglob("*.py"))
+    ],
+)
+
+
+def assigned_attributes(tree: ast.AST) -> tuple[set[str], list[str]]:
+    """Return the attributes that are assigned to `self`, and those assigned to other objects."""
+    own: set[str] = set()
+    others: list[str] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=found):
+                targets = found
+            case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
+                targets = [target]
+            case ast.For(target=target):
+                targets = [target]
+            case _:
+                continue
+        for target in targets:
+            for part in ast.walk(target):
+                if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
+                    if isinstance(part.value, ast.Name) and part.value.id == "self":
+                        own.add(part.attr)
+                    else:
+                        others.append(part.attr)
+    return own, others
+
+
+def assigned_to_others(source: str) -> set[str]:
+    """Return the attributes assigned to objects whose class does not stand in the same module."""
+    own, others = assigned_attributes(ast.parse(source))
+    return set(others) - own
+
+
+@each_module_of_the_manager
+def test_nothing_is_assigned_to_another_object_in_the_manager(module: Path) -> None:
+    known = STATE_OF_OTHERS.get(str(module.relative_to(SOURCE / "manager")), set())
+    assert assigned_to_others(module.read_text(encoding="utf-8")) == known
+
+
+@each_module_of_the_manager
+def test_no_attribute_of_the_manager_is_a_function_without_a_name(module: Path) -> None:
+    """Whoever asks for the definition of what is called finds a method."""
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Lambda):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            assert not any(isinstance(target, ast.Attribute) for target in targets)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["delivery.number = self._number", "a.b.c += 1", "x.y, z = 1, 2", "self.a.b: int = 3"],
+)
+def test_an_assignment_to_another_object_is_recognised(line: str) -> None:
+    assert assigned_to_others(line)
+
+
+MAXIMUM_PARAMETERS: Final = 7
+MAXIMUM_METHODS: Final = 30
+# What has more, and why.
+LARGER: Final = {
+    "client/messages/received.py: ReceivedMessage": "one property for each property of a message",
+    "client/verbs/queue.py: change": "public: a keyword for each property of a queue",
+    "client/verbs/queue.py: reserve_batch": "public: a keyword for each limit of a batch",
+    "spark/pipelines/ingest/__init__.py: ingest": "public: a keyword for each option of a pipeline",
+    "manager/queues/queue.py: LocalQueue": "a queue answers for all that it holds",
+    "manager/queues/table.py: QueueTable": "a queue is found by each kind of name there is",
+    "wire/headers/message_properties.py: of": "a keyword for each field that may be given",
+    "sim/checks/books.py: Books": "one method for each thing that a checker is told",
+}
+
+
+def too_large(module: Path) -> set[str]:
+    """Return the functions with too many parameters, and the classes with too many methods."""
+    name = module.relative_to(SOURCE)
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef):
+            kinds = ast.FunctionDef | ast.AsyncFunctionDef
+            if sum(isinstance(part, kinds) for part in node.body) > MAXIMUM_METHODS:
+                found.add(f"{name}: {node.name}")
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = node.args
+            names = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+            extra = (given.vararg is not None) + (given.kwarg is not None)
+            count = len(names) + extra - (names[:1] in (["self"], ["cls"]))
+            if count > MAXIMUM_PARAMETERS:
+                found.add(f"{name}: {node.name}")
+    return found
+
+
+def test_no_class_and_no_list_of_parameters_is_too_long() -> None:
+    modules = [module for module in MODULES if "cli" not in module.relative_to(SOURCE).parts]
+    assert set().union(*map(too_large, modules)) == set(LARGER)

@@ -74,7 +74,7 @@ class QueueManager:
             self._traffic.control.ways_changed(self._now)
 
     def _take_quotas(self) -> None:
-        take_quotas(self.config, self._stock.table, self.directory.own_object)
+        take_quotas(self.config, self._stock.table, self._stock.ourselves.known)
 
     @property
     def queues(self) -> Iterable[LocalQueue]:

@@ -16,6 +16,7 @@ from openmsmq.manager.askers import Acting
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.directory.copy import DirectoryCopy
 from openmsmq.manager.directory.own_keys import OwnKeys
+from openmsmq.manager.directory.own_object import OwnObject
 from openmsmq.manager.directory.service import DirectoryService
 from openmsmq.manager.directory.ways import Ways
 from openmsmq.manager.incoming.arrivals import Arrivals
@@ -115,6 +116,7 @@ class Stock:
         restore_queues(reader, self.table)
         self.access = AccessControl(self.table, ledger, reader)
         self.keys = OwnKeys(config.security, keys, base.started)
+        self.ourselves = OwnObject(base, self.copy, self.keys)
         self.security = MessageSecurity(config.security.policy, self.keys, self.copy, self.access)
         # Who others are, and how they are reached.
         self.ways = Ways(config.transfer, self.copy, counters, config.directory.role)
@@ -173,7 +175,7 @@ class Traffic:
         neighbours, news, staging = stock.neighbours, stock.placing.news, stock.staging
         housekeeping = stock.housekeeping
         self.directory = DirectoryService(
-            base, stock.copy, stock.keys, Notifications(base, reporter)
+            base, stock.copy, stock.ourselves, Notifications(base, reporter)
         )
         confirmations = Confirmations(base, table, delivery, outgoing, news)
         self.acks = OrderAcks(base, reporter, finals, outgoing, confirmations, streams, identities)

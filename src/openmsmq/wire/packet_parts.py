@@ -7,7 +7,7 @@ decoded and encoded as a whole.
 from __future__ import annotations
 
 import struct
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -74,21 +74,23 @@ def cut(packet: bytes) -> PacketParts:
     return PacketParts(packet, found, secured, body_size, level, hash_algorithm, cipher)
 
 
+class BodyPart(NamedTuple):
+    """A body as it is to stand in a packet, and what the packet says of it."""
+
+    body: bytes
+    plain_size: int
+    level: int
+    cipher: int
+
+
 def join(
-    parts: PacketParts,
-    security_flags: int,
-    key: bytes,
-    provider: bytes | None,
-    body: bytes,
-    body_size: int,
-    level: int,
-    cipher: int,
+    parts: PacketParts, security_flags: int, key: bytes, provider: bytes | None, wanted: BodyPart
 ) -> bytes:
     """Return the packet with another session key, provider and body.
 
     Without a provider it keeps its own. Without any item it has no SecurityHeader.
     """
-    packet, found = parts.packet, parts.found
+    packet, found, body = parts.packet, parts.found, wanted.body
     header = _security_header(parts, security_flags, key, provider)
     flags = found.flags | user.SECURITY if header else found.flags & ~user.SECURITY
     middle = packet[found.properties_offset + _SIZES_AT + _SIZES.size : found.body_start]
@@ -99,7 +101,9 @@ def join(
         packet[_FLAGS_AT + 4 : found.security_offset],
         header,
         packet[found.properties_offset : found.properties_offset + _SIZES_AT],
-        _SIZES.pack(body_size, len(body), level, parts.hash_algorithm, cipher),
+        _SIZES.pack(
+            wanted.plain_size, len(body), wanted.level, parts.hash_algorithm, wanted.cipher
+        ),
         middle,
         body,
         ZEROS[-(len(middle) + len(body)) & 3],

@@ -25,8 +25,7 @@ def take_quotas(config: ManagerConfig, table: QueueTable, known: QueueManagerInf
     if known is not None:
         told_kb = _possible(known.quota_kb, told_kb)
         told_journal_kb = _possible(known.journal_quota_kb, told_journal_kb)
-    table.totals.quota_kb = config.quota_kb or told_kb
-    table.totals.express_memory_kb = config.express_memory_kb
+    table.totals.limit(config.quota_kb or told_kb, config.express_memory_kb)
     journal = table.system(SystemQueue.JOURNAL)
     journal_kb = config.journal_quota_kb or told_journal_kb
     journal.properties = msgspec.structs.replace(journal.properties, quota_kb=journal_kb)

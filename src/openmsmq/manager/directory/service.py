@@ -11,13 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
-from openmsmq.directory.image import DirectoryImage
 from openmsmq.directory.rules import check
 from openmsmq.manager.directory.calls import Done, Owners, Refused
 from openmsmq.manager.directory.copy import DirectoryCopy
-from openmsmq.manager.directory.own_keys import OwnKeys
+from openmsmq.manager.directory.own_object import OwnObject
 from openmsmq.manager.outputs import AskDirectory, ChangeDirectory, Output
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
@@ -25,7 +22,6 @@ from openmsmq.model.directory import (
     NOWHERE,
     Change,
     DirectoryChanges,
-    DirectoryObject,
     DirectoryRole,
     ObjectKind,
     Position,
@@ -34,13 +30,8 @@ from openmsmq.model.directory import (
 from openmsmq.model.errors import InsufficientResources, MsmqError, NoDirectory
 from openmsmq.model.identity import GUID_BYTES, Guid
 from openmsmq.model.limits import DIRECTORY_CALLS_MAX_COUNT, DIRECTORY_CHANGES_MAX_COUNT
-from openmsmq.model.names.parts import canonical_ip_address, fold
-from openmsmq.model.queue import QUOTAS
 from openmsmq.model.topology import (
-    DirectoryServerKind,
-    EnterpriseInfo,
     QueueManagerInfo,
-    Site,
 )
 
 HINT_PAUSE_MS: Final = 1_000
@@ -53,15 +44,6 @@ MOVED_PAUSE_MS: Final = 100
 CHANGE_NUMBER_MAX: Final = (1 << 62) - 1
 """The highest number of a change. A copy that becomes the original goes on counting from there."""
 
-DEFAULT_SITE: Final = "Default-Site"
-_REGISTERED: Final = (
-    "addresses",
-    "qualified_computer_name",
-    "directory_server",
-    "encryption_keys",
-)
-"""What a queue manager says of itself; the rest of its object is the administrator's."""
-
 
 class DirectoryService:
     """Knows the directory, asks it, and changes it."""
@@ -70,7 +52,7 @@ class DirectoryService:
         self,
         base: Foundation,
         copy: DirectoryCopy,
-        keys: OwnKeys,
+        ourselves: OwnObject,
         owners: Owners,
     ) -> None:
         self._config = base.config
@@ -78,7 +60,7 @@ class DirectoryService:
         self.copy = copy
         self._counters = base.counters
         self._rng = base.rng
-        self._keys = keys
+        self._ourselves = ourselves
         self._owners = owners
         self.outputs: list[Output] = []
         self.problem = ""
@@ -131,57 +113,17 @@ class DirectoryService:
         if self._role is not DirectoryRole.ORIGINAL:
             return
         if not self.copy.is_original:
-            first = self._first_objects() if self.copy.position == NOWHERE else []
+            first = self._ourselves.first_objects() if self.copy.position == NOWHERE else []
             self.copy.found(Guid(self._rng.randbytes(16)), first)
             self._news.append(list(self.copy.image))
         self._register_here()
 
     def _register_here(self) -> None:
         """Let the original know us as we are."""
-        self.problem = self._own_problem()
-        wanted = None if self.problem else self._wanted_info()
+        self.problem = self._ourselves.problem()
+        wanted = None if self.problem else self._ourselves.wanted()
         if wanted is not None:
             self._news.append(self.copy.write((wanted,)))
-
-    def _first_objects(self) -> list[DirectoryObject]:
-        site = Site(
-            identifier=Guid(self._rng.randbytes(16)),
-            name=self._config.directory.site or DEFAULT_SITE,
-        )
-        return [
-            EnterpriseInfo(
-                identifier=Guid(self._rng.randbytes(16)), name=self._config.directory.enterprise
-            ),
-            site,
-            self._own_info(site),
-        ]
-
-    def _own_info(self, site: Site | None) -> QueueManagerInfo:
-        config = self._config.directory
-        hosts = self._config.addresses if config.publishes_addresses else ()
-        literal = (canonical_ip_address(host) for host in hosts)
-        info = QueueManagerInfo(
-            identifier=self._counters.identifier,
-            computer_name=self._config.name,
-            qualified_computer_name=config.qualified_name,
-            addresses=tuple(address for address in literal if address is not None),
-            version=self._config.software,
-            sites=() if site is None else (site.identifier,),
-            routing_server=config.routing_server,
-            directory_server=self._server_kind(),
-            encryption_keys=self._keys.public,
-        )
-        return msgspec.structs.replace(info, **self._configured_quotas())
-
-    def _configured_quotas(self) -> dict[str, int]:
-        """Return what it says of itself only if its configuration does."""
-        return {name: value for name in QUOTAS if (value := getattr(self._config, name))}
-
-    def _server_kind(self) -> DirectoryServerKind | None:
-        if self._role is DirectoryRole.ORIGINAL:
-            return DirectoryServerKind.PRIMARY_ENTERPRISE_CONTROLLER
-        serves = self._config.directory.serves_others
-        return DirectoryServerKind.BACKUP_SITE_CONTROLLER if serves else None
 
     # Asking.
 
@@ -246,7 +188,7 @@ class DirectoryService:
         real = self.copy.take(told)
         self.copy.answered()
         doubts, self._has_doubts = self._has_doubts, False
-        self.problem = self._own_problem()
+        self.problem = self._ourselves.problem()
         if real or doubts:
             self._news.append(_without_losses(real, before, told.position))
         if again:
@@ -278,32 +220,11 @@ class DirectoryService:
 
     # Who we are to the directory.
 
-    @property
-    def own_object(self) -> QueueManagerInfo | None:
-        """What the directory says of this queue manager; None without a directory too."""
-        if self._role is DirectoryRole.NONE:
-            return None
-        return self.copy.image.managers.get(self._counters.identifier)
-
-    def _own_problem(self) -> str:
-        """Return why the directory cannot know us as we are; empty if it can. [MQOD 2.7.6]"""
-        named = self.copy.image.manager_named(self._config.name)
-        own = self._counters.identifier
-        if named is not None and named.identifier != own:
-            return (
-                f"the directory knows {self._config.name} as {named.identifier}, and this queue "
-                f"manager is {own}: remove that object, or start with an empty data directory"
-            )
-        known = self.own_object
-        if known is not None and known.sites:
-            return ""
-        return site_problem(self.copy.image, self._config.directory.site)
-
     def _register(self) -> None:
         """Publish ourselves, if the directory does not know us as we are."""
         if self.problem or self._is_registering or self._asked is not None:
             return
-        wanted = self._wanted_info()
+        wanted = self._ourselves.wanted()
         if wanted is None or wanted == self._registered:
             # One that was taken and not kept is not handed on again before the next question.
             self._registered = None
@@ -324,23 +245,11 @@ class DirectoryService:
 
     def publish(self, done: Done, refused: Refused, now: Instant) -> None:
         """Publish ourselves as we are now."""
-        wanted = self._wanted_info()
+        wanted = self._ourselves.wanted()
         if wanted is None:
             done((), now)
         else:
             self.write((wanted,), done, refused, now)
-
-    def _wanted_info(self) -> QueueManagerInfo | None:
-        """Return what the directory should know of us; None if it does."""
-        own = self._own_info(site_named(self.copy.image, self._config.directory.site))
-        known = self.own_object
-        if known is None:
-            return own
-        said = {name: value for name in _REGISTERED if (value := getattr(own, name))}
-        wanted = msgspec.structs.replace(
-            known, sites=known.sites or own.sites, **said, **self._configured_quotas()
-        )
-        return None if wanted == known else wanted
 
     # Changing.
 
@@ -463,23 +372,3 @@ def _position_problem(position: Position) -> str:
     if len(position.incarnation) != GUID_BYTES:
         return f"the directory says that it is {position.incarnation.hex()!r}, which is no GUID"
     return ""
-
-
-def site_named(image: DirectoryImage, name: str) -> Site | None:
-    """Find the site in which a queue manager registers itself: by name, or else the first."""
-    sites = sorted(image.sites.values(), key=lambda site: site.name)
-    if not name:
-        return next(iter(sites), None)
-    return next((site for site in sites if fold(site.name) == fold(name)), None)
-
-
-def site_problem(image: DirectoryImage, name: str) -> str:
-    """Say so if a queue manager is to be in a site that is not there."""
-    if not name or site_named(image, name) is not None:
-        return ""
-    there = ", ".join(sorted(site.name for site in image.sites.values())) or "none"
-    return (
-        f"the directory has no site {name!r} (it has {there}): correct `site` in the configuration "
-        "of this queue manager, or add the site with `openmsmq directory apply` at the server of "
-        "the directory"
-    )

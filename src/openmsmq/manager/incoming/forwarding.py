@@ -100,5 +100,5 @@ class Forwarding:
             if not has_way:
                 # The next packet may have no room there any more.
                 return queue
-            place.queue = queue
+            place.lead_to(queue)
         return place.queue

@@ -66,6 +66,10 @@ class Place:
         self.stream: Stream | None = None
         """The sequence that its transactional messages go on, if they may."""
 
+    def lead_to(self, queue: LocalQueue) -> None:
+        """Let the next packets go into this queue, too."""
+        self.queue = queue
+
 
 class Places:
     """The places of one group of packets; queues may come and go between two groups."""

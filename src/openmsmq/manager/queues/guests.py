@@ -60,6 +60,10 @@ class Guests:
         """The application for which queues are opened at this moment; empty if it may have all."""
         self._opened_counts: dict[str, int] = {}
 
+    def open_for(self, opener: str) -> None:
+        """Open queues for an application from now on; empty for one that may have all."""
+        self.opener = opener
+
     def require_new(self, name: FormatName, outgoing_count: int, guest: Guest | None) -> None:
         """Refuse an outgoing queue to a name that takes no messages, and one too many."""
         if isinstance(name, DirectFormatName) and name.protocol.is_http:
@@ -118,7 +122,7 @@ class Guests:
             queue.guest, queue.opener = "", self.opener
             self.came(queue)
         if queue.totals is self.reports:
-            self.reports.bytes -= queue.size
+            self.reports.leave(queue.size)
             queue.totals = self._totals
 
     def totals_for(self, *, reports: bool) -> Totals:

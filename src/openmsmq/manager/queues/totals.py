@@ -31,6 +31,11 @@ class Totals:
         self.express_memory_kb = UNLIMITED_KB
         """What `take_quotas` says."""
 
+    def limit(self, quota_kb: int, express_memory_kb: int) -> None:
+        """Say how much there may be from now on."""
+        self.quota_kb = quota_kb
+        self.express_memory_kb = express_memory_kb
+
     def add(self, size: int) -> None:
         """Account for bytes that come, or with less than 0 go."""
         self.bytes += size
@@ -70,6 +75,10 @@ class Share(Totals):
     def __init__(self, whole: Totals) -> None:
         super().__init__(whole.passage)
         self.whole = whole
+
+    def leave(self, size: int) -> None:
+        """Account for bytes that stay in the whole, and are not of this share any more."""
+        self.bytes -= size
 
     def add(self, size: int) -> None:
         """Account for bytes here and in the whole."""

@@ -75,9 +75,8 @@ class OpenRequests:
         makes_subqueues = request.access in (AccessMode.RECEIVE, AccessMode.PEEK, AccessMode.MOVE)
         target: Target
         if request.access == AccessMode.SEND:
-            self._table.guests.opener = (
-                "" if self._access.administers(state.caller) else state.caller.owner_name
-            )
+            has_all = self._access.administers(state.caller)
+            self._table.guests.open_for("" if has_all else state.caller.owner_name)
             target = self._destination(request.name)
         elif request.access in _ADMIN_ACCESS:
             target = self._table.find_outgoing(request.name)

@@ -13,7 +13,7 @@ import msgspec
 
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.manager.config import DirectoryConfig
-from openmsmq.manager.directory.service import site_named, site_problem
+from openmsmq.manager.directory.own_object import site_named, site_problem
 from openmsmq.model.directory import NOWHERE, DirectoryRole
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import NIL_GUID, Guid

@@ -33,7 +33,7 @@ from openmsmq.wire.headers import user
 from openmsmq.wire.headers.security import BODY_ENCRYPTED, DEFAULT_PROVIDER
 from openmsmq.wire.keys import SESSION_KEY_LAYOUT, SessionAlgorithm, SessionKeyBlob
 from openmsmq.wire.outline import outline
-from openmsmq.wire.packet_parts import PacketParts, cut, join
+from openmsmq.wire.packet_parts import BodyPart, PacketParts, cut, join
 
 PRIVATE_KEYS_MAX_COUNT: Final = 24
 """Key pairs that are kept, old ones included: each may be tried for a message."""
@@ -224,10 +224,7 @@ def _opened(parts: PacketParts, body: bytes) -> bytes:
         parts.security[0] & ~BODY_ENCRYPTED | DEFAULT_PROVIDER,
         b"",
         b"",
-        body,
-        len(body),
-        parts.level,
-        parts.encryption_algorithm,
+        BodyPart(body, len(body), parts.level, parts.encryption_algorithm),
     )
 
 

@@ -34,7 +34,7 @@ from openmsmq.wire.headers import user
 from openmsmq.wire.headers.security import BODY_ENCRYPTED, DEFAULT_PROVIDER, ProviderInfo
 from openmsmq.wire.keys import RsaPublicKey, SessionAlgorithm, SessionKeyBlob
 from openmsmq.wire.likeness import SealedLikeness
-from openmsmq.wire.packet_parts import PacketParts, cut, join
+from openmsmq.wire.packet_parts import BodyPart, PacketParts, cut, join
 
 _ENCRYPTABLE: Final = frozenset({3, 5})
 """Forms of destinations, private and public: those that name the queue manager they are on."""
@@ -190,8 +190,5 @@ def _encrypted(
         parts.security[0] & ~DEFAULT_PROVIDER | BODY_ENCRYPTED,
         key.blob,
         key.provider_info,
-        key.cipher.encrypt(body),
-        len(body),
-        level,
-        algorithm,
+        BodyPart(key.cipher.encrypt(body), len(body), level, algorithm),
     )

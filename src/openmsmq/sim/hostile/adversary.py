@@ -169,22 +169,23 @@ class Adversary:
         claim: Guid,
         hideout: Hideout | None = None,
         first: bytes = b"",
-        greets: bool = True,
-        goes_on: bool = True,
         stays_ms: int = 0,
     ) -> None:
         """Connect to a node and say something."""
         server = self._rng.choice((NIL_GUID, target.identifier))
         visit = Visit(
-            claim=claim,
-            server=server,
-            packets=tuple(packets),
-            first=first,
-            greets=greets,
-            goes_on=goes_on,
-            stays_ms=stays_ms,
+            claim=claim, server=server, packets=tuple(packets), first=first, stays_ms=stays_ms
         )
-        place = hideout or self.hideout()
+        self._visit(target, visit, hideout or self.hideout())
+
+    def break_off(self, target: Node, claim: Guid, *, greets: bool) -> None:
+        """Connect to a node, and end no handshake."""
+        server = self._rng.choice((NIL_GUID, target.identifier))
+        visit = Visit(claim=claim, server=server, greets=greets, goes_on=False)
+        self._visit(target, visit, self.hideout())
+
+    def _visit(self, target: Node, visit: Visit, place: Hideout) -> None:
+        claim = visit.claim
         self.world.trace.note(place.index, "visit", f"{target.name} as {self._shown(claim)}")
         place.visit(target.address, visit)
 

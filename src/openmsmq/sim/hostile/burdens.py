@@ -238,9 +238,7 @@ class Burdens(Kit):
         for _ in range(self._rng.choice((1, 5))):
             target = self._target()
             greets = self._rng.random() < 0.6
-            self._adversary.say(
-                target, [], claim=self._any_name(target), greets=greets, goes_on=False
-            )
+            self._adversary.break_off(target, self._any_name(target), greets=greets)
 
     def _garbage(self, heard: Heard | None) -> None:
         del heard
