@@ -3,8 +3,13 @@
 Two queue managers run in this process, each on a thread with its disk, its sockets and its loop.
 An application sends one message in a transaction; another one receives it from the other queue
 manager in a transaction. Everything of ours that is called meanwhile is written down, from the
-first call of the sender until nothing is left to be told on either side. A message before it has
-opened queues and session, so that the way is that of the message alone.
+first call of the sender until nothing is left to be told on either side.
+
+What is counted is the way of the message, and not what happens beside it. A message before it has
+opened the session, and both applications have their queues open. Left out are the clock (asking
+everybody when to be woken, and rounds in which nothing is due; an acknowledgment that the clock
+brings is counted), comprehensions and functions without a name, which are lines of the function
+they stand in, and special methods, such as comparisons.
 
 A shape is a form in which the message exists on its way: a class that holds it, a tuple of which
 it is a part, or bytes in which its body stands at a certain distance from the end.
@@ -13,6 +18,7 @@ it is a part, or bytes in which its body stands at a certain distance from the e
 from __future__ import annotations
 
 import argparse
+import re
 import socket
 import sys
 import tempfile
@@ -32,6 +38,13 @@ ALPHA, BETA = "127.0.9.2", "127.0.9.3"
 QUEUE = r"private$\walk"
 PATIENCE_S: Final = 20.0
 QUIET_S: Final = 1.0
+_CLOCK: Final = re.compile(
+    r".*\.(_?next_\w*ms|_arm_timer|_due_s|end_timeouts|schedule\w*)|earliest"
+    r"|(Housekeeping|OutgoingSweep)\.run"
+    r"|(Unrouted|NameLookups|DirectoryRequests|DirectoryService|OwnKeys|Links|History"
+    r"|IncomingStreams)\.wake"
+)
+"""Who asks when something is due, or finds that nothing is."""
 _DEPTH: Final = 2
 """How deep a value is looked into for the message."""
 
@@ -48,19 +61,24 @@ class Walk:
         self.shapes: dict[str, str] = {}
         self.is_under_way = False
         self._files: dict[str, str] = {}
+        self._clock = threading.local()
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
-        if event != "call" or not self.is_under_way:
+        if not self.is_under_way or event not in ("call", "return"):
             return
         code = frame.f_code
         file = self._file(code.co_filename)
-        if not file:
+        if not file or self._is_of_the_clock(frame, event) or event == "return":
+            return
+        if code.co_name.startswith("<") or re.fullmatch("__(?!init|bool|len)\\w+__", code.co_name):
             return
         self.calls += 1
         if code not in self.functions:
             self.functions[code] = code.co_qualname
             self.order.setdefault(file, []).append(code.co_qualname)
         caller = frame.f_back
+        while caller is not None and caller.f_code.co_name.startswith("<"):
+            caller = caller.f_back
         origin = self._file(caller.f_code.co_filename) if caller is not None else ""
         if origin and origin != file:
             self.between[origin, file] += 1
@@ -68,6 +86,18 @@ class Walk:
             shape = _shape(frame.f_locals.get(name), _DEPTH)
             if shape:
                 self.shapes.setdefault(shape, f"{file}: {code.co_qualname}")
+
+    def _is_of_the_clock(self, frame: FrameType, event: str) -> bool:
+        """Whether a call stands beneath one of the clock's, on its thread."""
+        top: FrameType | None = getattr(self._clock, "top", None)
+        if top is not None:
+            if event == "return" and frame is top:
+                self._clock.top = None
+            return True
+        if event == "call" and _CLOCK.fullmatch(frame.f_code.co_qualname):
+            self._clock.top = frame
+            return True
+        return False
 
     def _file(self, path: str) -> str:
         found = self._files.get(path)
@@ -137,11 +167,13 @@ def walk() -> Walk:
             openmsmq.connect(f"{beta.host}:{beta.port}") as receiver,
         ):
             receiver.create_queue(QUEUE, transactional=True)
-            _send_and_receive(sender, receiver)
+            there = sender.queue(f"DIRECT=TCP:{BETA}\\{QUEUE}")
+            here = receiver.queue(QUEUE)
+            _send_and_receive(sender, there, receiver, here)
             time.sleep(QUIET_S)
             found.is_under_way = True
             sys.setprofile(found)
-            _send_and_receive(sender, receiver)
+            _send_and_receive(sender, there, receiver, here)
             sys.setprofile(None)
             _wait_until_quiet(found)
             found.is_under_way = False
@@ -149,11 +181,16 @@ def walk() -> Walk:
     return found
 
 
-def _send_and_receive(sender: openmsmq.QueueManager, receiver: openmsmq.QueueManager) -> None:
+def _send_and_receive(
+    sender: openmsmq.QueueManager,
+    there: openmsmq.Queue,
+    receiver: openmsmq.QueueManager,
+    here: openmsmq.Queue,
+) -> None:
     with sender.transaction() as work:
-        sender.queue(f"DIRECT=TCP:{BETA}\\{QUEUE}").send(BODY, transaction=work)
+        there.send(BODY, transaction=work)
     with receiver.transaction() as work:
-        message = receiver.queue(QUEUE).receive(timeout=PATIENCE_S, transaction=work)
+        message = here.receive(timeout=PATIENCE_S, transaction=work)
     if message.body != BODY:
         raise ValueError(f"another message came: {message.body!r}")
 

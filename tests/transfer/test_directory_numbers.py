@@ -24,7 +24,7 @@ NO_QUOTAS = (-1, UNLIMITED_KB + 1, (1 << 64) - 1)
 
 
 def own_object(computer: Computer) -> QueueManagerInfo:
-    found = computer.manager.directory.own_object
+    found = computer.manager.directory.copy.image.managers.get(computer.identifier)
     assert found is not None
     return found
 

@@ -68,7 +68,8 @@ class QueueManager:
 
     def _heed_directory(self) -> None:
         """Do what follows from changes of the directory."""
-        for changes in self.directory.take_news():
+        while self.directory.news:
+            changes = self.directory.news.pop(0)
             self._take_quotas()
             self._desk.public.take(changes, self._now)
             self._traffic.control.ways_changed(self._now)
@@ -269,16 +270,16 @@ class QueueManager:
 
     def take_outputs(self) -> list[Output]:
         """Return what is to be done now. Call it after every input, until it gives nothing."""
-        self._heed_directory()
-        self._desk.lookups.look()
-        self._traffic.acks.heed_own(self._now)
+        if self.directory.news:
+            self._heed_directory()
+        if self._desk.lookups.waiting and self._desk.lookups.has_news:
+            self._desk.lookups.tell_all()
+        if self._stock.finals.own:
+            self._traffic.acks.heed_own(self._now)
         self.transfer.dispatch(self._now)
         persist = self._ledger.seal()
-        outputs = self._stock.replies.take_outputs()
-        outputs += self._sessions.take_outputs()
-        outputs += self.keys.take_outputs()
-        outputs += self.directory.take_outputs()
-        outputs += self.notices.take()
+        outputs = [*self._base.outputs, *self.notices.take()]
+        self._base.outputs.clear()
         if persist is not None:
             outputs.append(persist)
         return outputs

@@ -98,6 +98,7 @@ def foundation(
         ledger=ledger,
         counters=counters,
         deadlines=Deadlines(reader),
+        outputs=[],
         notices=Notices(),
         acting=Acting(),
         rng=rng,
@@ -110,12 +111,12 @@ class Stock:
 
     def __init__(self, base: Foundation, keys: Sequence[OwnKey]) -> None:
         config, ledger, reader, counters = base.config, base.ledger, base.reader, base.counters
-        self.replies = Replies(ledger)
+        self.replies = Replies(ledger, base.outputs)
         self.copy = DirectoryCopy(ledger, reader)
         self.table = QueueTable(config, counters, ledger, reader, base.rng, self.copy)
         restore_queues(reader, self.table)
         self.access = AccessControl(self.table, ledger, reader)
-        self.keys = OwnKeys(config.security, keys, base.started)
+        self.keys = OwnKeys(base, keys)
         self.ourselves = OwnObject(base, self.copy, self.keys)
         self.security = MessageSecurity(config.security.policy, self.keys, self.copy, self.access)
         # Who others are, and how they are reached.

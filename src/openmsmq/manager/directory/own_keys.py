@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from openmsmq.manager.config import SecurityConfig
 from openmsmq.manager.directory.calls import Done, Publisher, Refused
-from openmsmq.manager.outputs import MakeKeys, Output
+from openmsmq.manager.outputs import MakeKeys
+from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.manager.turn.timers import earliest
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import Change
@@ -33,9 +33,9 @@ _DAY_S: Final = 24 * 3600
 class OwnKeys:
     """Has the private keys, and sees to it that there are new ones in time."""
 
-    def __init__(self, config: SecurityConfig, keys: Sequence[OwnKey], now: Instant) -> None:
-        self._config = config
-        self.outputs: list[Output] = []
+    def __init__(self, base: Foundation, keys: Sequence[OwnKey]) -> None:
+        self._config = base.config.security
+        self._outputs = base.outputs
         self._keys: list[OwnKey] = []
         self._newest: list[OwnKey] = []
         """One for each provider, without those that nobody should use any more."""
@@ -44,8 +44,8 @@ class OwnKeys:
         self._drop_at_s: int | None = None
         """When the next old key is of no use any more."""
         self._waiting: list[tuple[Done, Refused]] = []
-        self.receive = ReceiveKeys(config.policy)
-        self._take(keys, now)
+        self.receive = ReceiveKeys(self._config.policy)
+        self._take(keys, base.started)
 
     @property
     def public(self) -> tuple[PublicKey, ...]:
@@ -65,11 +65,6 @@ class OwnKeys:
         """All keys that are of use."""
         return tuple(self._keys)
 
-    def take_outputs(self) -> list[Output]:
-        """Return what is to be done, once."""
-        outputs, self.outputs = self.outputs, []
-        return outputs
-
     def renew(self, done: Done, refused: Refused) -> None:
         """Have new keys made and published."""
         if not self._keys:
@@ -84,7 +79,7 @@ class OwnKeys:
     def _make(self) -> None:
         if not self._is_making:
             self._is_making = True
-            self.outputs.append(MakeKeys())
+            self._outputs.append(MakeKeys())
 
     def made(self, keys: Sequence[OwnKey], publisher: Publisher, now: Instant) -> None:
         """New keys are there, in their files, and are to be published."""

@@ -15,7 +15,7 @@ from openmsmq.directory.rules import check
 from openmsmq.manager.directory.calls import Done, Owners, Refused
 from openmsmq.manager.directory.copy import DirectoryCopy
 from openmsmq.manager.directory.own_object import OwnObject
-from openmsmq.manager.outputs import AskDirectory, ChangeDirectory, Output
+from openmsmq.manager.outputs import AskDirectory, ChangeDirectory
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import (
@@ -62,10 +62,10 @@ class DirectoryService:
         self._rng = base.rng
         self._ourselves = ourselves
         self._owners = owners
-        self.outputs: list[Output] = []
+        self._outputs = base.outputs
         self.problem = ""
         """Why the directory could not be asked, or does not know us; empty while all is well."""
-        self._news: list[list[Change]] = []
+        self.news: list[list[Change]] = []
         """Real changes that the queue manager has not heeded yet; an empty list says that a copy
         that was in doubt is up to date."""
         self._calls: dict[int, tuple[Done, Refused]] = {}
@@ -89,16 +89,6 @@ class DirectoryService:
         if self._role is DirectoryRole.COPY:
             self._ask_at_ms = base.started.ticks_ms
 
-    def take_outputs(self) -> list[Output]:
-        """Return what is to be done, once."""
-        outputs, self.outputs = self.outputs, []
-        return outputs
-
-    def take_news(self) -> list[list[Change]]:
-        """Return what has really changed, once; empty changes say that a doubt is settled."""
-        news, self._news = self._news, []
-        return news
-
     @property
     def role(self) -> DirectoryRole:
         """What this queue manager has of a directory."""
@@ -115,7 +105,7 @@ class DirectoryService:
         if not self.copy.is_original:
             first = self._ourselves.first_objects() if self.copy.position == NOWHERE else []
             self.copy.found(Guid(self._rng.randbytes(16)), first)
-            self._news.append(list(self.copy.image))
+            self.news.append(list(self.copy.image))
         self._register_here()
 
     def _register_here(self) -> None:
@@ -123,7 +113,7 @@ class DirectoryService:
         self.problem = self._ourselves.problem()
         wanted = None if self.problem else self._ourselves.wanted()
         if wanted is not None:
-            self._news.append(self.copy.write((wanted,)))
+            self.news.append(self.copy.write((wanted,)))
 
     # Asking.
 
@@ -167,7 +157,7 @@ class DirectoryService:
         self._has_doubts = self._has_doubts or self.copy.is_doubted
         self.copy.ask()
         self._ask_at_ms = None
-        self.outputs.append(AskDirectory(self.copy.position))
+        self._outputs.append(AskDirectory(self.copy.position))
 
     def told(self, told: DirectoryChanges, now: Instant) -> None:
         """The directory has answered. What is waited for may come after this answer."""
@@ -190,7 +180,7 @@ class DirectoryService:
         doubts, self._has_doubts = self._has_doubts, False
         self.problem = self._ourselves.problem()
         if real or doubts:
-            self._news.append(_without_losses(real, before, told.position))
+            self.news.append(_without_losses(real, before, told.position))
         if again:
             self._ask()
         else:
@@ -278,7 +268,7 @@ class DirectoryService:
         check(before, changes)
         real = self.copy.write(changes)
         if real:
-            self._news.append(real)
+            self.news.append(real)
             self._owners.tell_owners(real, before, now)
             self._register_here()
         done(changes, now)
@@ -310,7 +300,7 @@ class DirectoryService:
     def _hand_on(self, changes: tuple[Change, ...], done: Done, refused: Refused) -> None:
         self._last_ticket += 1
         self._calls[self._last_ticket] = done, refused
-        self.outputs.append(ChangeDirectory(self._last_ticket, changes))
+        self._outputs.append(ChangeDirectory(self._last_ticket, changes))
 
     def written(self, ticket: int, changes: Sequence[Change], now: Instant) -> None:
         """The directory has changes of ours."""

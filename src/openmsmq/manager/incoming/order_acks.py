@@ -49,7 +49,7 @@ class FinalAcks:
         self._counters = base.counters
         self._reporter = reporter
         self._streams = streams
-        self._own: list[tuple[FinalAck, MessageClass]] = []
+        self.own: list[tuple[FinalAck, MessageClass]] = []
         """What we have to tell ourselves, before the turn ends."""
 
     def send(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
@@ -61,7 +61,7 @@ class FinalAcks:
         ack = FinalAck(*message_bytes.sequence_place(packet), message)
         if source == self._counters.identifier:
             # We reach ourselves under a name that is not known to be ours.
-            self._own.append((ack, reason))
+            self.own.append((ack, reason))
             return
         carrier = final_ack_packet(
             ack,
@@ -74,11 +74,6 @@ class FinalAcks:
         )
         name = _order_queue(to, source)
         self._reporter.post(name, encode(carrier), now, is_final=True)
-
-    def take_own(self) -> list[tuple[FinalAck, MessageClass]]:
-        """Return what we have to tell ourselves, once."""
-        own, self._own = self._own, []
-        return own
 
 
 class OrderAcks:
@@ -167,7 +162,8 @@ class OrderAcks:
 
     def heed_own(self, now: Instant) -> None:
         """Heed the final acknowledgments that we owe ourselves."""
-        for ack, reason in self._finals.take_own():
+        while self._finals.own:
+            ack, reason = self._finals.own.pop(0)
             awaited = self._confirmations.awaited(ack)
             if awaited is not None:
                 self._confirmations.final_acked(awaited, reason, now)

@@ -13,20 +13,15 @@ from openmsmq.model.errors import MsmqError
 class Replies:
     """The connections, and what is to be said to them."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, outputs: list[Output]) -> None:
         self._ledger = ledger
         self.connections: dict[int, Connection] = {}
-        self.outputs: list[Output] = []
-
-    def take_outputs(self) -> list[Output]:
-        """Return what is to be said, once."""
-        outputs, self.outputs = self.outputs, []
-        return outputs
+        self._outputs = outputs
 
     def answer(self, connection: int, call: int, reply: api.AnyReply) -> None:
         """Answer a call; who is gone gets no answer."""
         if connection in self.connections:
-            self.outputs.append(Respond(connection, call, reply))
+            self._outputs.append(Respond(connection, call, reply))
 
     def answer_when_done(self, connection: int, call: int, reply: api.AnyReply) -> None:
         """Answer a call when the current turn is durable, or say why it is not."""

@@ -48,7 +48,7 @@ class DirectoryRequests:
     def __init__(self, service: DirectoryService, replies: Replies) -> None:
         self._service = service
         self._replies = replies
-        self._waiting: dict[int, tuple[int, int]] = {}
+        self.waiting: dict[int, tuple[int, int]] = {}
         """Reads that wait for the next change, by connection: the call, and until when."""
         self.next_wake_ms: int | None = None
         """When `wake` may have something to do."""
@@ -87,28 +87,28 @@ class DirectoryRequests:
 
     def _wait(self, state: Connection, call: int, wait_ms: int, now: Instant) -> None:
         self._end(state.id, has_more=False)
-        if len(self._waiting) >= DIRECTORY_READS_WAITING_MAX_COUNT:
+        if len(self.waiting) >= DIRECTORY_READS_WAITING_MAX_COUNT:
             raise InsufficientResources(
                 f"{DIRECTORY_READS_WAITING_MAX_COUNT} reads wait for a change of the directory "
                 "already: read it from time to time"
             )
         self._position = self._service.copy.position
         due_ms = now.ticks_ms + min(wait_ms, DIRECTORY_READ_WAIT_MAX_S * 1000)
-        self._waiting[state.id] = call, due_ms
+        self.waiting[state.id] = call, due_ms
         self.next_wake_ms = earliest(self.next_wake_ms, due_ms)
 
-    def look(self) -> None:
-        """Tell all who wait if the directory has moved on, without the changes.
+    @property
+    def has_news(self) -> bool:
+        """Whether the directory has moved on since the present reads began to wait."""
+        return self._service.copy.position != self._position
 
-        So many at once may be slow to take them.
-        """
-        if not self._waiting or self._service.copy.position == self._position:
-            return
-        for connection in list(self._waiting):
+    def tell_all(self) -> None:
+        """Tell all who wait, without the changes: so many at once may be slow to take them."""
+        for connection in list(self.waiting):
             self._end(connection, has_more=True)
 
     def _end(self, connection: int, *, has_more: bool) -> None:
-        found = self._waiting.pop(connection, None)
+        found = self.waiting.pop(connection, None)
         if found is not None:
             at = self._service.copy.position
             part = api.DirectoryPart(
@@ -118,16 +118,16 @@ class DirectoryRequests:
 
     def forget(self, connection: int) -> None:
         """A connection is gone."""
-        self._waiting.pop(connection, None)
+        self.waiting.pop(connection, None)
 
     def wake(self, now: Instant) -> None:
         """Time has passed: who has waited long enough hears that nothing has changed."""
         if self.next_wake_ms is None or now.ticks_ms < self.next_wake_ms:
             return
-        for connection, (_, due_ms) in list(self._waiting.items()):
+        for connection, (_, due_ms) in list(self.waiting.items()):
             if due_ms <= now.ticks_ms:
                 self._end(connection, has_more=False)
-        self.next_wake_ms = min((due_ms for _, due_ms in self._waiting.values()), default=None)
+        self.next_wake_ms = min((due_ms for _, due_ms in self.waiting.values()), default=None)
 
     def change(
         self, state: Connection, call: int, request: api.ChangeDirectory, now: Instant

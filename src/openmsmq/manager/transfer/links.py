@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol, assert_never
 
-from openmsmq.manager.outputs import Output, Resolve, SendDatagram
+from openmsmq.manager.outputs import Resolve, SendDatagram
 from openmsmq.manager.peers.identities import Identities
 from openmsmq.manager.peers.peering import Neighbour
 from openmsmq.manager.transfer.admission import Admission
@@ -38,14 +38,13 @@ class Links:
         admission: Admission,
         identities: Identities,
         needs: LinkNeeds,
-        outputs: list[Output],
     ) -> None:
         self._config = base.config.transfer
         self._own = base.counters.identifier
         self._admission = admission
         self._identities = identities
         self._needs = needs
-        self._outputs = outputs
+        self._outputs = base.outputs
         self._pings = ping.PingTable(self._own)
         self._resolving: dict[str, dict[Neighbour, None]] = {}
 

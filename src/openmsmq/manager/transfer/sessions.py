@@ -9,7 +9,7 @@ from typing import TypeAlias, assert_never, cast
 
 from openmsmq.manager.incoming.arrivals import Arrivals
 from openmsmq.manager.messages.news import News
-from openmsmq.manager.outputs import Connect, Disconnect, Output, SendBytes
+from openmsmq.manager.outputs import Connect, Disconnect, SendBytes
 from openmsmq.manager.peers.acquaintances import Acquaintances
 from openmsmq.manager.peers.identities import Identities
 from openmsmq.manager.peers.outgoing import OutgoingQueue
@@ -60,8 +60,8 @@ class Sessions:
         self._departures = departures
         self._admission = Admission(base.config.transfer)
         self._reception = Reception(arrivals, base.acting, acquaintances, self._admission)
-        self._outputs: list[Output] = []
-        self.links = Links(base, self._admission, identities, self, self._outputs)
+        self._outputs = base.outputs
+        self.links = Links(base, self._admission, identities, self)
         self.timers: Timers[Owner] = Timers()
         self.peers: dict[int, Peer] = {}
         self._last_session = -1
@@ -152,12 +152,6 @@ class Sessions:
                 self.close(peer, CloseReason.STOPPING, now)
 
     # Outputs of the machines.
-
-    def take_outputs(self) -> list[Output]:
-        """Return what is to be done, once."""
-        outputs = self._outputs.copy()
-        self._outputs.clear()
-        return outputs
 
     def drain(self, peer: Peer, now: Instant) -> None:
         """Do what a session asks for."""

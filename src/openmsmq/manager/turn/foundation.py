@@ -9,6 +9,7 @@ import msgspec
 from openmsmq.manager.askers import Acting
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.notices import Notices
+from openmsmq.manager.outputs import Output
 from openmsmq.manager.turn.counters import Counters
 from openmsmq.manager.turn.deadlines import Deadlines
 from openmsmq.manager.turn.ledger import Ledger
@@ -31,6 +32,8 @@ class Foundation(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """Who this queue manager is, and numbers that are never given twice."""
     deadlines: Deadlines
     """Which messages expire next."""
+    outputs: list[Output]
+    """What the driver is asked to do, in the order in which that came up."""
     notices: Notices
     """What the operator hears."""
     acting: Acting

@@ -15,18 +15,18 @@ from openmsmq.model.errors import InsufficientResources
 
 
 def test_effects_with_the_same_facts_are_equal() -> None:
-    replies = Replies(Ledger())
+    replies = Replies(Ledger(), [])
     effect = Replied(replies, 1, 2, api.Done())
     assert effect == Replied(replies, 1, 2, api.Done())
     assert hash(effect) == hash(Replied(replies, 1, 2, api.Done()))
     assert effect != Replied(replies, 1, 3, api.Done())
-    assert effect != Replied(Replies(Ledger()), 1, 2, api.Done())
+    assert effect != Replied(Replies(Ledger(), []), 1, 2, api.Done())
     assert effect != Effect()
     assert effect != 5
 
 
 def test_an_effect_prints_what_it_describes() -> None:
-    effect = Replied(Replies(Ledger()), 1, 2, api.Sent([7], 8))
+    effect = Replied(Replies(Ledger(), []), 1, 2, api.Sent([7], 8))
     assert effect.describe() == {"connection": 1, "call": 2, "reply": "Sent"}
     assert repr(effect) == "Replied(connection=1, call=2, reply='Sent')"
 
