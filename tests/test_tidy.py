@@ -399,6 +399,7 @@ LARGER: Final = {
     "client/verbs/queue.py: change": "public: a keyword for each property of a queue",
     "client/verbs/queue.py: reserve_batch": "public: a keyword for each limit of a batch",
     "spark/pipelines/ingest/__init__.py: ingest": "public: a keyword for each option of a pipeline",
+    "manager/queues/entries.py: Entries": "a method for each event in the life of an entry",
     "manager/queues/queue.py: LocalQueue": "a queue answers for all that it holds",
     "manager/queues/table.py: QueueTable": "a queue is found by each kind of name there is",
     "wire/headers/message_properties.py: of": "a keyword for each field that may be given",
