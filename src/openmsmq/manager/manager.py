@@ -53,6 +53,8 @@ class QueueManager:
         base = self._base = foundation(config, rng, reader, now, epoch)
         self.notices = base.notices
         self._ledger = base.ledger
+        self.turns: TurnTrace = self._ledger.trace
+        """Descriptions of turns, for a driver that switches them on."""
         stock = Stock(base, keys)
         traffic = Traffic(base, stock)
         desk = Desk(base, stock, traffic)
@@ -61,7 +63,7 @@ class QueueManager:
         self._stock, self._traffic, self._desk = stock, traffic, desk
         self._sessions = traffic.sessions
         self._reads, self._housekeeping = stock.reads, stock.housekeeping
-        self._take_quotas()
+        take_quotas(config, stock.table, stock.ourselves.known)
         self.directory.open()
         self._heed_directory()
         desk.public.take(stock.copy.image.queues_of(self.identifier), now)
@@ -70,12 +72,9 @@ class QueueManager:
         """Do what follows from changes of the directory."""
         while self.directory.news:
             changes = self.directory.news.pop(0)
-            self._take_quotas()
+            take_quotas(self.config, self._stock.table, self._stock.ourselves.known)
             self._desk.public.take(changes, self._now)
             self._traffic.control.ways_changed(self._now)
-
-    def _take_quotas(self) -> None:
-        take_quotas(self.config, self._stock.table, self._stock.ourselves.known)
 
     @property
     def queues(self) -> Iterable[LocalQueue]:
@@ -86,11 +85,6 @@ class QueueManager:
     def identifier(self) -> Guid:
         """Who this queue manager is."""
         return self._base.counters.identifier
-
-    @property
-    def turns(self) -> TurnTrace:
-        """Descriptions of turns, for a driver that switches them on."""
-        return self._ledger.trace
 
     # Inputs.
 
