@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from openmsmq.manager.turn.effects import attributes
 from openmsmq.storage.memory import MemoryStore
 
 _VALUES = (str, bytes, int, float, bool, type(None), Enum, type, msgspec.Struct)
@@ -62,10 +63,9 @@ def _parts(thing: Any, path: str, facts: dict[str, str]) -> dict[str, Any]:
 
 def _attributes(thing: Any) -> dict[str, Any]:
     found = dict(getattr(thing, "__dict__", {}))
-    for kind in type(thing).__mro__:
-        for name in kind.__dict__.get("__slots__", ()):
-            if hasattr(thing, name):
-                found[name] = getattr(thing, name)
+    for name in attributes(type(thing)):
+        if hasattr(thing, name):
+            found[name] = getattr(thing, name)
     return found
 
 

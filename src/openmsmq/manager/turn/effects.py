@@ -64,7 +64,7 @@ class Effect:
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and all(
-            getattr(self, name) == getattr(other, name) for name in _attributes(type(self))
+            getattr(self, name) == getattr(other, name) for name in attributes(type(self))
         )
 
     def __hash__(self) -> int:
@@ -72,5 +72,10 @@ class Effect:
         return hash(type(self))
 
 
-def _attributes(kind: type) -> list[str]:
-    return [name for each in kind.__mro__ for name in each.__dict__.get("__slots__", ())]
+def attributes(kind: type) -> list[str]:
+    """Return the names of all attributes. A compiled class has no slots, and lists them itself."""
+    return [
+        name
+        for each in kind.__mro__
+        for name in each.__dict__.get("__mypyc_attrs__") or each.__dict__.get("__slots__", ())
+    ]

@@ -11,6 +11,11 @@ from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.manager.turn.writes import Writes
 from openmsmq.model.errors import InsufficientResources, MsmqError
 
+pytestmark = pytest.mark.skipif(
+    hasattr(Effect, "__mypyc_attrs__"),
+    reason="the effects of these tests are not compiled, and cannot be below one that is",
+)
+
 FULL = InsufficientResources("the disk is full")
 
 
