@@ -26,8 +26,8 @@ from openmsmq.spark.sink.options import QUEUE
 PART_MAX_COUNT: Final = 20_000
 """Messages in one part of a batch."""
 
-PART_MAX_BYTES: Final = 12 << 20
-"""Bytes of bodies after which a part takes no more messages; so much fits a file of the journal."""
+PART_MAX_BYTES: Final = 8 << 20
+"""Bytes of bodies after which a part takes no more messages. It fits a file of the journal then."""
 
 QUEUES_MAX_COUNT: Final = 1000
 """Different queues to which the rows of one batch go."""
