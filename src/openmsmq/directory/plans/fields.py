@@ -183,7 +183,7 @@ FIELDS: Final[dict[ObjectKind, tuple[Field, ...]]] = {
     ),
     ObjectKind.LIST: (
         _IDENTIFIER,
-        # A member is a public queue, another list or a format name: see `plan_names`.
+        # A member is a public queue, another list or a format name: see `names`.
         Field("members", "members", _names(ObjectKind.LIST)),
     ),
 }

@@ -1,7 +1,7 @@
 """Sessions over TLS: the handshake of those who come and of those who are called, and renewal.
 
 Which rule an address needs TLS by is in `peer_rules`, whose certificate is good in
-`session_trust`, the bytes are in `tls_transport`. Here they meet the sessions.
+`trust`, the bytes are in `tls_transport`. Here they meet the sessions.
 """
 
 from __future__ import annotations
