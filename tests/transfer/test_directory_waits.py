@@ -7,6 +7,7 @@ import pytest
 from openmsmq.api import messages as api
 from openmsmq.directory.rows import row_of
 from openmsmq.manager.directory.service import HINT_PAUSE_MS, MOVED_PAUSE_MS
+from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, NoDirectory
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import DIRECTORY_READ_WAIT_MAX_S, DIRECTORY_READS_WAITING_MAX_COUNT
@@ -61,6 +62,33 @@ def test_it_is_told_of_nothing_that_the_disk_does_not_have(office: Computer) -> 
     reply = office.soon(api.ChangeDirectory([row_of(site(1))]))
     assert isinstance(reply, api.Failed)
     assert isinstance(office.answers[77], api.Failed)
+
+
+def test_who_begins_to_wait_in_the_turn_of_a_change_keeps_it_from_nobody(
+    network: Network, office: Computer
+) -> None:
+    office.manager.connected(2)
+    office.manager.connected(3)
+    ask_as(office, 2, 77)
+    before = office.manager.directory.copy.position.number
+    office.manager.request(2, 70, api.ChangeDirectory([row_of(site(1))]), network.now)
+    # Another copy may have told it where the directory is now.
+    ask_as(office, 3, 78)
+    part = part_of(office.answers[77])
+    assert (part.number, part.rows, part.has_more) == (before + 1, [], True)
+    assert 78 not in office.answers
+
+
+def test_a_change_in_the_turn_in_which_a_wait_ends_is_told(
+    network: Network, office: Computer
+) -> None:
+    office.manager.connected(2)
+    ask_as(office, 2, 77)
+    late = Instant(network.now.ticks_ms + WAIT_MS, network.now.unix_s + WAIT_MS // 1000)
+    office.manager.request(2, 70, api.ChangeDirectory([row_of(site(1))]), late)
+    office.manager.wake(late)
+    office.pump()
+    assert part_of(office.answers[77]).has_more
 
 
 def test_it_ends_when_nothing_has_changed_for_so_long(network: Network, office: Computer) -> None:

@@ -86,7 +86,10 @@ class DirectoryRequests:
     # Reads that wait.
 
     def _wait(self, state: Connection, call: int, wait_ms: int, now: Instant) -> None:
-        self._end(state.id, has_more=False)
+        if self.has_news:
+            # The directory moves with this turn: those who wait for that must not wait on.
+            self.tell_all()
+        self._end(state.id)
         if len(self.waiting) >= DIRECTORY_READS_WAITING_MAX_COUNT:
             raise InsufficientResources(
                 f"{DIRECTORY_READS_WAITING_MAX_COUNT} reads wait for a change of the directory "
@@ -105,14 +108,15 @@ class DirectoryRequests:
     def tell_all(self) -> None:
         """Tell all who wait, without the changes: so many at once may be slow to take them."""
         for connection in list(self.waiting):
-            self._end(connection, has_more=True)
+            self._end(connection)
 
-    def _end(self, connection: int, *, has_more: bool) -> None:
+    def _end(self, connection: int) -> None:
+        """Answer a read that waits: with where the directory is, and whether it has moved on."""
         found = self.waiting.pop(connection, None)
         if found is not None:
             at = self._service.copy.position
             part = api.DirectoryPart(
-                bytes(at.incarnation), at.number, [], is_complete=False, has_more=has_more
+                bytes(at.incarnation), at.number, [], is_complete=False, has_more=self.has_news
             )
             self._replies.answer_when_done(connection, found[0], part)
 
@@ -121,12 +125,12 @@ class DirectoryRequests:
         self.waiting.pop(connection, None)
 
     def wake(self, now: Instant) -> None:
-        """Time has passed: who has waited long enough hears that nothing has changed."""
+        """Time has passed: who has waited long enough hears whether anything has changed."""
         if self.next_wake_ms is None or now.ticks_ms < self.next_wake_ms:
             return
         for connection, (_, due_ms) in list(self.waiting.items()):
             if due_ms <= now.ticks_ms:
-                self._end(connection, has_more=False)
+                self._end(connection)
         self.next_wake_ms = min((due_ms for _, due_ms in self.waiting.values()), default=None)
 
     def change(
