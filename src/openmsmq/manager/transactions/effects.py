@@ -47,8 +47,8 @@ class TransactionBegun(Effect):
         self.replies.answer(self.connection, self.call, begun)
 
     def revert(self, error: MsmqError, /) -> None:
-        """Forget it."""
-        self.requests.forget(self.work)
+        """Forget it; who guessed its number may have received something in it."""
+        self.requests.never_began(self.work)
         self.replies.fail(self.connection, self.call, error)
 
     def describe(self) -> dict[str, Plain]:

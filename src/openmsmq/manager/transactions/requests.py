@@ -261,6 +261,15 @@ class TransactionRequests:
             state.transactions.discard(work.number)
         work.connection = None
 
+    def never_began(self, work: Transaction) -> None:
+        """Forget a transaction that nobody has heard of, and give back what it holds all the same.
+
+        A lock nobody owns would hide messages until the next start.
+        """
+        self.forget(work)
+        if work.state is TransactionState.ACTIVE:
+            self._work.release(work, {})
+
     def forget(self, work: Transaction) -> None:
         """Forget a transaction that has ended, or never began."""
         self.leave(work)

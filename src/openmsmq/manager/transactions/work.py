@@ -155,6 +155,10 @@ class TransactionWork:
             queue = self._table.by_id(held.queue)
             if queue is None:
                 continue
+            if held.lookup_id in queue.entries.held:
+                # No store should say so. To use it all the same costs nobody a message; to refuse
+                # it would keep all the others from their readers.
+                continue
             if queue.entry(held.lookup_id) is not None:
                 queue.entries.hold([held.lookup_id], work.number)
             target = self._table.by_id(held.target)

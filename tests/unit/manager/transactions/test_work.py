@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.manager.messages.housekeeping import SLICE_ROWS
 from openmsmq.manager.outputs import Persist
 from openmsmq.model.clock import Instant
+from openmsmq.model.identity import Guid
 from openmsmq.model.queue import AccessMode
-from openmsmq.storage.port import StoreFull
+from openmsmq.storage import records
+from openmsmq.storage.port import Batch, StoreFull
+from openmsmq.storage.records import TransactionRecord
 from openmsmq.wire.headers.transaction import TransactionHeader
 from tests.strategies.messages import Draft
 from tests.unit.manager.office import LEDGER, ORDERS, START_S, Office, bodies, error_name, message
@@ -287,6 +291,28 @@ def test_a_prepared_move_waits_with_the_rest(
     assert (office.bodies(LEDGER), office.bodies(sub)) == left
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_a_store_in_which_a_message_is_held_twice_can_be_used(
+    office: Office, together: bool
+) -> None:
+    office.send(b"one", name=LEDGER)
+    work = office.ok(api.Begin())
+    office.ok(api.Receive(office.open(LEDGER), transaction=work.transaction))
+    office.ok(api.Prepare(work.transaction))
+    store, key = office.driver.node.store, records.transaction_key(Guid(work.unit_of_work))
+    record = records.decode_record(store.get(key) or b"", TransactionRecord)
+    if together:
+        record = msgspec.structs.replace(record, held=record.held * 2)
+    else:
+        key = records.transaction_key(Guid(bytes(16)))
+    store.commit(Batch([(key, records.encode_record(record))]))
+    office.restart()
+    assert office.bodies(LEDGER) == []
+    for waiting in office.ok(api.ListTransactions()).transactions:
+        office.ok(api.Resolve(waiting.unit_of_work, commit=False))
+    assert office.bodies(LEDGER) == [b"one"]
+
+
 def test_a_prepared_transaction_takes_no_more_work(office: Office) -> None:
     work = office.begin()
     office.ok(api.Prepare(work))
@@ -335,6 +361,19 @@ def test_a_message_given_to_a_transaction_was_not_refused_by_the_disk(office: Of
 def test_a_refused_begin_leaves_no_transaction_behind(office: Office) -> None:
     assert office.fail(api.Begin(), api.CreateQueue(r"private$\a")) == [FULL, FULL]
     assert office.ok(api.GetStatus()).transaction_count == 0
+
+
+def test_what_was_received_in_a_transaction_whose_begin_was_refused_is_there_for_all(
+    office: Office,
+) -> None:
+    office.send(b"one", name=LEDGER)
+    handle = office.open(LEDGER)
+    guessed = office.begin() + 1
+    told = office.fail(
+        api.ChangeQueue(ORDERS, label="new"), api.Begin(), api.Receive(handle, transaction=guessed)
+    )
+    assert told == [FULL, FULL, "Entries"]
+    assert bodies(office.ok(api.Receive(handle))) == [b"one"]
 
 
 def test_an_active_transaction_aborts_even_when_the_disk_is_full(office: Office) -> None:
