@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from typing import BinaryIO, Final
 
 import msgspec
@@ -54,26 +55,38 @@ class TurnFile:
             return
         self._left_bytes -= len(lines)
         try:
-            self._file.write(lines)
+            written = self._file.write(lines)
         except OSError as error:
             self._end(os_reason(error))
+        else:
+            if written != len(lines):
+                self._end("there was room for a part of a line only")
 
     def close(self) -> None:
         """End the file."""
         self.write()
-        file, self._file = self._file, None
-        if file is not None:
-            file.close()
+        self._let_go()
 
-    def _end(self, reason: str) -> None:
+    def _let_go(self) -> None:
         file, self._file = self._file, None
         if file is not None:
             with contextlib.suppress(OSError):
                 file.close()
+
+    def _end(self, reason: str) -> None:
+        self._let_go()
         if self._trace is not None:
             self._trace.is_on = False
         self._log.warning(Event.TURN_FILE_ENDED, file=self._path, reason=reason)
 
 
 def _open_for_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, _OWNER_ONLY)
+    file = os.open(path, flags, _OWNER_ONLY)
+    try:
+        if stat.S_ISREG(os.fstat(file).st_mode):
+            # One that was there already has the mode that somebody else gave it.
+            os.fchmod(file, _OWNER_ONLY)
+    except OSError:
+        os.close(file)
+        raise
+    return file

@@ -48,6 +48,29 @@ def test_each_turn_is_a_line_when_it_has_ended(tmp_path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) == 3
 
 
+def test_a_file_that_others_could_read_is_its_owners_alone_afterwards(tmp_path: Path) -> None:
+    path = tmp_path / "turns"
+    path.write_text("from another day", encoding="utf-8")
+    path.chmod(0o644)
+    TurnFile(str(path), EventLog()).close()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.read_bytes() == b""
+
+
+def test_a_full_disk_ends_it_and_nothing_else() -> None:
+    trace, log = TurnTrace(), list[str]()
+    file = TurnFile("/dev/full", EventLog("json", write=log.append))
+    file.follow(trace)
+    turn(trace)
+    file.write()
+    (line,) = log
+    assert json.loads(line)["event"] == "turn-file-ended"
+    assert not trace.is_on
+    turn(trace)
+    file.write()
+    file.close()
+
+
 def test_it_ends_before_it_is_longer_than_it_may_be(tmp_path: Path) -> None:
     path, trace, log = tmp_path / "turns", TurnTrace(), list[str]()
     file = TurnFile(str(path), EventLog("json", write=log.append), max_bytes=400)
