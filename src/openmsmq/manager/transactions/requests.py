@@ -195,7 +195,7 @@ class TransactionRequests:
     def list_in_doubt(
         self, state: Connection, call: int, _: api.ListTransactions, _now: Instant
     ) -> None:
-        """List the prepared transactions that the caller may end."""
+        """List the prepared transactions that the caller may end; what is told is durable."""
         everything = self._access.administers(state.caller)
         found = [
             api.InDoubt(
@@ -210,7 +210,7 @@ class TransactionRequests:
             for work in self.prepared()
             if everything or work.owner == state.caller.owner_name
         ]
-        self._replies.answer(state.id, call, api.Transactions(found))
+        self._replies.answer_when_done(state.id, call, api.Transactions(found))
 
     def resolve(self, state: Connection, call: int, request: api.Resolve, now: Instant) -> None:
         """Commit or abort a prepared transaction by its lasting name."""

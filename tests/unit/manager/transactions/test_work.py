@@ -401,6 +401,12 @@ def test_a_refused_prepare_leaves_the_transaction_active(office: Office) -> None
     assert office.bodies(LEDGER) == [b"one", b"two"]
 
 
+def test_no_coordinator_hears_of_a_transaction_that_the_disk_does_not_have(office: Office) -> None:
+    work = office.begin()
+    assert office.fail(api.Prepare(work), api.ListTransactions()) == [FULL, FULL]
+    assert office.ok(api.ListTransactions()).transactions == []
+
+
 @pytest.mark.parametrize("end", [api.Commit, api.Prepare])
 def test_a_transaction_whose_application_leaves_before_a_refusal_aborts(
     office: Office, end: type[api.Commit] | type[api.Prepare]
