@@ -193,7 +193,7 @@ class Traffic:
         )
         forwarding = Forwarding(base, table, judging, staging, self.unrouted, refusals, traces)
         arrivals = Arrivals(judging, local, forwarding, self.acks, Heeded(self.directory), runs)
-        departures = Departures(base, delivery, outgoing, housekeeping, traces)
+        departures = Departures(base, delivery, housekeeping, traces)
         self.sessions = Sessions(
             base, news, neighbours, identities, departures, arrivals, stock.acquaintances
         )
@@ -223,7 +223,7 @@ class Desk:
         named = NamedQueues(table, access, counters.identifier)
         sending = Sending(base, table, delivery, stock.plain, stock.staging, stock.security, named)
         self.opens = OpenRequests(base, table, self.admin, reads, replies, access)
-        self.bulk = BulkReads(base, table, delivery, housekeeping, reads, replies, access)
+        self.bulk = BulkReads(base, table, delivery, reads, replies, access)
         self.rights = AccessRequests(
             table, access, self.admin, self.public, stock.copy, replies, config.directory
         )

@@ -60,7 +60,6 @@ class PlainDelivery:
     def __init__(self, base: Foundation, placing: Placing, reads: WaitingReads) -> None:
         self._counters = base.counters
         self._ledger = base.ledger
-        self._deadlines = base.deadlines
         self._placing = placing
         self._reads = reads
 

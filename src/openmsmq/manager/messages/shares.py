@@ -33,7 +33,6 @@ _ADDRESSES_PER_QUEUE_MAX_COUNT: Final = 64
 """Strangers whose bytes in one queue are told apart; further ones count together."""
 _CHARGED_MAX_COUNT: Final = 1_000
 """Queues after which those that have become empty are looked for."""
-"""Where strangers' messages stay; what passes through is bounded otherwise."""
 _INSECURE: Final = frozenset(
     {
         MessageClass.NACK_BAD_DESTINATION_QUEUE,
@@ -69,7 +68,6 @@ class Shares:
     """Judges what comes in sessions by the word on which it comes."""
 
     def __init__(self, base: Foundation, table: QueueTable) -> None:
-        self._table = table
         self._totals = table.totals
         self._acting = base.acting
         self._notices = base.notices

@@ -171,29 +171,6 @@ class LocalQueue:
         used = owner.size + sum(sub.size for sub in owner.subqueues.values())
         return used + size <= quota_kb * KILOBYTE
 
-    def count_in(self, lookup_id: int, size: int, *, express: bool) -> None:
-        """Account for a new entry."""
-        self.totals.add(size)
-        if express:
-            self.express_ids.add(lookup_id)
-            self.express_bytes += size
-            self.totals.add_express(1, size)
-        else:
-            self.stored_count += 1
-            self.stored_bytes += size
-
-    def count_out(self, lookup_id: int, size: int) -> bool:
-        """Account for an entry that goes; say whether it was an express one."""
-        self.totals.add(-size)
-        if lookup_id in self.express_ids:
-            self.express_ids.discard(lookup_id)
-            self.express_bytes -= size
-            self.totals.add_express(-1, -size)
-            return True
-        self.stored_count -= 1
-        self.stored_bytes -= size
-        return False
-
     def count_many_in(self, lookup_ids: list[int], size: int, *, express: bool) -> None:
         """Account for new entries of one kind."""
         self.totals.add(size)

@@ -20,7 +20,6 @@ from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
 from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.messages.delivery import Delivery
-from openmsmq.manager.messages.housekeeping import Housekeeping
 from openmsmq.manager.queues.connections import Connection, OpenQueue
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.replies import Replies
@@ -58,19 +57,16 @@ class BulkReads:
         base: Foundation,
         table: QueueTable,
         delivery: Delivery,
-        housekeeping: Housekeeping,
         reads: ReadRequests,
         replies: Replies,
         access: AccessControl,
     ) -> None:
         self._config = base.config
-        self._counters = base.counters
         self._deadlines = base.deadlines
         self._ledger = base.ledger
         self._reader = base.reader
         self._table = table
         self._delivery = delivery
-        self._housekeeping = housekeeping
         self._reads = reads
         self._replies = replies
         self._access = access

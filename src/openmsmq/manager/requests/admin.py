@@ -82,7 +82,6 @@ class Administration:
     ) -> None:
         self._config = base.config
         self._counters = base.counters
-        self._ledger = base.ledger
         self._rng = base.rng
         self._notices = base.notices
         self._started_time_s = base.started.unix_s

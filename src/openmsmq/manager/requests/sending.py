@@ -59,7 +59,6 @@ class Sending:
         security: MessageSecurity,
         named: NamedQueues,
     ) -> None:
-        self._config = base.config
         self._counters = base.counters
         self._table = table
         self._delivery = delivery

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from openmsmq.manager.incoming.traces import Traces
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.housekeeping import Housekeeping
-from openmsmq.manager.peers.outgoing import OutgoingQueue, OutgoingQueues
+from openmsmq.manager.peers.outgoing import OutgoingQueue
 from openmsmq.manager.queues.entries import IN_TRANSIT
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.turn.foundation import Foundation
@@ -35,13 +35,11 @@ class Departures:
         self,
         base: Foundation,
         delivery: Delivery,
-        outgoing: OutgoingQueues,
         housekeeping: Housekeeping,
         traces: Traces,
     ) -> None:
         self._counters = base.counters
         self._delivery = delivery
-        self._outgoing = outgoing
         self._housekeeping = housekeeping
         self._traces = traces
 

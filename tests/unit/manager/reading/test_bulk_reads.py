@@ -222,7 +222,7 @@ class Shelf:
 
     def add(self, lookup_id: int, value: bytes) -> None:
         self.store.commit(Batch([(records.entry_key(7, lookup_id), value)]))
-        self.queue.count_in(lookup_id, len(value), express=False)
+        self.queue.count_many_in([lookup_id], len(value), express=False)
         self.queue.became_available(lookup_id)
 
     def get(self, key: bytes) -> bytes | None:

@@ -66,6 +66,20 @@ def test_the_first_and_the_last_message_of_a_transaction_say_so(office: Office) 
     assert len({h.transaction_number for h in headers if h is not None}) == 1
 
 
+def test_messages_arrive_alike_whether_all_of_them_are_plain_or_not() -> None:
+    def arrived(**wishes: object) -> list[api.Entry]:
+        office = Office()
+        work, handle = office.begin(), office.open(LEDGER, AccessMode.SEND)
+        plain = [packet(b"one", priority=7), packet(b"two", priority=0)]
+        office.ok(api.Send(handle, [*plain, packet(b"three", **wishes)], work))
+        office.ok(api.Commit(work))
+        first, second, _ = office.ok(api.Receive(office.open(LEDGER), 3)).entries
+        return [first, second]
+
+    # One that expires has more to be written down, and takes the others along on its way.
+    assert arrived() == arrived(time_to_be_received_s=9)
+
+
 def test_what_a_transaction_sends_is_forgotten_when_it_aborts(office: Office) -> None:
     work = office.begin()
     sends(office, work, b"one")
