@@ -24,6 +24,7 @@ from openmsmq.model.errors import (
 from openmsmq.model.queue import AccessMode
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.server import ExitCode
+from openmsmq.storage import records
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.port import Batch, StoreFailed, StoreFull, StoreInUse
 from tests.runtime.raw_client import RawClient, body, connect, packet, wait_until
@@ -421,6 +422,28 @@ def test_after_a_defect_nothing_is_acknowledged_and_the_server_ends_with_status_
         client.submit(api.Receive(reading.handle))
         assert client.is_hung_up_on()
         assert server.wait() is ExitCode.DEFECT
+
+
+def test_a_state_that_cannot_be_ends_the_server_before_anybody_hears_of_it(tmp_path, capfd):
+    store = MemoryStore()
+    with (
+        start_server(str(tmp_path), store=store, api_socket="none") as server,
+        connect(server.host, server.port) as client,
+    ):
+        client.create()
+        client.send(client.open(AccessMode.SEND), b"x")
+    broken = store.crash()
+    # No version has ever written such counts: one message without a byte.
+    counts = [key for key, _ in broken.scan(*records.kind_range(b"C"), 100)]
+    broken.commit(Batch([(key, records.encode_counts(1, 0)) for key in counts]))
+    with (
+        start_server(str(tmp_path), store=broken, failure_grace_ms=0, api_socket="none") as server,
+        connect(server.host, server.port) as client,
+    ):
+        client.submit(api.Receive(client.open(AccessMode.RECEIVE).handle))
+        assert client.is_hung_up_on()
+        assert server.wait() is ExitCode.DEFECT
+    assert "is to have 0 messages with -" in capfd.readouterr().err
 
 
 def test_two_servers_cannot_have_the_same_data(tmp_path):
