@@ -427,6 +427,9 @@ class Model:
         def wait_again() -> None:
             if read.handle in self._handles:
                 read.handle.queue.waiting.append(read)
+            else:
+                cancelled = failed(errors.OperationCancelled)
+                self.answer(read.handle.connection, read.call, cancelled)
 
         self.later(lambda: self.answer(read.handle.connection, read.call, reply), wait_again)
 

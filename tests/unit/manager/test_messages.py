@@ -368,6 +368,19 @@ def test_closing_a_queue_cancels_the_reads_that_wait_on_it(office: Office) -> No
     assert error_name(answers[office.app, call]) == "MQ_ERROR_OPERATION_CANCELLED"
 
 
+def test_a_read_is_cancelled_too_if_the_disk_refuses_what_it_had_when_its_queue_was_closed(
+    office: Office,
+) -> None:
+    handle, sending = office.open(), office.open(access=AccessMode.SEND)
+    call = office.driver.request(office.app, api.Receive(handle, timeout_ms=None))
+    office.driver.pump()
+    office.driver.request(office.app, api.Send(sending, [Draft(body=b"refused").packet()]))
+    office.driver.request(office.app, api.CloseQueue(handle))
+    assert office.driver.pump(fail=1) == 1
+    answers = office.driver.take_answers()
+    assert error_name(answers[office.app, call]) == "MQ_ERROR_OPERATION_CANCELLED"
+
+
 def test_no_more_reads_wait_than_configured() -> None:
     office = Office(waiting_reads_max=1)
     handle = office.open()

@@ -310,10 +310,14 @@ class ReadRequests:
     def wait_again(self, read: WaitingRead) -> None:
         """Let a read go on waiting, because the disk refused what it was to have."""
         state = self._replies.connections.get(read.connection)
-        if state is not None and read.opened.handle in state.queues:
+        if state is None:
+            return
+        if read.opened.handle in state.queues:
             read.ended = False
             # Others may have all places by now; to refuse what was taken on is no way out.
             self._wait(read)
+        else:
+            self.end_read(read, OperationCancelled("the queue was closed while the read waited"))
 
     def cancel(self, state: Connection, call: int, request: api.Cancel, _: Instant) -> None:
         """Cancel a read that waits."""
