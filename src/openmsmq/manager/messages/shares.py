@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from openmsmq.manager.notices import NoticeKind
-from openmsmq.manager.queues.guests import Guest
 from openmsmq.manager.queues.totals import KILOBYTE
 from openmsmq.model.limits import (
     QUOTA_PARTS_COUNT,
@@ -76,11 +75,6 @@ class Shares:
         """What strangers have put into each queue, as far as it may still be there."""
 
     # Room.
-
-    @property
-    def guest(self) -> Guest:
-        """For whom an outgoing queue is made that a message passes through."""
-        return Guest(self._acting.asker, reports=False)
 
     def takes(self, size: int) -> bool:
         """Whether so many more bytes may be stored on the present asker."""

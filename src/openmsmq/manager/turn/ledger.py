@@ -14,7 +14,7 @@ from openmsmq.manager.outputs import Persist
 from openmsmq.manager.turn.effects import Effect
 from openmsmq.manager.turn.passage import Passage
 from openmsmq.manager.turn.trace import TurnTrace
-from openmsmq.manager.turn.writes import Counted, Writes
+from openmsmq.manager.turn.writes import Writes
 from openmsmq.model.errors import MsmqError
 
 
@@ -98,20 +98,12 @@ class Ledger:
         """Remove several records that are durable, or in memory only."""
         self._turn.writes.take_out(keys, volatile=volatile)
 
-    def delete_range(self, start: bytes, stop: bytes) -> None:
-        """Remove all records with `start` <= key < `stop`, before this turn keeps any."""
-        self._turn.writes.delete_range(start, stop)
-
     def delete(self, key: bytes) -> None:
         """Remove a record with this turn, wherever it is."""
         self._turn.writes.delete(key)
 
-    def touch(self, queue: Counted) -> None:
-        """Write the queue's counts with this turn."""
-        self._turn.writes.touch(queue)
-
     def seal(self) -> Persist | None:
-        """Close the turn; give what must be persisted, or None when its consequences may follow.
+        """Close the turn; return what must be persisted, or None.
 
         A turn that stores nothing has no one to wait for: it is settled here. While a batch is
         under way the turn stays open.
