@@ -7,8 +7,10 @@ from hypothesis import given, settings
 
 from openmsmq.api import messages as api
 from openmsmq.manager.messages.housekeeping import SLICE_ROWS
+from openmsmq.manager.outputs import Persist
 from openmsmq.model.clock import Instant
 from openmsmq.model.queue import AccessMode
+from openmsmq.storage.port import StoreFull
 from openmsmq.wire.packets import UserMessage, encode
 from tests.strategies.messages import Draft
 from tests.strategies.packets import user_messages
@@ -546,6 +548,23 @@ def test_a_refused_purge_is_answered_and_removes_nothing(office: Office) -> None
     assert office.fail(api.Purge(office.open())) == ["MQ_ERROR_INSUFFICIENT_RESOURCES"]
     assert office.bodies() == [b"one"]
     assert office.ok(api.Purge(office.open())) == api.Removed(1)
+
+
+def test_a_purge_of_which_two_slices_are_refused_is_answered_once(office: Office) -> None:
+    sender = office.open(ORDERS, AccessMode.SEND)
+    office.ok(api.Send(sender, [Draft(recoverable=False).packet()] * (SLICE_ROWS + 1)))
+    node = office.driver.node
+    call = office.driver.request(office.app, api.Purge(office.open()))
+    [persist] = node.take()
+    assert isinstance(persist, Persist)
+    # The second slice is of the next turn, which falls with the first.
+    office.driver.wake()
+    assert node.take() == []
+    node.store.fail_next(StoreFull)
+    assert not node.commit(persist, office.driver.now)
+    office.driver.pump()
+    refused = office.driver.take_answers()[office.app, call]
+    assert error_name(refused) == "MQ_ERROR_INSUFFICIENT_RESOURCES"
 
 
 def test_a_message_moves_to_a_subqueue_and_back_and_keeps_its_lookup_identifier(

@@ -41,7 +41,16 @@ RETRY_MS: Final = 1000
 class Job:
     """A queue being emptied, up to the messages it had when that was asked for."""
 
-    __slots__ = ("arrival_limit", "failed", "finished", "position", "queue", "reason", "removed")
+    __slots__ = (
+        "arrival_limit",
+        "failed",
+        "finished",
+        "is_over",
+        "position",
+        "queue",
+        "reason",
+        "removed",
+    )
 
     def __init__(
         self,
@@ -57,6 +66,8 @@ class Job:
         self.finished = finished
         self.failed = failed
         """Who hears that the disk refused a slice; without it the work is tried again."""
+        self.is_over = False
+        """Whether somebody has heard that it was given up."""
         self.position = -1
         self.removed = 0
 
@@ -238,11 +249,13 @@ class Housekeeping:
         """Give long work up because the disk refused a slice, or begin it again."""
         if job in self._jobs:
             self._jobs.remove(job)
-        if job.failed is not None:
-            job.failed(error)
-        else:
+        if job.failed is None:
             job.position = -1
             self._jobs.append(job)
+        elif not job.is_over:
+            # Two slices may fall together, and nobody hears twice of one call.
+            job.is_over = True
+            job.failed(error)
 
     def _emptied(self, queue: LocalQueue) -> None:
         if queue.entries.held:
