@@ -28,6 +28,7 @@ class Disk:
     def __init__(self, folder: Path, size_mb: int) -> None:
         self.image = folder / "disk.img"
         self.path = folder / "disk"
+        self._is_shut_down = False
         self.path.mkdir()
         with self.image.open("wb") as file:
             file.truncate(size_mb << 20)
@@ -35,11 +36,17 @@ class Disk:
         _run("mkfs.ext4", "-q", "-F", "-m0", str(self.image))
 
     def mount(self, *options: str) -> None:
+        if self._is_shut_down:
+            # A process in another mount namespace (`ip netns exec` makes one) may still hold the
+            # file system, which the kernel would mount again as it is, with its power cut.
+            fresh = self.image.with_name(self.image.name + ".after")
+            _run("cp", "--sparse=always", str(self.image), str(fresh))
+            fresh.replace(self.image)
+            self._is_shut_down = False
         _run("mount", "-o", ",".join(("loop", *options)), str(self.image), str(self.path))
 
     def unmount(self) -> None:
-        # The kernel lets go of the files of a killed process a moment after it is gone. A file
-        # system that lingers with its power cut would be mounted again as it is.
+        # The kernel lets go of the files of a killed process a moment after it is gone.
         for _ in range(1000):
             with contextlib.suppress(subprocess.CalledProcessError):
                 return _run("umount", str(self.path))
@@ -53,6 +60,7 @@ class Disk:
             fcntl.ioctl(directory, _EXT4_IOC_SHUTDOWN, struct.pack("I", _WITHOUT_FLUSH))
         finally:
             os.close(directory)
+        self._is_shut_down = True
 
 
 @contextlib.contextmanager
