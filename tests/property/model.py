@@ -105,12 +105,8 @@ class Queue:
 
     @property
     def here(self) -> list[Place]:
-        """What can be looked up: also what a transaction has, until that is over."""
-        return [
-            place
-            for place in self.in_order
-            if place.state == "here" or (place.state == "going" and place.holder is not None)
-        ]
+        """What can be looked up: also what a transaction has, until it is ended."""
+        return [place for place in self.in_order if place.state == "here"]
 
     def is_reserved(self, place: Place) -> bool:
         _, start, stop = self.reserved
@@ -820,12 +816,12 @@ class Model:
         return None
 
     def _held_from(self, queue: Queue, start: int) -> list[int]:
-        """Where messages are that may come back to their queue."""
+        """Return where messages are that may come back while this reservation stands."""
         return [
             place.order[1]
             for place in queue.places
             if place.order[1] >= start
-            and (place.state == "expired" or (place.holder and place.state in ("here", "going")))
+            and (place.state == "expired" or (place.holder and place.state == "here"))
         ]
 
     def complete(self, call: int, handle: Handle, reader: str, stop: int) -> Reply | None:
