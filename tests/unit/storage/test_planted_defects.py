@@ -6,13 +6,15 @@ that still passes then shows nothing.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import Phase, settings
 
 from tests.sim.mutants import Mutant, applied
 from tests.unit.storage import damaged_pages
@@ -283,6 +285,20 @@ def whole_file(tmp_path: Path) -> bytes:
     return (tmp_path / "whole.mdb").read_bytes()
 
 
+@contextlib.contextmanager
+def stopping_at_the_first_failure(test: Callable[..., Any]) -> Iterator[None]:
+    """Let a property test fail without looking for its smallest example: nobody reads that here."""
+    name = "_hypothesis_internal_use_settings"
+    usual = getattr(test, name, None)
+    if usual is None:
+        yield
+        return
+    phases = (Phase.explicit, Phase.generate)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(test, name, settings(usual, phases=phases, database=None))
+        yield
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.slow
 @pytest.mark.parametrize("defect", [pytest.param(defect, id=defect.name) for defect in DEFECTS])
@@ -291,7 +307,11 @@ def test_a_defect_is_noticed(defect: Defect, tmp_path: Path) -> None:
     (tmp_path / "sound").mkdir()
     (tmp_path / "broken").mkdir()
     defect.test(**fixtures(defect, tmp_path / "sound"))
-    with applied(mutant), pytest.raises(BaseException) as noticed:  # noqa: PT011
+    with (
+        applied(mutant),
+        stopping_at_the_first_failure(defect.test),
+        pytest.raises(BaseException) as noticed,  # noqa: PT011
+    ):
         defect.test(**fixtures(defect, tmp_path / "broken"))
     assert not isinstance(noticed.value, KeyboardInterrupt | TypeError | NameError)
 
