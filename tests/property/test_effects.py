@@ -29,7 +29,7 @@ MAY_DIFFER = {
     r"\.next_handle$": "nor are handles",
     r"\._ticket$": "nor are tickets",
     r"\.passage\.": "it counts what came and went, taken back or not",
-    r"\._store_problem(_since_s)?$": "an operator sees that the disk is full",
+    r"\.store_problem$|\._store_problem_since_s$": "an operator sees that the disk is full",
     r"\.(_refused_until_ms|_paused_until_ms)$": "and it is left alone for a moment",
     r"\._last_checked\[": "a packet that was looked at need not be looked at again",
     r"\.ready(\[|$)": "an outgoing queue is looked at once more",

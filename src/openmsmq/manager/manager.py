@@ -13,7 +13,7 @@ from openmsmq.api import messages as api
 from openmsmq.manager.access.quotas import take_quotas
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.directory.service import MOVED_PAUSE_MS
-from openmsmq.manager.outputs import Output
+from openmsmq.manager.outputs import Output, Persist
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.rooms import Desk, Stock, Traffic, foundation
 from openmsmq.manager.turn.timers import earliest
@@ -63,6 +63,7 @@ class QueueManager:
         self._stock, self._traffic, self._desk = stock, traffic, desk
         self._sessions = traffic.sessions
         self._reads, self._housekeeping = stock.reads, stock.housekeeping
+        self._news = stock.placing.news
         take_quotas(config, stock.table, stock.ourselves.known)
         self.directory.open()
         self._heed_directory()
@@ -93,6 +94,11 @@ class QueueManager:
         if self.turns.is_on:
             self.turns.came(kind, now)
 
+    def _serve_reads(self, now: Instant) -> None:
+        """Let reads that wait have what became available by an input."""
+        if self._news.available:
+            self._reads.serve_waiting(now)
+
     def connected(self, connection: int, caller: Caller = UNLIMITED) -> None:
         """An application has connected; the driver has let it in, and knows who it is."""
         self._stock.replies.connections[connection] = Connection(connection, caller)
@@ -110,7 +116,7 @@ class QueueManager:
         self._stock.transactions.abort_all(state, now)
         self._desk.bulk.connection_lost(state)
         self._desk.lookups.forget(connection)
-        self._reads.serve_waiting(now)
+        self._serve_reads(now)
 
     def request(self, connection: int, call: int, request: api.AnyRequest, now: Instant) -> None:
         """An application asks for something."""
@@ -127,7 +133,7 @@ class QueueManager:
             handler(state, call, request, now)
         except MsmqError as error:
             self._stock.replies.fail(connection, call, error)
-        self._reads.serve_waiting(now)
+        self._serve_reads(now)
 
     def session_accepted(self, session: int, address: str, now: Instant, peer: str = "") -> None:
         """Another queue manager has connected; the driver numbers such sessions evenly.
@@ -155,7 +161,7 @@ class QueueManager:
         if now.unix_s >= self._base.deadlines.next_s:
             self._housekeeping.expire(now)
         self._sessions.data(session, data, now)
-        self._reads.serve_waiting(now)
+        self._serve_reads(now)
 
     def session_held_bytes(self, session: int) -> int:
         """Return how many bytes of a packet wait for the rest of it."""
@@ -188,7 +194,7 @@ class QueueManager:
         self._traffic.unrouted.heard(now)
         self._desk.public.retry()
         self._desk.names.heard(now)
-        self._reads.serve_waiting(now)
+        self._serve_reads(now)
 
     def directory_failed(self, error: MsmqError, now: Instant) -> None:
         """The directory could not be asked."""
@@ -205,7 +211,7 @@ class QueueManager:
         """The directory has the changes of `ChangeDirectory`, and has them so."""
         self._came("directory changed", now)
         self.directory.written(ticket, changes, now)
-        self._reads.serve_waiting(now)
+        self._serve_reads(now)
 
     def directory_refused(self, ticket: int, error: MsmqError, now: Instant) -> None:
         """The directory refuses the changes, or cannot be reached."""
@@ -230,9 +236,10 @@ class QueueManager:
     def persisted(self, ticket: int, now: Instant) -> None:
         """A batch is durable."""
         self._came("persisted", now)
-        self._desk.admin.store_took()
+        if self._desk.admin.store_problem:
+            self._desk.admin.store_took()
         self._ledger.settle(ticket)
-        self._reads.serve_waiting(now)
+        self._serve_reads(now)
 
     def persist_failed(self, ticket: int, error: MsmqError, now: Instant) -> None:
         """A batch was refused; nothing of it is in the store."""
@@ -242,7 +249,7 @@ class QueueManager:
         # What was built on the batch fell with it: this is an input of the next turn.
         self._came("persist failed", now)
         self.transfer.disk_refused(now)
-        self._reads.serve_waiting(now)
+        self._serve_reads(now)
 
     def wake(self, now: Instant) -> None:
         """Time has passed."""
@@ -258,7 +265,7 @@ class QueueManager:
         self._desk.lookups.wake(now)
         self.directory.wake(now)
         self.keys.wake(now)
-        self._reads.serve_waiting(now)
+        self._serve_reads(now)
 
     # Outputs.
 
@@ -270,10 +277,17 @@ class QueueManager:
             self._desk.lookups.tell_all()
         if self._stock.finals.own:
             self._traffic.acks.heed_own(self._now)
-        self.transfer.dispatch(self._now)
-        persist = self._ledger.seal()
-        outputs = [*self._base.outputs, *self.notices.take()]
+        if self._news.ready:
+            self.transfer.dispatch(self._now)
+        persist: Persist | None = None
+        if self._ledger.has_work:
+            persist = self._ledger.seal()
+        elif self.turns.is_on:
+            self.turns.passed()
+        outputs = list(self._base.outputs)
         self._base.outputs.clear()
+        if self.notices.waiting:
+            outputs += self.notices.take()
         if persist is not None:
             outputs.append(persist)
         return outputs

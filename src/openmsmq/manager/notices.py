@@ -40,7 +40,8 @@ class Notices:
     def __init__(self) -> None:
         self.counts: dict[tuple[NoticeKind, str], int] = {}
         """How often each happened; reasons are words of ours, so there are few."""
-        self._waiting: list[Notice] = []
+        self.waiting: list[Notice] = []
+        """What is to be told."""
         self._told: dict[NoticeKind, int] = {}
 
     def note(self, kind: NoticeKind, reason: str, count: int = 1, **facts: Fact) -> None:
@@ -54,7 +55,7 @@ class Notices:
             self._told[kind] = told + 1
             if count > 1:
                 facts["count"] = count
-            self._waiting.append(Notice(kind, (("reason", reason), *facts.items())))
+            self.waiting.append(Notice(kind, (("reason", reason), *facts.items())))
 
     def tells(self, kind: NoticeKind) -> bool:
         """Whether one more of a kind would be told; facts that nobody hears need not be found."""
@@ -62,6 +63,6 @@ class Notices:
 
     def take(self) -> list[Notice]:
         """Return what is to be told, once."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self.waiting = self.waiting, []
         self._told.clear()
         return waiting

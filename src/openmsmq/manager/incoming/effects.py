@@ -49,7 +49,7 @@ class SequencePassed(Effect):
 
 
 class SequenceAdvanced(Effect):
-    """A sequence has come as far as the last message of it that this turn takes."""
+    """A sequence has come as far as the last message of it that this turn takes: it grows."""
 
     __slots__ = ("is_stored", "number", "sequence", "stream", "streams")
 
@@ -61,11 +61,6 @@ class SequenceAdvanced(Effect):
         self.sequence = sequence
         self.number = number
         self.is_stored = False
-
-    @property
-    def grows(self) -> bool:
-        """It goes on with each message until the turn ends."""
-        return True
 
     def go_on(self, sequence: SequenceId, number: int) -> None:
         """Take one more message."""
@@ -101,7 +96,7 @@ class SequenceAdvanced(Effect):
 
 
 class IdentifiersNoted(Effect):
-    """Messages that are not to be taken a second time: those that came in this turn."""
+    """Messages that are not to be taken a second time: those that came in this turn. It grows."""
 
     __slots__ = ("fresh", "history", "number")
 
@@ -111,11 +106,6 @@ class IdentifiersNoted(Effect):
         """The identifiers, and whether their messages are recoverable."""
         self.number = 0
         """The group they are in, once the turn has ended: negative if it has no record."""
-
-    @property
-    def grows(self) -> bool:
-        """It takes in more until the turn ends."""
-        return True
 
     def store(self, writes: Writes) -> None:
         """Write what must be known after a restart too, and drop what is too old."""

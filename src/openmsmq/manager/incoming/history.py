@@ -84,7 +84,7 @@ class History:
     def _begin(self) -> None:
         self._noting = IdentifiersNoted(self)
         self._fresh = self._noting.fresh
-        self._ledger.add(self._noting)
+        self._ledger.add_growing(self._noting)
 
     @property
     def next_wake_ms(self) -> int | None:

@@ -213,7 +213,7 @@ class IncomingStreams:
         elif stream.advance is not None:
             stream.advance.go_on(sequence, number)
         else:
-            self._ledger.add(SequenceAdvanced(self, stream, sequence, number))
+            self._ledger.add_growing(SequenceAdvanced(self, stream, sequence, number))
             self._note_use(stream)
 
     def settle(self, stream: Stream, sequence: SequenceId, number: int) -> None:

@@ -217,10 +217,7 @@ class Delivery:
         )
         entry = records.encode_entry(changed, value[FACTS_BYTES:])
         key = records.entry_key(queue.id, lookup_id)
-        if lookup_id in queue.express_ids:
-            self._ledger.put_volatile(key, entry)
-        else:
-            self._ledger.put(key, entry)
+        self._ledger.put_many([(key, entry)], volatile=lookup_id in queue.express_ids)
 
     def _journal_for(self, queue: LocalQueue, reason: MessageClass) -> LocalQueue | None:
         journal = queue.journal

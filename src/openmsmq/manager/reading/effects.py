@@ -34,11 +34,6 @@ class HandedOver(Effect):
         self.read = read
         self.reply = reply
 
-    @property
-    def after_others(self) -> bool:
-        """Senders hear first: they prepare their next message while readers are being woken."""
-        return True
-
     def follow(self) -> None:
         """Answer."""
         self.requests.served(self.read, self.reply)

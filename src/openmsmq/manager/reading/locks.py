@@ -112,6 +112,8 @@ class ReadLocks:
             return
         if queue.entries.doom_of(lookup_id) is not None and queue in self._table:
             self._doomed.append((queue, lookup_id))
+            # Whoever serves the reads of a queue with news finishes this first.
+            self._delivery.news.available[queue] = None
         else:
             # What a deleted queue still has goes with the rest of it.
             queue.entries.pardon(lookup_id)

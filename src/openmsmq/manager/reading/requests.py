@@ -72,6 +72,7 @@ class ReadRequests:
         self._waiting: dict[tuple[int, int], WaitingRead] = {}
         self._timeouts: list[tuple[int, int, WaitingRead]] = []
         self._timeout_order = 0
+        self._available = delivery.news.available
 
     def serve(self, handlers: Handlers) -> None:
         """Say which requests are carried out here."""
@@ -257,7 +258,7 @@ class ReadRequests:
     def serve_waiting(self, now: Instant) -> None:
         """Give messages that became available to the reads that wait for them, oldest first."""
         self.locks.finish(now)
-        news = self._delivery.news.available
+        news = self._available
         while news:
             if now.unix_s >= self._deadlines.next_s:
                 self._housekeeping.expire(now)
@@ -298,7 +299,8 @@ class ReadRequests:
             entries = [
                 entry(lookup_id, arrived_s, 0, 0, value[FACTS_BYTES:]) for lookup_id, value in mine
             ]
-            self._ledger.add(HandedOver(self, read, api.Entries(entries)))
+            # Senders hear first: they prepare their next message while readers are being woken.
+            self._ledger.add(HandedOver(self, read, api.Entries(entries)), last=True)
             if taken == len(rows):
                 break
         return taken

@@ -88,18 +88,18 @@ class Administration:
         self._table = table
         self._sessions = sessions
         self._directory = directory
-        self._store_problem = ""
+        self.store_problem = ""
         self._store_problem_since_s = 0
 
     def store_took(self) -> None:
         """The store has room."""
-        self._store_problem = ""
+        self.store_problem = ""
 
     def store_refused(self, error: MsmqError, now: Instant) -> None:
         """The store took nothing: the disk is full, or failed."""
-        if not self._store_problem:
+        if not self.store_problem:
             self._store_problem_since_s = now.unix_s
-        self._store_problem = error.detail or error.name
+        self.store_problem = error.detail or error.name
 
     def create(self, request: api.CreateQueue, caller: Caller, now: Instant) -> LocalQueue:
         """Create a private queue."""
@@ -331,7 +331,7 @@ class Administration:
             directory_problem=self._directory.problem or problem,
             directory_number=self._directory.copy.position.number,
             quota_kb=totals.quota_kb,
-            store_problem=self._store_problem,
+            store_problem=self.store_problem,
             store_problem_since_s=self._store_problem_since_s,
             express_memory_kb=min(totals.express_memory_kb, totals.quota_kb),
             express_memory_bytes=totals.express_bytes,

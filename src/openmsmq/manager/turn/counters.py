@@ -17,7 +17,7 @@ from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.manager.turn.writes import Writes
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, MsmqError
-from openmsmq.model.identity import Guid, SequenceId
+from openmsmq.model.identity import SequenceId
 from openmsmq.model.limits import EPOCHS_MAX_COUNT, MESSAGE_NUMBER_MAX_COUNT
 from openmsmq.storage import records
 from openmsmq.storage.records import EpochRecord, MachineRecord
@@ -40,6 +40,8 @@ class Counters:
 
     def __init__(self, machine: MachineRecord, ledger: Ledger, rng: random.Random) -> None:
         self._rng = rng
+        self.identifier: Final = machine.identifier
+        """Who this queue manager is."""
         self.machine = machine
         """The machine record as the current turn leaves it."""
         self.durable = machine
@@ -48,11 +50,6 @@ class Counters:
         self._arrival = machine.arrival_limit
         self._message = machine.message_limit
         self._transaction = machine.transaction_limit
-
-    @property
-    def identifier(self) -> Guid:
-        """Who this queue manager is."""
-        return self.machine.identifier
 
     @property
     def last_arrival(self) -> int:

@@ -31,17 +31,6 @@ class Effect:
 
     __slots__ = ()
 
-    @property
-    def grows(self) -> bool:
-        """Whether it takes in more until the end of the turn: it is stored, and its place among
-        those that follow is fixed, only then. It is taken back as if it were complete at once."""
-        return False
-
-    @property
-    def after_others(self) -> bool:
-        """Whether it follows after all those of its turn that are not so."""
-        return False
-
     def apply(self) -> None:
         """Change what memory assumes from now on."""
 

@@ -34,11 +34,6 @@ class Turn:
         self.growing: list[Effect] = []
         """Those that take in more until the turn ends."""
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is stored and nothing follows."""
-        return not (self.effects or self.writes.batch)
-
     def complete(self) -> None:
         """Store what has grown until now, last first."""
         while self.growing:
@@ -65,41 +60,55 @@ class Ledger:
     def __init__(self) -> None:
         self.passage = Passage()
         """How many entries of all queues wait for the disk."""
+        self.has_work = False
+        """Whether something waits to be sealed."""
         self._turn = Turn()
         self._ticket = 0
         self._under_way: dict[int, Turn] = {}
         self.trace = TurnTrace()
 
-    def add(self, effect: Effect) -> None:
-        """Carry out the first half of an effect; the second follows when the turn is durable."""
+    def add(self, effect: Effect, *, last: bool = False) -> None:
+        """Carry out the first half of an effect; the second follows when the turn is durable.
+
+        With `last` it follows after all those of its turn that were added without.
+        """
         turn = self._turn
+        self.has_work = True
         turn.effects.append(effect)
-        if effect.grows:
-            turn.growing.append(effect)
-            effect.apply()
-            return
-        (turn.following_last if effect.after_others else turn.following).append(effect)
+        (turn.following_last if last else turn.following).append(effect)
         effect.apply()
         effect.store(turn.writes)
 
+    def add_growing(self, effect: Effect) -> None:
+        """Add an effect that takes in more until the end of the turn.
+
+        It is stored, and its place among those that follow is fixed, only then. It is taken back
+        as if it were complete at once.
+        """
+        turn = self._turn
+        self.has_work = True
+        turn.effects.append(effect)
+        turn.growing.append(effect)
+        effect.apply()
+
     def put(self, key: bytes, value: bytes) -> None:
         """Make a record durable with this turn."""
+        self.has_work = True
         self._turn.writes.put(key, value)
 
     def put_many(self, records: list[tuple[bytes, bytes]], *, volatile: bool) -> None:
         """Keep several records, durable or in memory only."""
+        self.has_work = True
         self._turn.writes.put_many(records, volatile=volatile)
-
-    def put_volatile(self, key: bytes, value: bytes) -> None:
-        """Keep a record in memory only."""
-        self._turn.writes.put_volatile(key, value)
 
     def take_out(self, keys: list[bytes], *, volatile: bool) -> None:
         """Remove several records that are durable, or in memory only."""
+        self.has_work = True
         self._turn.writes.take_out(keys, volatile=volatile)
 
     def delete(self, key: bytes) -> None:
         """Remove a record with this turn, wherever it is."""
+        self.has_work = True
         self._turn.writes.delete(key)
 
     def seal(self) -> Persist | None:
@@ -112,29 +121,20 @@ class Ledger:
             return None
         turn = self._turn
         turn.complete()
-        if not turn.writes.batch:
-            if turn.effects:
-                self._turn = Turn()
-                self.passage.seal()
-                if self.trace.is_on:
-                    self.trace.settled(None, turn.effects, turn.writes.batch)
-                turn.follow()
-                self.passage.settled("after a turn that stores nothing")
-            elif self.trace.is_on:
-                self.trace.passed()
-            return None
         self._turn = Turn()
+        self.has_work = False
         self.passage.seal()
+        if not turn.writes.batch:
+            if self.trace.is_on:
+                self.trace.settled(None, turn.effects, turn.writes.batch)
+            turn.follow()
+            self.passage.settled("after a turn that stores nothing")
+            return None
         if self.trace.is_on:
             self.trace.sealed()
         self._ticket += 1
         self._under_way[self._ticket] = turn
         return Persist(self._ticket, turn.writes.close())
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing waits to be sealed."""
-        return self._turn.is_empty
 
     def settle(self, ticket: int) -> None:
         """The batch is durable: let everything follow."""
@@ -147,11 +147,12 @@ class Ledger:
     def revoke(self, ticket: int, error: MsmqError) -> None:
         """The batch was refused: take back it and what was built on it, last first."""
         later, self._turn = self._turn, Turn()
+        had_later, self.has_work = self.has_work, False
         refused = self._under_way.pop(ticket)
         self.passage.take_along()
         if self.trace.is_on:
             self.trace.revoked(ticket, refused.effects, refused.writes.batch)
-            if not later.is_empty:
+            if had_later:
                 self.trace.revoked(None, later.effects, later.writes.batch)
         for turn in (later, refused):
             turn.revert(error)

@@ -37,10 +37,6 @@ class Writes:
         else:
             self.batch.changes += records
 
-    def put_volatile(self, key: bytes, value: bytes) -> None:
-        """Keep a record in memory only."""
-        self.batch.volatile.append((key, value))
-
     def take_out(self, keys: list[bytes], *, volatile: bool) -> None:
         """Remove several records that are durable, or in memory only."""
         if volatile:

@@ -34,9 +34,9 @@ def test_an_effect_prints_what_it_describes() -> None:
 def test_an_effect_that_says_nothing_does_nothing() -> None:
     ledger = Ledger()
     ledger.add(Effect())
-    assert not ledger.idle
+    assert ledger.has_work
     assert ledger.seal() is None
-    assert ledger.idle
+    assert not ledger.has_work
     Effect().revert(InsufficientResources("full"))
     assert repr(Effect()) == "Effect()"
 
@@ -52,7 +52,7 @@ def added() -> list[tuple[str, ast.expr]]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "add"
+        and node.func.attr in ("add", "add_growing")
         and ast.unparse(node.func.value).endswith("ledger")
     ]
 

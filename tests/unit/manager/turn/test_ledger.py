@@ -22,15 +22,10 @@ FULL = InsufficientResources("the disk is full")
 class Noted(Effect):
     """Says what is done with it."""
 
-    def __init__(self, told: list[str], name: str, *, last: bool = False, keeps: bool = True):
+    def __init__(self, told: list[str], name: str, *, keeps: bool = True):
         self.told = told
         self.name = name
-        self.last = last
         self.keeps = keeps
-
-    @property
-    def after_others(self) -> bool:
-        return self.last
 
     def apply(self) -> None:
         self.told.append(f"apply {self.name}")
@@ -45,14 +40,6 @@ class Noted(Effect):
 
     def revert(self, error: MsmqError, /) -> None:
         self.told.append(f"revert {self.name}: {error.detail}")
-
-
-class Growing(Noted):
-    """The same for what takes in more until the turn ends."""
-
-    @property
-    def grows(self) -> bool:
-        return True
 
 
 @pytest.fixture
@@ -88,12 +75,12 @@ def test_an_effect_is_applied_and_stored_at_once_and_follows_when_the_disk_has_i
     assert done() == []
     ledger.settle(persist.ticket)
     assert done() == ["follow a", "follow b"]
-    assert ledger.idle
+    assert not ledger.has_work
 
 
 def test_what_follows_after_the_others_does(told: list[str], done: Look) -> None:
     ledger = Ledger()
-    ledger.add(Noted(told, "reader", last=True, keeps=False))
+    ledger.add(Noted(told, "reader", keeps=False), last=True)
     ledger.add(Noted(told, "sender", keeps=False))
     done()
     assert ledger.seal() is None
@@ -105,19 +92,19 @@ def test_what_the_disk_refuses_is_taken_back_last_first_whenever_it_follows(
 ) -> None:
     ledger = Ledger()
     ledger.add(Noted(told, "a"))
-    ledger.add(Growing(told, "b"))
-    ledger.add(Noted(told, "c", last=True))
+    ledger.add_growing(Noted(told, "b"))
+    ledger.add(Noted(told, "c"), last=True)
     ledger.add(Noted(told, "d"))
     persist = ledger.seal()
     assert persist is not None
     ledger.add(Noted(told, "later"))
-    ledger.add(Growing(told, "later still"))
+    ledger.add_growing(Noted(told, "later still"))
     done()
     ledger.revoke(persist.ticket, FULL)
     assert done() == [
         f"revert {name}: the disk is full" for name in ("later still", "later", "d", "c", "b", "a")
     ]
-    assert ledger.idle
+    assert not ledger.has_work
     assert ledger.seal() is None
     assert done() == []
 
@@ -126,8 +113,8 @@ def test_what_grows_is_stored_when_the_turn_ends_and_follows_after_what_came_mea
     told: list[str], done: Look
 ) -> None:
     ledger = Ledger()
-    ledger.add(Growing(told, "a"))
-    ledger.add(Growing(told, "b"))
+    ledger.add_growing(Noted(told, "a"))
+    ledger.add_growing(Noted(told, "b"))
     ledger.add(Noted(told, "c"))
     assert done() == ["apply a", "apply b", "apply c", "store c"]
     persist = ledger.seal()
@@ -142,7 +129,7 @@ def test_a_turn_stays_open_while_a_batch_is_under_way(told: list[str], done: Loo
     ledger.add(Noted(told, "first"))
     first = ledger.seal()
     assert first is not None
-    ledger.add(Growing(told, "second"))
+    ledger.add_growing(Noted(told, "second"))
     done()
     assert ledger.seal() is None
     assert done() == []

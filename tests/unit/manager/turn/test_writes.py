@@ -21,7 +21,7 @@ def test_records_stay_in_the_order_in_which_they_were_written() -> None:
     writes.delete(b"a")
     writes.put_many([(b"b", b"2"), (b"c", b"3")], volatile=False)
     writes.take_out([b"d"], volatile=False)
-    writes.put_volatile(b"e", b"4")
+    writes.put_many([(b"e", b"4")], volatile=True)
     writes.put_many([(b"f", b"5")], volatile=True)
     writes.take_out([b"g"], volatile=True)
     writes.delete_range(b"h", b"i")
