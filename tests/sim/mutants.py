@@ -102,7 +102,7 @@ MUTANTS = (
     Mutant(
         "an answer leaves before its batch is durable",
         "manager.queues.replies:Replies.answer_when_done",
-        "self._ledger.add(Replied(self, connection, call, reply))",
+        "self._ledger.add_waiting(Replied(self, connection, call, reply))",
         "self.answer(connection, call, reply)",
     ),
     Mutant(
@@ -423,7 +423,7 @@ MUTANTS = (
     Mutant(
         "a session acknowledges what is not durable yet",
         "manager.transfer.sessions:Sessions._take",
-        "self._ledger.add(PacketsTaken(self, peer, len(packets), now))",
+        "self._ledger.add_waiting(PacketsTaken(self, peer, len(packets), now))",
         "self.acknowledge(peer, len(packets), now)",
     ),
     Mutant(

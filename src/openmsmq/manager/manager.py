@@ -51,6 +51,8 @@ class QueueManager:
         self.config = config
         self._now = now
         base = self._base = foundation(config, rng, reader, now, epoch)
+        self.identifier: Guid = base.counters.identifier
+        """Who this queue manager is."""
         self.notices = base.notices
         self._ledger = base.ledger
         self.turns: TurnTrace = self._ledger.trace
@@ -81,11 +83,6 @@ class QueueManager:
     def queues(self) -> Iterable[LocalQueue]:
         """All queues, for checks that look at each entry of them."""
         return self._stock.table
-
-    @property
-    def identifier(self) -> Guid:
-        """Who this queue manager is."""
-        return self._base.counters.identifier
 
     # Inputs.
 

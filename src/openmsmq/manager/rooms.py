@@ -192,7 +192,8 @@ class Traffic:
             stock.security, streams, self.history, staging, stock.shares, refusals, traces
         )
         forwarding = Forwarding(base, table, judging, staging, self.unrouted, refusals, traces)
-        arrivals = Arrivals(judging, local, forwarding, self.acks, Heeded(self.directory), runs)
+        heeded = Heeded(self.directory)
+        arrivals = Arrivals(base.acting, judging, local, forwarding, self.acks, heeded, runs)
         departures = Departures(base, delivery, housekeeping, traces)
         self.sessions = Sessions(
             base, news, neighbours, identities, departures, arrivals, stock.acquaintances
@@ -238,7 +239,7 @@ class Desk:
         self.names = NameLookups(table.published, stock.ways, replies)
         handlers = all_handlers(
             (
-                SendRequests(config, sending, reads, transactions, replies),
+                SendRequests(config, sending, table, transactions, replies),
                 reads,
                 self.bulk,
                 self.opens,

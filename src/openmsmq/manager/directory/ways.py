@@ -30,7 +30,7 @@ class Ways:
         role: DirectoryRole,
     ) -> None:
         self._config = config
-        self._copy = copy
+        self.copy = copy
         self._counters = counters
         self._role = role
         self._routes: Routes | None = None
@@ -41,14 +41,9 @@ class Ways:
         """The state of the directory of whose queue managers those are the addresses."""
 
     @property
-    def image(self) -> DirectoryImage:
-        """The directory as it is known here."""
-        return self._copy.image
-
-    @property
     def routes(self) -> Routes:
         """The routes by the present state of the directory."""
-        image, before = self._copy.image, self._routes_of
+        image, before = self.copy.image, self._routes_of
         if image is before and self._routes is not None:
             return self._routes
         self._routes_of = image
@@ -71,13 +66,13 @@ class Ways:
 
         Of the hops that a message has altogether enough must be left for the right way.
         """
-        return min(len(self._copy.image.sites) + EXTRA_MAX_HOPS, HOP_MAX_COUNT // 2)
+        return min(len(self.copy.image.sites) + EXTRA_MAX_HOPS, HOP_MAX_COUNT // 2)
 
     @property
     def may_be_behind(self) -> bool:
         """Whether messages of others pass here, by a directory that may have changed since."""
-        own = self._copy.image.managers.get(self._counters.identifier)
-        return own is not None and own.routing_server and not self._copy.is_original
+        own = self.copy.image.managers.get(self._counters.identifier)
+        return own is not None and own.routing_server and not self.copy.is_original
 
     @property
     def may_learn(self) -> bool:
@@ -86,11 +81,11 @@ class Ways:
 
     def doubt(self) -> int:
         """Have the directory asked; gives the question that has to be answered."""
-        return self._copy.doubt()
+        return self.copy.doubt()
 
     def is_answered(self, question: int) -> bool:
         """Whether the directory has answered a question, or a later one."""
-        return self._copy.answer_number >= question
+        return self.copy.answer_number >= question
 
     # Who may route through us.
 
@@ -100,7 +95,7 @@ class Ways:
         That is one at an address that the directory has. Where it has none of the source, its word
         has to do.
         """
-        image = self._copy.image
+        image = self.copy.image
         if image is not self._peers_of:
             if self._peers_of is None or not image.routes_like(self._peers_of):
                 managers = image.managers.values()
@@ -116,7 +111,7 @@ class Ways:
         if isinstance(name, PrivateFormatName):
             return name.queue_manager
         if isinstance(name, PublicFormatName):
-            queue = self._copy.image.queues.get(name.queue)
+            queue = self.copy.image.queues.get(name.queue)
             return None if queue is None else queue.manager
         return None
 
@@ -125,7 +120,7 @@ class Ways:
         fixed = self._config.next_hops.get(str(manager))
         if fixed is not None:
             return tuple(map(Hop, fixed))
-        managers = self._copy.image.managers
+        managers = self.copy.image.managers
         if manager not in managers:
             return ()
         return tuple(
@@ -139,7 +134,7 @@ class Ways:
 
         What the configuration says of the name comes first, and the name service last.
         """
-        named = self._copy.image.manager_named(host)
+        named = self.copy.image.manager_named(host)
         if named is None or fold(host) in map(fold, self._config.hosts):
             return (Hop(host),)
         return (*map(Hop, named.addresses), Hop(host))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from openmsmq.manager.access.message_security import without_claims
+from openmsmq.manager.askers import OURSELVES, Acting, Asker
 from openmsmq.manager.incoming.forwarding import Forwarding
 from openmsmq.manager.incoming.local_arrivals import LocalArrivals
 from openmsmq.manager.incoming.notifications import Heeded
@@ -31,6 +32,7 @@ class Arrivals:
 
     def __init__(
         self,
+        acting: Acting,
         judging: Judging,
         local: LocalArrivals,
         forwarding: Forwarding,
@@ -38,6 +40,7 @@ class Arrivals:
         notifications: Heeded,
         runs: Runs,
     ) -> None:
+        self._acting = acting
         self._judging = judging
         self._local = local
         self._forwarding = forwarding
@@ -45,16 +48,18 @@ class Arrivals:
         self._notifications = notifications
         self._runs = runs
 
-    def take(self, packets: list[bytes], peer: Peer, now: Instant) -> None:
-        """Decide about packets of one session, in their order.
+    def take(self, packets: list[bytes], peer: Peer, asker: Asker, now: Instant) -> None:
+        """Decide about packets of one session, in their order, on the word of who brings them.
 
-        Raises `DecodeError` at a packet that is none, and `NoRoom` at one that must wait; what came
-        before it is decided.
+        Raise `DecodeError` at a packet that is none, `NotBelieved` at one under another's name, and
+        `NoRoom` at one that must wait; what came before it is decided.
         """
+        self._acting.on_word_of(asker)
         try:
             self._take_all(packets, peer, now)
         finally:
             self._runs.flush(now)
+            self._acting.on_word_of(OURSELVES)
 
     def _take_all(self, packets: list[bytes], peer: Peer, now: Instant) -> None:
         places = self._judging.places(peer)

@@ -185,8 +185,8 @@ class Housekeeping:
             self._delivery.end(queue, rows, job.reason, now)
         if not more:
             self._jobs.popleft()
-        self._ledger.add(SliceRemoved(self, job, is_last=not more))
-        self._ledger.add(HousekeepingDone(self, now))
+        self._ledger.add_waiting(SliceRemoved(self, job, is_last=not more))
+        self._ledger.add_waiting(HousekeepingDone(self, now))
 
     def surely(
         self,
@@ -202,7 +202,7 @@ class Housekeeping:
 
         self._ledger.add(RemovalPromised(self, queue, rows, action))
         action(now)
-        self._ledger.add(HousekeepingDone(self, now))
+        self._ledger.add_waiting(HousekeepingDone(self, now))
 
     def put_off(
         self, queue: LocalQueue, rows: list[Row], action: Callable[[Instant], None]
@@ -284,7 +284,7 @@ class Housekeeping:
                 self._delivery.tell(asks, packet, MessageClass.NACK_QUEUE_DELETED, now)
         if len(rows) < SLICE_ROWS:
             self._ledger.add(QueueSwept(self._leftovers, number))
-        self._ledger.add(HousekeepingDone(self, now))
+        self._ledger.add_waiting(HousekeepingDone(self, now))
 
     def pause(self, now: Instant) -> None:
         """Do nothing for a while."""

@@ -24,7 +24,7 @@ from openmsmq.model.limits import (
 )
 from openmsmq.model.names import FormatName, PrivateFormatName, PublicFormatName
 from openmsmq.storage.records import StagedSend
-from openmsmq.wire.message_bytes import is_recoverable
+from openmsmq.wire.message_bytes import is_recoverable, stamped
 from openmsmq.wire.outline import outline
 
 if TYPE_CHECKING:
@@ -144,8 +144,9 @@ class Reporter:
             return
         if express_max_count is not None and queue.express_count >= express_max_count:
             return
-        stamped = self._staging.stamp(packet, self._counters.take_message_of_turn(), now.unix_s)
-        staged = self._staging.stage(queue, stamped, outline(stamped))
+        number = self._counters.take_message_of_turn()
+        stamped_packet = stamped(packet, self._counters.identifier, now.unix_s, number)
+        staged = self._staging.stage(queue, stamped_packet, outline(stamped_packet))
         if queue.can.lead_away:
             # On the wire it lives for ever, as the specification says; here it does not.
             lifetime_s = FINAL_ACK_LIFETIME_S if is_final else REPORT_LIFETIME_S

@@ -28,15 +28,11 @@ _SOURCE_JOURNAL: Final = user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS
 
 
 class Staging:
-    """Stamps packets, and reads what they ask for."""
+    """Reads what packets ask for."""
 
     def __init__(self, counters: Counters, clock_skew_max_s: int) -> None:
-        self._counters = counters
+        self._own = counters.identifier
         self._clock_skew_max_s = clock_skew_max_s
-
-    def stamp(self, packet: bytes, number: int, sent_time_s: int) -> bytes:
-        """Write who sends it, when, and under which number, into an application's packet."""
-        return message_bytes.stamped(packet, self._counters.identifier, sent_time_s, number)
 
     def stage(
         self,
@@ -60,7 +56,7 @@ class Staging:
         ):
             asks |= ASKS_RECEIVE_REPORT
         if found.flags & user.TRANSACTION and (
-            arrived or message_bytes.source(packet) != self._counters.identifier
+            arrived or message_bytes.source(packet) != self._own
         ):
             # The source keeps the dead letter of a transactional message; it wants to be told.
             if found.flags & _SOURCE_JOURNAL or message_bytes.wants_final_ack(
@@ -81,7 +77,7 @@ class Staging:
             and message_bytes.acknowledge(packet, found) & NEGATIVE_ARRIVAL
         ):
             asks |= ASKS_RECEIVE_REPORT
-        own = message_bytes.source(packet) == self._counters.identifier
+        own = message_bytes.source(packet) == self._own
         if found.flags & user.JOURNAL_ON_FAILURE and (own or not found.flags & user.TRANSACTION):
             asks |= ASKS_DEAD_LETTER
         deadline_s = travel_deadline_s(packet)

@@ -32,6 +32,7 @@ class Acquaintances:
 
     def __init__(self, config: TransferConfig, ways: Ways) -> None:
         self._ways = ways
+        self._copy = ways.copy
         self._named: set[str] = set()
         self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
         for addresses in config.hosts.values():
@@ -59,7 +60,7 @@ class Acquaintances:
         """Return whose word the packets of a session are."""
         address, manager = peer.engine.address, peer.engine.remote
         known = bool(peer.proven) or self._is_named(address) or _is_sent_to(peer)
-        info = self._ways.image.managers.get(manager)
+        info = self._copy.image.managers.get(manager)
         if info is not None:
             at_home = address in info.addresses
             return Asker(address, manager if at_home or known else NIL_GUID, known=known or at_home)
@@ -86,7 +87,7 @@ class Acquaintances:
                 return address is not None and self._is_named(address)
             case PrivateFormatName():
                 owner = name.queue_manager
-                return owner in self._ways.image.managers or bool(self._ways.hops_towards(owner))
+                return owner in self._copy.image.managers or bool(self._ways.hops_towards(owner))
             case _:
                 return False
 

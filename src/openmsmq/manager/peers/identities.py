@@ -34,6 +34,7 @@ class Identities:
         self._book = PeerBook(config.transfer.peers)
         self._claims = claims
         self._ways = ways
+        self._copy = ways.copy
         self._own = base.counters.identifier
         self._notices = base.notices
         self._own_addresses = frozenset(map(canonical_address, config.addresses))
@@ -98,7 +99,7 @@ class Identities:
             return None
         if claimed == self._own:
             return Refusal.OWN, ""
-        info = self._ways.image.managers.get(claimed)
+        info = self._copy.image.managers.get(claimed)
         if info is not None and info.addresses:
             return Refusal.ELSEWHERE, ", ".join(info.addresses)
         place = self._claims.place_of(claimed)
@@ -115,7 +116,7 @@ class Identities:
             return address in self._own_addresses
         if any(address in self._addresses_of(host) for host in self._next_hops(claimed)):
             return True
-        info = self._ways.image.managers.get(claimed)
+        info = self._copy.image.managers.get(claimed)
         if info is None:
             return False
         if info.addresses:
@@ -168,8 +169,8 @@ class Identities:
 
     def word(self, peer: Peer, name: bytes, now: Instant) -> Word:
         """Return what the name of a queue manager is worth in the mouth of a peer."""
-        if self._ways.image is not self._image:
-            self._image = self._ways.image
+        if self._copy.image is not self._image:
+            self._image = self._copy.image
             self._changes += 1
         version = self._changes + self._claims.version
         if peer.words_version != version or len(peer.words) >= PEER_NAMES_MAX_COUNT:
@@ -199,7 +200,7 @@ class Identities:
         address = peer.engine.address
         if any(address in self._addresses_of(host) for host in self._next_hops(source)):
             return True
-        managers = self._ways.image.managers
+        managers = self._copy.image.managers
         info = managers.get(peer.remote)
         if info is None or not self._is_placed(peer, peer.remote):
             return False
@@ -227,7 +228,7 @@ class Identities:
         """
         if self._book.judge(source, place, "").is_pinned or self._is_same(place, peer.place):
             return False
-        info = self._ways.image.managers.get(source)
+        info = self._copy.image.managers.get(source)
         if info is not None and info.addresses:
             return place not in map(canonical_address, info.addresses)
         return source == peer.remote or self._book.pins(source)

@@ -199,13 +199,13 @@ class OutgoingQueues:
         """Return the queue manager of a public queue; nil if it is not known."""
         return self._table.published.owner_of(name)
 
-    def exists(self, queue: LocalQueue) -> bool:
-        """Whether an outgoing queue is still there."""
-        return queue in self._table
-
     def knows(self, outgoing: OutgoingQueue) -> bool:
         """Whether an outgoing queue was not forgotten meanwhile."""
         return self._by_queue.get(outgoing.queue) is outgoing
+
+    def present(self, queue: LocalQueue) -> OutgoingQueue | None:
+        """Find what is known of an outgoing queue; None if it is not there any more."""
+        return self.of(queue) if queue in self._table else None
 
     def of(self, queue: LocalQueue) -> OutgoingQueue:
         """Find what is known of an outgoing queue."""

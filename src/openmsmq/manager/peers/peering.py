@@ -44,6 +44,7 @@ class Peer:
         "is_counted",
         "link",
         "number",
+        "place",
         "proven",
         "queues",
         "rule",
@@ -82,6 +83,8 @@ class Peer:
         self.expected = NIL_GUID if link is not None and link.is_return else called.manager
         """Who was asked for at an address of his; nil for one who only says himself who he is."""
         self.link = link
+        self.place = self.engine.address
+        """Where it is: at an address, or behind a certificate, wherever that is shown."""
         self.proven = ""
         """The rule of `[peers]` whose certificate it has shown; empty without TLS."""
         self.rule: PeerRule | None = None
@@ -104,6 +107,8 @@ class Peer:
     def shows(self, proven: str) -> None:
         """Note the rule of `[peers]` whose certificate it has shown."""
         self.proven = proven
+        if proven:
+            self.place = f"[peers.{proven}]"
 
     def judged_by(self, rule: PeerRule | None) -> None:
         """Note the rule of `[peers]` that names it."""
@@ -131,11 +136,6 @@ class Peer:
     def remote(self) -> Guid:
         """Who it says it is."""
         return self.engine.remote
-
-    @property
-    def place(self) -> str:
-        """Where it is: at an address, or behind a certificate, wherever that is shown."""
-        return f"[peers.{self.proven}]" if self.proven else self.engine.address
 
     @property
     def is_dialled(self) -> bool:

@@ -25,7 +25,7 @@ class Replies:
 
     def answer_when_done(self, connection: int, call: int, reply: api.AnyReply) -> None:
         """Answer a call when the current turn is durable, or say why it is not."""
-        self._ledger.add(Replied(self, connection, call, reply))
+        self._ledger.add_waiting(Replied(self, connection, call, reply))
 
     def fail(self, connection: int, call: int, error: MsmqError) -> None:
         """Refuse a call."""

@@ -173,7 +173,7 @@ class BulkReads:
                 kept = msgspec.structs.replace(queue.reservation, checkpoint=request.checkpoint)
         stop = self._stop_for(queue, request, kept.stop)
         if stop > kept.stop:
-            self._ledger.add(ReservationExtended(self, queue, kept.stop, stop))
+            self._ledger.add_waiting(ReservationExtended(self, queue, kept.stop, stop))
             self._ledger.add(ReservationChanged(queue, msgspec.structs.replace(kept, stop=stop)))
         elif kept.start < kept.stop and kept.checkpoint != queue.reservation.checkpoint:
             self._ledger.add(ReservationChanged(queue, kept))
@@ -198,7 +198,7 @@ class BulkReads:
 
     def _give_up(self, queue: LocalQueue) -> None:
         """Let messages go that a query had reserved which is gone, and which nobody has read."""
-        self._ledger.add(ReservationGivenUp(self, queue))
+        self._ledger.add_waiting(ReservationGivenUp(self, queue))
         self._ledger.add(ReservationChanged(queue, _NOTHING))
 
     def _is_pending(self, queue: LocalQueue) -> bool:

@@ -89,7 +89,9 @@ class ReadRequests:
     ) -> None:
         """Take or peek messages, waiting for the first if there is none."""
         opened = state.queue(request.handle)
-        self.require_readable(state, opened, peek=request.peek, transaction=request.transaction)
+        queue = self.require_readable(
+            state, opened, peek=request.peek, transaction=request.transaction
+        )
         _require_sense(request)
         cursor = None
         if isinstance(request, api.Receive):
@@ -108,7 +110,7 @@ class ReadRequests:
         if self._try(read, now):
             return
         if request.timeout_ms == 0:
-            raise ReceiveTimeout(f"no message in {opened.queue.name}")
+            raise ReceiveTimeout(f"no message in {queue.name}")
         if len(self._waiting) >= self._config.waiting_reads_max:
             raise InsufficientResources(f"{self._config.waiting_reads_max} reads wait already")
         self._wait(read)
@@ -184,15 +186,17 @@ class ReadRequests:
     def seek(self, state: Connection, call: int, request: api.Seek, now: Instant) -> None:
         """Take or peek a message by its lookup identifier."""
         opened = state.queue(request.handle)
-        self.require_readable(state, opened, peek=request.peek, transaction=request.transaction)
+        queue = self.require_readable(
+            state, opened, peek=request.peek, transaction=request.transaction
+        )
         try:
             action = SeekAction(request.action)
         except ValueError:
             raise InvalidParameter(f"{request.action!r} is no seek action") from None
         _require_sense(request)
-        shown = self._transactions.shown_in(opened.queue) if request.peek else NOTHING
-        row = seek(opened.queue, action, request.lookup_id, shown)
-        _require_free(opened.queue, row[0], shown, peek=request.peek)
+        shown = self._transactions.shown_in(queue) if request.peek else NOTHING
+        row = seek(queue, action, request.lookup_id, shown)
+        _require_free(queue, row[0], shown, peek=request.peek)
         if request.body_max_bytes is not None:
             fitting([row], request.body_max_bytes)
         if not request.peek:
@@ -202,9 +206,9 @@ class ReadRequests:
     def purge(self, state: Connection, call: int, request: api.Purge, now: Instant) -> None:
         """Remove all messages of a queue."""
         opened = state.queue(request.handle)
-        self.require_readable(state, opened, peek=False, transaction=0)
+        queue = self.require_readable(state, opened, peek=False, transaction=0)
         self._housekeeping.purge(
-            opened.queue,
+            queue,
             lambda count: self._replies.answer(state.id, call, api.Removed(count)),
             lambda error: self._replies.fail(state.id, call, error),
         )
@@ -216,8 +220,8 @@ class ReadRequests:
         target = state.queue(request.target)
         if target.access is not AccessMode.MOVE:
             raise AccessDenied(f"{target.queue.name} is not open for moving messages into it")
-        self.require_readable(state, opened, peek=False, transaction=request.transaction)
-        source, into = opened.queue, target.queue
+        source = self.require_readable(state, opened, peek=False, transaction=request.transaction)
+        into = target.queue
         if source is into or source.whole is not into.whole:
             raise InvalidParameter(
                 f"messages move between a queue and its subqueues, "
@@ -300,7 +304,7 @@ class ReadRequests:
                 entry(lookup_id, arrived_s, 0, 0, value[FACTS_BYTES:]) for lookup_id, value in mine
             ]
             # Senders hear first: they prepare their next message while readers are being woken.
-            self._ledger.add(HandedOver(self, read, api.Entries(entries)), last=True)
+            self._ledger.add_waiting(HandedOver(self, read, api.Entries(entries)), last=True)
             if taken == len(rows):
                 break
         return taken
@@ -345,25 +349,21 @@ class ReadRequests:
 
     # Checks.
 
-    def require_open(self, queue: LocalQueue) -> None:
-        """Refuse to work on a queue that was deleted after it was opened."""
-        if queue not in self._table:
-            raise QueueDeleted(queue.name)
-
     def require_readable(
         self, state: Connection, opened: OpenQueue, *, peek: bool, transaction: int
-    ) -> None:
-        """Refuse a read that a queue was not opened for."""
-        self.require_open(opened.queue)
+    ) -> LocalQueue:
+        """Return the queue that is open; refuse a read that it was not opened for."""
+        queue = opened.queue
+        if queue not in self._table:
+            raise QueueDeleted(queue.name)
         takes = opened.access in (AccessMode.RECEIVE, AccessMode.RECEIVE_ADMIN)
         if not opened.reads or (not peek and not takes):
-            raise AccessDenied(
-                f"{opened.queue.name} is not open for {'peeking' if peek else 'receiving'}"
-            )
+            raise AccessDenied(f"{queue.name} is not open for {'peeking' if peek else 'receiving'}")
         if transaction:
             self._transactions.find(state, transaction)
-            if not opened.queue.properties.transactional:
-                raise TransactionUsage(f"{opened.queue.name} is not transactional")
+            if not queue.properties.transactional:
+                raise TransactionUsage(f"{queue.name} is not transactional")
+        return queue
 
 
 def entries_of(rows: list[Row]) -> api.Entries:

@@ -26,7 +26,7 @@ class QueueRemoval:
     def delete(self, queue: LocalQueue, now: Instant) -> None:
         """Take a queue away, with its journal and subqueues; who waits there is told."""
         family = self._table.delete(queue)
-        self._ledger.add(DeletedQueuesLeft(self, family))
+        self._ledger.add_waiting(DeletedQueuesLeft(self, family))
         self._housekeeping.run(now)
 
     def clear(self, queue: LocalQueue) -> None:

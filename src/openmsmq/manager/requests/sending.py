@@ -82,7 +82,7 @@ class Sending:
             self._plain.put_alike(queue, packets, numbers, now)
         else:
             sends = self._staged(queue, packets, found, numbers, now)
-            self.put(queue, sends, now)
+            self._delivery.put(queue, sends, now)
         return numbers
 
     def accept(
@@ -130,12 +130,12 @@ class Sending:
         numbers: list[int],
         now: Instant,
     ) -> list[StagedSend]:
-        stamp, stage, sent_s = self._staging.stamp, self._staging.stage, now.unix_s
+        stage, own, sent_s = self._staging.stage, self._counters.identifier, now.unix_s
         staged: list[StagedSend] = []
         last: Outline | None = None
         is_local, is_strict = not queue.can.lead_away, _demands_protection(queue)
         for packet, number, outlined in zip(packets, numbers, found, strict=True):
-            stamped = stamp(packet, number, sent_s)
+            stamped = message_bytes.stamped(packet, own, sent_s, number)
             if is_local and (is_strict or outlined.flags & _PROTECTED):
                 examined = self._examined(stamped, outlined, queue, now)
                 staged.append(stage(queue, examined.packet, examined.found, sent_here=True))
@@ -148,16 +148,6 @@ class Sending:
                 staged.append(stage(queue, stamped, outlined, sent_here=True))
                 last = outlined
         return staged
-
-    def put(
-        self,
-        queue: LocalQueue,
-        sends: list[StagedSend],
-        now: Instant,
-        marks: list[int] | None = None,
-    ) -> None:
-        """Put accepted packets into their queue with this turn."""
-        self._delivery.put(queue, sends, now, marks)
 
     def put_all(
         self,
@@ -175,7 +165,7 @@ class Sending:
         for queue, sends in accepted:
             own_marks = None if marks is None else marks[position : position + len(sends)]
             position += len(sends)
-            self.put(queue, sends, now, own_marks)
+            self._delivery.put(queue, sends, now, own_marks)
 
     def _all_checked(self, packets: list[bytes], transactional: bool) -> tuple[list[Outline], int]:
         """Check packets; give their outlines and all their flags.

@@ -9,13 +9,13 @@ from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.fan_out import QueueList
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.replies import Replies
+from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.queues.targets import in_its_kind
-from openmsmq.manager.reading.requests import ReadRequests
 from openmsmq.manager.requests.sending import Sending
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.transactions.work import Transaction
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import AccessDenied, InsufficientResources
+from openmsmq.model.errors import AccessDenied, InsufficientResources, QueueDeleted
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.access.callers import Caller
 from openmsmq.storage.records import StagedSend
@@ -28,13 +28,13 @@ class SendRequests:
         self,
         config: ManagerConfig,
         sending: Sending,
-        reads: ReadRequests,
+        table: QueueTable,
         transactions: TransactionRequests,
         replies: Replies,
     ) -> None:
         self._config = config
         self._sending = sending
-        self._reads = reads
+        self._table = table
         self._transactions = transactions
         self._replies = replies
 
@@ -58,7 +58,8 @@ class SendRequests:
         else:
             copies = [(in_its_kind(target, transactional=transactional), request.packets)]
         for queue, _ in copies:
-            self._reads.require_open(queue)
+            if queue not in self._table:
+                raise QueueDeleted(queue.name)
         if not request.transaction and not isinstance(target, QueueList):
             queue, packets = copies[0]
             numbers = self._sending.put_new(queue, packets, state.caller, now)

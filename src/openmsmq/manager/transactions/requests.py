@@ -74,7 +74,7 @@ class TransactionRequests:
         self._require_share(state.caller)
         work = self.adopt(Guid(self._rng.randbytes(16)), state.id, state.caller.owner_name)
         state.transactions.add(work.number)
-        self._ledger.add(TransactionBegun(self, self._replies, state.id, call, work))
+        self._ledger.add_waiting(TransactionBegun(self, self._replies, state.id, call, work))
 
     def _require_share(self, caller: Caller) -> None:
         """Refuse a transaction that there is no room for, or that would leave others none."""
@@ -159,7 +159,7 @@ class TransactionRequests:
     def _abort_work(self, work: Transaction, connection: int, call: int, now: Instant) -> None:
         lasting = work.state is TransactionState.PREPARED
         self.end_abort(work, now)
-        self._ledger.add(AbortAnswered(self._replies, connection, call, is_lasting=lasting))
+        self._ledger.add_waiting(AbortAnswered(self._replies, connection, call, is_lasting=lasting))
 
     def abort_all(self, state: Connection, now: Instant) -> None:
         """Abort what a connection that is gone has under way."""

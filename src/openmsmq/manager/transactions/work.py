@@ -129,7 +129,7 @@ class TransactionWork:
         if not (prepared or work.receives or doomed):
             self.release(work, doomed)
             return
-        self._ledger.add(HoldsReleased(self, work, doomed, is_lasting=prepared))
+        self._ledger.add_waiting(HoldsReleased(self, work, doomed, is_lasting=prepared))
         self._count_aborts(work)
         for (queue, lookup_id), reason in doomed.items():
             value = _mine(work, queue, lookup_id)

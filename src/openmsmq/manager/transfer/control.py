@@ -61,7 +61,7 @@ class TransferControl:
         """Let the messages of a queue wait (C-39). [MQDMPR 3.1.7.2.3, MQQB 3.1.7.13]"""
 
         # Added first, so taken back last: by then the queue is not paused.
-        self._ledger.add(TransferPaused(self, outgoing, now))
+        self._ledger.add_waiting(TransferPaused(self, outgoing, now))
         self._outgoing.pause(outgoing, paused=True)
         if outgoing.session is not None:
             self._advertise(self._sessions.peers[outgoing.session], 1, now)

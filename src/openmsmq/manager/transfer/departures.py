@@ -46,10 +46,11 @@ class Departures:
     def send_some(self, outgoing: OutgoingQueue, session: Session, now: Instant) -> bool:
         """Send what the window takes; says whether more may be there to send."""
         queue = outgoing.queue
-        room = session.room
-        rows = queue.front(room, min(session.room_bytes, DISPATCH_BYTES))
+        room, room_bytes = session.room, min(session.room_bytes, DISPATCH_BYTES)
+        rows = queue.front(room, room_bytes)
         if not rows:
             return False
+        is_all = len(rows) < room and sum([len(value) for _, value in rows]) < room_bytes
         rows = self._without_expired(outgoing, rows, now)
         packets = self._plain_packets(rows)
         taken = rows
@@ -61,7 +62,7 @@ class Departures:
             tokens: list[Token] = [(outgoing, lookup_id, value) for lookup_id, value in taken]
             session.send(tokens, packets, now)
             self._traces.left(packets, session.address, now)
-        return len(taken) == len(rows) and session.state is SessionState.OPEN
+        return not is_all and len(taken) == len(rows) and session.state is SessionState.OPEN
 
     @staticmethod
     def _plain_packets(rows: list[Row]) -> list[bytes] | None:

@@ -55,6 +55,7 @@ class Neighbours:
         self._sessions = sessions
         self._config = config
         self._ways = ways
+        self._copy = ways.copy
         self._identities = identities
         self._by_key: dict[str, Neighbour] = {}
         self._doubts: dict[OutgoingQueue, Doubt] = {}
@@ -220,7 +221,7 @@ class Neighbours:
             return True
         owner = self._ways.owner_of(name) or manager
         return (
-            owner in self._ways.image.managers
+            owner in self._copy.image.managers
             or bool(self._ways.hops_towards(owner))
             or self._open_towards(owner, (), now) is not None
         )

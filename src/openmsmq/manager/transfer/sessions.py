@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never, cast
 
 from openmsmq.manager.incoming.arrivals import Arrivals
+from openmsmq.manager.incoming.places import NotBelieved
+from openmsmq.manager.incoming.runs import NoRoom
 from openmsmq.manager.messages.news import News
 from openmsmq.manager.outputs import Connect, Disconnect, SendBytes
 from openmsmq.manager.peers.acquaintances import Acquaintances
@@ -19,7 +21,6 @@ from openmsmq.manager.transfer.departures import Departures, Transit
 from openmsmq.manager.transfer.effects import PacketsTaken
 from openmsmq.manager.transfer.links import Links
 from openmsmq.manager.transfer.neighbours import Neighbours
-from openmsmq.manager.transfer.reception import Reception
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.manager.turn.timers import Timers
 from openmsmq.model.clock import Instant
@@ -34,6 +35,7 @@ from openmsmq.protocol.session import (
     SessionState,
     Written,
 )
+from openmsmq.wire.errors import DecodeError
 
 Owner: TypeAlias = Peer | Neighbour | OutgoingQueue
 """Who may want to be woken."""
@@ -59,7 +61,8 @@ class Sessions:
         self._identities = identities
         self._departures = departures
         self._admission = Admission(base.config.transfer)
-        self._reception = Reception(arrivals, base.acting, acquaintances, self._admission)
+        self._arrivals = arrivals
+        self._acquaintances = acquaintances
         self._outputs = base.outputs
         self.links = Links(base, self._admission, identities, self)
         self.timers: Timers[Owner] = Timers()
@@ -242,11 +245,20 @@ class Sessions:
 
     def _take(self, peer: Peer, packets: list[bytes], now: Instant) -> None:
         """Decide about packets; the session acknowledges them when that is durable."""
-        problem = self._reception.take(peer, packets, now)
-        if problem is not None:
-            self.close(peer, problem, now)
+        try:
+            self._arrivals.take(packets, peer, self._acquaintances.asker_of(peer), now)
+        except DecodeError:
+            self.close(peer, CloseReason.MALFORMED, now)
             return
-        self._ledger.add(PacketsTaken(self, peer, len(packets), now))
+        except NotBelieved:
+            self.close(peer, CloseReason.IDENTITY_REFUSED, now)
+            return
+        except NoRoom as full:
+            if full.is_general:
+                self._admission.throttle(now)
+            self.close(peer, CloseReason.STORE_FULL, now)
+            return
+        self._ledger.add_waiting(PacketsTaken(self, peer, len(packets), now))
 
     def acknowledge(self, peer: Peer, count: int, now: Instant) -> None:
         """Let a session acknowledge packets: what was decided about them is durable."""

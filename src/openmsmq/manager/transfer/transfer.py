@@ -65,8 +65,9 @@ class Transfer:
         while ready:
             queue = next(iter(ready))
             del ready[queue]
-            if self._outgoing.exists(queue):
-                self._dispatch(self._outgoing.of(queue), now)
+            outgoing = self._outgoing.present(queue)
+            if outgoing is not None:
+                self._dispatch(outgoing, now)
 
     def _dispatch(self, outgoing: OutgoingQueue, now: Instant) -> None:
         if not self._sessions.online or self._config.hardened or outgoing.paused:

@@ -4,7 +4,8 @@ An operation is carried out in two halves. The first checks, changes what memory
 what is to be stored; the second comes a turn later, when the disk has it. An effect has both, and
 the way back, in one class. The ledger puts them in order:
 
-* `apply` and `store` when the effect is added, so effects see what was added before them;
+* `apply` and `store` when the effect is added, so effects see what was added before them (one that
+  has neither is added with `add_waiting`, and costs less);
 * `follow` when the turn is durable, in the order in which they were added;
 * `revert` if the disk refuses, the other way round: what was added first is taken back last.
 

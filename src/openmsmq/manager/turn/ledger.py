@@ -67,8 +67,17 @@ class Ledger:
         self._under_way: dict[int, Turn] = {}
         self.trace = TurnTrace()
 
-    def add(self, effect: Effect, *, last: bool = False) -> None:
-        """Carry out the first half of an effect; the second follows when the turn is durable.
+    def add(self, effect: Effect) -> None:
+        """Carry out the first half of an effect; the second follows when the turn is durable."""
+        turn = self._turn
+        self.has_work = True
+        turn.effects.append(effect)
+        turn.following.append(effect)
+        effect.apply()
+        effect.store(turn.writes)
+
+    def add_waiting(self, effect: Effect, *, last: bool = False) -> None:
+        """Add an effect that has no first half: it assumes nothing and stores nothing.
 
         With `last` it follows after all those of its turn that were added without.
         """
@@ -76,8 +85,6 @@ class Ledger:
         self.has_work = True
         turn.effects.append(effect)
         (turn.following_last if last else turn.following).append(effect)
-        effect.apply()
-        effect.store(turn.writes)
 
     def add_growing(self, effect: Effect) -> None:
         """Add an effect that takes in more until the end of the turn.

@@ -41,10 +41,11 @@ def test_an_effect_that_says_nothing_does_nothing() -> None:
     assert repr(Effect()) == "Effect()"
 
 
+ADDING = ("add", "add_growing", "add_waiting")
 MANAGER = Path(__file__).parents[4] / "src/openmsmq/manager"
 
 
-def added() -> list[tuple[str, ast.expr]]:
+def added(*how: str) -> list[tuple[str, ast.expr]]:
     """Return everything that is handed to a ledger, and where."""
     return [
         (f"{path.relative_to(MANAGER)}:{node.lineno}", node.args[0])
@@ -52,14 +53,15 @@ def added() -> list[tuple[str, ast.expr]]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("add", "add_growing")
+        and node.func.attr in how
         and ast.unparse(node.func.value).endswith("ledger")
     ]
 
 
 def test_a_ledger_is_handed_effects_and_no_functions() -> None:
-    assert len(added()) > 30
-    for place, handed in added():
+    handed_over = added(*ADDING)
+    assert len(handed_over) > 30
+    for place, handed in handed_over:
         assert not any(isinstance(node, ast.Lambda) for node in ast.walk(handed)), place
     for name, method in inspect.getmembers(Ledger, inspect.isfunction):
         assert "Callable" not in str(inspect.signature(method)), name
@@ -74,6 +76,18 @@ def test_every_effect_tells_what_it_is_about() -> None:
     assert silent == []
     loose = [kind.__name__ for kind in kinds if not attributes(kind)]
     assert loose == [], "what is equal is seen by the attributes"
+
+
+def test_what_waits_has_no_first_half_that_nobody_would_carry_out() -> None:
+    halves = {
+        kind.__name__: kind.apply is not Effect.apply or kind.store is not Effect.store
+        for kind in all_kinds(Effect)
+        if kind.__module__.startswith("openmsmq.")
+    }
+    for how, is_whole in (("add", True), ("add_waiting", False)):
+        names = {ast.unparse(made.func) for _, made in added(how) if isinstance(made, ast.Call)}
+        assert names, how
+        assert {name for name in names if halves[name] is not is_whole} == set(), how
 
 
 def relative(path: Path) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ def test_an_effect_is_applied_and_stored_at_once_and_follows_when_the_disk_has_i
 
 def test_what_follows_after_the_others_does(told: list[str], done: Look) -> None:
     ledger = Ledger()
-    ledger.add(Noted(told, "reader", keeps=False), last=True)
+    ledger.add_waiting(Noted(told, "reader"), last=True)
     ledger.add(Noted(told, "sender", keeps=False))
     done()
     assert ledger.seal() is None
@@ -93,7 +93,7 @@ def test_what_the_disk_refuses_is_taken_back_last_first_whenever_it_follows(
     ledger = Ledger()
     ledger.add(Noted(told, "a"))
     ledger.add_growing(Noted(told, "b"))
-    ledger.add(Noted(told, "c"), last=True)
+    ledger.add_waiting(Noted(told, "c"), last=True)
     ledger.add(Noted(told, "d"))
     persist = ledger.seal()
     assert persist is not None
