@@ -133,6 +133,9 @@ class ScriptedEngine:
         self._dirty = self.persists_on_data
         self._hear("data", session, data)
 
+    def session_held_bytes(self, _session: int) -> int:
+        return 0
+
     def session_lost(
         self, session: int, _now: Instant, reason: CloseReason = CloseReason.PEER_CLOSED
     ) -> None:

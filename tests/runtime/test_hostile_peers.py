@@ -27,7 +27,6 @@ from openmsmq.runtime.admission.guarded_listener import GuardedListener, Listene
 from openmsmq.runtime.admission.peer_limits import PeerBounds, PeerLimits
 from openmsmq.runtime.admission.tcp_listener import listening_sockets
 from openmsmq.runtime.clocks import read_clocks
-from openmsmq.runtime.ports import HoldsBytes
 from openmsmq.runtime.sessions import network, sessions
 from openmsmq.wire.headers.base import LAYOUT, SIGNATURE, VERSION
 from openmsmq.wire.packet_stream import GREETING_BYTES
@@ -378,7 +377,6 @@ async def test_pings_of_one_address_are_heard_so_often_and_no_more(monkeypatch):
 
 def test_a_queue_manager_says_how_much_it_holds_for_a_session():
     desk = new_desk()
-    assert isinstance(desk.manager, HoldsBytes)
     desk.manager.session_accepted(2, STRANGE, desk.now)
     desk.manager.session_data(2, OPENING, desk.now)
     desk.work()

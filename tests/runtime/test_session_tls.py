@@ -423,7 +423,7 @@ async def test_who_says_nothing_in_the_handshake_is_given_up(folder):
 
     async with desk(folder) as it, await asyncio.start_server(silent, THERE, it.port):
         config = msgspec.structs.replace(it.office.config, connect_timeout_ms=50)
-        it.office.network._sessions._tls._config = config  # noqa: SLF001
+        it.office.network.sessions._tls._config = config  # noqa: SLF001
         it.engine.give(Connect(1, THERE))
         _, _, reason = await it.engine.until("failed")
         assert "the handshake of TLS was not done within 50 ms" in reason
@@ -567,7 +567,7 @@ async def test_a_stop_ends_sessions_over_tls_in_order(folder):
 @in_loop
 async def test_handshakes_that_are_not_done_give_way_to_those_that_are(folder):
     async with desk(folder) as it:
-        limits = it.office.network._sessions._limits  # noqa: SLF001
+        limits = it.office.network.sessions._limits  # noqa: SLF001
         bounds = msgspec.structs.replace(limits.bounds, half_open_max=4, half_open_grace_ms=0)
         limits.bounds = bounds
         with contextlib.ExitStack() as opened:
@@ -633,14 +633,14 @@ async def test_files_that_do_not_fit_together_change_nothing_until_they_do(folde
     OURS.save(folder / "key.pem")
     async with desk(folder, **own) as it:
         (folder / "certificate.pem").write_text(renewed.pem)
-        it.office.network.reload()
+        it.office.network.sessions.reload()
         [line] = it.office.logged("session-certificate-unusable")
         assert "key values mismatch" in line
         assert "the old one is still used" in line
         await it.called()
         assert await it.engine.until("accepted") == [2, THERE, "shop"]
         renewed.save(folder / "key.pem")
-        it.office.network.reload()
+        it.office.network.sessions.reload()
         assert it.office.logged("session-certificate-changed")
 
 
@@ -651,11 +651,11 @@ async def test_a_certificate_of_a_peer_is_added_and_taken_away_without_a_restart
         await it.engine.until("accepted")
         both = folder / "peers" / "shop.pem"
         both.write_text(SHOP.pem + STRANGER.pem)
-        it.office.network.reload()
+        it.office.network.sessions.reload()
         await it.called(STRANGER)
         await it.engine.until("accepted", 2)
         both.write_text(STRANGER.pem)
-        it.office.network.reload()
+        it.office.network.sessions.reload()
         assert await it.engine.until("lost") == [2]
         assert "no longer trusted" in it.office.logged("session-cut")[0]
         assert await old.has_been_cut()
@@ -670,7 +670,7 @@ async def test_who_is_taken_out_is_cut_though_another_file_is_wrong(folder):
         (folder / "peers" / "shop.pem").write_text(STRANGER.pem)
         (folder / "peers" / "other.pem").write_text("nothing")
         (folder / "own.pem").write_text("nothing")
-        it.office.network.reload()
+        it.office.network.sessions.reload()
         assert await it.engine.until("lost") == [2]
         [line] = it.office.logged("session-certificate-unusable")
         assert "other.pem has no certificate" in line
@@ -685,7 +685,7 @@ async def test_a_session_ends_when_its_certificate_does(folder, monkeypatch):
     async with desk(folder) as it:
         await it.called()
         await it.engine.until("accepted")
-        trust = it.office.network._sessions._tls._trust  # noqa: SLF001
+        trust = it.office.network.sessions._tls._trust  # noqa: SLF001
         assert trust is not None
         trust._clock_s = lambda: int((NOW + 366 * DAY).timestamp())  # noqa: SLF001
         assert await it.engine.until("lost") == [2]

@@ -245,7 +245,7 @@ async def test_an_attempt_can_be_called_off():
 @in_loop
 async def test_without_transfer_nothing_is_opened_and_nobody_is_reached():
     async with office(transfer=False) as desk:
-        assert desk.network.endpoints == []
+        assert desk.network.sessions.endpoints == []
         desk.engine.give(Connect(1, THERE))
         failed = await desk.engine.until("failed")
         assert failed == [1, ConnectionStatus.TCP_NOT_ENABLED]

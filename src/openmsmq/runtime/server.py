@@ -15,7 +15,7 @@ import asyncio
 import traceback
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Final, TypeVarTuple, Unpack, assert_never
+from typing import TYPE_CHECKING, Final, TypeVarTuple, Unpack, assert_never
 
 from openmsmq.api.messages import Answer, AnyRequest
 from openmsmq.manager.notices import Notice
@@ -37,10 +37,16 @@ from openmsmq.runtime.admission.time_shares import TimeShares
 from openmsmq.runtime.clocks import elapsed_ns, read_clocks
 from openmsmq.runtime.limits import PERSISTS_PER_TURN_MAX_COUNT
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
-from openmsmq.runtime.ports import Directory, Engine, Keys, Network, Outlet
 from openmsmq.runtime.turn_file import TurnFile
 from openmsmq.security.access.callers import Caller
 from openmsmq.storage.port import Store, StoreError, StoreFull
+
+if TYPE_CHECKING:
+    from openmsmq.manager.manager import QueueManager
+    from openmsmq.runtime.api.connection import ApiConnection
+    from openmsmq.runtime.directory.courier import DirectoryCourier
+    from openmsmq.runtime.operating_system.key_maker import KeyMaker
+    from openmsmq.runtime.sessions.network import TransferNetwork
 
 _OUTCOME_UNKNOWN: Final = (
     "whether the last changes were stored is known after the queue manager has started again"
@@ -67,7 +73,7 @@ class Pump:
 
     def __init__(
         self,
-        manager: Engine,
+        manager: QueueManager,
         store: Store,
         log: EventLog,
         failed: Callable[[ExitCode], None],
@@ -76,21 +82,20 @@ class Pump:
         """Why no call is taken any more."""
         self.engine: Final = manager
         self.times: Final = TimeShares(elapsed_ns())
-        self.network: Network
+        self.network: TransferNetwork
         """Must be there before the first turn."""
-        self.directory: Directory
+        self.directory: DirectoryCourier
         """Must be there before the first turn of a queue manager with a copy of a directory."""
-        self.keys: Keys
+        self.keys: KeyMaker
         """Must be there before the first turn of a queue manager with keys."""
-        self._manager = manager
         self._store = store
         self._log = log
         self._notices = LimitedLog(log)
         self._failed = failed
         self._loop = asyncio.get_running_loop()
-        self._outlets: dict[int, Outlet] = {}
+        self._connections: dict[int, ApiConnection] = {}
         self._answers: dict[int, list[Answer]] = {}
-        self._deferred: dict[Outlet, None] = {}
+        self._deferred: dict[ApiConnection, None] = {}
         self._last_connection = 0
         self._scheduled = False
         self._is_wanted = False
@@ -106,30 +111,29 @@ class Pump:
     @property
     def connection_count(self) -> int:
         """How many connections have been let in."""
-        return len(self._outlets)
+        return len(self._connections)
 
     # Inputs.
 
-    def connected(self, outlet: Outlet, caller: Caller) -> int:
+    def connected(self, connection: ApiConnection, caller: Caller) -> int:
         """Let a connection in; gives its number."""
         self._last_connection += 1
-        self._outlets[self._last_connection] = outlet
-        self._manager.connected(self._last_connection, caller)
+        self._connections[self._last_connection] = connection
+        self.engine.connected(self._last_connection, caller)
         return self._last_connection
 
     def request(self, connection: int, call: int, request: AnyRequest, now: Instant) -> None:
         """Take a call. The caller has looked at `refusal`, and calls `schedule` when it is done."""
-        self._manager.request(connection, call, request, now)
+        self.engine.request(connection, call, request, now)
 
     def disconnected(self, connection: int) -> None:
         """A connection has ended."""
-        outlet = self._outlets.pop(connection)
-        self._deferred.pop(outlet, None)
+        self._deferred.pop(self._connections.pop(connection), None)
         self._answers.pop(connection, None)
         if self._broken:
             return
         try:
-            self._manager.connection_lost(connection, read_clocks())
+            self.engine.connection_lost(connection, read_clocks())
         except Exception as error:
             self.defect(error)
         self.schedule()
@@ -149,9 +153,9 @@ class Pump:
         except Exception as error:
             self.defect(error)
 
-    def defer(self, outlet: Outlet) -> None:
+    def defer(self, connection: ApiConnection) -> None:
         """Let a connection go on after the others had their turn."""
-        self._deferred[outlet] = None
+        self._deferred[connection] = None
         self.schedule()
 
     def schedule(self) -> None:
@@ -170,7 +174,7 @@ class Pump:
         if self._broken:
             return
         try:
-            self._manager.wake(read_clocks())
+            self.engine.wake(read_clocks())
         except Exception as error:
             self.defect(error)
         self.turn()
@@ -184,7 +188,7 @@ class Pump:
             return
         is_wanted, self._is_wanted = self._is_wanted, False
         try:
-            with_strangers = self.network.take_waiting()
+            with_strangers = self.network.sessions.take_waiting()
             if self._broken:
                 return
             began_ns = elapsed_ns()
@@ -202,7 +206,7 @@ class Pump:
 
     def _drain(self) -> None:
         for _ in range(PERSISTS_PER_TURN_MAX_COUNT):
-            outputs = self._manager.take_outputs()
+            outputs = self.engine.take_outputs()
             if self.turn_file is not None:
                 self.turn_file.write()
             for output in outputs:
@@ -210,7 +214,7 @@ class Pump:
                     case Respond(connection, call, reply):
                         self._answers.setdefault(connection, []).append(Answer(call, reply))
                     case SendBytes(session, data):
-                        self.network.send(session, data)
+                        self.network.sessions.send(session, data)
                     case Persist():
                         # What is safe already may leave: its readers then work while we sync.
                         self._write()
@@ -236,13 +240,13 @@ class Pump:
     ) -> None:
         match output:
             case Resolve(host):
-                self.network.resolve(host)
+                self.network.resolver.resolve(host)
             case Connect(session, address):
-                self.network.connect(session, address)
+                self.network.sessions.connect(session, address)
             case Disconnect(session):
-                self.network.disconnect(session)
+                self.network.sessions.disconnect(session)
             case SendDatagram(address, data, port):
-                self.network.send_datagram(address, port, data)
+                self.network.datagrams.send(address, port, data)
             case AskDirectory(position):
                 self.directory.ask(position)
             case ChangeDirectory(ticket, changes):
@@ -267,9 +271,9 @@ class Pump:
             else:
                 self._note_room(None)
         if failure is None:
-            self._manager.persisted(persist.ticket, read_clocks())
+            self.engine.persisted(persist.ticket, read_clocks())
         else:
-            self._manager.persist_failed(persist.ticket, failure, read_clocks())
+            self.engine.persist_failed(persist.ticket, failure, read_clocks())
 
     def _note_room(self, error: StoreFull | None) -> None:
         if self._store_full != (error is not None):
@@ -280,18 +284,18 @@ class Pump:
                 self._log.info(Event.STORE_HAS_ROOM)
 
     def _write(self) -> None:
-        self.network.flush()
+        self.network.sessions.flush()
         if self._answers:
             answers, self._answers = self._answers, {}
-            for connection, items in answers.items():
-                outlet = self._outlets.get(connection)
-                if outlet is not None:
-                    outlet.deliver(items)
+            for number, items in answers.items():
+                connection = self._connections.get(number)
+                if connection is not None:
+                    connection.deliver(items)
 
     def _arm_timer(self) -> None:
         """Wake in time. A timer that is early stays: waking for nothing is harmless."""
         now = read_clocks()
-        due_ms = self._manager.next_wake_ms(now)
+        due_ms = self.engine.next_wake_ms(now)
         if due_ms is None:
             return
         if self._timer is not None:
@@ -303,9 +307,9 @@ class Pump:
         self._timer = self._loop.call_later(delay_s, self._wake)
 
     def _let_deferred_go_on(self) -> None:
-        outlets, self._deferred = self._deferred, {}
-        for outlet in outlets:
-            outlet.go_on()
+        deferred, self._deferred = self._deferred, {}
+        for connection in deferred:
+            connection.go_on()
 
     # The end.
 

@@ -103,7 +103,7 @@ class Server:
         self._api = ApiServer(config, self._pump, log, manager_id=manager.identifier)
         self.reloads: Final[list[tuple[str, Callable[[], None]]]] = [
             ("certificates and tokens of applications", self._api.reload),
-            ("certificates of sessions", self._network.reload),
+            ("certificates of sessions", self._network.sessions.reload),
         ]
         """What `reload` reads again: what it is, and what does it or raises `ConfigError`."""
 
@@ -162,7 +162,7 @@ class Server:
         """Let those who look for a directory find this one."""
         if self.config.directory_server and self.config.transfer:
             self._discovery = DiscoveryListener(
-                self._network.hosts,
+                self._network.sessions.hosts,
                 self._answers.answer,
                 self._log,
                 port=self.config.session_port,
@@ -177,12 +177,12 @@ class Server:
     @property
     def session_endpoints(self) -> list[tuple[str, int]]:
         """The addresses and ports that other queue managers connect to."""
-        return self._network.endpoints
+        return self._network.sessions.endpoints
 
     @property
     def session_tls_endpoints(self) -> list[tuple[str, int]]:
         """Where they do so over TLS."""
-        return self._network.tls_endpoints
+        return self._network.sessions.tls_endpoints
 
     @property
     def socket_path(self) -> Path | None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from openmsmq.model.limits import MANAGER_QUOTA_DEFAULT_KB
-from openmsmq.model.queue import ConnectionStatus
 from openmsmq.runtime.addresses import literal
 from openmsmq.runtime.admission.peer_limits import PeerBounds, PeerLimits
 from openmsmq.runtime.admission.tcp_listener import connections_possible
@@ -36,75 +33,21 @@ class TransferNetwork:
             CaptureFile(config.capture, config.capture_max_bytes, log) if config.capture else None
         )
         limits = PeerLimits(transfer_bounds(config), known_addresses(config), read_clocks())
-        self._sessions = Sessions(config, pump, log, self._capture, limits)
-        self._datagrams = Datagrams(config.ping_port, pump, log, self._capture, limits)
-        self._resolver = Resolver(self._resolved)
-        self._loop = asyncio.get_running_loop()
-
-    @property
-    def endpoints(self) -> list[tuple[str, int]]:
-        """Where other queue managers connect to."""
-        return self._sessions.endpoints
-
-    @property
-    def tls_endpoints(self) -> list[tuple[str, int]]:
-        """Where they do so over TLS."""
-        return self._sessions.tls_endpoints
-
-    @property
-    def hosts(self) -> list[str]:
-        """The addresses of both."""
-        return self._sessions.hosts
-
-    def reload(self) -> None:
-        """Read the certificates of sessions again; if they cannot be used, the old ones stay."""
-        self._sessions.reload()
+        self.sessions = Sessions(config, pump, log, self._capture, limits)
+        self.datagrams = Datagrams(config.ping_port, pump, log, self._capture, limits)
+        self.resolver = Resolver(self._resolved)
 
     async def listen(self) -> None:
         """Open the ports, or raise `StartError`."""
         if not self._config.transfer:
             return
-        await self._sessions.listen()
+        await self.sessions.listen()
         parameters = self._config.parameters
-        await self._datagrams.listen(
-            self._sessions.hosts,
+        await self.datagrams.listen(
+            self.sessions.hosts,
             answer=parameters.answer_ping,
             ask=parameters.ask_ping,
         )
-
-    # What the pump calls.
-
-    def take_waiting(self) -> bool:
-        """Hand in what strangers have sent, if it is their time; say whether anything was."""
-        return self._sessions.take_waiting()
-
-    def resolve(self, host: str) -> None:
-        """Look up a host."""
-        self._resolver.resolve(host)
-
-    def connect(self, session: int, address: str) -> None:
-        """Open the connection of a session."""
-        if self._config.transfer:
-            self._sessions.connect(session, address)
-            return
-        failed, status = self._pump.engine.session_failed, ConnectionStatus.TCP_NOT_ENABLED
-        self._loop.call_soon(lambda: self._pump.put_in(failed, session, status))
-
-    def send(self, session: int, data: bytes) -> None:
-        """Write to the connection of a session, at the next `flush`."""
-        self._sessions.send(session, data)
-
-    def disconnect(self, session: int) -> None:
-        """Close the connection of a session once everything is written."""
-        self._sessions.disconnect(session)
-
-    def send_datagram(self, address: str, port: int | None, data: bytes) -> None:
-        """Send a datagram, to the ping port if no other is given."""
-        self._datagrams.send(address, port, data)
-
-    def flush(self) -> None:
-        """Let go what `send` was given."""
-        self._sessions.flush()
 
     def _resolved(self, host: str, addresses: tuple[str, ...]) -> None:
         if not addresses:
@@ -115,21 +58,21 @@ class TransferNetwork:
 
     def stop_listening(self) -> None:
         """Let nobody in any more."""
-        self._sessions.stop_listening()
-        self._datagrams.close()
+        self.sessions.stop_listening()
+        self.datagrams.close()
 
     def give_up(self) -> None:
         """Close what a start that failed has opened."""
         self.stop_listening()
-        self._resolver.close()
-        self._sessions.call_off_attempts()
+        self.resolver.close()
+        self.sessions.call_off_attempts()
         if self._capture is not None:
             self._capture.close()
 
     async def close(self) -> None:
         """End everything in order."""
-        self._resolver.close()
-        await self._sessions.close()
+        self.resolver.close()
+        await self.sessions.close()
         if self._capture is not None:
             self._capture.close()
 

@@ -31,7 +31,6 @@ from openmsmq.runtime.limits import (
     STRANGERS_READ_BYTES,
 )
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
-from openmsmq.runtime.ports import HoldsBytes
 from openmsmq.runtime.server import Pump
 from openmsmq.runtime.sessions.attempts import ConnectFailed, connected_socket
 from openmsmq.runtime.sessions.capture_file import CaptureFile, endpoint
@@ -322,10 +321,12 @@ class Sessions:
 
     def connect(self, session: int, address: str) -> None:
         """Begin to make a connection; how that goes is an input."""
-        if not self._closing:
-            self._attempts[session] = asyncio.get_running_loop().create_task(
-                self._attempt(session, address)
-            )
+        loop = asyncio.get_running_loop()
+        if not self._config.transfer:
+            failed, status = self._pump.engine.session_failed, ConnectionStatus.TCP_NOT_ENABLED
+            loop.call_soon(lambda: self._pump.put_in(failed, session, status))
+        elif not self._closing:
+            self._attempts[session] = loop.create_task(self._attempt(session, address))
 
     def send(self, session: int, data: bytes) -> None:
         """Write at the next `flush`; a session that is over takes nothing."""
@@ -474,10 +475,8 @@ class Sessions:
             return
         if connection.is_greeted:
             self._limits.established(connection.key)
-        engine = self._pump.engine
         size_bytes = connection.unread_bytes + self._strangers.waiting_bytes(connection)
-        if isinstance(engine, HoldsBytes):
-            size_bytes += engine.session_held_bytes(connection.key)
+        size_bytes += self._pump.engine.session_held_bytes(connection.key)
         heavy = self._limits.buffered(connection.key, size_bytes, read_clocks())
         if heavy is not None:
             self._cut(heavy, "too many bytes are held for it")

@@ -22,7 +22,7 @@ async def test_sessions_are_accepted_and_opened_on_port_1801_unless_told_otherwi
     assert MSMQ_PORT == 1801
     assert ServerConfig(data="none", name="ALPHA").session_port == MSMQ_PORT
     async with office(HERE, session_port=MSMQ_PORT) as desk:
-        assert desk.network.endpoints == [(HERE, 1801)]
+        assert desk.network.sessions.endpoints == [(HERE, 1801)]
         await desk.called(THERE)
         assert list(await desk.engine.until("accepted")) == [2, THERE]
         async with desk.neighbour(THERE) as arrivals:
