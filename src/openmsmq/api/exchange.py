@@ -114,10 +114,7 @@ class Seek(Request[Entries], frozen=True, tag="seek"):
     body_max_bytes: Number | None = None
     lock: bool = False
 
-    @property
-    def may_repeat(self) -> bool:
-        """Whether it took nothing that the end of its connection does not give back."""
-        return self.peek or self.transaction != 0 or self.lock
+    may_repeat = Receive.may_repeat
 
 
 class Find(Request[Entries], frozen=True, tag="find"):
@@ -134,15 +131,8 @@ class Find(Request[Entries], frozen=True, tag="find"):
     body_max_bytes: Number | None = None
     lock: bool = False
 
-    @property
-    def may_repeat(self) -> bool:
-        """Whether it took nothing that the end of its connection does not give back."""
-        return self.peek or self.transaction != 0 or self.lock
-
-    @property
-    def patience_ms(self) -> int | None:
-        """How long it waits for a message; None for ever."""
-        return self.timeout_ms
+    may_repeat = Receive.may_repeat
+    patience_ms = Receive.patience_ms
 
 
 class EndReceive(Request[Done], frozen=True, tag="end-receive"):
