@@ -13,6 +13,8 @@ import pytest
 from openmsmq.model.limits import SESSION_HANDSHAKE_MS
 from openmsmq.protocol.session import PACKET_MS, PACKET_RATE_MIN_BYTES_PER_S
 from openmsmq.runtime import limits
+from openmsmq.runtime.config.file import ServerConfig
+from openmsmq.runtime.sessions.network import transfer_bounds
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/internals/threat-model.md").read_text(encoding="utf-8")
@@ -20,17 +22,19 @@ TESTS = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
 PLACES = sorted(set(re.findall(r"`(tests/[\w/]+(?:\.py)?)`", PAGE)))
 PACKAGES = "api|capture|directory|manager|protocol|runtime|security|storage|wire"
 MODULES = sorted(set(re.findall(rf"`((?:{PACKAGES})(?:\.\w+)+)`", PAGE)))
+OPTIONS = ServerConfig(data="none")
+BOUNDS = transfer_bounds(OPTIONS)
 NUMBERS = {
-    "100 (`transfer_connections_per_peer_max`)": limits.TRANSFER_CONNECTIONS_PER_PEER_MAX_COUNT,
-    "1,000 (`transfer_connections_max`)": limits.TRANSFER_CONNECTIONS_MAX_COUNT,
-    "| Handshakes under way | 50 | 200 |": limits.HALF_OPEN_PER_PEER_MAX_COUNT,
-    "| 20, 400 at once": limits.CONNECTS_PER_PEER_PER_S,
+    "100 (`transfer_connections_per_peer_max`)": OPTIONS.transfer_connections_per_peer_max,
+    "1,000 (`transfer_connections_max`)": OPTIONS.transfer_connections_max,
+    "| Handshakes under way | 50 | 200 |": BOUNDS.half_open_per_peer_max,
+    "| 20, 400 at once": BOUNDS.connects_per_s,
     "| 64 MiB | 256 MiB |": limits.PEER_BUFFERED_MAX_BYTES >> 20,
     "| 24 MiB for a connection": limits.SESSION_WRITE_BUFFER_MAX_BYTES >> 20,
     "| 60 s |": SESSION_HANDSHAKE_MS // 1000,
     "| 30 s, and 16 KiB": PACKET_MS // 1000,
-    "| Pings in a second | 20 | 500 |": limits.DATAGRAMS_PER_PEER_PER_S,
-    "| 4,096 |": limits.PEER_ADDRESSES_MAX_COUNT,
+    "| Pings in a second | 20 | 500 |": BOUNDS.datagrams_per_s,
+    "| 4,096 |": BOUNDS.addresses_max,
 }
 
 
@@ -68,13 +72,13 @@ def test_a_limit_on_the_page_is_the_one_in_the_code(words: str) -> None:
 
 
 def test_further_limits_on_the_page_are_those_in_the_code() -> None:
-    assert limits.HALF_OPEN_MAX_COUNT == 200
-    assert limits.CONNECTS_PER_PEER_BURST_COUNT == limits.CONNECTS_ALL_BURST_COUNT == 400
-    assert limits.CONNECTS_ALL_PER_S == 100
-    assert limits.HANDSHAKE_UNFINISHED_COST_COUNT == 2
+    assert BOUNDS.half_open_max == 200
+    assert BOUNDS.connects_burst == BOUNDS.connects_all_burst == 400
+    assert BOUNDS.connects_all_per_s == 100
+    assert BOUNDS.unfinished_cost == 2
     assert limits.CONNECTIONS_RESERVED_SHARE == 4
     assert limits.PEERS_BUFFERED_MAX_BYTES == 256 << 20
-    assert limits.DATAGRAMS_ALL_PER_S == 500
+    assert BOUNDS.datagrams_all_per_s == 500
     assert limits.SESSION_UNREAD_MS == 60_000
-    assert limits.KNOWN_PEERS_MAX_COUNT == 1000
+    assert BOUNDS.known_max == 1000
     assert PACKET_RATE_MIN_BYTES_PER_S == 16 << 10

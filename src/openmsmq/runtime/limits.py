@@ -1,61 +1,12 @@
 """What bounds the process around the core: every maximum and every wait, with its unit.
 
-Those that an operator may change are defaults of `ServerConfig`; the others protect the server
-from its clients and need no changing.
+These protect the server from its clients and need no changing. What an operator may change stands
+in `ServerConfig`, what a door gives to one address and to all in `PeerBounds`.
 """
 
 from __future__ import annotations
 
 from typing import Final
-
-# What an operator may change.
-
-API_PORT: Final = 1802
-"""TCP port of the application interface."""
-
-CONNECTIONS_MAX_COUNT: Final = 1000
-"""Connections of applications at a time."""
-
-CONNECTIONS_PER_PEER_MAX_COUNT: Final = 100
-"""The same from one address of another computer."""
-
-HELLO_MS: Final = 10_000
-"""A connection that has not said a valid hello by then is closed."""
-
-STOP_MS: Final = 5_000
-"""How long a stop waits for clients to take their answers."""
-
-FAILURE_GRACE_MS: Final = 1_000
-"""How long a server whose disk failed goes on telling its clients so, before it ends."""
-
-WRITE_BUFFER_MAX_BYTES: Final = 1 << 20
-"""Answers that wait for a slow client; above it no further call of that client is taken."""
-
-CALLS_WAITING_MAX_COUNT: Final = 4096
-"""Calls of one connection that wait for something to happen, mostly reads for a message."""
-
-CHECKPOINT_DEFAULT_BYTES: Final = 16 << 20
-"""Size of a journal file of the store; the store's own default."""
-
-CHECKPOINT_MIN_BYTES: Final = 4096
-"""The store's own least size of it."""
-
-TRANSFER_CONNECTIONS_MAX_COUNT: Final = 1000
-"""Connections from other queue managers at a time; those made by this one are not counted."""
-
-TRANSFER_CONNECTIONS_PER_PEER_MAX_COUNT: Final = 100
-"""The same from one address. Each of a peer's destinations may have a session of its own."""
-
-CONNECT_MS: Final = 10_000
-"""An attempt to reach another queue manager that has not led to a connection by then has failed."""
-
-SESSION_TLS_PORT: Final = 1803
-"""TCP port of sessions over TLS."""
-
-CAPTURE_MAX_BYTES: Final = 1 << 30
-"""A recording of the traffic ends when it is this long."""
-
-# What needs no changing.
 
 TURN_FILE_MAX_BYTES: Final = 256 << 20
 """A file of turns ends when it is this long (`--trace-turns`)."""
@@ -152,41 +103,8 @@ DIRECTORY_WATCH_PAUSE_MS: Final = 1_000
 
 # What one address may take of a door, and all together.
 
-HALF_OPEN_MAX_COUNT: Final = 200
-"""Connections that others have made and whose handshake has not come to its end."""
-
-HALF_OPEN_PER_PEER_MAX_COUNT: Final = 50
-"""The same from one address."""
-
-HALF_OPEN_GRACE_MS: Final = 2_000
-"""How long a handshake may take before it gives way to a newer one, when there are too many."""
-
 CONNECTIONS_RESERVED_SHARE: Final = 4
 """One place in so many is kept for addresses that are known."""
-
-CONNECTS_PER_PEER_PER_S: Final = 20
-"""Connections that one address may make in a second, in the long run."""
-
-CONNECTS_PER_PEER_BURST_COUNT: Final = 400
-"""The same at once, by one that has been quiet: a computer that starts opens all its sessions."""
-
-CONNECTS_ALL_PER_S: Final = 100
-"""The same by all addresses; those that have been quiet are let in all the same."""
-
-CONNECTS_ALL_BURST_COUNT: Final = 400
-"""The same by all addresses, at once."""
-
-CONNECTS_QUIET_COUNT: Final = 20
-"""An address that has made fewer connections than this of late is a quiet one."""
-
-HANDSHAKE_UNFINISHED_COST_COUNT: Final = 2
-"""For so many further connections one counts that ends before its handshake does."""
-
-DATAGRAMS_PER_PEER_PER_S: Final = 20
-"""Pings of one address that are looked at in a second; the others are dropped."""
-
-DATAGRAMS_ALL_PER_S: Final = 500
-"""The same of all addresses."""
 
 PEER_BUFFERED_MAX_BYTES: Final = 64 << 20
 """What is held for one address: packets that have not come whole, and bytes it does not take."""
@@ -199,12 +117,6 @@ PEERS_BUFFERED_MIN_BYTES: Final = 32 << 20
 
 STRANGERS_READ_BYTES: Final = 64 << 10
 """What is read at once from a peer that nobody has named: it may have to wait in memory."""
-
-PEER_ADDRESSES_MAX_COUNT: Final = 4096
-"""Addresses that are remembered; further ones share one place among them."""
-
-KNOWN_PEERS_MAX_COUNT: Final = 1000
-"""Addresses that count as known because this queue manager has reached them itself."""
 
 ACCEPTS_PER_TURN_MAX_COUNT: Final = 16
 """Connections that are accepted before the sessions that are there have their turn."""

@@ -24,7 +24,7 @@ from typing import Final
 import msgspec
 
 from openmsmq.model.clock import Instant
-from openmsmq.runtime import limits
+from openmsmq.runtime.limits import PEER_BUFFERED_MAX_BYTES, PEERS_BUFFERED_MAX_BYTES
 
 _CROWD: Final = "everybody else"
 _ADDRESS_MAX_CHARACTERS: Final = 64
@@ -39,21 +39,34 @@ class PeerBounds(msgspec.Struct, frozen=True, kw_only=True):
     connections_reserved: int
     """Places among them that only known addresses may have."""
     connections_per_peer_max: int
-    half_open_max: int = limits.HALF_OPEN_MAX_COUNT
-    half_open_per_peer_max: int = limits.HALF_OPEN_PER_PEER_MAX_COUNT
-    half_open_grace_ms: int = limits.HALF_OPEN_GRACE_MS
-    connects_per_s: int = limits.CONNECTS_PER_PEER_PER_S
-    connects_burst: int = limits.CONNECTS_PER_PEER_BURST_COUNT
-    connects_all_per_s: int = limits.CONNECTS_ALL_PER_S
-    connects_all_burst: int = limits.CONNECTS_ALL_BURST_COUNT
-    connects_quiet: int = limits.CONNECTS_QUIET_COUNT
-    unfinished_cost: int = limits.HANDSHAKE_UNFINISHED_COST_COUNT
-    datagrams_per_s: int = limits.DATAGRAMS_PER_PEER_PER_S
-    datagrams_all_per_s: int = limits.DATAGRAMS_ALL_PER_S
-    buffered_max_bytes: int = limits.PEERS_BUFFERED_MAX_BYTES
-    buffered_per_peer_max_bytes: int = limits.PEER_BUFFERED_MAX_BYTES
-    addresses_max: int = limits.PEER_ADDRESSES_MAX_COUNT
-    known_max: int = limits.KNOWN_PEERS_MAX_COUNT
+    half_open_max: int = 200
+    """Connections that others have made and whose handshake has not come to its end."""
+    half_open_per_peer_max: int = 50
+    """The same from one address."""
+    half_open_grace_ms: int = 2_000
+    """How long a handshake may take before it gives way to a newer one, when there are too many."""
+    connects_per_s: int = 20
+    """Connections that one address may make in a second, in the long run."""
+    connects_burst: int = 400
+    """The same at once, by one that has been quiet: who starts opens all its sessions."""
+    connects_all_per_s: int = 100
+    """The same by all addresses; those that have been quiet are let in all the same."""
+    connects_all_burst: int = 400
+    """The same by all addresses, at once."""
+    connects_quiet: int = 20
+    """An address that has made fewer connections than this of late is a quiet one."""
+    unfinished_cost: int = 2
+    """For so many further connections one counts that ends before its handshake does."""
+    datagrams_per_s: int = 20
+    """Pings of one address that are looked at in a second; the others are dropped."""
+    datagrams_all_per_s: int = 500
+    """The same of all addresses."""
+    buffered_max_bytes: int = PEERS_BUFFERED_MAX_BYTES
+    buffered_per_peer_max_bytes: int = PEER_BUFFERED_MAX_BYTES
+    addresses_max: int = 4096
+    """Addresses that are remembered; further ones share one place among them."""
+    known_max: int = 1000
+    """Addresses that count as known because this queue manager has reached them itself."""
 
 
 class Refusal(Enum):

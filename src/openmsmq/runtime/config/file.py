@@ -19,6 +19,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Meta
 
+from openmsmq.client.settings import API_PORT
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.limits import (
     DIRECTORY_POLL_S,
@@ -30,7 +31,6 @@ from openmsmq.model.limits import (
     UNLIMITED_KB,
 )
 from openmsmq.protocol.config import TransferConfig
-from openmsmq.runtime import limits
 from openmsmq.runtime.config.errors import ConfigError, nearest, reason
 from openmsmq.runtime.config.security_table import SecurityTable
 from openmsmq.runtime.config.session_tls_table import SessionTlsTable, read_session_tls
@@ -65,7 +65,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     api_tcp: Annotated[bool, says("Whether applications may connect by TCP.")] = True
     api_port: Annotated[
         int, says("TCP port for applications; 0 takes a free one.", ge=0, le=65535)
-    ] = limits.API_PORT
+    ] = API_PORT
     api_socket: Annotated[
         str,
         says("Unix socket for applications, relative to the data directory; `none` for no socket."),
@@ -104,13 +104,13 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ] = True
     transfer_connections_max: Annotated[
         int, says("Connections from other queue managers at a time.", ge=1)
-    ] = limits.TRANSFER_CONNECTIONS_MAX_COUNT
+    ] = 1000
     transfer_connections_per_peer_max: Annotated[int, says("The same, from one address.", ge=1)] = (
-        limits.TRANSFER_CONNECTIONS_PER_PEER_MAX_COUNT
+        100
     )
     connect_timeout_ms: Annotated[
         int, says("How long to wait for a connection to another queue manager.", ge=1)
-    ] = limits.CONNECT_MS
+    ] = 10_000
     capture: Annotated[
         str,
         says(
@@ -119,7 +119,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         ),
     ] = ""
     capture_max_bytes: Annotated[int, says("A recording ends when it is this long.", ge=4096)] = (
-        limits.CAPTURE_MAX_BYTES
+        1 << 30
     )
     directory_server: Annotated[
         bool,
@@ -190,31 +190,29 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         says(
             "Size of a journal file of the store. Larger: faster with a backlog, "
             "more memory, longer start after a crash.",
-            ge=limits.CHECKPOINT_MIN_BYTES,
+            ge=4096,
         ),
-    ] = limits.CHECKPOINT_DEFAULT_BYTES
-    connections_max: Annotated[int, says("Connections of applications at a time.", ge=1)] = (
-        limits.CONNECTIONS_MAX_COUNT
-    )
+    ] = 16 << 20
+    connections_max: Annotated[int, says("Connections of applications at a time.", ge=1)] = 1000
     connections_per_peer_max: Annotated[
         int, says("The same, from one address of another computer.", ge=1)
-    ] = limits.CONNECTIONS_PER_PEER_MAX_COUNT
+    ] = 100
     calls_waiting_max: Annotated[
         int, says("Calls of one connection that may wait at a time.", ge=1)
-    ] = limits.CALLS_WAITING_MAX_COUNT
+    ] = 4096
     write_buffer_bytes: Annotated[
         int,
         says("Answers that may wait for a slow client before its calls are left unread.", ge=4096),
-    ] = limits.WRITE_BUFFER_MAX_BYTES
+    ] = 1 << 20
     hello_timeout_ms: Annotated[
         int, says("A connection that has not introduced itself by then is closed.", ge=1)
-    ] = limits.HELLO_MS
+    ] = 10_000
     stop_timeout_ms: Annotated[
         int, says("How long a stop waits for clients to take their answers.", ge=0)
-    ] = limits.STOP_MS
+    ] = 5_000
     failure_grace_ms: Annotated[
         int, says("How long a server whose disk failed tells its clients so before it ends.", ge=0)
-    ] = limits.FAILURE_GRACE_MS
+    ] = 1_000
     event_loop: Annotated[
         Literal["auto", "asyncio", "uvloop"],
         says("Event loop; `auto` takes uvloop if it is installed."),

@@ -14,7 +14,6 @@ from msgspec import Meta
 from openmsmq.model.limits import PORT_MAX_NUMBER
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.tables import read_table, says
-from openmsmq.runtime.limits import SESSION_TLS_PORT
 
 _Port = Annotated[int, Meta(ge=1, le=PORT_MAX_NUMBER)]
 
@@ -47,9 +46,7 @@ class SessionTlsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     authorities: Annotated[
         str, says("Authorities in PEM that vouch for the `certificate_names` in `[peers]`.")
     ] = ""
-    port: Annotated[int, says("TCP port for sessions over TLS.", ge=1, le=PORT_MAX_NUMBER)] = (
-        SESSION_TLS_PORT
-    )
+    port: Annotated[int, says("TCP port for sessions over TLS.", ge=1, le=PORT_MAX_NUMBER)] = 1803
     ports: Annotated[
         dict[str, _Port],
         says(

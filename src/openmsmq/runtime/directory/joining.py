@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from openmsmq.client.settings import API_PORT
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.manager.config import DirectoryConfig
 from openmsmq.manager.directory.own_object import site_named, site_problem
@@ -25,7 +26,6 @@ from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.directory.discovery import discover
 from openmsmq.runtime.directory.embedded import EmbeddedDirectory
 from openmsmq.runtime.directory.port import DirectoryPort
-from openmsmq.runtime.limits import API_PORT
 from openmsmq.runtime.operating_system.interfaces import local_networks
 from openmsmq.runtime.start_errors import NotYet, StartError
 

@@ -57,9 +57,9 @@ class Door:
 
 def test_every_bound_of_the_transfer_is_a_named_limit():
     found = transfer_bounds(ServerConfig(data="none"))
-    assert found.connections_max == limits.TRANSFER_CONNECTIONS_MAX_COUNT
+    assert found.connections_max == 1000
     assert found.connections_reserved == found.connections_max // limits.CONNECTIONS_RESERVED_SHARE
-    assert found.connections_per_peer_max == limits.TRANSFER_CONNECTIONS_PER_PEER_MAX_COUNT
+    assert found.connections_per_peer_max == 100
     for field in PeerBounds.__struct_fields__:
         assert getattr(found, field) > 0, field
 

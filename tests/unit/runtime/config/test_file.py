@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openmsmq.protocol.config import TransferConfig
-from openmsmq.runtime import limits
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.file import (
     DEFAULTS,
@@ -195,8 +194,11 @@ def test_every_option_is_in_the_table_with_its_flag_variable_and_meaning():
 
 def test_the_defaults_of_the_store_are_its_own():
     # They are repeated so that a command that only needs the options need not load the store.
-    assert limits.CHECKPOINT_DEFAULT_BYTES == engine.CHECKPOINT_BYTES
-    assert limits.CHECKPOINT_MIN_BYTES == engine.CHECKPOINT_MIN_BYTES
+    assert DEFAULTS["checkpoint_bytes"] == engine.CHECKPOINT_BYTES
+    least = engine.CHECKPOINT_MIN_BYTES
+    assert load_config({"data": "none", "checkpoint_bytes": least}, {}).checkpoint_bytes == least
+    with pytest.raises(ConfigError):
+        load_config({"data": "none", "checkpoint_bytes": least - 1}, {})
 
 
 def test_the_example_configuration_is_valid():
