@@ -15,8 +15,8 @@ import msgspec
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import PEER_SILENCE_S
 
-_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
-_Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class PeerRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ class PeerBook:
 
     def __init__(self, policy: PeerPolicy) -> None:
         self._strict = policy.strict
-        self._rules = [(rule, tuple(map(_network, rule.addresses))) for rule in policy.rules]
+        self._rules = [(rule, tuple(map(network_of, rule.addresses))) for rule in policy.rules]
 
     def judge_address(self, address: str, proven: str) -> Refusal | None:
         """Return why nobody from an address is let in, before anybody has said who it is."""
@@ -121,7 +121,7 @@ class PeerBook:
         """Return the rules for somebody at an address; None may turn out to be anybody."""
         if not self._rules:
             return []
-        place = _address(address)
+        place = address_of(address)
         return [
             rule
             for rule, networks in self._rules
@@ -135,13 +135,8 @@ class PeerBook:
 
 
 def canonical_address(text: str) -> str:
-    """Return the one text of an address: IPv4 within IPv6 is the IPv4 address it stands for."""
-    try:
-        found = ipaddress.ip_address(text)
-    except ValueError:
-        return text
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return str(mapped or found)
+    """Return the one text of an address; what is none stays as it is."""
+    return str(address_of(text) or text)
 
 
 def _lets(rule: PeerRule, proven: str) -> bool:
@@ -154,17 +149,24 @@ def _lets(rule: PeerRule, proven: str) -> bool:
     return not rule.tls and (bool(rule.addresses) or not by_certificate)
 
 
-def _is_at(place: _Address | None, networks: tuple[_Network, ...]) -> bool:
+def _is_at(place: Address | None, networks: tuple[Network, ...]) -> bool:
     return not networks or (place is not None and any(place in network for network in networks))
 
 
-def _address(text: str) -> _Address | None:
+def address_of(text: str) -> Address | None:
+    """Read an address; None for a text that is none.
+
+    IPv4 within IPv6 is the IPv4 address it stands for.
+    """
     try:
-        return ipaddress.ip_address(canonical_address(text))
+        found = ipaddress.ip_address(text)
     except ValueError:
         return None
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return mapped or found
 
 
-def _network(text: str) -> _Network:
+def network_of(text: str) -> Network:
+    """Read an address or network of a rule."""
     base, slash, bits = text.partition("/")
     return ipaddress.ip_network(canonical_address(base) + slash + bits, strict=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import ipaddress
 import logging
 import os
 import random
@@ -21,6 +20,7 @@ from openmsmq.manager.manager import QueueManager
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.errors import ServiceNotAvailable
 from openmsmq.model.identity import Guid
+from openmsmq.model.peers import address_of
 from openmsmq.protocol.discovery_server import DiscoveryServer
 from openmsmq.runtime.api.connection import SOFTWARE
 from openmsmq.runtime.api.server import ApiServer
@@ -381,11 +381,8 @@ def _own_addresses(address: str) -> list[str]:
     A loopback address is that one queue manager's, because several may share the computer; one
     that listens on every address is reached under the names of the computer, too.
     """
-    try:
-        everywhere = ipaddress.ip_address(address).is_unspecified
-    except ValueError:
-        everywhere = False
-    if everywhere:
+    found = address_of(address)
+    if found is not None and found.is_unspecified:
         return [socket.gethostname(), "localhost", "127.0.0.1", "::1"]
     return [address] if is_loopback(address) else [address, socket.gethostname()]
 

@@ -24,6 +24,7 @@ from typing import Final
 import msgspec
 
 from openmsmq.model.clock import Instant
+from openmsmq.model.peers import address_of
 from openmsmq.runtime.limits import PEER_BUFFERED_MAX_BYTES, PEERS_BUFFERED_MAX_BYTES
 
 _CROWD: Final = "everybody else"
@@ -384,14 +385,9 @@ def peer_key(address: str) -> str:
 
     Whoever has one address of such a network has all of them.
     """
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
+    found = address_of(address)
+    if found is None:
         return address[:_ADDRESS_MAX_CHARACTERS]
-    if isinstance(found, ipaddress.IPv4Address):
-        return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    if found.is_loopback:
+    if isinstance(found, ipaddress.IPv4Address) or found.is_loopback:
         return str(found)
     return str(ipaddress.IPv6Network((int(found), _SITE_PREFIX), strict=False))

@@ -6,7 +6,6 @@ alike. Root, and the user under which the server runs, are administrators.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import pwd
 import socket
@@ -15,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from openmsmq.model.peers import address_of
 from openmsmq.runtime.operating_system.socket_owner import Endpoint, owner_of
 from openmsmq.security.access.callers import Caller, unix_caller
 
@@ -103,12 +103,8 @@ def local_caller(theirs: Endpoint | None, ours: Endpoint | None) -> Caller | Non
 
 
 def _is_here(theirs: str, ours: str) -> bool:
-    try:
-        address = ipaddress.ip_address(theirs)
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return theirs == ours or (mapped or address).is_loopback
+    address = address_of(theirs)
+    return address is not None and (theirs == ours or address.is_loopback)
 
 
 def _groups(user: int, group: int) -> list[int]:

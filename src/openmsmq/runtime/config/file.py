@@ -8,7 +8,6 @@ talk to each other is set in tables of the file only; `transfer_tables` reads th
 from __future__ import annotations
 
 import difflib
-import ipaddress
 import re
 import socket
 import tomllib
@@ -30,6 +29,7 @@ from openmsmq.model.limits import (
     PORT_MAX_NUMBER,
     UNLIMITED_KB,
 )
+from openmsmq.model.peers import address_of
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.runtime.config.errors import ConfigError, nearest, reason
 from openmsmq.runtime.config.security_table import SecurityTable
@@ -321,12 +321,8 @@ def default_name(host: str) -> str:
 
 def is_loopback(address: str) -> bool:
     """Whether only this computer can connect to an address."""
-    if address.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
+    found = address_of(address)
+    return address.lower() == "localhost" or (found is not None and found.is_loopback)
 
 
 # Options and where they come from.

@@ -8,13 +8,13 @@ gives names addresses, `[next_hops]` says where the messages for a queue manager
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, get_args, get_type_hints
 
 import msgspec
 
 from openmsmq.model.identity import Guid
+from openmsmq.model.peers import address_of
 from openmsmq.runtime.config.errors import ConfigError, nearest, reason
 from openmsmq.runtime.config.peer_table import read_peers
 
@@ -99,12 +99,8 @@ def _hosts(table: Any, file: str) -> dict[str, tuple[str, ...]]:
             raise ConfigError(f"{where} is there twice: capitals make no difference")
         addresses = _texts(value, where, "an IP address or a list of them")
         for address in addresses:
-            try:
-                ipaddress.ip_address(address)
-            except ValueError:
-                raise ConfigError(
-                    f"{where} = {value!r} is wrong: {address!r} is not an IP address"
-                ) from None
+            if address_of(address) is None:
+                raise ConfigError(f"{where} = {value!r} is wrong: {address!r} is not an IP address")
         hosts[name.lower()] = addresses
     return hosts
 

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from openmsmq.model.peers import address_of
 from openmsmq.protocol.discovery import Network
 
 EVERYBODY: Final = "255.255.255.255"
@@ -103,13 +104,10 @@ def _way(network: Network) -> tuple[str, str]:
 
 
 def _ipv4(text: str) -> ipaddress.IPv4Address | None:
-    try:
-        found = ipaddress.ip_address(text)
-    except ValueError:
-        return None
-    if found.version == 4:
-        return found
-    return ipaddress.IPv4Address(0) if found.is_unspecified else None
+    found = address_of(text)
+    if isinstance(found, ipaddress.IPv6Address):
+        return ipaddress.IPv4Address(0) if found.is_unspecified else None
+    return found
 
 
 def _computed_broadcast(place: ipaddress.IPv4Interface) -> str:

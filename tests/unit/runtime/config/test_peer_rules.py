@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from openmsmq.model.peers import PeerPolicy, PeerRule
-from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.peer_rules import PeerRules
 
 NETWORK = PeerRule(name="network", addresses=("10.1.0.0/16",), tls=True)
@@ -53,8 +52,3 @@ def test_who_has_no_address_may_come_from_anywhere_and_others_from_theirs_only()
     assert RULES.allows(NETWORK, "10.1.2.3")
     assert not RULES.allows(HOST, "10.1.2.4")
     assert not RULES.allows(HOST, "no address")
-
-
-def test_what_is_no_address_is_said_with_its_rule():
-    with pytest.raises(ConfigError, match=r"\[peers\] shop: 'nowhere' is neither"):
-        PeerRules(PeerPolicy(rules=(PeerRule(name="shop", addresses=("nowhere",)),)))
