@@ -9,7 +9,6 @@ from typing import Final
 from bench.measure import Effort, Figure, Timing, ratio, time_in_turn
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.wire import packets
-from openmsmq.wire.framing import FrameBuffer
 from openmsmq.wire.headers import base, message_properties, security, user
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.queue_names import DirectName
@@ -17,6 +16,7 @@ from openmsmq.wire.headers.security import SecurityHeader
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.outline import outline
+from openmsmq.wire.packet_buffer import PacketBuffer
 from openmsmq.wire.packets import UserMessage
 
 DECODE_BAR: Final = 25.0
@@ -76,12 +76,7 @@ def full_message() -> UserMessage:
 
 def frame_chunk(chunk: bytes) -> int:
     """Cut one chunk of a stream into its packets; give how many."""
-    buffer = FrameBuffer()
-    buffer.feed(chunk)
-    count = 0
-    while buffer.next_packet() is not None:
-        count += 1
-    return count
+    return sum(len(run) for run in PacketBuffer().feed(chunk) if isinstance(run, list))
 
 
 def run(effort: Effort) -> Iterator[Figure]:

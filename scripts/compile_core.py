@@ -29,7 +29,7 @@ COMPILED = [
     "storage/memtable.py",
     "wire/likeness.py",
     "wire/message_bytes.py",
-    "wire/packet_stream.py",
+    "wire/packet_buffer.py",
 ]
 """What runs for every message, except where the disk is written."""
 

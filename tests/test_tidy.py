@@ -43,7 +43,7 @@ WITHOUT_TESTS: Final = {
         "each command has a file in tests/cli, where it is run as people run it",
     ),
     **dict.fromkeys(
-        ("sim/applications", "sim/checks", "sim/enterprise", "sim/hostile", "sim/plans"),
+        ("sim/applications", "sim/checks", "sim/enterprise", "sim/hostile", "sim/scenarios"),
         "a run is tested as a whole, in tests/sim",
     ),
     **dict.fromkeys(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from openmsmq.wire.errors import DecodeError, EncodeError
-from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.framing import take_packets
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.debug import DebugHeader
 from openmsmq.wire.packets import Packet, decode, encode
@@ -35,9 +35,7 @@ def with_flags(data: bytes, flags: int) -> bytes:
 
 
 def framed(data: bytes) -> bytes | None:
-    buffer = FrameBuffer()
-    buffer.feed(data)
-    return buffer.next_packet()
+    return next(take_packets(bytearray(data)), None)
 
 
 def without_base(packet: Packet) -> Packet:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from openmsmq.model.identity import Guid
 from openmsmq.wire.errors import DecodeError, EncodeError
-from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.framing import take_packets
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.queue_names import (
     DirectName,
@@ -67,10 +67,9 @@ def refuse(data: bytes) -> None:
         decode_user_message(data)
     with pytest.raises(DecodeError):
         outline(data)
-    buffer = FrameBuffer()
-    buffer.feed(data[:2] + struct.pack("<H", 3 | peer.SH) + data[4:] + peer.session_header())
+    laden = data[:2] + struct.pack("<H", 3 | peer.SH) + data[4:] + peer.session_header()
     with pytest.raises(DecodeError):
-        buffer.next_packet()
+        next(take_packets(bytearray(laden)))
 
 
 @pytest.mark.spec("MQMQ-2.2.19.2-01", "MQMQ-2.2.19.2-02")

@@ -27,7 +27,7 @@ from openmsmq.wire.bodies.order_packets import acknowledgment_in
 from openmsmq.wire.datagrams import DirectoryAnswer, DirectoryQuery, PingPacket
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.fields.cursor import Field
-from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.framing import take_packets
 from openmsmq.wire.headers import base, user
 from openmsmq.wire.keys import PublishedKeys, RsaPublicKey, SessionKeyBlob, UserCertificates
 from openmsmq.wire.message_bytes import hop_counted
@@ -58,9 +58,7 @@ def packets(data: bytes) -> None:
         return
     assert encode(packet) == data
     _covers(packet_fields(packet), len(data))
-    buffer = FrameBuffer()
-    buffer.feed(data)
-    assert buffer.next_packet() == data
+    assert list(take_packets(bytearray(data))) == [data]
     if isinstance(packet, UserMessage):
         _agrees_with_outline(packet, data)
         acknowledgment_in(packet, NIL_GUID)
@@ -233,15 +231,14 @@ def _agrees_with_outline(packet: UserMessage, data: bytes) -> None:
 
 def _framed(chunks: list[bytes]) -> tuple[list[bytes], int, str]:
     """The packets in the chunks, how many bytes are left, and the refusal if there was one."""
-    buffer = FrameBuffer()
+    buffer = bytearray()
     found: list[bytes] = []
     given = 0
     for chunk in chunks:
-        buffer.feed(chunk)
+        buffer += chunk
         given += len(chunk)
         try:
-            while (packet := buffer.next_packet()) is not None:
-                found.append(packet)
+            found.extend(take_packets(buffer))
         except DecodeError as error:
             return found, sum(map(len, chunks)) - sum(map(len, found)), str(error)
         assert len(buffer) == given - sum(map(len, found))

@@ -20,8 +20,8 @@ from openmsmq.capture.link_layers import TcpSegment, UdpDatagram, read_ip, read_
 from openmsmq.cli.app import app
 from openmsmq.model.identity import Guid
 from openmsmq.sim.checks.wire_watch import Flow, WireWatch, join
-from openmsmq.sim.plans.plan import Options
 from openmsmq.sim.runner import make_world
+from openmsmq.sim.scenarios.scenario import Options
 from openmsmq.sim.violation import Violation
 from openmsmq.wire import packets
 from openmsmq.wire.headers import user

@@ -29,7 +29,7 @@ from openmsmq.runtime.admission.tcp_listener import listening_sockets
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.sessions import network, sessions
 from openmsmq.wire.headers.base import LAYOUT, SIGNATURE, VERSION
-from openmsmq.wire.packet_stream import GREETING_BYTES
+from openmsmq.wire.packet_buffer import GREETING_BYTES
 from tests.contracts.certificates import write_certificate
 from tests.fuzz.desk import OPENING, STRANGE, new_desk
 from tests.runtime.computers import Computer, environment, neighbours, running, wait_for

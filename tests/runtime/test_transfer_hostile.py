@@ -14,7 +14,7 @@ import pytest
 from openmsmq.client.verbs.transactions import SINGLE_MESSAGE
 from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
 from openmsmq.model.message import MessageClass
-from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.framing import take_packets
 from openmsmq.wire.headers.base import LAYOUT, SIGNATURE, VERSION
 from openmsmq.wire.headers.establish import EstablishHeader
 from openmsmq.wire.headers.parameters import ParametersHeader
@@ -86,7 +86,7 @@ class Stranger:
             (target.address, target.session_port), source_address=(STRANGE, 0)
         )
         self.socket.settimeout(WITHIN_S)
-        self._frames = FrameBuffer()
+        self._unread = bytearray()
 
     def __enter__(self) -> Stranger:
         return self
@@ -99,10 +99,10 @@ class Stranger:
 
     def hear(self) -> Packet:
         """Wait for the next packet."""
-        while (packet := self._frames.next_packet()) is None:
+        while (packet := next(take_packets(self._unread), None)) is None:
             data = self.socket.recv(1 << 16)
             assert data, "the session was cut"
-            self._frames.feed(data)
+            self._unread += data
         return decode(packet)
 
     def open(self) -> None:

@@ -11,12 +11,12 @@ from openmsmq.sim.applications.applications import Ask, Drain, Founder
 from openmsmq.sim.applications.worker import Worker
 from openmsmq.sim.checks import endings
 from openmsmq.sim.checks.facts import Fate, Kind
-from openmsmq.sim.plans.plan import (
+from openmsmq.sim.scenarios.scenario import (
     PLAIN,
     TRANSACTIONAL,
     NetworkHabits,
     NodeHabits,
-    Plan,
+    Scenario,
     Wishes,
 )
 from openmsmq.sim.world import World
@@ -24,8 +24,8 @@ from openmsmq.sim.world import World
 FAR_MS = 3_600_000
 
 
-def plan(managers, *, routers=(), names=("address",), flush_ms=0, transfer=None):
-    return Plan(
+def scenario(managers, *, routers=(), names=("address",), flush_ms=0, transfer=None):
+    return Scenario(
         seed=0,
         nodes=tuple(NodeHabits(0, flush_ms, 0) for _ in range(managers)),
         network=NetworkHabits(5, 5, 0.0, 0.0),
@@ -99,7 +99,7 @@ class Stage:
     """A world in which nothing goes wrong by chance."""
 
     def __init__(self, managers=2, **options):
-        self.world = World(plan(managers, **options), random.Random(0), trace=True)
+        self.world = World(scenario(managers, **options), random.Random(0), trace=True)
         self.books = self.world.books
         self.network = self.world.network
         self.nodes = self.world.nodes

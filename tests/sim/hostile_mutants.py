@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openmsmq.sim.plans.plan import Options
+from openmsmq.sim.scenarios.scenario import Options
 from tests.sim.mutants import Mutant
 
 

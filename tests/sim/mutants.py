@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from openmsmq.sim.plans.plan import Options
 from openmsmq.sim.runner import Result, run_seed
+from openmsmq.sim.scenarios.scenario import Options
 
 
 class Mutant(NamedTuple):
@@ -452,7 +452,7 @@ MUTANTS = (
     ),
     Mutant(
         "the rest of a packet that came in pieces is lost",
-        "wire.packet_stream:PacketStream._keep",
+        "wire.packet_buffer:PacketBuffer._keep",
         "pieces[-1] += data",
         "pieces[-1][:] = data",
     ),

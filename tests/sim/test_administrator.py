@@ -15,9 +15,9 @@ from openmsmq.sim.checks.store_watch import Lying, Shelf, StoreWatch
 from openmsmq.sim.checks.stranded import Stranded
 from openmsmq.sim.enterprise.enterprise import Enterprise
 from openmsmq.sim.enterprise.rules import Layout
-from openmsmq.sim.plans.enterprise import Chore, MemberPlan, Task, draw_enterprise
-from openmsmq.sim.plans.plan import Options
 from openmsmq.sim.runner import make_world
+from openmsmq.sim.scenarios.enterprise import Chore, DrawnMember, Task, draw_enterprise
+from openmsmq.sim.scenarios.scenario import Options
 from tests.sim.test_enterprise import TRIANGLE, built, places
 
 ENTERPRISE = Options(enterprise=True)
@@ -51,11 +51,11 @@ def test_another_takes_the_place_of_a_gate_that_has_failed_for_ever():
 
 
 def test_servers_that_have_failed_for_ever_serve_nobody():
-    member = MemberPlan((0,), into=(0, 4), out=(4,))
-    members = (*TRIANGLE.members[:3], member, MemberPlan((0,), routing=True))
+    member = DrawnMember((0,), into=(0, 4), out=(4,))
+    members = (*TRIANGLE.members[:3], member, DrawnMember((0,), routing=True))
     enterprise = built(msgspec.structs.replace(TRIANGLE, members=members))
     enterprise.lost_nodes.add(4)
-    assert after(enterprise, Chore(0, Task.INSPECT)).members[3] == MemberPlan((0,), into=(0,))
+    assert after(enterprise, Chore(0, Task.INSPECT)).members[3] == DrawnMember((0,), into=(0,))
 
 
 def test_costs_change_and_links_come_and_go():
@@ -84,10 +84,10 @@ def test_a_copy_is_told_what_has_changed_since_it_asked():
 def test_at_the_end_the_directory_names_nothing_that_is_dead(seed):
     rng = random.Random(seed)
     count = rng.randrange(4, 30)
-    plan = draw_enterprise(rng, count, 1_000, faults=True)
-    enterprise = Enterprise(plan, places(count), rng)
-    for chore in plan.chores:
-        for outage in plan.outages:
+    scenario = draw_enterprise(rng, count, 1_000, faults=True)
+    enterprise = Enterprise(scenario, places(count), rng)
+    for chore in scenario.chores:
+        for outage in scenario.outages:
             if outage.ends_ms is None and outage.begins_ms <= chore.at_ms:
                 lost = enterprise.lost_links if outage.is_link else enterprise.lost_nodes
                 lost.add(outage.number)
@@ -100,14 +100,14 @@ def test_at_the_end_the_directory_names_nothing_that_is_dead(seed):
             named.update(member.into, member.out)
             assert not (member.routing and index in lost_nodes)
     assert lost_nodes.isdisjoint(named)
-    assert lost_nodes == plan.gone
+    assert lost_nodes == scenario.gone
 
 
 def test_without_faults_the_administrator_works_too():
-    plans = [
+    scenarios = [
         draw_enterprise(random.Random(seed), 9, 1_000, faults=False).chores for seed in range(40)
     ]
-    tasks = {chore.task for chores in plans for chore in chores}
+    tasks = {chore.task for chores in scenarios for chore in chores}
     assert tasks == set(Task) - {Task.INSPECT}
 
 

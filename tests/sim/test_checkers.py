@@ -13,8 +13,8 @@ from openmsmq.sim.checks import endings
 from openmsmq.sim.checks.books import PURGING, READING
 from openmsmq.sim.checks.facts import Fate, Kind
 from openmsmq.sim.checks.wire_watch import Flow, join
-from openmsmq.sim.plans.plan import ADMIN, PLAIN, TRANSACTIONAL, Options
 from openmsmq.sim.runner import make_world
+from openmsmq.sim.scenarios.scenario import ADMIN, PLAIN, TRANSACTIONAL, Options
 from openmsmq.sim.violation import Violation
 from openmsmq.storage import records
 from openmsmq.storage.port import Batch

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from openmsmq.sim.plans.plan import Options
 from openmsmq.sim.runner import run_seed, run_traced
+from openmsmq.sim.scenarios.scenario import Options
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -33,7 +33,7 @@ def test_a_trace_changes_nothing_about_the_run(seed):
 
 def test_another_process_with_another_hash_seed_sees_the_same():
     program = (
-        "from openmsmq.sim.plans.plan import Options\n"
+        "from openmsmq.sim.scenarios.scenario import Options\n"
         "from openmsmq.sim.runner import run_traced\n"
         "print(run_traced(3, Options())[1].digest)\n"
     )

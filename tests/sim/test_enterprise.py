@@ -17,9 +17,14 @@ from openmsmq.routing.next_hops import Routes
 from openmsmq.sim.checks.store_watch import StoreWatch
 from openmsmq.sim.enterprise.enterprise import Enterprise, Place
 from openmsmq.sim.enterprise.rules import Layout
-from openmsmq.sim.plans.enterprise import EnterprisePlan, LinkPlan, MemberPlan, draw_enterprise
-from openmsmq.sim.plans.plan import Options
 from openmsmq.sim.runner import make_world, run_seed, run_traced
+from openmsmq.sim.scenarios.enterprise import (
+    DrawnLink,
+    DrawnMember,
+    EnterpriseScenario,
+    draw_enterprise,
+)
+from openmsmq.sim.scenarios.scenario import Options
 from openmsmq.sim.violation import Violation
 
 SEEDS = int(os.environ.get("OPENMSMQ_SEEDS", "100")) // 2
@@ -43,8 +48,8 @@ def places(count):
     ]
 
 
-def built(plan):
-    return Enterprise(plan, places(len(plan.members)), random.Random(1))
+def built(scenario):
+    return Enterprise(scenario, places(len(scenario.members)), random.Random(1))
 
 
 def routes_of(enterprise):
@@ -124,15 +129,15 @@ def test_routing_and_the_rules_of_the_simulator_say_the_same(seed):
 
 # Two sites with a gate and another node each, and a third site beside them.
 
-TRIANGLE = EnterprisePlan(
+TRIANGLE = EnterpriseScenario(
     3,
-    (LinkPlan(0, 1, 1, (0, 1)), LinkPlan(1, 2, 1, (1, 2)), LinkPlan(0, 2, 5, (0, 2))),
+    (DrawnLink(0, 1, 1, (0, 1)), DrawnLink(1, 2, 1, (1, 2)), DrawnLink(0, 2, 5, (0, 2))),
     (
-        MemberPlan((0,), routing=True),
-        MemberPlan((1,), routing=True),
-        MemberPlan((2,), routing=True),
-        MemberPlan((0,)),
-        MemberPlan((2,)),
+        DrawnMember((0,), routing=True),
+        DrawnMember((1,), routing=True),
+        DrawnMember((2,), routing=True),
+        DrawnMember((0,)),
+        DrawnMember((2,)),
     ),
     (),
     (),

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from openmsmq.sim.plans.hostile import ATTACKS, MODES
-from openmsmq.sim.plans.plan import Options
 from openmsmq.sim.runner import make_world, run_seed, run_traced
+from openmsmq.sim.scenarios.hostile import ATTACKS, MODES
+from openmsmq.sim.scenarios.scenario import Options
 
 SEEDS = int(os.environ.get("OPENMSMQ_HOSTILE_SEEDS", "100"))
 PART = 25

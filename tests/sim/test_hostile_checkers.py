@@ -7,8 +7,8 @@ import pytest
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.queue import QueueKind, QueueProperties, QueueRole
 from openmsmq.sim.hostile.forgeries import Wanted
-from openmsmq.sim.plans.plan import ADMIN, CLOSED, CLOSED_TRANSACTIONAL, PLAIN, Options
 from openmsmq.sim.runner import make_world
+from openmsmq.sim.scenarios.scenario import ADMIN, CLOSED, CLOSED_TRANSACTIONAL, PLAIN, Options
 from openmsmq.sim.violation import Violation
 from openmsmq.storage import records
 from openmsmq.storage.port import Batch
@@ -108,7 +108,7 @@ def test_sequences_that_are_forgotten_make_room(scene):
 
 
 def test_too_many_outgoing_queues_that_lead_nowhere_are_noticed(scene):
-    allowed = 100 * scene.adversary.plan.hideouts + 50
+    allowed = 100 * scene.adversary.scenario.hideouts + 50
     for number in range(allowed - 1):
         scene.add_queue(1000 + number, f"direct=tcp:10.99.1.{number}\\x")
     with pytest.raises(Violation, match="outgoing queues that lead nowhere"):

@@ -10,7 +10,7 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.sim.clock import Clock, Timeline
 from openmsmq.sim.network import Network
-from openmsmq.sim.plans.plan import NetworkHabits
+from openmsmq.sim.scenarios.scenario import NetworkHabits
 from openmsmq.sim.trace import Trace
 
 

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from openmsmq.sim.plans.plan import FAULTS, Options
 from openmsmq.sim.runner import run_seed
+from openmsmq.sim.scenarios.scenario import FAULTS, Options
 
 SEEDS = int(os.environ.get("OPENMSMQ_SEEDS", "100"))
 PART = 25

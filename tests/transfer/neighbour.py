@@ -11,7 +11,7 @@ from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
 from openmsmq.wire.bodies.order_packets import final_ack_packet, order_ack_packet
-from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.framing import take_packets
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.establish import EstablishHeader
@@ -217,11 +217,7 @@ class Neighbour(Peer):
 
 def packets_in(sent: list[bytes]) -> list[Packet]:
     """Cut what a queue manager wrote to its sessions, one after the other, into packets."""
-    buffer, packets = FrameBuffer(), []
-    buffer.feed(b"".join(sent))
-    while (packet := buffer.next_packet()) is not None:
-        packets.append(decode(packet))
-    return packets
+    return [decode(packet) for packet in take_packets(bytearray().join(sent))]
 
 
 def asked_count(computer: Computer) -> int:

@@ -42,7 +42,7 @@ from openmsmq.protocol.config import TransferConfig
 from openmsmq.security.own_key import OwnKey
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.port import StoreFull
-from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.framing import take_packets
 from openmsmq.wire.headers.establish import EstablishHeader
 from openmsmq.wire.headers.parameters import ParametersHeader
 from openmsmq.wire.headers.queue_names import (
@@ -573,7 +573,7 @@ class Peer:
         self.is_open = False
         """Whether the connection used last is still there."""
         self.session = 0
-        self._buffer = FrameBuffer()
+        self._unread = bytearray()
         self._last_session = -1
         self.number = 0
 
@@ -582,19 +582,18 @@ class Peer:
     def accepted(self, session: int, address: str) -> None:
         """A queue manager connected."""
         del address
-        self.session, self.is_open, self._buffer = session, True, FrameBuffer()
+        self.session, self.is_open, self._unread = session, True, bytearray()
 
     def connected(self, session: int) -> None:
         """Our connection is there."""
-        self.session, self.is_open, self._buffer = session, True, FrameBuffer()
+        self.session, self.is_open, self._unread = session, True, bytearray()
 
     def data(self, session: int, data: bytes) -> None:
         """Bytes came."""
         if session != self.session:
             return
-        self._buffer.feed(data)
-        while (packet := self._buffer.next_packet()) is not None:
-            self.packets.append(decode(packet))
+        self._unread += data
+        self.packets += map(decode, take_packets(self._unread))
 
     def lost(self, session: int) -> None:
         """The connection is gone."""

@@ -18,8 +18,8 @@ from openmsmq.client.context import ClientContext
 from openmsmq.client.formatters import DEFAULT_FORMATTER
 from openmsmq.client.messages.certificates import Certificate
 from openmsmq.client.messages.outgoing import OutgoingMessage
-from openmsmq.client.plans import Ahead, Collect
 from openmsmq.client.queue import QueueHandle
+from openmsmq.client.steps import Ahead, Collect
 from openmsmq.client.verbs import queue as queue_verbs
 from openmsmq.client.verbs.transactions import SINGLE_MESSAGE
 from openmsmq.manager.messages.reports import report_for
@@ -338,7 +338,7 @@ def test_keys_that_are_too_short_are_not_shown_to_anybody(network: Network) -> N
 
 
 class Application:
-    """Carries out plans of the client with a queue manager, as a user."""
+    """Carries out the steps of the client with a queue manager, as a user."""
 
     def __init__(self, pair: Pair, caller: Caller = CALLER) -> None:
         self._pair = pair
@@ -352,11 +352,11 @@ class Application:
     def queue(self, name: str) -> QueueHandle:
         return QueueHandle(self.context, name, DEFAULT_FORMATTER)
 
-    def run(self, plan: Generator[Any, Any, Any]) -> Any:
+    def run(self, steps: Generator[Any, Any, Any]) -> Any:
         outcome: Any = None
         while True:
             try:
-                step = plan.send(outcome)
+                step = steps.send(outcome)
             except StopIteration as end:
                 return end.value
             if isinstance(step, Collect):
@@ -545,11 +545,11 @@ def test_no_message_of_many_goes_with_less_protection_than_it_asks_for(
     values: dict[str, Any] = {"certificate": mine, "encrypt": True}
     application = Application(pair)
     message = OutgoingMessage(body=b"secret", **{key: values[key] for key in own})
-    plan = queue_verbs.send_many(
+    steps = queue_verbs.send_many(
         application.queue(name), [message], **{key: values[key] for key in given_}
     )
     with pytest.raises(InvalidParameter, match="protected in its own way"):
-        application.run(plan)
+        application.run(steps)
     pair.network.run(60_000)
     assert pair.beta.bodies(ORDERS) == []
 
@@ -576,9 +576,9 @@ def test_nobody_signs_as_nobody(pair: Pair) -> None:
     application = Application(pair, anonymous("127.0.0.9"))
     mine = Certificate(private_key(), certificate())
     pair.alpha.create(ORDERS)
-    plan = queue_verbs.send(application.queue(ORDERS), b"1", certificate=mine)
+    steps = queue_verbs.send(application.queue(ORDERS), b"1", certificate=mine)
     with pytest.raises(AccessDenied, match="connect as a user or with a token"):
-        application.run(plan)
+        application.run(steps)
 
 
 # Acknowledgments: what a queue manager writes for others.

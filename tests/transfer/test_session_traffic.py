@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from openmsmq.model.message import MessageClass
-from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.framing import take_packets
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.packets import UserMessage, decode, encode
 from tests.transfer.neighbour import LEDGER, ORDERS, Neighbour, numbered, to_ledger, to_orders
@@ -29,10 +29,7 @@ def test_every_packet_of_a_session_begins_with_a_base_header(
     network.run()
     peer.say(peer.message(to_ledger(BETA), b"in"))
     network.run(20_000)
-    buffer, packets = FrameBuffer(), []
-    buffer.feed(b"".join(beta.sent))
-    while (packet := buffer.next_packet()) is not None:
-        packets.append(packet)
+    packets = list(take_packets(bytearray().join(beta.sent)))
     assert len({type(decode(packet)) for packet in packets}) == 4
     for packet in packets:
         assert (packet[0], packet[4:8]) == (0x10, b"LIOR")

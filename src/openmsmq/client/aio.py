@@ -19,15 +19,15 @@ from time import monotonic  # noqa: TID251 -- the client is no part of the core
 from types import TracebackType
 from typing import Any, Final, ParamSpec, Self, TypeVar, Unpack
 
+from openmsmq.client.connections.aio_connection import AsyncConnection, open_async_connection
+from openmsmq.client.connections.connection import may_be_starting, may_come_back
+from openmsmq.client.connections.engine import Keeper
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.client.formatters import Formatter, find_formatter
-from openmsmq.client.links.aio_link import AsyncLink, open_async_link
-from openmsmq.client.links.engine import Keeper
-from openmsmq.client.links.link import may_be_starting, may_come_back
 from openmsmq.client.messages.received import ReceivedMessage
-from openmsmq.client.plans import Plan, PlanRun
 from openmsmq.client.settings import Settings, made_settings
 from openmsmq.client.shells import AnyCursor, AnyManager, AnyQueue, AnyTransaction, Awaited
+from openmsmq.client.steps import Steps, VerbRun
 from openmsmq.client.verbs.manager import ManagerHandle, QueueOptions
 from openmsmq.client.verbs.transactions import TransactionHandle
 from openmsmq.model.errors import ReceiveTimeout
@@ -41,8 +41,8 @@ _FIRST_PAUSE_S: Final = 0.02
 _LONGEST_PAUSE_S: Final = 1.0
 
 
-class Connection:
-    """Carries out plans, over a link that is made again when it was lost."""
+class SteadyConnection:
+    """Carries out the steps of verbs, over a connection that is made again when it was lost."""
 
     def __init__(
         self, settings: Settings, manager: ManagerHandle, context: ssl.SSLContext | None
@@ -52,67 +52,69 @@ class Connection:
         self._manager = manager
         self._opening = asyncio.Lock()
         self._closed = False
-        self._link: AsyncLink | None = None
+        self._connection: AsyncConnection | None = None
 
     async def open(self) -> None:
         """Connect for the first time."""
         await self._open(self.settings.start_wait_s, may_be_starting)
 
-    async def run(self, make: Callable[[], Plan[Result]], keeper: Keeper) -> Result:
-        """Carry out a plan, again on a new link when that is safe."""
-        run = PlanRun(make)
+    async def run(self, make: Callable[[], Steps[Result]], keeper: Keeper) -> Result:
+        """Carry out a verb, again on a new connection when that is safe."""
+        run = VerbRun(make)
         while True:
-            link = await self._ready()
+            connection = await self._ready()
             try:
                 step = run.start()
                 while step is not None:
-                    step = run.answered(await link.perform(step, keeper))
+                    step = run.answered(await connection.perform(step, keeper))
                 return run.result
             except ConnectionLost as lost:
-                link.retire()
+                connection.retire()
                 run.lost(lost)
 
     async def close(self) -> None:
         """End the connection for good."""
         self._closed = True
-        if self._link is not None:
-            self._link.close()
-            await self._link.closed()
+        if self._connection is not None:
+            self._connection.close()
+            await self._connection.closed()
 
-    async def _ready(self) -> AsyncLink:
-        link = self._link
-        if link is not None:
-            await link.look_for_end()
-            if not link.is_lost:
-                return link
+    async def _ready(self) -> AsyncConnection:
+        connection = self._connection
+        if connection is not None:
+            await connection.look_for_end()
+            if not connection.is_lost:
+                return connection
         async with self._opening:
             if self._closed:
                 raise ConnectionLost("the connection was closed")
-            if self._link is not None and not self._link.is_lost:
-                return self._link
+            if self._connection is not None and not self._connection.is_lost:
+                return self._connection
             return await self._open(self.settings.reconnect_within_s, may_come_back)
 
-    async def _open(self, within_s: float, may_pass: Callable[[ConnectionLost], bool]) -> AsyncLink:
+    async def _open(
+        self, within_s: float, may_pass: Callable[[ConnectionLost], bool]
+    ) -> AsyncConnection:
         """Connect, again and again for a while if what is in the way may pass."""
         give_up = monotonic() + within_s
         pause = _FIRST_PAUSE_S
         while True:
             try:
-                return await self._open_link()
+                return await self._open_connection()
             except ConnectionLost as lost:
                 if self._closed or monotonic() + pause > give_up or not may_pass(lost):
                     raise
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
-    async def _open_link(self) -> AsyncLink:
-        link, welcome = await open_async_link(self.settings, self._tls)
+    async def _open_connection(self) -> AsyncConnection:
+        connection, welcome = await open_async_connection(self.settings, self._tls)
         if self._closed:
-            link.close()
+            connection.close()
             raise ConnectionLost("the connection was closed")
-        self._link = link
+        self._connection = connection
         self._manager.context.connected(welcome)
-        return link
+        return connection
 
 
 class Transaction(AnyTransaction, Awaited):
@@ -148,7 +150,7 @@ class Cursor(AnyCursor, Awaited):
 class Queue(AnyQueue, Awaited):
     """A queue to send to and to read from."""
 
-    connection: Connection
+    connection: SteadyConnection
 
     def cursor(self) -> Cursor:
         """Make a cursor at the front of the queue."""
@@ -191,11 +193,11 @@ class Queue(AnyQueue, Awaited):
 class QueueManager(AnyManager, Awaited):
     """A queue manager that this application is connected to."""
 
-    connection: Connection
+    connection: SteadyConnection
 
     def __init__(self, settings: Settings, context: ssl.SSLContext | None = None) -> None:
         super().__init__(settings.ciphers)
-        self.connection = Connection(settings, self, context)
+        self.connection = SteadyConnection(settings, self, context)
 
     async def create_queue(
         self,

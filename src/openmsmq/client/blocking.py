@@ -18,14 +18,19 @@ from time import monotonic, sleep  # noqa: TID251 -- the client is no part of th
 from types import TracebackType
 from typing import Any, Final, ParamSpec, Self, TypeVar, Unpack
 
+from openmsmq.client.connections.connection import (
+    Connection,
+    may_be_starting,
+    may_come_back,
+    open_connection,
+)
+from openmsmq.client.connections.engine import Keeper
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.client.formatters import Formatter, find_formatter
-from openmsmq.client.links.engine import Keeper
-from openmsmq.client.links.link import Link, may_be_starting, may_come_back, open_link
 from openmsmq.client.messages.received import ReceivedMessage
-from openmsmq.client.plans import Plan, PlanRun
 from openmsmq.client.settings import Settings, made_settings
 from openmsmq.client.shells import AnyCursor, AnyManager, AnyQueue, AnyTransaction, Waiting
+from openmsmq.client.steps import Steps, VerbRun
 from openmsmq.client.verbs.manager import ManagerHandle, QueueOptions
 from openmsmq.client.verbs.transactions import TransactionHandle
 from openmsmq.model.errors import ReceiveTimeout
@@ -39,8 +44,8 @@ _FIRST_PAUSE_S: Final = 0.02
 _LONGEST_PAUSE_S: Final = 1.0
 
 
-class Connection:
-    """Carries out plans, over a link that is made again when it was lost."""
+class SteadyConnection:
+    """Carries out the steps of verbs, over a connection that is made again when it was lost."""
 
     def __init__(
         self, settings: Settings, manager: ManagerHandle, context: ssl.SSLContext | None
@@ -50,46 +55,46 @@ class Connection:
         self._manager = manager
         self._opening = threading.Lock()
         self._closed = False
-        self._link = self._open(settings.start_wait_s, may_be_starting)
-        manager.context.connected(self._link.welcome)
+        self._connection = self._open(settings.start_wait_s, may_be_starting)
+        manager.context.connected(self._connection.welcome)
 
-    def run(self, make: Callable[[], Plan[Result]], keeper: Keeper) -> Result:
-        """Carry out a plan, again on a new link when that is safe."""
-        run = PlanRun(make)
+    def run(self, make: Callable[[], Steps[Result]], keeper: Keeper) -> Result:
+        """Carry out a verb, again on a new connection when that is safe."""
+        run = VerbRun(make)
         while True:
-            link = self._ready()
+            connection = self._ready()
             try:
                 step = run.start()
                 while step is not None:
-                    step = run.answered(link.perform(step, keeper))
+                    step = run.answered(connection.perform(step, keeper))
                 return run.result
             except ConnectionLost as lost:
-                link.retire()
+                connection.retire()
                 run.lost(lost)
 
     def close(self) -> None:
         """End the connection for good."""
         self._closed = True
-        self._link.close()
+        self._connection.close()
 
-    def _ready(self) -> Link:
-        if not self._link.is_lost and not self._closed:
-            return self._link
+    def _ready(self) -> Connection:
+        if not self._connection.is_lost and not self._closed:
+            return self._connection
         with self._opening:
             if self._closed:
                 raise ConnectionLost("the connection was closed")
-            if self._link.is_lost:
-                self._link = self._open(self.settings.reconnect_within_s, may_come_back)
-                self._manager.context.connected(self._link.welcome)
-            return self._link
+            if self._connection.is_lost:
+                self._connection = self._open(self.settings.reconnect_within_s, may_come_back)
+                self._manager.context.connected(self._connection.welcome)
+            return self._connection
 
-    def _open(self, within_s: float, may_pass: Callable[[ConnectionLost], bool]) -> Link:
+    def _open(self, within_s: float, may_pass: Callable[[ConnectionLost], bool]) -> Connection:
         """Connect, again and again for a while if what is in the way may pass."""
         give_up = monotonic() + within_s
         pause = _FIRST_PAUSE_S
         while True:
             try:
-                return open_link(self.settings, self._tls)
+                return open_connection(self.settings, self._tls)
             except ConnectionLost as lost:
                 if self._closed or monotonic() + pause > give_up or not may_pass(lost):
                     raise
@@ -130,7 +135,7 @@ class Cursor(AnyCursor, Waiting):
 class Queue(AnyQueue, Waiting):
     """A queue to send to and to read from."""
 
-    connection: Connection
+    connection: SteadyConnection
 
     def cursor(self) -> Cursor:
         """Make a cursor at the front of the queue."""
@@ -170,11 +175,11 @@ class Queue(AnyQueue, Waiting):
 class QueueManager(AnyManager, Waiting):
     """A queue manager that this application is connected to."""
 
-    connection: Connection
+    connection: SteadyConnection
 
     def __init__(self, settings: Settings, context: ssl.SSLContext | None = None) -> None:
         super().__init__(settings.ciphers)
-        self.connection = Connection(settings, self, context)
+        self.connection = SteadyConnection(settings, self, context)
 
     def create_queue(
         self,

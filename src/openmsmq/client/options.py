@@ -18,12 +18,12 @@ from openmsmq.model.errors import IllegalPropertyValue
 Value = TypeVar("Value", bound=Enum)
 
 
-def options_of(plan: Callable[..., Any]) -> frozenset[str]:
+def options_of(verb: Callable[..., Any]) -> frozenset[str]:
     """Return the names a verb takes beside what it is a verb of, with its bundle of options."""
     names: set[str] = set()
-    for parameter in list(inspect.signature(plan).parameters.values())[1:]:
+    for parameter in list(inspect.signature(verb).parameters.values())[1:]:
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            (bundle,) = typing.get_args(typing.get_type_hints(plan)[parameter.name])
+            (bundle,) = typing.get_args(typing.get_type_hints(verb)[parameter.name])
             names.update(bundle.__annotations__)
         elif parameter.kind is not inspect.Parameter.VAR_POSITIONAL:
             names.add(parameter.name)

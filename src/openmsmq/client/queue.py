@@ -12,12 +12,12 @@ from typing import Final, TypeGuard
 
 from openmsmq.api import messages as api
 from openmsmq.api.messages import AnyReply, AnyRequest, Entry
+from openmsmq.client.connections.engine import Keeper
 from openmsmq.client.context import ClientContext
 from openmsmq.client.formatters.base import Formatter
-from openmsmq.client.links.engine import Keeper
 from openmsmq.client.messages.outgoing import OutgoingMessage, PacketBuilder, format_name_of
 from openmsmq.client.options import one_of
-from openmsmq.client.plans import Plan, ask
+from openmsmq.client.steps import Steps, ask
 from openmsmq.model.errors import StaleHandle, TransactionSequence
 from openmsmq.model.identity import Guid
 from openmsmq.model.message import AuthenticationRequest
@@ -85,7 +85,7 @@ class QueueHandle(Keeper):
             found = self._handles.get(AccessMode.RECEIVE)
         return found
 
-    def opening(self, access: AccessMode) -> Plan[int]:
+    def opening(self, access: AccessMode) -> Steps[int]:
         """Open the queue for an access."""
         access = self._access or access
         generation = self._context.generation
@@ -108,7 +108,7 @@ class QueueHandle(Keeper):
             self._is_local = opened.is_local
         return opened.handle
 
-    def protecting(self, message: OutgoingMessage) -> Plan[Callable[[bytes], bytes] | None]:
+    def protecting(self, message: OutgoingMessage) -> Steps[Callable[[bytes], bytes] | None]:
         """Return what signs and encrypts packets as a message asks for; None if it does not."""
         if not message.is_protected:
             return None
@@ -233,7 +233,7 @@ class CursorHandle(Keeper):
         """The queue it walks through."""
         return self._queue
 
-    def numbers(self) -> Plan[tuple[int, int]]:
+    def numbers(self) -> Steps[tuple[int, int]]:
         """Return the handle of the queue and the number of the cursor, which is made if need be."""
         generation = self._queue.context.generation
         if self._numbers is not None:

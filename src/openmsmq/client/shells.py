@@ -1,7 +1,7 @@
 """What the two clients have in common: transactions, cursors, queues and managers with their verbs.
 
-A verb is a plan. In the client that waits (`Waiting`) it becomes a method that carries the plan out
-and returns its result; in the one for asyncio (`Awaited`) it becomes a coroutine that does.
+A verb is a row of steps. In the client that waits (`Waiting`) it becomes a method that carries them
+out and returns their result; in the one for asyncio (`Awaited`) it becomes a coroutine that does.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from openmsmq.client.formatters import Formatter
 from openmsmq.client.options import options_of, unknown_option
-from openmsmq.client.plans import Plan
 from openmsmq.client.queue import CursorHandle, QueueHandle
 from openmsmq.client.settings import Settings
+from openmsmq.client.steps import Steps
 from openmsmq.client.verbs import access as access_verbs
 from openmsmq.client.verbs import directory as directory_verbs
 from openmsmq.client.verbs import manager as manager_verbs
@@ -51,12 +51,12 @@ class Awaited:
 
 
 class Verb(Generic[Arguments, Result]):
-    """Stands in a class for the method that a plan becomes, of either kind."""
+    """Stands in a class for the method that a verb becomes, of either kind."""
 
-    def __init__(self, plan: Callable[Concatenate[Any, Arguments], Plan[Result]]) -> None:
-        self.plan = plan
-        self.known = options_of(plan)
-        self.name = plan.__name__
+    def __init__(self, steps: Callable[Concatenate[Any, Arguments], Steps[Result]]) -> None:
+        self.steps = steps
+        self.known = options_of(steps)
+        self.name = steps.__name__
 
     def __set_name__(self, owner: type, name: str) -> None:
         """Take the name by which a class has it, unless that is for the class alone."""
@@ -75,11 +75,11 @@ class Verb(Generic[Arguments, Result]):
         """Say for type checkers what the method is like; it is put in place of this."""
         return self
 
-    def bind(self, owner: Any, args: Any, kwargs: dict[str, Any]) -> Callable[[], Plan[Result]]:
-        """Return what makes the plan, again if need be; refuse options that it does not have."""
+    def bind(self, owner: Any, args: Any, kwargs: dict[str, Any]) -> Callable[[], Steps[Result]]:
+        """Return what makes the steps, again if need be; refuse options that are unknown."""
         if not kwargs.keys() <= self.known:
             raise unknown_option(self.name, kwargs, self.known)
-        return lambda: self.plan(owner, *args, **kwargs)
+        return lambda: self.steps(owner, *args, **kwargs)
 
 
 def _equip(kind: type, made: Callable[[Verb[..., Any]], Callable[..., Any]]) -> None:
@@ -92,7 +92,7 @@ def _equip(kind: type, made: Callable[[Verb[..., Any]], Callable[..., Any]]) -> 
 
 
 def _waiting_method(verb: Verb[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(verb.plan)
+    @functools.wraps(verb.steps)
     def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         return self.connection.run(verb.bind(self, args, kwargs), self)
 
@@ -100,7 +100,7 @@ def _waiting_method(verb: Verb[..., Any]) -> Callable[..., Any]:
 
 
 def _coroutine_method(verb: Verb[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(verb.plan)
+    @functools.wraps(verb.steps)
     async def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         return await self.connection.run(verb.bind(self, args, kwargs), self)
 

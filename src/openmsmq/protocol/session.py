@@ -38,9 +38,9 @@ from openmsmq.protocol.session_windows import (
 )
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.message_bytes import laden
-from openmsmq.wire.packet_stream import (
+from openmsmq.wire.packet_buffer import (
     INTERNAL_MAX_BYTES,
-    PacketStream,
+    PacketBuffer,
     StreamEvent,
     can_carry,
     session_ack,
@@ -107,7 +107,7 @@ class Session:
         self._outgoing = SendWindow(window)
         self._incoming = ReceiveWindow(window)
         self._incoming.ack_wait_ms = config.ack_wait_ms
-        self._stream = PacketStream()
+        self._stream = PacketBuffer()
         self._handshake_due_ms: int | None = None
         self._packet_since_ms: int | None = None
         self._idle_due_ms: int | None = None
@@ -456,7 +456,7 @@ class Session:
         if self._closing is not None:
             self.state = SessionState.CLOSED
             # Half a packet may be megabytes, and a session that is over waits for the collector.
-            self._stream = PacketStream()
+            self._stream = PacketBuffer()
             self._outputs.append(Closed(self._closing))
 
 

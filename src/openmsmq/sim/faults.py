@@ -10,7 +10,7 @@ from openmsmq.sim.checks.books import FOREVER_MS
 
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node
-    from openmsmq.sim.plans.enterprise import Outage
+    from openmsmq.sim.scenarios.enterprise import Outage
     from openmsmq.sim.world import World
 
 _OUTPUTS_TO_CRASH_MAX: Final = 12
@@ -19,7 +19,7 @@ _CRASH_PATIENCE_MS: Final = 3_000
 
 
 class Faults:
-    """Lets the faults of a plan happen while the first phase lasts."""
+    """Lets the faults of a scenario happen while the first phase lasts."""
 
     def __init__(self, world: World, rng: random.Random) -> None:
         self._world = world
@@ -43,13 +43,13 @@ class Faults:
 
     def schedule(self) -> None:
         """Spread the faults over the first phase."""
-        plan = self._world.plan
+        scenario = self._world.scenario
         self._begun_ms = self._world.timeline.now_ms
-        for name in plan.faults:
-            delay_ms = self._rng.randrange(plan.duration_ms)
+        for name in scenario.faults:
+            delay_ms = self._rng.randrange(scenario.duration_ms)
             self._world.timeline.after(delay_ms, self._happen, name)
-        if plan.enterprise is not None:
-            for outage in plan.enterprise.outages:
+        if scenario.enterprise is not None:
+            for outage in scenario.enterprise.outages:
                 self._world.timeline.after(outage.begins_ms, self._fail, outage)
 
     def _happen(self, name: str) -> None:
@@ -75,7 +75,7 @@ class Faults:
     def _link_fails(self, outage: Outage) -> None:
         world, enterprise = self._world, self._world.enterprise
         assert enterprise is not None
-        link = enterprise.plan.links[outage.number]
+        link = enterprise.scenario.links[outage.number]
         world.trace.note(-1, "fault", f"the link of sites {link.site1} and {link.site2} is dead")
         enterprise.dead_links.add(outage.number)
         if outage.ends_ms is None:
@@ -93,7 +93,7 @@ class Faults:
         now_ms = self._world.timeline.now_ms - self._begun_ms
         if any(
             outage.is_link and outage.number == number and outage.lasts_at(now_ms)
-            for outage in enterprise.plan.outages
+            for outage in enterprise.scenario.outages
         ):
             enterprise.dead_links.add(number)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from openmsmq.sim.clock import Clock
     from openmsmq.sim.node import Node
-    from openmsmq.sim.plans.plan import NetworkHabits
+    from openmsmq.sim.scenarios.scenario import NetworkHabits
     from openmsmq.sim.world import World
 
 _ASKING_PORT: Final = 50_000

@@ -47,7 +47,7 @@ from openmsmq.storage.records import MachineRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from openmsmq.sim.plans.plan import NodeHabits
+    from openmsmq.sim.scenarios.scenario import NodeHabits
     from openmsmq.sim.world import World
 
 ROUNDS_MAX_COUNT: Final = 200

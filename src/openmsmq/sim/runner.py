@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import msgspec
 
-from openmsmq.sim.plans.plan import Options, draw
+from openmsmq.sim.scenarios.scenario import Options, draw
 from openmsmq.sim.trace import Trace
 from openmsmq.sim.violation import Violation
 from openmsmq.sim.world import World

@@ -25,7 +25,7 @@ from openmsmq.sim.faults import Faults
 from openmsmq.sim.hostile.adversary import Adversary
 from openmsmq.sim.network import Network
 from openmsmq.sim.node import Node
-from openmsmq.sim.plans.plan import PLAIN, TRANSACTIONAL, Plan, name_of
+from openmsmq.sim.scenarios.scenario import PLAIN, TRANSACTIONAL, Scenario, name_of
 from openmsmq.sim.trace import Trace
 from openmsmq.sim.violation import Violation
 
@@ -36,7 +36,7 @@ ENTERPRISE_STEPS_MAX_COUNT: Final = 4_000_000
 """More steps than any run of an enterprise needs, where many wait for links that are dead."""
 
 CALM_MAX_MS: Final = 3_600_000
-"""By then everything has arrived that can: no pause of a plan is longer than a few minutes."""
+"""By then everything has arrived that can: no pause of a scenario is longer than a few minutes."""
 
 _SILENCE_S: Final = 60
 """How long the adversary is believed, if it came first and says nothing any more."""
@@ -48,13 +48,13 @@ _REST_MS: Final = 5_000
 class World:
     """Everything there is in a run."""
 
-    def __init__(self, plan: Plan, rng: random.Random, *, trace: bool = False) -> None:
-        self.plan = plan
+    def __init__(self, scenario: Scenario, rng: random.Random, *, trace: bool = False) -> None:
+        self.scenario = scenario
         self.rng = rng
         self.timeline = Timeline()
         self.trace = Trace(self.timeline, wanted=trace)
         self.books = Books(self)
-        self.network = Network(self, random.Random(rng.getrandbits(64)), plan.network)
+        self.network = Network(self, random.Random(rng.getrandbits(64)), scenario.network)
         self.faults = Faults(self, random.Random(rng.getrandbits(64)))
         self.calm = True
         """Whether nothing goes wrong just now."""
@@ -63,21 +63,23 @@ class World:
         """How many messages could not arrive, because no way was left."""
         self.excused: frozenset[int] = frozenset()
         """The messages that lay where no way leads on when all the others had arrived."""
-        self.remote_share = plan.remote_share
-        self._steps_max = STEPS_MAX_COUNT if plan.enterprise is None else ENTERPRISE_STEPS_MAX_COUNT
+        self.remote_share = scenario.remote_share
+        self._steps_max = (
+            STEPS_MAX_COUNT if scenario.enterprise is None else ENTERPRISE_STEPS_MAX_COUNT
+        )
         self.applications: list[Application] = []
         self.nodes: list[Node] = []
-        identifiers = [Guid(rng.randbytes(16)) for _ in plan.nodes]
+        identifiers = [Guid(rng.randbytes(16)) for _ in scenario.nodes]
         self.enterprise: Enterprise | None = None
-        if plan.enterprise is not None:
+        if scenario.enterprise is not None:
             places = [
                 Place(identifier, name_of(index), _address(index))
                 for index, identifier in enumerate(identifiers)
             ]
-            self.enterprise = Enterprise(plan.enterprise, places, rng)
+            self.enterprise = Enterprise(scenario.enterprise, places, rng)
         self.adversary: Adversary | None = None
-        if plan.hostile is not None:
-            self.adversary = Adversary(self, plan.hostile, plan.seed)
+        if scenario.hostile is not None:
+            self.adversary = Adversary(self, scenario.hostile, scenario.seed)
             self.books.hostile = HostileWatch(self.adversary)
         self._add_nodes(identifiers)
         if self.adversary is not None:
@@ -86,15 +88,15 @@ class World:
     @property
     def shows_certificates(self) -> bool:
         """Whether honest nodes prove to each other who they are."""
-        return self.plan.hostile is not None and self.plan.hostile.mode == "tls"
+        return self.scenario.hostile is not None and self.scenario.hostile.mode == "tls"
 
     def _add_nodes(self, identifiers: list[Guid]) -> None:
         role = DirectoryRole.NONE if self.enterprise is None else DirectoryRole.COPY
-        for index, habits in enumerate(self.plan.nodes):
+        for index, habits in enumerate(self.scenario.nodes):
             address = _address(index)
             directory = DirectoryConfig(role=role)
-            if self.plan.enterprise is not None:
-                poll_ms = self.plan.enterprise.polls_ms[index]
+            if self.scenario.enterprise is not None:
+                poll_ms = self.scenario.enterprise.polls_ms[index]
                 directory = DirectoryConfig(role=role, poll_ms=poll_ms, probe_ms=poll_ms)
             config = ManagerConfig(
                 name=name_of(index),
@@ -111,8 +113,10 @@ class World:
             peers = self._peers(index, identifiers)
             config = msgspec.structs.replace(
                 config,
-                quota_kb=self.plan.quota_kb,
-                transfer=msgspec.structs.replace(self.plan.transfer, next_hops=hops, peers=peers),
+                quota_kb=self.scenario.quota_kb,
+                transfer=msgspec.structs.replace(
+                    self.scenario.transfer, next_hops=hops, peers=peers
+                ),
             )
             node = Node(self, index, config, identifiers[index], address, habits)
             self.nodes.append(node)
@@ -122,14 +126,16 @@ class World:
     @property
     def _knows_nobody(self) -> bool:
         """Whether nothing at all is configured: messages by address and name need nothing."""
-        hostile = self.plan.hostile
+        hostile = self.scenario.hostile
         return (
-            hostile is not None and hostile.mode == "plain" and "identifier" not in self.plan.names
+            hostile is not None
+            and hostile.mode == "plain"
+            and "identifier" not in self.scenario.names
         )
 
     def _peers(self, index: int, identifiers: list[Guid]) -> PeerPolicy:
         """Return the rules that a node has about the others."""
-        hostile = self.plan.hostile
+        hostile = self.scenario.hostile
         if hostile is None or self.enterprise is not None:
             return PeerPolicy()
         if hostile.mode == "plain":
@@ -142,7 +148,7 @@ class World:
                 addresses=(_address(other),),
                 certificates=(f"{other:064x}",) if tls else (),
                 tls=tls,
-                routes=other in self.plan.routers,
+                routes=other in self.scenario.routers,
             )
             for other, identifier in enumerate(identifiers)
             if other != index
@@ -150,7 +156,7 @@ class World:
         return PeerPolicy(rules=rules, strict=hostile.mode == "strict")
 
     def _next_hops(self, index: int, other: int) -> tuple[int, ...]:
-        routers = self.plan.routers
+        routers = self.scenario.routers
         return routers if routers and index not in routers and other not in routers else (other,)
 
     # The run.
@@ -169,14 +175,14 @@ class World:
 
     def _first_phase(self) -> None:
         self.calm = False
-        self.calm_from_ms = self.timeline.now_ms + self.plan.duration_ms
+        self.calm_from_ms = self.timeline.now_ms + self.scenario.duration_ms
         self.trace.note(-1, "phase", "faults begin")
         self.faults.schedule()
         if self.adversary is not None:
             self.adversary.schedule()
         for node in self._working():
-            for number in range(self.plan.applications):
-                worker = Worker(self, node, number, self.plan.operation_count)
+            for number in range(self.scenario.applications):
+                worker = Worker(self, node, number, self.scenario.operation_count)
                 self.applications.append(worker)
                 worker.begin()
         for beside in (*self._streams(), *self._administrators()):
@@ -186,28 +192,28 @@ class World:
 
     def _working(self) -> list[Node]:
         """Return the nodes with applications."""
-        if self.plan.enterprise is None:
+        if self.scenario.enterprise is None:
             return self.nodes
-        return [self.nodes[index] for index in self.plan.enterprise.senders]
+        return [self.nodes[index] for index in self.scenario.enterprise.senders]
 
     @property
     def lasting(self) -> list[Node]:
         """The nodes that do not fail for ever: messages are sent to them."""
-        gone = self.plan.enterprise.gone if self.plan.enterprise is not None else ()
+        gone = self.scenario.enterprise.gone if self.scenario.enterprise is not None else ()
         return [node for node in self.nodes if node.index not in gone]
 
     def _streams(self) -> list[Application]:
-        count, found = self.plan.operation_count, list[Application]()
+        count, found = self.scenario.operation_count, list[Application]()
         for node in self.nodes:
-            if "stream" in self.plan.operations:
-                queue = (PLAIN, TRANSACTIONAL)[(node.index + self.plan.seed) % 2]
+            if "stream" in self.scenario.operations:
+                queue = (PLAIN, TRANSACTIONAL)[(node.index + self.scenario.seed) % 2]
                 found.append(Stream(self, node, queue, 2 * count))
-            if "batches" in self.plan.operations:
+            if "batches" in self.scenario.operations:
                 found.append(Batches(self, node, count))
         return found
 
     def _administrators(self) -> list[Application]:
-        if self.enterprise is None or not self.enterprise.plan.chores:
+        if self.enterprise is None or not self.enterprise.scenario.chores:
             return []
         node = self.rng.choice(self.lasting)
         return [Administrator(self, node, self.enterprise)]

@@ -1,6 +1,6 @@
 """Packets: which headers follow each other, in which order. [MQQB 2.2, MQMQ 2.2.20]
 
-`decode` takes the bytes of exactly one packet, as `FrameBuffer` cuts them from a stream, and
+`decode` takes the bytes of exactly one packet, as `take_packets` cuts them from a stream, and
 `encode` is its inverse: what was decoded and not changed becomes the same bytes again.
 """
 

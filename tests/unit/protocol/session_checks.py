@@ -18,7 +18,7 @@ from openmsmq.protocol.session import (
     SessionState,
     Written,
 )
-from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.framing import take_packets
 from openmsmq.wire.headers import internal, user
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.establish import EstablishHeader
@@ -107,12 +107,9 @@ def parameters(
 
 def written(outputs: list[Any]) -> list[Packet]:
     """The packets that a session wrote, read."""
-    buffer = FrameBuffer()
-    buffer.feed(b"".join(output.data for output in outputs if isinstance(output, Written)))
-    packets = []
-    while (packet := buffer.next_packet()) is not None:
-        packets.append(decode(packet))
-    assert len(buffer) == 0, "half a packet was written"
+    unread = bytearray().join(output.data for output in outputs if isinstance(output, Written))
+    packets = [decode(packet) for packet in take_packets(unread)]
+    assert not unread, "half a packet was written"
     return packets
 
 

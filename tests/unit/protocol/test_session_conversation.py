@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.session import SessionState
-from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.framing import take_packets
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.packets import SessionAck, UserMessage, decode
 from tests.unit.protocol.session_checks import Conversation, Side, message
@@ -28,11 +28,11 @@ class Witness:
         self.covered = 0
         self.window = negotiated
         self.window_since_ms = 0
-        self._buffer = FrameBuffer()
+        self._unread = bytearray()
 
     def read(self, data: bytes, now_ms: int) -> None:
-        self._buffer.feed(data)
-        while (raw := self._buffer.next_packet()) is not None:
+        self._unread += data
+        for raw in take_packets(self._unread):
             packet = decode(raw)
             assert isinstance(packet, SessionAck | UserMessage)
             if packet.session is not None:

@@ -8,18 +8,10 @@ from hypothesis import strategies as st
 
 from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.framing import take_packets
 from openmsmq.wire.headers import base
 from openmsmq.wire.packets import Packet, encode
 from tests.strategies.packets import packets
-
-
-def take_all(buffer: FrameBuffer) -> list[bytes]:
-    """Every packet that is whole by now."""
-    found = []
-    while (packet := buffer.next_packet()) is not None:
-        found.append(packet)
-    return found
 
 
 @given(st.lists(packets, max_size=4), st.data())
@@ -29,11 +21,11 @@ def test_packets_come_out_as_they_went_in_however_the_stream_is_cut(
     raw = [encode(packet) for packet in sent]
     stream = b"".join(raw)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
-    buffer = FrameBuffer()
+    buffer = bytearray()
     received = []
     for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
-        buffer.feed(stream[start:end])
-        received += take_all(buffer)
+        buffer += stream[start:end]
+        received += take_packets(buffer)
     assert received == raw
     assert len(buffer) == 0
 
@@ -42,15 +34,15 @@ def test_packets_come_out_as_they_went_in_however_the_stream_is_cut(
 def test_a_stream_that_comes_byte_by_byte_gives_each_packet_at_its_last_byte(
     first: Packet, second: Packet
 ) -> None:
-    buffer = FrameBuffer()
+    buffer = bytearray()
     expected = {}
     end = 0
     for packet in (first, second):
         end += len(encode(packet))
         expected[end] = encode(packet)
     for place, byte in enumerate(encode(first) + encode(second), start=1):
-        buffer.feed(bytes((byte,)))
-        assert buffer.next_packet() == expected.get(place)
+        buffer.append(byte)
+        assert next(take_packets(buffer), None) == expected.get(place)
 
 
 @pytest.mark.parametrize(
@@ -69,33 +61,33 @@ def test_a_bad_base_header_is_refused_as_soon_as_it_is_there(
 ) -> None:
     head = bytearray(base.LAYOUT.pack(base.VERSION, 0, 3, base.SIGNATURE, 100, 0))
     head[offset : offset + len(value)] = value
-    buffer = FrameBuffer()
-    buffer.feed(bytes(head[:15]))
-    assert buffer.next_packet() is None
-    buffer.feed(bytes(head[15:]))
+    buffer = bytearray()
+    buffer += head[:15]
+    assert list(take_packets(buffer)) == []
+    buffer += head[15:]
     with pytest.raises(DecodeError, match=problem):
-        buffer.next_packet()
+        next(take_packets(buffer))
 
 
 def test_no_more_than_one_packet_waits_for_its_end() -> None:
     """A peer that never finishes its packet is held to the largest packet there is."""
     head = base.LAYOUT.pack(base.VERSION, 0, 3, base.SIGNATURE, PACKET_MAX_BYTES, 0)
-    buffer = FrameBuffer()
-    buffer.feed(head + bytes(PACKET_MAX_BYTES - base.SIZE - 1))
-    assert buffer.next_packet() is None
+    buffer = bytearray()
+    buffer += head + bytes(PACKET_MAX_BYTES - base.SIZE - 1)
+    assert list(take_packets(buffer)) == []
     assert len(buffer) < PACKET_MAX_BYTES
-    buffer.feed(b"\0")
-    assert buffer.next_packet() is not None
+    buffer.append(0)
+    assert len(list(take_packets(buffer))) == 1
     assert len(buffer) == 0
 
 
 @given(st.binary(max_size=400))
 def test_any_stream_gives_packets_or_is_refused(stream: bytes) -> None:
     head = base.LAYOUT.pack(base.VERSION, 0, 0x13, base.SIGNATURE, 20 + len(stream) // 2, 0)
-    buffer = FrameBuffer()
-    buffer.feed(head + stream)
+    buffer = bytearray()
+    buffer += head + stream
     try:
-        found = take_all(buffer)
+        found = list(take_packets(buffer))
     except DecodeError:
         return
     assert sum(map(len, found)) + len(buffer) == len(head) + len(stream)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from openmsmq.api import messages as api
-from openmsmq.client.plans import Ahead, Collect, Plan, failure
 from openmsmq.client.queue import QueueHandle
+from openmsmq.client.steps import Ahead, Collect, Steps, failure
 from openmsmq.client.verbs.transactions import TransactionLike, number_of
 from openmsmq.model.errors import InvalidParameter, MessageLocked, MessageNotFound
 from openmsmq.model.identity import SequenceId
@@ -75,13 +75,13 @@ class PacketRewriter:
 def send_packets(queue: Queue, batch: list[bytes], transaction: TransactionLike) -> None:
     """Send whole packets, all or none of them."""
 
-    def plan() -> Plan[None]:
+    def steps() -> Steps[None]:
         handle = queue.handle(AccessMode.SEND) or (yield from queue.opening(AccessMode.SEND))
         reply = yield api.Send(handle, batch, number_of(transaction))
         if not isinstance(reply, api.Sent):
             raise failure(reply)
 
-    queue.connection.run(plan, queue)
+    queue.connection.run(steps, queue)
 
 
 class Moved(msgspec.Struct):
@@ -101,7 +101,7 @@ def move_many(queue: Queue, lookup_ids: Iterable[int], target: QueueHandle) -> M
 
 def _moving(
     queue: Queue, lookup_ids: Iterable[int], target: QueueHandle, moved: Moved
-) -> Plan[None]:
+) -> Steps[None]:
     handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
     there = target.handle(AccessMode.MOVE) or (yield from target.opening(AccessMode.MOVE))
     under_way: deque[int] = deque()

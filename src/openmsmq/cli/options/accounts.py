@@ -7,7 +7,7 @@ import pwd
 
 import typer
 
-from openmsmq.client.who import WHO_FORMS, find_sid
+from openmsmq.client.accounts import WHO_FORMS, find_sid
 from openmsmq.security.access.sids import Sid, sid_words, unix_number
 
 ACCOUNT_HELP = f"{WHO_FORMS}."

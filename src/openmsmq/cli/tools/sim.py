@@ -15,8 +15,8 @@ from openmsmq.cli.views.console import fail, say_error
 from openmsmq.cli.views.output import count_text, print_json, progress
 
 if TYPE_CHECKING:
-    from openmsmq.sim.plans.plan import Options
     from openmsmq.sim.runner import Result
+    from openmsmq.sim.scenarios.scenario import Options
 
 app: Final = typer.Typer(
     help="Run whole queue managers in virtual time with faults that a seed decides.",
@@ -91,8 +91,8 @@ def run(
     happened around it. Exit code 1 says that a seed failed.
     """
     # Other commands do not pay for loading the simulator.
-    from openmsmq.sim.plans.hostile import ALL_MODES, ATTACKS, MODES
-    from openmsmq.sim.plans.plan import (
+    from openmsmq.sim.scenarios.hostile import ALL_MODES, ATTACKS, MODES
+    from openmsmq.sim.scenarios.scenario import (
         DESTINATIONS,
         ENTERPRISE_DESTINATIONS,
         ENTERPRISE_OPERATIONS,

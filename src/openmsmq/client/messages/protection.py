@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from openmsmq.api import messages as api
-from openmsmq.client.plans import Plan, ask
+from openmsmq.client.steps import Steps, ask
 from openmsmq.model.errors import (
     AccessDenied,
     IllegalPropertySize,
@@ -84,7 +84,7 @@ class Protection:
         request: AuthenticationRequest,
         *,
         encrypt: bool,
-    ) -> Plan[Protect]:
+    ) -> Steps[Protect]:
         """Return what protects packets to a destination; asks for what it needs to know."""
         signer: Signer | None = None
         if certificate is not None:
@@ -126,7 +126,7 @@ class Protection:
 
         return protect
 
-    def _signer(self, certificate: Certificate, generation: int) -> Plan[Signer]:
+    def _signer(self, certificate: Certificate, generation: int) -> Steps[Signer]:
         known_in, user = self._user
         if known_in != generation:
             caller = yield from ask(api.GetCaller())
@@ -142,7 +142,7 @@ class Protection:
             certificate.key, certificate.der, SenderKind.SID, user, certificate.hash_algorithm
         )
 
-    def _published_keys(self, destination: Destination) -> Plan[tuple[PublicKey, ...]]:
+    def _published_keys(self, destination: Destination) -> Steps[tuple[PublicKey, ...]]:
         if destination.listed is not None or destination.manager == NIL_GUID:
             raise UnsupportedFormatName(
                 f"{destination.name}: a body is encrypted for one queue manager, so name the queue "

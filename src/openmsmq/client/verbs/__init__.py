@@ -1,1 +1,1 @@
-"""What an application can ask for, as plans that both shells carry out."""
+"""What an application can ask for, as steps that both shells carry out."""

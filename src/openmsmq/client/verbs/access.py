@@ -1,4 +1,4 @@
-"""What an application can ask about rights, as plans.
+"""What an application can ask about rights, as steps.
 
 Whose rights are meant is said by a `Sid`, or as people say it: `everyone`, `anonymous`,
 `authenticated`, `administrators`, `user:1000`, `group:100` or `S-1-5-21-1-2-3-1000`. Rights are
@@ -13,10 +13,10 @@ from typing import TypeAlias
 import msgspec
 
 from openmsmq.api import messages as api
-from openmsmq.client.plans import Plan, ask
+from openmsmq.client.accounts import find_sid
 from openmsmq.client.queue import QueueHandle
+from openmsmq.client.steps import Steps, ask
 from openmsmq.client.verbs.manager import ManagerHandle
-from openmsmq.client.who import find_sid
 from openmsmq.model.errors import IllegalSecurityDescriptor
 from openmsmq.security.access import access
 from openmsmq.security.access.access import (
@@ -51,32 +51,32 @@ Secured: TypeAlias = QueueHandle | ManagerHandle
 """What has an owner and rights."""
 
 
-def security(target: Secured) -> Plan[Security]:
+def security(target: Secured) -> Steps[Security]:
     """Ask who may do what with it."""
     return (yield from _security(_name(target)))
 
 
-def set_security(target: Secured, descriptor: Descriptor) -> Plan[None]:
+def set_security(target: Secured, descriptor: Descriptor) -> Steps[None]:
     """Replace its security descriptor; without an owner the owner stays."""
     yield from ask(api.SetSecurity(_name(target), _written(descriptor)))
 
 
-def grant(target: Secured, who: Who, *rights: str) -> Plan[Security]:
+def grant(target: Secured, who: Who, *rights: str) -> Steps[Security]:
     """Allow somebody something with it; gives the rights as they are then."""
     return (yield from _edit(_name(target), access.grant, who, rights))
 
 
-def deny(target: Secured, who: Who, *rights: str) -> Plan[Security]:
+def deny(target: Secured, who: Who, *rights: str) -> Steps[Security]:
     """Deny somebody something with it, whatever others allow."""
     return (yield from _edit(_name(target), access.deny, who, rights))
 
 
-def revoke(target: Secured, who: Who, *rights: str) -> Plan[Security]:
+def revoke(target: Secured, who: Who, *rights: str) -> Steps[Security]:
     """Take back what was granted or denied to somebody by name; without rights, all of it."""
     return (yield from _edit(_name(target), access.revoke, who, rights))
 
 
-def reset_security(target: Secured) -> Plan[Security]:
+def reset_security(target: Secured) -> Steps[Security]:
     """Reset it to the rights of a new one; its owner stays."""
     name = _name(target)
     before = yield from _security(name)
@@ -86,7 +86,7 @@ def reset_security(target: Secured) -> Plan[Security]:
     return (yield from _write(name, wanted))
 
 
-def set_owner(target: Secured, who: Who) -> Plan[Security]:
+def set_owner(target: Secured, who: Who) -> Steps[Security]:
     """Make somebody its owner."""
     name = _name(target)
     user = who if isinstance(who, Sid) else find_sid(who)
@@ -94,12 +94,12 @@ def set_owner(target: Secured, who: Who) -> Plan[Security]:
     return (yield from _write(name, msgspec.structs.replace(before.descriptor, owner=bytes(user))))
 
 
-def take_ownership(target: Secured) -> Plan[None]:
+def take_ownership(target: Secured) -> Steps[None]:
     """Become its owner."""
     yield from ask(api.TakeOwnership(_name(target)))
 
 
-def caller(manager: ManagerHandle) -> Plan[api.CallerStatus]:
+def caller(manager: ManagerHandle) -> Steps[api.CallerStatus]:
     """Ask who the queue manager takes this application for."""
     return (yield from ask(api.GetCaller()))
 
@@ -109,7 +109,7 @@ def _name(target: Secured) -> str:
     return target.name if isinstance(target, QueueHandle) else ""
 
 
-def _security(name: str) -> Plan[Security]:
+def _security(name: str) -> Steps[Security]:
     found = yield from ask(api.GetSecurity(name))
     try:
         return Security(decode(found.descriptor), found.is_default)
@@ -117,7 +117,7 @@ def _security(name: str) -> Plan[Security]:
         raise IllegalSecurityDescriptor(f"{name or 'the queue manager'}: {error}") from None
 
 
-def _edit(name: str, edit: _Edit, who: Who, rights: tuple[str, ...]) -> Plan[Security]:
+def _edit(name: str, edit: _Edit, who: Who, rights: tuple[str, ...]) -> Steps[Security]:
     words, kind = _of(name)
     # To take back without saying what is to take back everything.
     mask = 0xFFFFFFFF if not rights and edit is access.revoke else mask_of(rights, words)
@@ -127,7 +127,7 @@ def _edit(name: str, edit: _Edit, who: Who, rights: tuple[str, ...]) -> Plan[Sec
     return (yield from _write(name, edit(plain, user, mask)))
 
 
-def _write(name: str, wanted: Descriptor) -> Plan[Security]:
+def _write(name: str, wanted: Descriptor) -> Steps[Security]:
     yield from ask(api.SetSecurity(name, _written(wanted)))
     return Security(wanted, is_default=False)
 

@@ -1,4 +1,4 @@
-"""What an application can ask of the directory that a queue manager has, as plans."""
+"""What an application can ask of the directory that a queue manager has, as steps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from openmsmq.api import messages as api
-from openmsmq.client.plans import Plan, ask
+from openmsmq.client.steps import Steps, ask
 from openmsmq.client.verbs.manager import ManagerHandle
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.directory.rows import changes_in, row_of
@@ -22,7 +22,7 @@ READINGS_MAX_COUNT: Final = 5
 def directory_changes(
     manager: ManagerHandle,
     position: Position = NOWHERE,
-) -> Plan[DirectoryChanges]:
+) -> Steps[DirectoryChanges]:
     """Ask what has changed in the directory since a position; everything, if none is given."""
     for _ in range(READINGS_MAX_COUNT):
         rows: list[api.ObjectRow] = []
@@ -41,7 +41,7 @@ def directory_changes(
     raise InsufficientResources("the directory changes faster than it can be read: try again")
 
 
-def wait_for_directory(manager: ManagerHandle, position: Position, timeout: float) -> Plan[bool]:
+def wait_for_directory(manager: ManagerHandle, position: Position, timeout: float) -> Steps[bool]:
     """Wait until the directory is no longer at a position, or `timeout` has passed; says which."""
     request = api.ReadDirectory(
         bytes(position.incarnation), position.number, wait_ms=max(1, round(timeout * 1000))
@@ -50,19 +50,19 @@ def wait_for_directory(manager: ManagerHandle, position: Position, timeout: floa
     return part.has_more or Position(Guid(part.incarnation), part.number) != position
 
 
-def read_directory(manager: ManagerHandle) -> Plan[DirectoryImage]:
+def read_directory(manager: ManagerHandle) -> Steps[DirectoryImage]:
     """Ask for the whole directory."""
     told = yield from directory_changes(manager)
     return DirectoryImage().changed(told.changes)
 
 
-def write_directory(manager: ManagerHandle, changes: Sequence[Change]) -> Plan[tuple[Change, ...]]:
+def write_directory(manager: ManagerHandle, changes: Sequence[Change]) -> Steps[tuple[Change, ...]]:
     """Change the directory, all or nothing; gives the objects as they are there now."""
     request = api.ChangeDirectory([row_of(change) for change in changes])
     return changes_in((yield from ask(request)).rows)
 
 
-def refresh_directory(manager: ManagerHandle) -> Plan[None]:
+def refresh_directory(manager: ManagerHandle) -> Steps[None]:
     """Let the queue manager bring its copy of the directory up to date, and wait for it."""
     yield from ask(api.RefreshDirectory())
 
@@ -72,7 +72,7 @@ def find_queues(
     *,
     label: str | None = None,
     service_type: Guid | None = None,
-) -> Plan[list[QueueProperties]]:
+) -> Steps[list[QueueProperties]]:
     """Look for public queues by label and service type (MQLocateBegin)."""
     wanted = None if service_type is None else bytes(service_type)
     reply = yield from ask(api.FindQueues(label, wanted))

@@ -1,14 +1,14 @@
-"""What an application can ask a queue manager for, beside its queues' messages, as plans."""
+"""What an application can ask a queue manager for, beside its queues' messages, as steps."""
 
 from __future__ import annotations
 
 from typing import Final, TypedDict, Unpack
 
 from openmsmq.api import messages as api
+from openmsmq.client.connections.engine import Keeper
 from openmsmq.client.context import ClientContext
-from openmsmq.client.links.engine import Keeper
 from openmsmq.client.options import one_of
-from openmsmq.client.plans import Plan, ask, failure
+from openmsmq.client.steps import Steps, ask, failure
 from openmsmq.model.errors import QueueExists, QueueNotFound
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.queue import QueuePrivacy
@@ -57,7 +57,7 @@ def create_queue(
     *,
     exist_ok: bool = False,
     **options: Unpack[QueueOptions],
-) -> Plan[api.QueueStatus]:
+) -> Steps[api.QueueStatus]:
     """Create a queue; with `exist_ok` one that is there, and is as asked for, is as good."""
     if exist_ok:
         # Looked for first: who may not create queues may well use one that is there.
@@ -91,7 +91,7 @@ def _privacy(privacy: QueuePrivacy | int) -> QueuePrivacy:
     return one_of(QueuePrivacy, privacy, "privacy")
 
 
-def _existing(path: str, options: QueueOptions) -> Plan[api.QueueStatus | None]:
+def _existing(path: str, options: QueueOptions) -> Steps[api.QueueStatus | None]:
     """Return a queue that is there; raise if it is not what is asked for."""
     reply = yield api.GetQueue(path)
     if isinstance(reply, api.Failed) and reply.code == QueueNotFound.code:
@@ -120,17 +120,17 @@ def _plain(wanted: object) -> object:
     return bytes(wanted) if isinstance(wanted, Guid) else wanted
 
 
-def delete_queue(manager: ManagerHandle, name: str) -> Plan[None]:
+def delete_queue(manager: ManagerHandle, name: str) -> Steps[None]:
     """Delete a queue with everything in it."""
     yield from ask(api.DeleteQueue(name))
 
 
-def queues(manager: ManagerHandle, *, everything: bool = False) -> Plan[list[api.QueueStatus]]:
+def queues(manager: ManagerHandle, *, everything: bool = False) -> Steps[list[api.QueueStatus]]:
     """Ask for all queues; with `everything` also journals, subqueues and system queues."""
     return (yield from ask(api.ListQueues(everything))).queues
 
 
-def exists(manager: ManagerHandle, name: str) -> Plan[bool]:
+def exists(manager: ManagerHandle, name: str) -> Steps[bool]:
     """Ask whether there is a queue of this name."""
     reply = yield api.GetQueue(name)
     if isinstance(reply, api.Failed) and reply.code == QueueNotFound.code:
@@ -140,47 +140,47 @@ def exists(manager: ManagerHandle, name: str) -> Plan[bool]:
     return True
 
 
-def names(manager: ManagerHandle, name: str) -> Plan[api.Names]:
+def names(manager: ManagerHandle, name: str) -> Steps[api.Names]:
     """Ask for all names of a queue, by path name or format name."""
     return (yield from ask(api.GetNames(name)))
 
 
-def format_name(manager: ManagerHandle, path: str) -> Plan[str]:
+def format_name(manager: ManagerHandle, path: str) -> Steps[str]:
     """Translate a path name into a format name (MQPathNameToFormatName)."""
     return (yield from names(manager, path)).format_name
 
 
-def path_name(manager: ManagerHandle, format_name: str) -> Plan[str]:
+def path_name(manager: ManagerHandle, format_name: str) -> Steps[str]:
     """Translate a format name into a path name."""
     return (yield from names(manager, format_name)).path_name
 
 
-def status(manager: ManagerHandle) -> Plan[api.Status]:
+def status(manager: ManagerHandle) -> Steps[api.Status]:
     """Ask how the queue manager is."""
     return (yield from ask(api.GetStatus()))
 
 
-def in_doubt(manager: ManagerHandle) -> Plan[list[api.InDoubt]]:
+def in_doubt(manager: ManagerHandle) -> Steps[list[api.InDoubt]]:
     """Ask for the prepared transactions that nobody has ended yet."""
     return (yield from ask(api.ListTransactions())).transactions
 
 
-def resolve(manager: ManagerHandle, unit_of_work: bytes, *, commit: bool) -> Plan[None]:
+def resolve(manager: ManagerHandle, unit_of_work: bytes, *, commit: bool) -> Steps[None]:
     """Commit or abort a prepared transaction by its lasting name."""
     yield from ask(api.Resolve(bytes(unit_of_work), commit))
 
 
-def epochs(manager: ManagerHandle) -> Plan[list[api.Epoch]]:
+def epochs(manager: ManagerHandle) -> Steps[list[api.Epoch]]:
     """Return the lives of the queue manager that its store remembers; the last one is now."""
     return (yield from ask(api.GetEpochs())).epochs
 
 
-def release(manager: ManagerHandle, name: str) -> Plan[None]:
+def release(manager: ManagerHandle, name: str) -> Steps[None]:
     """Release all that a reader has reserved in a queue to its other readers."""
     yield from ask(api.Release(name))
 
 
-def last_batch(manager: ManagerHandle, query: str) -> Plan[int]:
+def last_batch(manager: ManagerHandle, query: str) -> Steps[int]:
     """Ask for the last batch that a query has committed; -1 before the first."""
     return (yield from ask(api.GetBatch(query))).batch
 
@@ -191,7 +191,7 @@ def has_batch(
     batch: int,
     *,
     checkpoint: str = "",
-) -> Plan[bool]:
+) -> Steps[bool]:
     """Ask whether a batch is the last one that a query has committed.
 
     Raises `TransactionSequence` if it cannot be written: it is older than the last one, or that
@@ -201,7 +201,7 @@ def has_batch(
     return (yield from ask(request)).batch == batch
 
 
-def queries(manager: ManagerHandle, *, prefix: str = "") -> Plan[list[api.QueryStatus]]:
+def queries(manager: ManagerHandle, *, prefix: str = "") -> Steps[list[api.QueryStatus]]:
     """Ask for the queries whose last batch is remembered, whose names begin so."""
     found: list[api.QueryStatus] = []
     after = ""
@@ -220,7 +220,7 @@ def commit_batch(
     checkpoint: str = "",
     row_count: int = -1,
     end: str = "",
-) -> Plan[bool]:
+) -> Steps[bool]:
     """Commit the prepared parts of a batch, all at once; gives False if it was committed before.
 
     Parts of the query that are not named, of this batch or an earlier one, are aborted. A
@@ -238,12 +238,12 @@ def abort_batch(
     batch: int,
     *,
     checkpoint: str = "",
-) -> Plan[None]:
+) -> Steps[None]:
     """Abort the prepared parts of a batch, and of earlier ones, that were not committed."""
     yield from ask(api.AbortBatch(query, batch, checkpoint))
 
 
-def forget_query(manager: ManagerHandle, query: str, *, is_over: bool = False) -> Plan[None]:
+def forget_query(manager: ManagerHandle, query: str, *, is_over: bool = False) -> Steps[None]:
     """Forget the last batch of a query that will not come again, and abort its parts.
 
     If the query is over for good, what is prepared for it from now on is refused.

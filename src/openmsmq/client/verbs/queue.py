@@ -1,4 +1,4 @@
-"""What an application can do with a queue beside reading it, as plans."""
+"""What an application can do with a queue beside reading it, as steps."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
 from openmsmq.client.messages.outgoing import OutgoingMessage, SendOptions
 from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.client.options import one_of
-from openmsmq.client.plans import Ahead, Collect, Plan, ask, failure
 from openmsmq.client.queue import QueueHandle
+from openmsmq.client.steps import Ahead, Collect, Steps, ask, failure
 from openmsmq.client.verbs.transactions import TransactionHandle, TransactionLike, number_of
 from openmsmq.model.errors import InvalidParameter
 from openmsmq.model.identity import Guid, MessageId
@@ -39,7 +39,7 @@ def send(
     *,
     transaction: TransactionLike = None,
     **options: Unpack[SendOptions],
-) -> Plan[MessageId]:
+) -> Steps[MessageId]:
     """Send a message: a body with options, or a whole `OutgoingMessage`.
 
     The answer comes when the message is as durable as it asks to be. To a transactional queue,
@@ -69,7 +69,7 @@ def send_many(
     *,
     transaction: TransactionLike = None,
     **options: Unpack[SendOptions],
-) -> Plan[list[MessageId]]:
+) -> Steps[list[MessageId]]:
     """Send many messages, bodies or whole `OutgoingMessage`s, with few calls under way at once.
 
     Each call is all or none; for all of them together use a transaction. When some are refused,
@@ -99,7 +99,7 @@ def send_many(
     return sent
 
 
-def _protected(queue: QueueHandle, packet: bytes, message: OutgoingMessage) -> Plan[bytes]:
+def _protected(queue: QueueHandle, packet: bytes, message: OutgoingMessage) -> Steps[bytes]:
     protect = yield from queue.protecting(message)
     return packet if protect is None else protect(packet)
 
@@ -170,14 +170,14 @@ def _settle(
 
 def fetch_range(
     queue: QueueHandle, start: int, stop: int, count: int = 1000, bytes_max: int = 4 << 20
-) -> Plan[list[api.Entry]]:
+) -> Steps[list[api.Entry]]:
     """Look at messages by arrival number, from `start` up to but without `stop`, as packets."""
     handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
     request = api.FetchRange(handle, start, stop, count, bytes_max)
     return (yield from ask(request)).entries
 
 
-def remove_range(queue: QueueHandle, start: int, stop: int) -> Plan[int]:
+def remove_range(queue: QueueHandle, start: int, stop: int) -> Steps[int]:
     """Take out messages by arrival number, as if received; gives how many."""
     handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
     removed = 0
@@ -198,7 +198,7 @@ def fetch_packets(
     *,
     reader: str = "",
     checkpoint: str = "",
-) -> Plan[api.Packets]:
+) -> Steps[api.Packets]:
     """Look at very many messages by arrival number, side by side in a few long byte strings.
 
     With `reader` and `checkpoint`, those that a query has reserved count as read from now on.
@@ -216,7 +216,7 @@ def reserve(
     count: int = 0,
     bytes_max: int = 0,
     below: int = 0,
-) -> Plan[int]:
+) -> Steps[int]:
     """Keep messages for a reader from an arrival number on; gives where they end.
 
     Nobody else receives them before `complete` or `release`, and the same reader can reserve
@@ -239,7 +239,7 @@ def reserve_batch(
     bytes_max: int = 0,
     below: int = 0,
     epoch: str = "",
-) -> Plan[api.Reserved]:
+) -> Steps[api.Reserved]:
     """Keep messages for a query of a reader, which is known by its checkpoint.
 
     `holder` is the process that asks. The reply says whether another one reads, or whether the
@@ -252,7 +252,7 @@ def reserve_batch(
     return (yield from ask(request))
 
 
-def survey(queue: QueueHandle, start: int, stop: int, parts: int = 32) -> Plan[list[api.Part]]:
+def survey(queue: QueueHandle, start: int, stop: int, parts: int = 32) -> Steps[list[api.Part]]:
     """Ask how messages are spread over a range of arrival numbers, about as finely as asked for."""
     handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
     return (yield from ask(api.Survey(handle, start, stop, parts))).parts
@@ -266,14 +266,14 @@ def measure(
     bytes_max: int = 0,
     below: int = 0,
     epoch: str = "",
-) -> Plan[int]:
+) -> Steps[int]:
     """Ask how far so many messages reach from an arrival number on; gives where they end."""
     handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
     request = api.Measure(handle, start, count, bytes_max, below, epoch)
     return (yield from ask(request)).stop
 
 
-def complete(queue: QueueHandle, reader: str, stop: int) -> Plan[int]:
+def complete(queue: QueueHandle, reader: str, stop: int) -> Steps[int]:
     """Take out what a reader has reserved below an arrival number; gives how many."""
     removed = 0
     while True:
@@ -286,7 +286,7 @@ def complete(queue: QueueHandle, reader: str, stop: int) -> Plan[int]:
 
 def complete_batch(
     queue: QueueHandle, reader: str, stop: int, *, checkpoint: str, unread_too: bool = False
-) -> Plan[bool]:
+) -> Steps[bool]:
     """Take out what a query has reserved below an arrival number.
 
     False if that was not done, because nobody has fetched any of it.
@@ -302,7 +302,7 @@ def complete_batch(
 # The queue as a whole.
 
 
-def purge(queue: QueueHandle) -> Plan[int]:
+def purge(queue: QueueHandle) -> Steps[int]:
     """Delete all messages; gives how many."""
     handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
     return (yield from ask(api.Purge(handle))).count
@@ -314,7 +314,7 @@ def move(
     target: QueueHandle | str,
     *,
     transaction: TransactionHandle | None = None,
-) -> Plan[None]:
+) -> Steps[None]:
     """Move a message, named by itself or its lookup identifier, to a subqueue or back.
 
     `target` is a subqueue by its name, or any queue of the family.
@@ -326,12 +326,12 @@ def move(
     yield from ask(api.Move(handle, lookup_id, there, number_of(transaction)))
 
 
-def properties(queue: QueueHandle) -> Plan[api.QueueStatus]:
+def properties(queue: QueueHandle) -> Steps[api.QueueStatus]:
     """Ask for the queue as its manager sees it now: properties and counts."""
     return (yield from ask(api.GetQueue(queue.name))).queues[0]
 
 
-def count(queue: QueueHandle) -> Plan[int]:
+def count(queue: QueueHandle) -> Steps[int]:
     """Ask how many messages are in the queue, those that transactions hold included."""
     return (yield from properties(queue)).message_count
 
@@ -347,7 +347,7 @@ def change(
     privacy: QueuePrivacy | int | None = None,
     service_type: Guid | None = None,
     base_priority: int | None = None,
-) -> Plan[api.QueueStatus]:
+) -> Steps[api.QueueStatus]:
     """Change properties of the queue; what is left out stays as it is."""
     request = api.ChangeQueue(
         queue.name,
@@ -363,17 +363,17 @@ def change(
     return (yield from ask(request)).queues[0]
 
 
-def delete(queue: QueueHandle) -> Plan[None]:
+def delete(queue: QueueHandle) -> Steps[None]:
     """Delete the queue with everything in it."""
     yield from ask(api.DeleteQueue(queue.name))
 
 
-def open_queue(queue: QueueHandle, access: AccessMode) -> Plan[None]:
+def open_queue(queue: QueueHandle, access: AccessMode) -> Steps[None]:
     """Open the queue now, and not when it is first used."""
     yield from queue.opening(one_of(AccessMode, access, "access"))
 
 
-def close(queue: QueueHandle) -> Plan[None]:
+def close(queue: QueueHandle) -> Steps[None]:
     """Close the handles of the queue; waiting reads end, cursors are closed."""
     for handle in queue.closed():
         yield from ask(api.CloseQueue(handle))

@@ -1,4 +1,4 @@
-"""How an application reads the messages of a queue, as plans.
+"""How an application reads the messages of a queue, as steps.
 
 Times are seconds, and None is for ever.
 """
@@ -12,8 +12,8 @@ import msgspec
 from openmsmq.api import messages as api
 from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.client.options import one_of
-from openmsmq.client.plans import Plan, Until, ask, failure
 from openmsmq.client.queue import LOCKED, CursorHandle, QueueHandle
+from openmsmq.client.steps import Steps, Until, ask, failure
 from openmsmq.client.verbs.transactions import TransactionHandle, number_of
 from openmsmq.model.errors import BufferOverflow, StaleHandle
 from openmsmq.model.identity import MessageId
@@ -28,7 +28,7 @@ def receive(
     *,
     transaction: TransactionHandle | None = None,
     body_max_bytes: int | None = None,
-) -> Plan[ReceivedMessage]:
+) -> Steps[ReceivedMessage]:
     """Take the first message, waiting for one; `ReceiveTimeout` when none comes in time.
 
     A larger body than `body_max_bytes` is a `BufferOverflow`, and the message stays. So it is with
@@ -44,14 +44,14 @@ def receive_many(
     *,
     transaction: TransactionHandle | None = None,
     body_max_bytes: int | None = None,
-) -> Plan[list[ReceivedMessage]]:
+) -> Steps[list[ReceivedMessage]]:
     """Take up to `count` messages that are there, waiting only for the first."""
     return (yield from _receive(queue, count, timeout, False, transaction, body_max_bytes))
 
 
 def peek(
     queue: QueueHandle, timeout: float | None = None, *, body_max_bytes: int | None = None
-) -> Plan[ReceivedMessage]:
+) -> Steps[ReceivedMessage]:
     """Look at the first message and leave it, waiting for one."""
     return (yield from _receive(queue, 1, timeout, True, None, body_max_bytes))[0]
 
@@ -62,7 +62,7 @@ def peek_many(
     timeout: float | None = None,
     *,
     body_max_bytes: int | None = None,
-) -> Plan[list[ReceivedMessage]]:
+) -> Steps[list[ReceivedMessage]]:
     """Look at up to `count` messages from the front and leave them."""
     return (yield from _receive(queue, count, timeout, True, None, body_max_bytes))
 
@@ -74,7 +74,7 @@ def _receive(
     peeking: bool,
     transaction: TransactionHandle | None,
     body_max_bytes: int | None,
-) -> Plan[list[ReceivedMessage]]:
+) -> Steps[list[ReceivedMessage]]:
     number = number_of(transaction)
     if queue.has_late and not peeking:
         kept = yield from _late(queue, number)
@@ -93,7 +93,7 @@ def _receive(
     return _messages(queue, reply)
 
 
-def _late(queue: QueueHandle, number: int) -> Plan[api.Entry | None]:
+def _late(queue: QueueHandle, number: int) -> Steps[api.Entry | None]:
     """Return a message whose reader had given up just when it came, if there is one."""
     if not queue.is_settled():
         yield Until(queue.is_settled)
@@ -105,7 +105,7 @@ def _late(queue: QueueHandle, number: int) -> Plan[api.Entry | None]:
 
 def begin_receive(
     queue: QueueHandle, timeout: float | None = None, *, body_max_bytes: int | None = None
-) -> Plan[ReceivedMessage]:
+) -> Steps[ReceivedMessage]:
     """Lock the first message, waiting for one: others do not see it until `end_receive`.
 
     The lock ends with the connection, and then others have the message again.
@@ -124,7 +124,7 @@ def begin_receive(
 
 def end_receive(
     queue: QueueHandle, message: ReceivedMessage | int, *, remove: bool = True
-) -> Plan[None]:
+) -> Steps[None]:
     """Take a locked message out of its queue, or with `remove=False` give it back to others."""
     lookup_id = message if isinstance(message, int) else message.lookup_id
     handle = queue.unlocking(lookup_id)
@@ -159,7 +159,7 @@ def receive_by_id(
     *,
     transaction: TransactionHandle | None = None,
     body_max_bytes: int | None = None,
-) -> Plan[ReceivedMessage]:
+) -> Steps[ReceivedMessage]:
     r"""Take the message with this identifier: a `MessageId`, its bytes, or `{guid}\number`."""
     request = api.Find(0, _identifier(message_id), body_max_bytes=body_max_bytes)
     return (yield from _find(queue, request, timeout, transaction))
@@ -171,7 +171,7 @@ def peek_by_id(
     timeout: float | None = 0,
     *,
     body_max_bytes: int | None = None,
-) -> Plan[ReceivedMessage]:
+) -> Steps[ReceivedMessage]:
     """Look at the message with this identifier."""
     wanted = _identifier(message_id)
     request = api.Find(0, wanted, peek=True, body_max_bytes=body_max_bytes)
@@ -185,7 +185,7 @@ def receive_by_correlation_id(
     *,
     transaction: TransactionHandle | None = None,
     body_max_bytes: int | None = None,
-) -> Plan[ReceivedMessage]:
+) -> Steps[ReceivedMessage]:
     """Take the first message with this correlation identifier: the answer to a request."""
     request = api.Find(0, None, _identifier(correlation_id), body_max_bytes=body_max_bytes)
     return (yield from _find(queue, request, timeout, transaction))
@@ -197,7 +197,7 @@ def peek_by_correlation_id(
     timeout: float | None = 0,
     *,
     body_max_bytes: int | None = None,
-) -> Plan[ReceivedMessage]:
+) -> Steps[ReceivedMessage]:
     """Look at the first message with this correlation identifier."""
     wanted = _identifier(correlation_id)
     request = api.Find(0, None, wanted, peek=True, body_max_bytes=body_max_bytes)
@@ -215,7 +215,7 @@ def _find(
     request: api.Find,
     timeout: float | None,
     transaction: TransactionHandle | None,
-) -> Plan[ReceivedMessage]:
+) -> Steps[ReceivedMessage]:
     access = AccessMode.PEEK if request.peek else AccessMode.RECEIVE
     handle = queue.handle(access) or (yield from queue.opening(access))
     reply = yield msgspec.structs.replace(
@@ -235,7 +235,7 @@ def receive_by_lookup_id(
     transaction: TransactionHandle | None = None,
     allow_peek: bool = False,
     body_max_bytes: int | None = None,
-) -> Plan[ReceivedMessage]:
+) -> Steps[ReceivedMessage]:
     """Take the message at a lookup identifier, or the one before or behind it.
 
     `seek` is `first`, `previous`, `current`, `next` or `last`. Never waits: `MessageNotFound`.
@@ -259,7 +259,7 @@ def peek_by_lookup_id(
     seek: SeekAction | str = SeekAction.CURRENT,
     *,
     body_max_bytes: int | None = None,
-) -> Plan[ReceivedMessage]:
+) -> Steps[ReceivedMessage]:
     """Look at the message at a lookup identifier, or at the one before or behind it."""
     handle = queue.handle(AccessMode.PEEK) or (yield from queue.opening(AccessMode.PEEK))
     action = one_of(SeekAction, seek, "seek").value
@@ -272,14 +272,14 @@ def peek_by_lookup_id(
 
 def cursor_peek(
     cursor: CursorHandle, timeout: float | None = 0, *, body_max_bytes: int | None = None
-) -> Plan[ReceivedMessage]:
+) -> Steps[ReceivedMessage]:
     """Look at the message where the cursor is: the first one at the beginning."""
     return (yield from _at_cursor(cursor, timeout, True, False, None, body_max_bytes))
 
 
 def cursor_next(
     cursor: CursorHandle, timeout: float | None = 0, *, body_max_bytes: int | None = None
-) -> Plan[ReceivedMessage]:
+) -> Steps[ReceivedMessage]:
     """Move on and look at the message there; at the beginning, look at the first one.
 
     A cursor has moved on even if the body there is larger than `body_max_bytes`: then `peek`.
@@ -293,12 +293,12 @@ def cursor_receive(
     *,
     transaction: TransactionHandle | None = None,
     body_max_bytes: int | None = None,
-) -> Plan[ReceivedMessage]:
+) -> Steps[ReceivedMessage]:
     """Take the message where the cursor is."""
     return (yield from _at_cursor(cursor, timeout, False, False, transaction, body_max_bytes))
 
 
-def cursor_close(cursor: CursorHandle) -> Plan[None]:
+def cursor_close(cursor: CursorHandle) -> Steps[None]:
     """Close the cursor."""
     number = cursor.closed()
     if number is not None:
@@ -312,7 +312,7 @@ def _at_cursor(
     moving: bool,
     transaction: TransactionHandle | None,
     body_max_bytes: int | None,
-) -> Plan[ReceivedMessage]:
+) -> Steps[ReceivedMessage]:
     handle, number = yield from cursor.numbers()
     reply = yield api.Receive(
         handle,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from openmsmq.api import messages as api
+from openmsmq.client.connections.engine import Keeper
 from openmsmq.client.context import ClientContext
-from openmsmq.client.links.engine import Keeper
-from openmsmq.client.plans import Plan, ask
+from openmsmq.client.steps import Steps, ask
 from openmsmq.model.errors import TransactionSequence
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.transaction import TransactionState
@@ -78,7 +78,7 @@ def number_of(transaction: TransactionLike) -> int:
     return transaction.number
 
 
-def begin(transaction: TransactionHandle, *, distributed: bool = False) -> Plan[None]:
+def begin(transaction: TransactionHandle, *, distributed: bool = False) -> Steps[None]:
     """Begin the transaction. A distributed one is refused: there is no coordinator for it."""
     generation = transaction.context.generation
     transaction.begun((yield from ask(api.Begin(distributed))), generation)
@@ -86,7 +86,7 @@ def begin(transaction: TransactionHandle, *, distributed: bool = False) -> Plan[
 
 def prepare(
     transaction: TransactionHandle, *, query: str = "", batch: int = 0, checkpoint: str = ""
-) -> Plan[None]:
+) -> Steps[None]:
     """Make it survive everything until it is committed or aborted, here or by `resolve`.
 
     With a `query` it is a part of one of its batches, and `commit_batch` commits it.
@@ -95,17 +95,17 @@ def prepare(
     transaction.state = TransactionState.PREPARED
 
 
-def commit(transaction: TransactionHandle) -> Plan[None]:
+def commit(transaction: TransactionHandle) -> Steps[None]:
     """Make everything in it take effect, at once."""
     yield from _end(transaction, TransactionState.COMMITTED)
 
 
-def abort(transaction: TransactionHandle) -> Plan[None]:
+def abort(transaction: TransactionHandle) -> Steps[None]:
     """Undo everything in it; what it received is in its queue again."""
     yield from _end(transaction, TransactionState.ABORTED)
 
 
-def _end(transaction: TransactionHandle, state: TransactionState) -> Plan[None]:
+def _end(transaction: TransactionHandle, state: TransactionState) -> Steps[None]:
     committing = state is TransactionState.COMMITTED
     request: api.AnyRequest
     if transaction.state is TransactionState.PREPARED:

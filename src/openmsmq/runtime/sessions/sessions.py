@@ -39,7 +39,7 @@ from openmsmq.runtime.sessions.tls import DOOR, SessionTls
 from openmsmq.runtime.sessions.tls_transport import TlsFailed, TlsTransport
 from openmsmq.runtime.sessions.trust import Proof
 from openmsmq.runtime.start_errors import cannot_listen, os_reason
-from openmsmq.wire.packet_stream import GREETING_BYTES
+from openmsmq.wire.packet_buffer import GREETING_BYTES
 
 _DOOR: Final = "sessions"
 

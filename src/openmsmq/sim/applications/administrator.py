@@ -19,7 +19,7 @@ from openmsmq.directory.rows import row_of
 from openmsmq.sim.applications.applications import Application, Ask, Script
 from openmsmq.sim.enterprise.enterprise import Enterprise
 from openmsmq.sim.enterprise.rules import Layout
-from openmsmq.sim.plans.enterprise import Chore, LinkPlan, MemberPlan, Task
+from openmsmq.sim.scenarios.enterprise import Chore, DrawnLink, DrawnMember, Task
 
 if TYPE_CHECKING:
     import random
@@ -31,13 +31,13 @@ _RETRY_MS: Final = 1_000
 
 
 class Administrator(Application):
-    """Does the chores of a plan, one after the other, until the directory has taken each."""
+    """Does the chores of a scenario, one after the other, until the directory has taken each."""
 
     def __init__(self, world: World, node: Node, enterprise: Enterprise) -> None:
         super().__init__(world, node, f"{node.name}.administrator")
         self._enterprise = enterprise
         self._begun_ms = world.timeline.now_ms
-        self._left = deque(enterprise.plan.chores)
+        self._left = deque(enterprise.scenario.chores)
 
     def script(self) -> Script:
         """Do what is left to do."""
@@ -86,7 +86,7 @@ class Desk:
                 gates = (*self._other_gates(link.site1), *self._other_gates(link.site2))
                 self._links[number] = self._with_gates(link, gates)
             case Task.ADD if link is None and number not in self._enterprise.lost_links:
-                link = self._enterprise.plan.links[number]
+                link = self._enterprise.scenario.links[number]
                 self._links[number] = self._with_gates(link, self._living_gates(link))
             case _:
                 pass
@@ -112,7 +112,7 @@ class Desk:
                     out=tuple(server for server in member.out if server not in lost),
                 )
 
-    def _with_gates(self, link: LinkPlan, gates: tuple[int, ...]) -> LinkPlan:
+    def _with_gates(self, link: DrawnLink, gates: tuple[int, ...]) -> DrawnLink:
         """Return a link with other gates, which become routing servers if they were none."""
         for gate in gates:
             member = self._members[gate]
@@ -120,7 +120,7 @@ class Desk:
             self._members[gate] = msgspec.structs.replace(member, routing=True)
         return msgspec.structs.replace(link, gates=tuple(dict.fromkeys(gates)))
 
-    def _living_gates(self, link: LinkPlan) -> tuple[int, ...]:
+    def _living_gates(self, link: DrawnLink) -> tuple[int, ...]:
         """Return the living gates of a link; if a site has lost its last, somebody else is one."""
         lost = self._enterprise.lost_nodes
         living = [gate for gate in link.gates if gate not in lost]
@@ -146,8 +146,8 @@ class Desk:
         ]
 
     def _is_in(self, node: int, site: int) -> bool:
-        return site in self._enterprise.plan.members[node].sites
+        return site in self._enterprise.scenario.members[node].sites
 
     def _routes(self, node: int) -> bool:
-        member: MemberPlan | None = self._members[node]
+        member: DrawnMember | None = self._members[node]
         return member is not None and member.routing

@@ -18,7 +18,7 @@ from openmsmq.model.queue import AccessMode
 from openmsmq.sim.checks.books import READING, Errand
 from openmsmq.sim.checks.facts import Fate, Group, numbers_in
 from openmsmq.sim.enterprise.enterprise import PUBLIC_QUEUES
-from openmsmq.sim.plans.plan import (
+from openmsmq.sim.scenarios.scenario import (
     ADMIN,
     CLOSED,
     CLOSED_TRANSACTIONAL,
@@ -230,7 +230,7 @@ class Founder(Application):
 
     def script(self) -> Script:
         """Create them."""
-        journaling = self.world.plan.wishes.journaling
+        journaling = self.world.scenario.wishes.journaling
         requests = [
             api.CreateQueue(PLAIN, journaling=journaling),
             api.CreateQueue(TRANSACTIONAL, transactional=True, journaling=journaling),

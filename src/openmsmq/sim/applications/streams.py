@@ -42,7 +42,7 @@ class Stream(Application):
         super().__init__(world, node, f"{node.name}.stream")
         self._queue = queue
         self._left = round_count
-        self._pause_max_ms = max(2, 2 * world.plan.duration_ms // round_count)
+        self._pause_max_ms = max(2, 2 * world.scenario.duration_ms // round_count)
         self._start = 0
         """Everything below this arrival number is processed."""
         self._stop: int | None = None

@@ -16,7 +16,7 @@ from openmsmq.sim.applications.applications import Application, Ask, Script, out
 from openmsmq.sim.checks.books import PURGING
 from openmsmq.sim.checks.facts import Fate, Group, Kind, SimMessage
 from openmsmq.sim.enterprise.enterprise import PUBLIC_PLAIN, PUBLIC_QUEUES, PUBLIC_TRANSACTIONAL
-from openmsmq.sim.plans.plan import ADMIN, PLAIN, SMALL, STREAMS, TRANSACTIONAL
+from openmsmq.sim.scenarios.scenario import ADMIN, PLAIN, SMALL, STREAMS, TRANSACTIONAL
 from openmsmq.sim.violation import Violation
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class Worker(Application):
     def __init__(self, world: World, node: Node, number: int, operation_count: int) -> None:
         super().__init__(world, node, f"{node.name}.{number + 1}")
         self._left = operation_count
-        self._pause_max_ms = max(2, 2 * world.plan.duration_ms // operation_count)
+        self._pause_max_ms = max(2, 2 * world.scenario.duration_ms // operation_count)
         self._prepared: list[Group] = []
-        self._operations = sorted(world.plan.operations.difference(STREAMS)) or ["recoverable"]
+        self._operations = sorted(world.scenario.operations.difference(STREAMS)) or ["recoverable"]
         self._builders: dict[str, PacketBuilder] = {}
 
     def script(self) -> Script:
@@ -140,7 +140,7 @@ class Worker(Application):
         )
 
     def _wish(self, message: SimMessage) -> None:
-        wishes, rng = self.world.plan.wishes, self.rng
+        wishes, rng = self.world.scenario.wishes, self.rng
         if rng.random() < wishes.lifetimes:
             message.time_to_be_received_s = rng.choice((*_LIFETIMES_S, INFINITE_S))
             message.time_to_reach_queue_s = rng.choice((*_LIFETIMES_S, INFINITE_S))
@@ -157,7 +157,7 @@ class Worker(Application):
 
     def _one_of(self, private: str, public: str) -> str:
         """Choose a queue; those that are public have a name of their own."""
-        if self.world.enterprise is None or self.rng.choice(self.world.plan.names) != "public":
+        if self.world.enterprise is None or self.rng.choice(self.world.scenario.names) != "public":
             return private
         return public
 
@@ -166,7 +166,7 @@ class Worker(Application):
             return queue
         if self.world.enterprise is not None and queue in PUBLIC_QUEUES:
             return f"PUBLIC={self.world.enterprise.public[target.index, queue]}"
-        match self.rng.choice(self.world.plan.names):
+        match self.rng.choice(self.world.scenario.names):
             case "address":
                 return f"DIRECT=TCP:{target.address}\\{queue}"
             case "name":

@@ -458,7 +458,7 @@ class Books:
 
     def may_be_refused(self, message: SimMessage) -> bool:
         """Whether a message may be refused though nothing is wrong."""
-        return self._world.plan.may_refuse(message.queue)
+        return self._world.scenario.may_refuse(message.queue)
 
     def _check_whole(self, group: Group) -> None:
         """All of a group is on the disk, or nothing."""

@@ -10,7 +10,7 @@ from openmsmq.model.queue import QueueRole
 from openmsmq.sim.checks.books import PURGING, Books
 from openmsmq.sim.checks.facts import Fate, Kind, SimMessage
 from openmsmq.sim.checks.stranded import stranded_of
-from openmsmq.sim.plans.plan import ADMIN, SMALL
+from openmsmq.sim.scenarios.scenario import ADMIN, SMALL
 from openmsmq.sim.violation import Violation
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _check_found(world: World, message: SimMessage) -> None:
     """An acknowledged message was received, or there is a reason why not."""
     if message.consumed or _may_be_gone(world.books, message):
         return
-    if message.may_have_expired() or world.plan.may_refuse(message.queue):
+    if message.may_have_expired() or world.scenario.may_refuse(message.queue):
         return
     if not message.certain and _power_was_lost(world.books, message):
         return
@@ -160,7 +160,7 @@ def _power_was_lost(books: Books, message: SimMessage) -> bool:
 def _check_copies(world: World, message: SimMessage) -> None:
     if not message.certain or message.group.fate is not Fate.ACKNOWLEDGED:
         return
-    in_doubt = message.may_have_expired() or world.plan.may_refuse(message.queue)
+    in_doubt = message.may_have_expired() or world.scenario.may_refuse(message.queue)
     if message.journal_on_success and not message.journal_copies and not in_doubt:
         delivered = message.consumed if message.kind is Kind.TRANSACTIONAL else message.arrivals
         if delivered or not message.remote:
@@ -168,7 +168,7 @@ def _check_copies(world: World, message: SimMessage) -> None:
                 f"{message} asked for a copy in the journal of {message.source.name} and has none",
                 messages=(message.number,),
             )
-    journaling = world.plan.wishes.journaling and message.queue != SMALL
+    journaling = world.scenario.wishes.journaling and message.queue != SMALL
     if journaling and message.consumed and not message.target_journal_copies:
         raise Violation(
             f"{message} was received from a queue with a journal and is not in it",
@@ -192,7 +192,7 @@ def _check_dead_letter(world: World, message: SimMessage) -> None:
     ):
         return
     if message.remote:
-        kept = message.arrivals > 0 or world.plan.may_refuse(message.queue)
+        kept = message.arrivals > 0 or world.scenario.may_refuse(message.queue)
     else:
         kept = _may_be_gone(world.books, message)
     if not kept:

@@ -14,7 +14,7 @@ from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.queue import QueueRole
 from openmsmq.sim.hostile.forgeries import is_invented, mark_in
 from openmsmq.sim.hostile.overheard import ORDER_LABEL
-from openmsmq.sim.plans.plan import CLOSED, CLOSED_TRANSACTIONAL
+from openmsmq.sim.scenarios.scenario import CLOSED, CLOSED_TRANSACTIONAL
 from openmsmq.sim.violation import Violation
 from openmsmq.wire import message_bytes
 
@@ -70,10 +70,10 @@ class HostileWatch:
                 f"bytes, with a quota of {node.config.quota_kb} KB"
             )
         strange = sum(self.leads_nowhere(watch.shelves[number]) for number in watch.leaving)
-        if strange > _OUTGOING_PER_STRANGER * self._adversary.plan.hideouts + _OUTGOING_LATER:
+        if strange > _OUTGOING_PER_STRANGER * self._adversary.scenario.hideouts + _OUTGOING_LATER:
             raise Violation(
                 f"{node.name} has {strange} outgoing queues that lead nowhere, for an adversary "
-                f"with {self._adversary.plan.hideouts} addresses"
+                f"with {self._adversary.scenario.hideouts} addresses"
             )
 
     def _check_reports(self, node: Node) -> None:

@@ -23,7 +23,7 @@ from openmsmq.sim.violation import Violation
 from openmsmq.wire import message_bytes, packets
 from openmsmq.wire.bodies.acknowledgments import OrderAck
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.framing import take_packets
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.queue_names import DirectName
 from openmsmq.wire.packets import Packet, UserMessage
@@ -52,11 +52,12 @@ class WirePacket(msgspec.Struct, frozen=True):
 class Flow:
     """What one side of a connection has sent on it."""
 
-    __slots__ = ("buffer", "endpoint", "node", "other", "session")
+    __slots__ = ("endpoint", "node", "other", "session", "unread")
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        self.buffer = FrameBuffer()
+        self.unread = bytearray()
+        """The beginning of a packet, whose rest has not left yet."""
         self.other: Flow | None = None
         self.session: SessionReader[SimMessage | None] | None = None
         """Theirs, if both sides are honest."""
@@ -101,12 +102,12 @@ class WireWatch:
 
     def leaves(self, flow: Flow, data: bytes) -> list[WirePacket]:
         """Look at bytes that a node writes; give the packets that are whole with them."""
-        flow.buffer.feed(data)
+        flow.unread += data
         found: list[WirePacket] = []
         wanted = self._world.trace.wanted
         adversary = self._world.adversary if flow.other is not None else None
         try:
-            while (packet := flow.buffer.next_packet()) is not None:
+            for packet in take_packets(flow.unread):
                 self.packet_count += 1
                 decoded = packets.decode(packet)
                 message = None
@@ -150,7 +151,7 @@ class WireWatch:
         if spent > enterprise.hop_count_max(before):
             raise Violation(
                 f"a packet for {goal_name} goes from {here.name} to {there.name} with hop count "
-                f"{spent}, in an enterprise of {enterprise.plan.site_count} sites",
+                f"{spent}, in an enterprise of {enterprise.scenario.site_count} sites",
                 messages=() if number is None else (number,),
             )
         if not spent and message_bytes.source(packet) != here.identifier:
@@ -263,4 +264,4 @@ class WireWatch:
         return None
 
     def _may_be_dropped(self, message: SimMessage) -> bool:
-        return message.may_have_expired() or self._world.plan.may_refuse(message.queue)
+        return message.may_have_expired() or self._world.scenario.may_refuse(message.queue)

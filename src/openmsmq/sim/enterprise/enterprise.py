@@ -28,7 +28,7 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.queue import QueueKind, QueueProperties
 from openmsmq.model.topology import EnterpriseInfo, QueueManagerInfo, RoutingLink, Site
 from openmsmq.sim.enterprise.rules import Layout, Rules
-from openmsmq.sim.plans.enterprise import EnterprisePlan, LinkPlan, MemberPlan
+from openmsmq.sim.scenarios.enterprise import DrawnLink, DrawnMember, EnterpriseScenario
 from openmsmq.storage.memory import MemoryStore
 
 PUBLIC_PLAIN: Final = "plain"
@@ -54,8 +54,10 @@ class Place(msgspec.Struct, frozen=True):
 class Enterprise:
     """The directory and the links of a run."""
 
-    def __init__(self, plan: EnterprisePlan, places: list[Place], rng: random.Random) -> None:
-        self.plan = plan
+    def __init__(
+        self, scenario: EnterpriseScenario, places: list[Place], rng: random.Random
+    ) -> None:
+        self.scenario = scenario
         self.dead_links: set[int] = set()
         """Links that do not work just now."""
         self.lost_links: set[int] = set()
@@ -67,20 +69,24 @@ class Enterprise:
         """Since when everybody knows the directory as it is; None if somebody does not."""
         self.index_of = {place.identifier: index for index, place in enumerate(places)}
         self._places = places
-        self._sites = [Guid(rng.randbytes(16)) for _ in range(plan.site_count)]
-        self._links = [Guid(rng.randbytes(16)) for _ in plan.links]
+        self._sites = [Guid(rng.randbytes(16)) for _ in range(scenario.site_count)]
+        self._links = [Guid(rng.randbytes(16)) for _ in scenario.links]
         self._info = EnterpriseInfo(identifier=Guid(rng.randbytes(16)), name="Enterprise")
         self.public: dict[tuple[int, str], Guid] = {
             (index, queue): Guid(rng.randbytes(16))
             for index, queue in product(range(len(places)), PUBLIC_QUEUES)
         }
         """The identifiers of public queues, by node and path."""
-        self._members = [frozenset(member.sites) for member in plan.members]
+        self._members = [frozenset(member.sites) for member in scenario.members]
         self._original = DirectoryCopy(Ledger(), MemoryStore())
         first = {
-            number: link for number, link in enumerate(plan.links) if number not in plan.later_links
+            number: link
+            for number, link in enumerate(scenario.links)
+            if number not in scenario.later_links
         }
-        self._original.found(Guid(rng.randbytes(16)), self._objects(Layout(first, plan.members)))
+        self._original.found(
+            Guid(rng.randbytes(16)), self._objects(Layout(first, scenario.members))
+        )
         self.states = [self._rules()]
         """The rules by each state of the directory, the first one first."""
         self._gates_ever = self.rules.gates
@@ -146,7 +152,7 @@ class Enterprise:
                 objects += self._objects_of(index, member)
         return objects
 
-    def _objects_of(self, index: int, member: MemberPlan) -> list[DirectoryObject]:
+    def _objects_of(self, index: int, member: DrawnMember) -> list[DirectoryObject]:
         places = self._places
         place = places[index]
         return [
@@ -176,7 +182,7 @@ class Enterprise:
         image = self._original.image
         sites = {key: number for number, key in enumerate(self._sites)}
         links = {
-            self._links.index(link.identifier): LinkPlan(
+            self._links.index(link.identifier): DrawnLink(
                 sites[link.site1],
                 sites[link.site2],
                 link.cost,
@@ -184,9 +190,9 @@ class Enterprise:
             )
             for link in image.links.values()
         }
-        members: list[MemberPlan | None] = [None] * len(self._places)
+        members: list[DrawnMember | None] = [None] * len(self._places)
         for manager in image.managers.values():
-            members[self.index_of[manager.identifier]] = MemberPlan(
+            members[self.index_of[manager.identifier]] = DrawnMember(
                 tuple(sites[site] for site in manager.sites),
                 manager.routing_server,
                 tuple(self.index_of[server] for server in manager.in_routing_servers),
@@ -209,7 +215,7 @@ class Enterprise:
         return any(
             (link.site1 in ends[0] and link.site2 in ends[1])
             or (link.site1 in ends[1] and link.site2 in ends[0])
-            for number, link in enumerate(self.plan.links)
+            for number, link in enumerate(self.scenario.links)
             if number not in self.dead_links
         )
 
@@ -225,7 +231,7 @@ class Enterprise:
         several on its way may come back, but whoever passes it on after so many hops looks whether
         the directory has changed, so it makes at most as many again.
         """
-        once = self.plan.site_count + EXTRA_MAX_HOPS
+        once = self.scenario.site_count + EXTRA_MAX_HOPS
         if len(self.states) == 1:
             return once
         return 2 * once if self.settled_ms is None else min(2 * once, before + once)

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from openmsmq.model.identity import Guid
-from openmsmq.sim.plans.enterprise import LinkPlan, MemberPlan
+from openmsmq.sim.scenarios.enterprise import DrawnLink, DrawnMember
 
 _FAR: Final = 1 << 40
 """What it costs to come to a site to which no links lead."""
@@ -28,9 +28,9 @@ Living: TypeAlias = Callable[[int, int], bool]
 class Layout(msgspec.Struct, frozen=True):
     """Links and nodes as a directory has them."""
 
-    links: dict[int, LinkPlan]
-    """By their numbers in the plan; those that are not in the directory are missing."""
-    members: tuple[MemberPlan | None, ...]
+    links: dict[int, DrawnLink]
+    """By their numbers in the scenario; those that are not in the directory are missing."""
+    members: tuple[DrawnMember | None, ...]
     """For each node; None if it is not in the directory."""
 
 

@@ -21,7 +21,7 @@ from openmsmq.sim.hostile.overheard import Heard, Overheard
 
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node
-    from openmsmq.sim.plans.hostile import HostilePlan
+    from openmsmq.sim.scenarios.hostile import HostileScenario
     from openmsmq.sim.world import World
 
 HIDING: Final = "10.66.0."
@@ -53,9 +53,9 @@ _PLAIN_REACTIONS: Final = frozenset({"replays", "numbers", "claims", "housemates
 class Adversary:
     """One who sits at some addresses and acts."""
 
-    def __init__(self, world: World, plan: HostilePlan, seed: int) -> None:
+    def __init__(self, world: World, scenario: HostileScenario, seed: int) -> None:
         self.world = world
-        self.plan = plan
+        self.scenario = scenario
         self._rng = random.Random(f"moves of {seed}")
         self.heard = Overheard()
         self.forgeries: dict[int, Forgery] = {}
@@ -64,14 +64,14 @@ class Adversary:
         self.identifier = self._names[0]
         """Who it says it is when it says no other's name."""
         self._kinds = Attacks(self, self._rng).kinds | Burdens(self, self._rng).kinds
-        self._reactive = sorted(_REACTIONS.intersection(plan.attacks))
-        self._reactions_left = plan.reactions
+        self._reactive = sorted(_REACTIONS.intersection(scenario.attacks))
+        self._reactions_left = scenario.reactions
         self._hideouts: list[Hideout] = []
         self._housemates: dict[int, Hideout] = {}
 
     def settle_in(self) -> None:
         """Take its addresses, once the honest nodes have theirs."""
-        for number in range(self.plan.hideouts):
+        for number in range(self.scenario.hideouts):
             hideout = self._hideout(f"MALLORY{number + 1}", f"{HIDING}{number + 1}")
             self._hideouts.append(hideout)
             self.world.network.join(hideout)
@@ -87,10 +87,10 @@ class Adversary:
 
     def schedule(self) -> None:
         """Spread the moves over the first phase, and some over the time after it."""
-        duration_ms = self.world.plan.duration_ms
-        for _ in range(self.plan.moves):
+        duration_ms = self.world.scenario.duration_ms
+        for _ in range(self.scenario.moves):
             self._move_after(self._rng.randrange(duration_ms))
-        for number in range(self.plan.later_moves):
+        for number in range(self.scenario.later_moves):
             self._move_after(duration_ms + number * _LATER_EVERY_MS)
 
     def overhears(self, packet: bytes, sender: Node, receiver: Node) -> None:
@@ -111,14 +111,14 @@ class Adversary:
     def node_is_down(self, node: Node) -> None:
         """A node has lost power: a good moment to be that one."""
         delay_ms = self._rng.randrange(1_000)
-        if "claims" not in self.plan.attacks:
+        if "claims" not in self.scenario.attacks:
             self._move_after(delay_ms)
             return
         victim = self._rng.choice([each for each in self.world.nodes if each is not node])
         self.world.timeline.after(delay_ms, self._move, "claims", Heard(b"", victim, node))
 
     def _move_after(self, delay_ms: int) -> None:
-        kind = self._rng.choice(self.plan.attacks)
+        kind = self._rng.choice(self.scenario.attacks)
         self.world.timeline.after(delay_ms, self._move, kind, None)
 
     def _move(self, kind: str, heard: Heard | None) -> None:
@@ -134,7 +134,7 @@ class Adversary:
         Without rules, directory or certificates a queue manager believes the first who begins a
         sequence under a name. The adversary uses a name there once its owner has done that.
         """
-        if self.plan.is_pinned or self.plan.comes_first or name == target.identifier:
+        if self.scenario.is_pinned or self.scenario.comes_first or name == target.identifier:
             return True
         for node in self.world.nodes:
             if node.identifier == name:
@@ -157,7 +157,7 @@ class Adversary:
         """Make a message, and remember that."""
         number = len(self.forgeries) + 1
         honest = {node.identifier for node in self.world.nodes}
-        is_barred = wanted.source in honest and not self.plan.comes_first
+        is_barred = wanted.source in honest and not self.scenario.comes_first
         self.forgeries[number] = Forgery(number, wanted.source, wanted.message_class, is_barred)
         return forgeries.make(wanted, number)
 

@@ -8,7 +8,14 @@ from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.sim.clock import EPOCH_S
 from openmsmq.sim.hostile import forgeries
 from openmsmq.sim.hostile.forgeries import name_at
-from openmsmq.sim.plans.plan import ADMIN, CLOSED, CLOSED_TRANSACTIONAL, PLAIN, SMALL, TRANSACTIONAL
+from openmsmq.sim.scenarios.scenario import (
+    ADMIN,
+    CLOSED,
+    CLOSED_TRANSACTIONAL,
+    PLAIN,
+    SMALL,
+    TRANSACTIONAL,
+)
 from openmsmq.wire import message_bytes
 from openmsmq.wire.headers.queue_names import (
     DirectName,

@@ -8,7 +8,7 @@ from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.sim.hostile import forgeries
 from openmsmq.sim.hostile.attack_kit import Kit
 from openmsmq.sim.hostile.forgeries import Wanted, name_at, place_of
-from openmsmq.sim.plans.plan import CLOSED_TRANSACTIONAL
+from openmsmq.sim.scenarios.scenario import CLOSED_TRANSACTIONAL
 from openmsmq.wire import message_bytes
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.transaction import TransactionHeader
@@ -170,7 +170,7 @@ class Attacks(Kit):
         if target is other:
             return
         claim = self._adversary.identifier
-        if self._adversary.plan.mode == "tls":
+        if self._adversary.scenario.mode == "tls":
             claim = self._name_for(target, other)
         self._adversary.say(
             target,

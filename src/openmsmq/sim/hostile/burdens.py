@@ -8,7 +8,14 @@ from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
 from openmsmq.sim.hostile import forgeries
 from openmsmq.sim.hostile.attack_kit import ALL_ACKS, MISSING, QUEUES, Kit
 from openmsmq.sim.hostile.forgeries import Wanted, name_at
-from openmsmq.sim.plans.plan import ADMIN, CLOSED, CLOSED_TRANSACTIONAL, PLAIN, SMALL, TRANSACTIONAL
+from openmsmq.sim.scenarios.scenario import (
+    ADMIN,
+    CLOSED,
+    CLOSED_TRANSACTIONAL,
+    PLAIN,
+    SMALL,
+    TRANSACTIONAL,
+)
 from openmsmq.wire import message_bytes
 from openmsmq.wire.extensions import dead_letter_extension
 from openmsmq.wire.headers import transaction, user

@@ -6,6 +6,7 @@ says it is, what it acknowledges, whether it ends what it has begun.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from openmsmq.sim.clock import Clock
 from openmsmq.sim.violation import Violation
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.framing import take_packets
 from openmsmq.wire.headers.establish import EstablishHeader
 from openmsmq.wire.headers.parameters import ParametersHeader
 from openmsmq.wire.headers.session import SessionHeader
@@ -66,7 +67,7 @@ class Talk:
         self._session = session
         self._visit = visit
         self._calls = calls
-        self._buffer = FrameBuffer()
+        self._unread = bytearray()
         self._received_count = self._stored_count = 0
         self._sent_count = self._recoverable_sent_count = 0
 
@@ -82,16 +83,11 @@ class Talk:
 
     def data(self, data: bytes) -> None:
         """The other side says something."""
-        self._buffer.feed(data)
-        while True:
-            try:
-                packet = self._buffer.next_packet()
-                if packet is None:
-                    return
+        self._unread += data
+        # It is an honest one who speaks here: he may have been made to pass on nonsense.
+        with contextlib.suppress(DecodeError):
+            for packet in take_packets(self._unread):
                 self._answer(decode(packet))
-            except DecodeError:
-                # It is an honest one who speaks here: he has been made to pass on nonsense.
-                return
 
     def _answer(self, packet: Packet) -> None:
         visit = self._visit
@@ -178,7 +174,7 @@ class Hideout:
 
     def let_in(self) -> None:
         """A node has opened a session; in strict mode nobody may."""
-        if self._adversary.plan.mode == "strict":
+        if self._adversary.scenario.mode == "strict":
             raise Violation(f"somebody let {self.name} in, whom no rule names")
 
     # As the network sees it.

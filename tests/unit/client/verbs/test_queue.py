@@ -1,4 +1,4 @@
-"""Verbs as plans: what they ask, without any connection."""
+"""Verbs as steps: what they ask, without any connection."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from openmsmq.client.context import ClientContext
 from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
 from openmsmq.client.formatters import DEFAULT_FORMATTER
 from openmsmq.client.messages.outgoing import OutgoingMessage, PacketBuilder
-from openmsmq.client.plans import Ahead, Collect, PlanRun, Until
 from openmsmq.client.queue import CursorHandle, QueueHandle
+from openmsmq.client.steps import Ahead, Collect, Until, VerbRun
 from openmsmq.client.verbs import queue as queue_verbs
 from openmsmq.client.verbs import read as read_verbs
 from openmsmq.client.verbs.queue import SEND_MAX_COUNT, SENDS_AHEAD_MAX_COUNT
@@ -42,8 +42,8 @@ def queue() -> QueueHandle:
     return QueueHandle(context, r"private$\q", DEFAULT_FORMATTER)
 
 
-def answer(run: PlanRun[Any], *outcomes: Any) -> Any:
-    """Answer the steps of a plan one after the other; give the step after them."""
+def answer(run: VerbRun[Any], *outcomes: Any) -> Any:
+    """Answer the steps of a verb one after the other; give the step after them."""
     step: Any = None
     for outcome in outcomes:
         step = run.answered(outcome)
@@ -51,28 +51,28 @@ def answer(run: PlanRun[Any], *outcomes: Any) -> Any:
 
 
 def test_a_queue_is_opened_once_for_each_access(queue: QueueHandle) -> None:
-    run = PlanRun(lambda: read_verbs.receive(queue, 1.5))
+    run = VerbRun(lambda: read_verbs.receive(queue, 1.5))
     assert run.start() == api.OpenQueue(r"private$\q", AccessMode.RECEIVE)
     assert answer(run, OPENED) == api.Receive(5, 1, 1500)
-    again = PlanRun(lambda: read_verbs.peek(queue))
+    again = VerbRun(lambda: read_verbs.peek(queue))
     assert again.start() == api.Receive(5, 1, None, True)
-    sending = PlanRun(lambda: queue_verbs.send(queue, "x"))
+    sending = VerbRun(lambda: queue_verbs.send(queue, "x"))
     assert sending.start() == api.OpenQueue(r"private$\q", AccessMode.SEND)
 
 
 def test_a_queue_is_opened_again_on_a_new_connection(queue: QueueHandle) -> None:
-    run = PlanRun(lambda: read_verbs.receive(queue))
+    run = VerbRun(lambda: read_verbs.receive(queue))
     run.start()
     answer(run, OPENED)
     queue.context.connected(WELCOME)
-    run = PlanRun(lambda: read_verbs.receive(queue))
+    run = VerbRun(lambda: read_verbs.receive(queue))
     assert run.start() == api.OpenQueue(r"private$\q", AccessMode.RECEIVE)
 
 
 def test_a_handle_of_a_connection_that_was_replaced_meanwhile_is_not_kept(
     queue: QueueHandle,
 ) -> None:
-    run = PlanRun(lambda: read_verbs.receive(queue))
+    run = VerbRun(lambda: read_verbs.receive(queue))
     run.start()
     queue.context.connected(WELCOME)
     answer(run, OPENED)
@@ -80,7 +80,7 @@ def test_a_handle_of_a_connection_that_was_replaced_meanwhile_is_not_kept(
 
 
 def test_a_send_gives_the_identifier_that_the_queue_manager_made(queue: QueueHandle) -> None:
-    run = PlanRun(lambda: queue_verbs.send(queue, "x"))
+    run = VerbRun(lambda: queue_verbs.send(queue, "x"))
     run.start()
     assert isinstance(answer(run, OPENED), api.Send)
     assert answer(run, api.Sent([77], 0)) is None
@@ -88,7 +88,7 @@ def test_a_send_gives_the_identifier_that_the_queue_manager_made(queue: QueueHan
 
 
 def test_a_single_message_is_a_transaction_of_its_own(queue: QueueHandle) -> None:
-    run = PlanRun(lambda: queue_verbs.send(queue, "x", transaction=SINGLE_MESSAGE))
+    run = VerbRun(lambda: queue_verbs.send(queue, "x", transaction=SINGLE_MESSAGE))
     run.start()
     assert answer(run, OPENED).transaction == -1
 
@@ -96,7 +96,7 @@ def test_a_single_message_is_a_transaction_of_its_own(queue: QueueHandle) -> Non
 def test_many_messages_go_in_calls_of_bounded_size_and_number(queue: QueueHandle) -> None:
     calls = SENDS_AHEAD_MAX_COUNT + 2
     count = SEND_MAX_COUNT * calls
-    run = PlanRun(lambda: queue_verbs.send_many(queue, range(count)))
+    run = VerbRun(lambda: queue_verbs.send_many(queue, range(count)))
     run.start()
     step = answer(run, OPENED)
     waiting: list[int] = []
@@ -117,7 +117,7 @@ def test_many_messages_go_in_calls_of_bounded_size_and_number(queue: QueueHandle
 
 
 def test_a_refusal_among_many_is_raised_after_the_calls_under_way(queue: QueueHandle) -> None:
-    run = PlanRun(lambda: queue_verbs.send_many(queue, range(2 * SEND_MAX_COUNT)))
+    run = VerbRun(lambda: queue_verbs.send_many(queue, range(2 * SEND_MAX_COUNT)))
     run.start()
     assert answer(run, OPENED, 1, 2) == Collect(1)
     assert answer(run, api.Failed(InsufficientResources.code, "full")) == Collect(2)
@@ -127,7 +127,7 @@ def test_a_refusal_among_many_is_raised_after_the_calls_under_way(queue: QueueHa
 
 
 def test_an_iterable_is_not_begun_again_after_a_loss(queue: QueueHandle) -> None:
-    run = PlanRun(lambda: queue_verbs.send_many(queue, iter(["a"])))
+    run = VerbRun(lambda: queue_verbs.send_many(queue, iter(["a"])))
     run.start()
     assert isinstance(answer(run, OPENED), Ahead)
     with pytest.raises(OutcomeUnknown, match="send_many"):
@@ -137,7 +137,7 @@ def test_an_iterable_is_not_begun_again_after_a_loss(queue: QueueHandle) -> None
 def test_a_message_for_a_reader_who_gave_up_goes_to_the_next(queue: QueueHandle) -> None:
     given_up = api.Receive(5, timeout_ms=None)
     queue.gave_up(given_up)
-    run = PlanRun(lambda: read_verbs.receive(queue))
+    run = VerbRun(lambda: read_verbs.receive(queue))
     step = run.start()
     assert isinstance(step, Until)
     assert not step.condition()
@@ -152,7 +152,7 @@ def test_a_reader_who_gave_up_for_nothing_leaves_nothing(queue: QueueHandle) -> 
     given_up = api.Receive(5, timeout_ms=None)
     queue.gave_up(given_up)
     queue.keep(given_up, api.Failed(0xC00E0008, "cancelled"))
-    run = PlanRun(lambda: read_verbs.receive(queue))
+    run = VerbRun(lambda: read_verbs.receive(queue))
     assert run.start() == api.OpenQueue(r"private$\q", AccessMode.RECEIVE)
 
 
@@ -180,27 +180,27 @@ def test_a_message_received_in_a_transaction_is_kept_for_that_one(queue: QueueHa
 
 def test_a_cursor_is_stale_on_another_connection(queue: QueueHandle) -> None:
     cursor = CursorHandle(queue, AccessMode.PEEK)
-    run = PlanRun(lambda: read_verbs.cursor_next(cursor))
+    run = VerbRun(lambda: read_verbs.cursor_next(cursor))
     run.start()
     assert answer(run, OPENED) == api.CreateCursor(5)
     assert answer(run, api.CursorCreated(8)) == api.Receive(5, 1, 0, True, 8, False)
     assert answer(run, api.Entries([ENTRY])) is None
-    moving = PlanRun(lambda: read_verbs.cursor_next(cursor))
+    moving = VerbRun(lambda: read_verbs.cursor_next(cursor))
     assert moving.start() == api.Receive(5, 1, 0, True, 8, True)
     queue.context.connected(WELCOME)
     with pytest.raises(StaleHandle):
-        PlanRun(lambda: read_verbs.cursor_next(cursor)).start()
-    assert PlanRun(lambda: read_verbs.cursor_close(cursor)).start() is None
+        VerbRun(lambda: read_verbs.cursor_next(cursor)).start()
+    assert VerbRun(lambda: read_verbs.cursor_close(cursor)).start() is None
 
 
-def locked(queue: QueueHandle) -> PlanRun[Any]:
+def locked(queue: QueueHandle) -> VerbRun[Any]:
     """Lock a message, and begin to take it out."""
-    run = PlanRun(lambda: read_verbs.begin_receive(queue))
+    run = VerbRun(lambda: read_verbs.begin_receive(queue))
     run.start()
     assert answer(run, OPENED) == api.Receive(5, timeout_ms=None, lock=True)
     assert answer(run, api.Entries([ENTRY])) is None
     assert run.result.lookup_id == ENTRY.lookup_id
-    ending = PlanRun(lambda: read_verbs.end_receive(queue, run.result))
+    ending = VerbRun(lambda: read_verbs.end_receive(queue, run.result))
     assert ending.start() == api.EndReceive(5, ENTRY.lookup_id, True)
     return ending
 
@@ -208,13 +208,13 @@ def locked(queue: QueueHandle) -> PlanRun[Any]:
 def test_a_locked_message_is_taken_out_once(queue: QueueHandle) -> None:
     assert answer(locked(queue), api.Done()) is None
     with pytest.raises(TransactionSequence, match="not locked"):
-        PlanRun(lambda: read_verbs.end_receive(queue, ENTRY.lookup_id)).start()
+        VerbRun(lambda: read_verbs.end_receive(queue, ENTRY.lookup_id)).start()
 
 
 def test_a_lock_whose_end_was_refused_is_still_there(queue: QueueHandle) -> None:
     with pytest.raises(InsufficientResources):
         answer(locked(queue), api.Failed(InsufficientResources.code, "full"))
-    again = PlanRun(lambda: read_verbs.end_receive(queue, ENTRY.lookup_id))
+    again = VerbRun(lambda: read_verbs.end_receive(queue, ENTRY.lookup_id))
     assert again.start() == api.EndReceive(5, ENTRY.lookup_id, True)
 
 
@@ -224,7 +224,7 @@ def test_a_lock_does_not_survive_its_connection(queue: QueueHandle, remove: bool
     queue.context.connected(WELCOME)
     with pytest.raises(OutcomeUnknown, match="EndReceive"):
         ending.lost(ConnectionLost("gone"))
-    late = PlanRun(lambda: read_verbs.end_receive(queue, ENTRY.lookup_id, remove=remove))
+    late = VerbRun(lambda: read_verbs.end_receive(queue, ENTRY.lookup_id, remove=remove))
     if remove:
         with pytest.raises(StaleHandle, match="others may have received it"):
             late.start()
@@ -239,16 +239,16 @@ def test_a_locked_message_for_a_reader_who_gave_up_goes_to_the_next_who_locks(
     queue.gave_up(given_up)
     queue.keep(given_up, api.Entries([ENTRY]))
     assert queue.take_kept(0) is None
-    run = PlanRun(lambda: read_verbs.begin_receive(queue))
+    run = VerbRun(lambda: read_verbs.begin_receive(queue))
     assert run.start() is None
     assert run.result.body == "late"
-    ending = PlanRun(lambda: read_verbs.end_receive(queue, run.result))
+    ending = VerbRun(lambda: read_verbs.end_receive(queue, run.result))
     assert ending.start() == api.EndReceive(5, ENTRY.lookup_id, True)
 
 
 def test_a_cursor_that_met_too_large_a_body_stands_there(queue: QueueHandle) -> None:
     cursor = CursorHandle(queue, AccessMode.PEEK)
-    run = PlanRun(lambda: read_verbs.cursor_next(cursor, body_max_bytes=3))
+    run = VerbRun(lambda: read_verbs.cursor_next(cursor, body_max_bytes=3))
     run.start()
     answer(run, OPENED)
     assert answer(run, api.CursorCreated(8)) == api.Receive(
@@ -256,7 +256,7 @@ def test_a_cursor_that_met_too_large_a_body_stands_there(queue: QueueHandle) -> 
     )
     with pytest.raises(BufferOverflow):
         answer(run, api.Failed(BufferOverflow.code, "9 bytes"))
-    moving = PlanRun(lambda: read_verbs.cursor_next(cursor))
+    moving = VerbRun(lambda: read_verbs.cursor_next(cursor))
     assert moving.start() == api.Receive(5, 1, 0, True, 8, True)
 
 
@@ -272,7 +272,7 @@ def test_a_transaction_is_good_for_its_connection_only(queue: QueueHandle) -> No
 
 
 def test_removing_goes_on_until_nothing_is_left(queue: QueueHandle) -> None:
-    run = PlanRun(lambda: queue_verbs.remove_range(queue, 0, 99))
+    run = VerbRun(lambda: queue_verbs.remove_range(queue, 0, 99))
     run.start()
     assert answer(run, OPENED) == api.RemoveRange(5, 0, 99)
     assert answer(run, api.Removed(4, 7)) == api.RemoveRange(5, 7, 99)

@@ -20,7 +20,7 @@ import msgspec
 from openmsmq.api import messages as api
 from openmsmq.client.blocking import Queue, QueueManager, Transaction
 from openmsmq.client.messages.received import ReceivedMessage
-from openmsmq.client.plans import Plan, failure
+from openmsmq.client.steps import Steps, failure
 from openmsmq.client.verbs.transactions import TransactionLike, number_of
 from openmsmq.model.errors import (
     MessageLocked,
@@ -218,7 +218,7 @@ def _refusing(letter: Letter) -> Iterator[None]:
 def _hold(queue: Queue, lookup_id: int) -> ReceivedMessage:
     """Lock a message by its lookup identifier: others do not see it until `end_receive`."""
 
-    def plan() -> Plan[ReceivedMessage]:
+    def steps() -> Steps[ReceivedMessage]:
         access = AccessMode.RECEIVE
         handle = queue.handle(access) or (yield from queue.opening(access))
         reply = yield api.Seek(handle, SeekAction.CURRENT.value, lookup_id, lock=True)
@@ -227,16 +227,16 @@ def _hold(queue: Queue, lookup_id: int) -> ReceivedMessage:
         queue.locked(handle, [lookup_id])
         return ReceivedMessage(reply.entries[0], queue.formatter)
 
-    return queue.connection.run(plan, queue)
+    return queue.connection.run(steps, queue)
 
 
 def _send_packets(queue: Queue, batch: Sequence[bytes], transaction: TransactionLike) -> None:
     """Send whole packets, all or none of them."""
 
-    def plan() -> Plan[None]:
+    def steps() -> Steps[None]:
         handle = queue.handle(AccessMode.SEND) or (yield from queue.opening(AccessMode.SEND))
         reply = yield api.Send(handle, list(batch), number_of(transaction))
         if not isinstance(reply, api.Sent):
             raise failure(reply)
 
-    queue.connection.run(plan, queue)
+    queue.connection.run(steps, queue)

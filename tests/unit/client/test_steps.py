@@ -1,4 +1,4 @@
-"""A plan starts again on a new connection only when nothing can have happened twice."""
+"""A verb starts again on a new connection only when nothing can have happened twice."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.client.errors import ConnectionLost, NotSent, OutcomeUnknown
-from openmsmq.client.plans import (
+from openmsmq.client.steps import (
     RESTARTS_MAX_COUNT,
     Ahead,
     Collect,
-    Plan,
-    PlanRun,
+    Steps,
+    VerbRun,
     ask,
     failure,
     patience_s,
@@ -22,7 +22,7 @@ LOST = ConnectionLost("gone")
 SEND = api.Send(1, [b"packet"])
 
 
-def sending() -> Plan[str]:
+def sending() -> Steps[str]:
     yield api.OpenQueue("q", 2)
     yield SEND
     yield api.GetStatus()
@@ -30,7 +30,7 @@ def sending() -> Plan[str]:
 
 
 def test_a_plan_gives_its_result_after_its_last_answer() -> None:
-    run = PlanRun(sending)
+    run = VerbRun(sending)
     assert run.start() == api.OpenQueue("q", 2)
     assert run.answered(api.Done()) == SEND
     assert run.answered(api.Done()) == api.GetStatus()
@@ -39,14 +39,14 @@ def test_a_plan_gives_its_result_after_its_last_answer() -> None:
 
 
 def test_a_plan_starts_again_when_only_harmless_requests_were_lost() -> None:
-    run = PlanRun(sending)
+    run = VerbRun(sending)
     run.start()
     run.lost(LOST)
     assert run.start() == api.OpenQueue("q", 2)
 
 
 def test_a_lost_answer_to_a_send_is_an_unknown_outcome() -> None:
-    run = PlanRun(sending)
+    run = VerbRun(sending)
     run.start()
     run.answered(api.Done())
     with pytest.raises(OutcomeUnknown, match="Send") as raised:
@@ -55,7 +55,7 @@ def test_a_lost_answer_to_a_send_is_an_unknown_outcome() -> None:
 
 
 def test_a_send_that_never_left_is_made_again() -> None:
-    run = PlanRun(sending)
+    run = VerbRun(sending)
     run.start()
     run.answered(api.Done())
     run.lost(NotSent("gone"))
@@ -63,7 +63,7 @@ def test_a_send_that_never_left_is_made_again() -> None:
 
 
 def test_what_has_taken_effect_is_not_done_again_for_a_later_loss() -> None:
-    run = PlanRun(sending)
+    run = VerbRun(sending)
     run.start()
     run.answered(api.Done())
     run.answered(api.Done())
@@ -72,11 +72,11 @@ def test_what_has_taken_effect_is_not_done_again_for_a_later_loss() -> None:
 
 
 def test_a_request_sent_ahead_counts_as_sent() -> None:
-    def ahead() -> Plan[None]:
+    def ahead() -> Steps[None]:
         call = yield Ahead(SEND)
         yield Collect(call)
 
-    run = PlanRun(ahead)
+    run = VerbRun(ahead)
     run.start()
     assert run.answered(5) == Collect(5)
     with pytest.raises(OutcomeUnknown):
@@ -84,7 +84,7 @@ def test_a_request_sent_ahead_counts_as_sent() -> None:
 
 
 def test_a_plan_is_given_up_after_some_restarts() -> None:
-    run = PlanRun(sending)
+    run = VerbRun(sending)
     for _ in range(RESTARTS_MAX_COUNT):
         run.start()
         run.lost(LOST)
@@ -95,20 +95,20 @@ def test_a_plan_is_given_up_after_some_restarts() -> None:
 
 
 def test_a_plan_may_say_better_what_a_loss_means() -> None:
-    def knowing() -> Plan[None]:
+    def knowing() -> Steps[None]:
         try:
             yield api.GetStatus()
         except ConnectionLost:
             raise OutcomeUnknown("many things", "gone") from None
 
-    run = PlanRun(knowing)
+    run = VerbRun(knowing)
     run.start()
     with pytest.raises(OutcomeUnknown, match="many things"):
         run.lost(LOST)
 
 
 def test_a_refusal_is_raised_with_its_code_and_detail() -> None:
-    run = PlanRun(lambda: ask(api.GetQueue("q")))
+    run = VerbRun(lambda: ask(api.GetQueue("q")))
     run.start()
     with pytest.raises(QueueNotFound, match="orders"):
         run.answered(api.Failed(QueueNotFound.code, "orders"))

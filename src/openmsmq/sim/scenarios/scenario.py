@@ -12,12 +12,12 @@ from typing import Final
 import msgspec
 
 from openmsmq.protocol.config import TransferConfig
-from openmsmq.sim.plans.enterprise import (
+from openmsmq.sim.scenarios.enterprise import (
     ENTERPRISE_MANAGERS_MAX_COUNT,
-    EnterprisePlan,
+    EnterpriseScenario,
     draw_enterprise,
 )
-from openmsmq.sim.plans.hostile import HostilePlan, draw_hostile
+from openmsmq.sim.scenarios.hostile import HostileScenario, draw_hostile
 
 NAMES: Final = ("ALPHA", "BRAVO", "CHARLIE", "DELTA", "ECHO", "FOXTROT", "GOLF", "HOTEL")
 MANAGERS_MAX_COUNT: Final = len(NAMES)
@@ -127,7 +127,7 @@ class Wishes(msgspec.Struct, frozen=True):
     """Whether the queues keep copies of what was received."""
 
 
-class Plan(msgspec.Struct, frozen=True):
+class Scenario(msgspec.Struct, frozen=True):
     """A run, before it begins."""
 
     seed: int
@@ -149,8 +149,8 @@ class Plan(msgspec.Struct, frozen=True):
     """How senders write the destination: by address, by name, or by identifier and number."""
     routers: tuple[int, ...]
     """The nodes through which messages to identifiers go, in turn; none when they go straight."""
-    enterprise: EnterprisePlan | None = None
-    hostile: HostilePlan | None = None
+    enterprise: EnterpriseScenario | None = None
+    hostile: HostileScenario | None = None
 
     @property
     def quota_kb(self) -> int:
@@ -172,26 +172,26 @@ def name_of(index: int) -> str:
     return NAMES[index] if index < len(NAMES) else f"NODE{index + 1}"
 
 
-def draw(seed: int, options: Options, rng: random.Random) -> Plan:
+def draw(seed: int, options: Options, rng: random.Random) -> Scenario:
     """Let a seed decide."""
     drawn = _draw_enterprise if options.enterprise else _draw_free
-    plan = drawn(seed, options, rng)
+    scenario = drawn(seed, options, rng)
     if not options.hostile:
-        return plan
+        return scenario
     # Links to where nobody is would take most of the time of a run.
-    retry_ms = max(plan.transfer.retry_connect_ms, _HOSTILE_RETRY_MS)
+    retry_ms = max(scenario.transfer.retry_connect_ms, _HOSTILE_RETRY_MS)
     hostile = draw_hostile(seed, options.hostile, options.attacks)
-    if plan.routers:
+    if scenario.routers:
         # Where others bring all messages of a name, they vouch for whoever used it first.
         hostile = msgspec.structs.replace(hostile, comes_first=False)
     return msgspec.structs.replace(
-        plan,
+        scenario,
         hostile=hostile,
-        transfer=msgspec.structs.replace(plan.transfer, retry_connect_ms=retry_ms),
+        transfer=msgspec.structs.replace(scenario.transfer, retry_connect_ms=retry_ms),
     )
 
 
-def _draw_free(seed: int, options: Options, rng: random.Random) -> Plan:
+def _draw_free(seed: int, options: Options, rng: random.Random) -> Scenario:
     """Let a seed decide about a few nodes without a directory."""
     count = options.managers or rng.choices((1, 2, 3, 4), (2, 5, 3, 1))[0]
     if options.hostile:
@@ -208,7 +208,7 @@ def _draw_free(seed: int, options: Options, rng: random.Random) -> Plan:
     streams = random.Random(f"streams of {seed}")
     beside = frozenset(name for name in STREAMS if streams.random() < 0.4)
     share = rng.choice((0.3, 0.7, 0.95)) if options.transfer and count > 1 else 0.0
-    return Plan(
+    return Scenario(
         seed,
         tuple(_habits(rng) for _ in range(count)),
         NetworkHabits(
@@ -237,7 +237,7 @@ def _draw_free(seed: int, options: Options, rng: random.Random) -> Plan:
     )
 
 
-def _draw_enterprise(seed: int, options: Options, rng: random.Random) -> Plan:
+def _draw_enterprise(seed: int, options: Options, rng: random.Random) -> Scenario:
     """Let a seed decide about an enterprise: most runs are small, some are as large as can be."""
     largest = ENTERPRISE_MANAGERS_MAX_COUNT
     count = options.managers or min(rng.randrange(4, 16), largest) * rng.choice((1, 1, 2, 4))
@@ -248,7 +248,7 @@ def _draw_enterprise(seed: int, options: Options, rng: random.Random) -> Plan:
     if options.faults and classes:
         faults = tuple(rng.choices(classes, k=rng.randrange(1, 10)))
     operations = options.doing or [name for name in ENTERPRISE_OPERATIONS if rng.random() < 0.6]
-    return Plan(
+    return Scenario(
         seed,
         tuple(_habits(rng) for _ in range(count)),
         NetworkHabits(rng.choice((0, 1, 10)), rng.choice((10, 40, 400)), 0.0, 0.0),
@@ -266,8 +266,8 @@ def _draw_enterprise(seed: int, options: Options, rng: random.Random) -> Plan:
     )
 
 
-def _administered(plan: EnterprisePlan, options: Options) -> EnterprisePlan:
-    return plan if options.administered else msgspec.structs.replace(plan, chores=())
+def _administered(scenario: EnterpriseScenario, options: Options) -> EnterpriseScenario:
+    return scenario if options.administered else msgspec.structs.replace(scenario, chores=())
 
 
 def _operations(options: Options, drawn: frozenset[str], beside: frozenset[str]) -> frozenset[str]:

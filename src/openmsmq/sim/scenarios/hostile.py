@@ -56,7 +56,7 @@ message of somebody else, for all that anybody can know; and a sequence that it 
 that name, behind which the owner's own counts as older or as having come already."""
 
 
-class HostilePlan(msgspec.Struct, frozen=True):
+class HostileScenario(msgspec.Struct, frozen=True):
     """An adversary, before a run begins."""
 
     mode: str
@@ -81,7 +81,7 @@ class HostilePlan(msgspec.Struct, frozen=True):
         return self.mode != "plain"
 
 
-def draw_hostile(seed: int, mode: str, only: tuple[str, ...]) -> HostilePlan:
+def draw_hostile(seed: int, mode: str, only: tuple[str, ...]) -> HostileScenario:
     """Let a seed decide; its other decisions stay as they are without an adversary."""
     rng = random.Random(f"adversary of {seed}")
     attacks = only or tuple(name for name in ATTACKS if rng.random() < 0.4)
@@ -89,7 +89,7 @@ def draw_hostile(seed: int, mode: str, only: tuple[str, ...]) -> HostilePlan:
     comes_first = chosen == "plain" and not only and rng.random() < 0.2
     if comes_first:
         attacks = tuple(name for name in _COMING_FIRST if rng.random() < 0.6)
-    return HostilePlan(
+    return HostileScenario(
         chosen,
         rng.randrange(1, 4),
         attacks or ("order acks", "jumps"),

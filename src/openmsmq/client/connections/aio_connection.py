@@ -1,4 +1,4 @@
-"""A link for asyncio: one transport, its engine, and the tasks that share them.
+"""A connection for asyncio: one transport, its engine, and the tasks that share them.
 
 Calls that tasks make in one turn of the loop leave in one write.
 """
@@ -12,22 +12,22 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from openmsmq.api.messages import AnyReply, AnyRequest, Welcome
+from openmsmq.client.connections.connection import why_not_open
+from openmsmq.client.connections.engine import ClientEngine, EngineState, Keeper
+from openmsmq.client.connections.tls_mismatch import find_mismatch, may_be_mismatch
 from openmsmq.client.errors import ConnectionLost, NotSent
-from openmsmq.client.links.engine import ClientEngine, EngineState, Keeper
-from openmsmq.client.links.link import why_not_open
-from openmsmq.client.links.tls_mismatch import find_mismatch, may_be_mismatch
-from openmsmq.client.plans import Ahead, Collect, Outcome, Step, Until, patience_s
 from openmsmq.client.settings import Settings
+from openmsmq.client.steps import Ahead, Collect, Outcome, Step, Until, patience_s
 from openmsmq.model.errors import MsmqError, ServiceNotAvailable
 
 _TURNS_COUNT: Final = 3
-"""Turns of the loop that it takes from an end in the kernel to the end of a link."""
+"""Turns of the loop that it takes from an end in the kernel to the end of a connection."""
 
 _CLOSE_S: Final = 1.0
 _CLOSED: Final = "the queue manager closed the connection"
 
 
-class AsyncLink(asyncio.Protocol):
+class AsyncConnection(asyncio.Protocol):
     """One connection to a queue manager, open from its welcome until it is lost."""
 
     def __init__(self, settings: Settings) -> None:
@@ -49,7 +49,7 @@ class AsyncLink(asyncio.Protocol):
 
     @property
     def is_lost(self) -> bool:
-        """Whether to make another link."""
+        """Whether to make another connection."""
         return self._failure is not None or self._retired
 
     async def look_for_end(self) -> None:
@@ -67,7 +67,7 @@ class AsyncLink(asyncio.Protocol):
         return bool(poller.poll(0))
 
     async def perform(self, step: Step, keeper: Keeper) -> Outcome:
-        """Carry out one step of a plan."""
+        """Carry out one step of a verb."""
         if isinstance(step, Collect):
             return await self._wait(step.call, keeper)
         if isinstance(step, Ahead):
@@ -77,13 +77,13 @@ class AsyncLink(asyncio.Protocol):
         return await self._wait(await self._submit(step), keeper)
 
     def retire(self) -> None:
-        """Begin no more calls; those under way go on until the queue manager ends the link."""
+        """Begin no more calls; those under way go on until the queue manager ends it."""
         self._retired = True
         if not self._engine.calls_under_way:
             self._fail("the connection was given up")
 
     def close(self) -> None:
-        """End the link; whoever waits for an answer hears of it."""
+        """End the connection; whoever waits for an answer hears of it."""
         self._fail("the connection was closed")
 
     async def closed(self) -> None:
@@ -225,18 +225,18 @@ class AsyncLink(asyncio.Protocol):
             self._transport.close()
 
 
-async def open_async_link(
+async def open_async_connection(
     settings: Settings, context: ssl.SSLContext | None
-) -> tuple[AsyncLink, Welcome]:
+) -> tuple[AsyncConnection, Welcome]:
     """Connect; `ConnectionLost` says why that failed, `MsmqError` that it was refused."""
-    link: AsyncLink | None = None
+    connection: AsyncConnection | None = None
     is_open = False
     try:
         async with asyncio.timeout(settings.connect_timeout_s):
-            link = await _connect(settings, context)
-            welcome = await link.welcome
+            connection = await _connect(settings, context)
+            welcome = await connection.welcome
         is_open = True
-        return link, welcome
+        return connection, welcome
     except (ServiceNotAvailable, OSError) as error:
         if may_be_mismatch(error) and (
             mismatch := await asyncio.to_thread(
@@ -249,17 +249,19 @@ async def open_async_link(
         raise why_not_open(settings, error) from error
     finally:
         # Who breaks the wait off cancels what it waits for, so that says nothing.
-        if link is not None and not is_open:
-            link.close()
-            await link.closed()
+        if connection is not None and not is_open:
+            connection.close()
+            await connection.closed()
 
 
-async def _connect(settings: Settings, context: ssl.SSLContext | None) -> AsyncLink:
+async def _connect(settings: Settings, context: ssl.SSLContext | None) -> AsyncConnection:
     loop = asyncio.get_running_loop()
     path = settings.unix_path
     if path is not None:
-        _, link = await loop.create_unix_connection(lambda: AsyncLink(settings), path)
-        return link
+        _, connection = await loop.create_unix_connection(lambda: AsyncConnection(settings), path)
+        return connection
     host, port = settings.host_and_port
-    _, link = await loop.create_connection(lambda: AsyncLink(settings), host, port, ssl=context)
-    return link
+    _, connection = await loop.create_connection(
+        lambda: AsyncConnection(settings), host, port, ssl=context
+    )
+    return connection

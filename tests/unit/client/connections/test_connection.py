@@ -1,4 +1,4 @@
-"""A link over a real socket to a scripted queue manager: what the clients cannot easily show."""
+"""A connection over a real socket to a scripted queue manager: what clients hardly show."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 
 from openmsmq.api.framing import FrameReader, encode_frame, encode_frames
 from openmsmq.api.messages import Answer, Call, Done, Failed, GetStatus, Welcome
+from openmsmq.client.connections.connection import Connection, open_connection
+from openmsmq.client.connections.engine import Keeper
 from openmsmq.client.errors import ConnectionLost, NotSent
-from openmsmq.client.links.engine import Keeper
-from openmsmq.client.links.link import Link, open_link
-from openmsmq.client.plans import Ahead, Collect
 from openmsmq.client.settings import Settings
+from openmsmq.client.steps import Ahead, Collect
 from openmsmq.model.errors import ServiceNotAvailable
 
 WELCOME = Welcome(1, "OpenMSMQ", "ALPHA", bytes(16))
@@ -42,8 +42,8 @@ class Scripted:
 
 
 @contextmanager
-def linked(folder: Path, script: Script) -> Iterator[Link]:
-    """Link to a queue manager that welcomes, follows its script, and hangs up."""
+def linked(folder: Path, script: Script) -> Iterator[Connection]:
+    """Connection to a queue manager that welcomes, follows its script, and hangs up."""
     path = str(folder / "api.sock")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
@@ -59,27 +59,27 @@ def linked(folder: Path, script: Script) -> Iterator[Link]:
 
         serving = threading.Thread(target=serve)
         serving.start()
-        link = open_link(Settings(address=path), None)
+        connection = open_connection(Settings(address=path), None)
         try:
-            yield link
+            yield connection
         finally:
-            link.close()
+            connection.close()
             serving.join()
 
 
-def write_until_refused(link: Link) -> None:
+def write_until_refused(connection: Connection) -> None:
     while True:
-        link.perform(Ahead(GetStatus()), Keeper())
+        connection.perform(Ahead(GetStatus()), Keeper())
 
 
 def test_a_call_that_cannot_be_written_was_not_sent(tmp_path: Path) -> None:
     hung_up = threading.Event()
-    with linked(tmp_path, lambda _: hung_up.set()) as link:
+    with linked(tmp_path, lambda _: hung_up.set()) as connection:
         hung_up.wait()
         # The socket is closed behind the script; until then a write may still be taken.
         with pytest.raises(NotSent):
-            write_until_refused(link)
-        assert link.is_lost
+            write_until_refused(connection)
+        assert connection.is_lost
 
 
 def test_answers_to_calls_sent_ahead_are_collected_in_any_order(tmp_path: Path) -> None:
@@ -87,13 +87,13 @@ def test_answers_to_calls_sent_ahead_are_collected_in_any_order(tmp_path: Path) 
         first, second = peer.calls(2)
         peer.say(Answer(second.id, Failed(2, "")), Answer(first.id, Failed(1, "")))
 
-    with linked(tmp_path, answer_backwards) as link:
-        first = link.perform(Ahead(GetStatus()), Keeper())
-        second = link.perform(Ahead(GetStatus()), Keeper())
+    with linked(tmp_path, answer_backwards) as connection:
+        first = connection.perform(Ahead(GetStatus()), Keeper())
+        second = connection.perform(Ahead(GetStatus()), Keeper())
         assert isinstance(first, int)
         assert isinstance(second, int)
-        assert link.perform(Collect(first), Keeper()) == Failed(1, "")
-        assert link.perform(Collect(second), Keeper()) == Failed(2, "")
+        assert connection.perform(Collect(first), Keeper()) == Failed(1, "")
+        assert connection.perform(Collect(second), Keeper()) == Failed(2, "")
 
 
 def test_an_answer_that_nobody_asked_for_ends_the_link(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_an_answer_that_nobody_asked_for_ends_the_link(tmp_path: Path) -> None:
         peer.calls(1)
         peer.say(Answer(99, Done()))
 
-    with linked(tmp_path, say_nonsense) as link, pytest.raises(ConnectionLost, match="99"):
-        link.perform(GetStatus(), Keeper())
+    with linked(tmp_path, say_nonsense) as connection, pytest.raises(ConnectionLost, match="99"):
+        connection.perform(GetStatus(), Keeper())
 
 
 def test_a_retired_link_takes_no_more_calls_and_answers_those_it_has(tmp_path: Path) -> None:
@@ -113,15 +113,15 @@ def test_a_retired_link_takes_no_more_calls_and_answers_those_it_has(tmp_path: P
         retired.wait()
         peer.say(Answer(call.id, Done()))
 
-    with linked(tmp_path, answer_late) as link:
-        call = link.perform(Ahead(GetStatus()), Keeper())
+    with linked(tmp_path, answer_late) as connection:
+        call = connection.perform(Ahead(GetStatus()), Keeper())
         assert isinstance(call, int)
-        link.retire()
-        assert link.is_lost
+        connection.retire()
+        assert connection.is_lost
         with pytest.raises(NotSent):
-            link.perform(GetStatus(), Keeper())
+            connection.perform(GetStatus(), Keeper())
         retired.set()
-        assert link.perform(Collect(call), Keeper()) == Done()
+        assert connection.perform(Collect(call), Keeper()) == Done()
 
 
 def test_a_queue_manager_that_stops_is_no_refusal(tmp_path: Path) -> None:
@@ -140,5 +140,5 @@ def test_a_queue_manager_that_stops_is_no_refusal(tmp_path: Path) -> None:
         refusing = threading.Thread(target=refuse)
         refusing.start()
         with pytest.raises(ConnectionLost, match="stopping"):
-            open_link(Settings(address=path), None)
+            open_connection(Settings(address=path), None)
         refusing.join()

@@ -23,8 +23,8 @@ from openmsmq.api.messages import (
     Receive,
     Welcome,
 )
+from openmsmq.client.connections.engine import ClientEngine, EngineState, Keeper
 from openmsmq.client.errors import ConnectionLost, NotSent
-from openmsmq.client.links.engine import ClientEngine, EngineState, Keeper
 from openmsmq.model.errors import AccessDenied
 
 WELCOME = Welcome(1, "OpenMSMQ", "ALPHA", bytes(16))

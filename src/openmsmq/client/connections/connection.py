@@ -1,4 +1,4 @@
-"""A link: one socket, its engine, and the threads that share them.
+"""A connection: one socket, its engine, and the threads that share them.
 
 Whoever waits for an answer while nobody reads the socket reads it, for everybody: there is no
 thread in the background. Writing has its own lock, so that a large send, which a busy queue
@@ -18,12 +18,12 @@ from time import monotonic  # noqa: TID251 -- the client is no part of the deter
 from typing import Final
 
 from openmsmq.api.messages import AnyReply, AnyRequest, Welcome
+from openmsmq.client.connections.engine import ClientEngine, EngineState, Keeper
+from openmsmq.client.connections.tls import TlsChannel
+from openmsmq.client.connections.tls_mismatch import find_mismatch, may_be_mismatch
 from openmsmq.client.errors import ConnectionLost, NotSent, TlsMismatch
-from openmsmq.client.links.engine import ClientEngine, EngineState, Keeper
-from openmsmq.client.links.tls import TlsChannel
-from openmsmq.client.links.tls_mismatch import find_mismatch, may_be_mismatch
-from openmsmq.client.plans import Ahead, Collect, Outcome, Step, Until, patience_s
 from openmsmq.client.settings import Settings
+from openmsmq.client.steps import Ahead, Collect, Outcome, Step, Until, patience_s
 from openmsmq.model.errors import ServiceNotAvailable
 
 _READ_BYTES: Final = 1 << 18
@@ -32,7 +32,7 @@ _READ_STEP_S: Final = 1.0
 _CLOSED: Final = "the queue manager closed the connection"
 
 
-class Link:
+class Connection:
     """One connection to a queue manager, open from its construction until it is lost."""
 
     def __init__(self, settings: Settings, context: ssl.SSLContext | None) -> None:
@@ -60,14 +60,14 @@ class Link:
 
     @property
     def is_lost(self) -> bool:
-        """Whether to make another link; looks for an end that came while nobody was reading."""
+        """Whether to make another one; looks for an end that came while nobody was reading."""
         with self._changed:
             if self._failure is None and not self._reading and not self._engine.calls_under_way:
                 self._look_for_end()
             return self._failure is not None or self._retired
 
     def perform(self, step: Step, keeper: Keeper) -> Outcome:
-        """Carry out one step of a plan."""
+        """Carry out one step of a verb."""
         if isinstance(step, Collect):
             return self._wait(step.call, keeper)
         if isinstance(step, Ahead):
@@ -77,14 +77,14 @@ class Link:
         return self._wait(self._submit(step), keeper)
 
     def retire(self) -> None:
-        """Begin no more calls; those under way go on until the queue manager ends the link."""
+        """Begin no more calls; those under way go on until the queue manager ends it."""
         with self._changed:
             self._retired = True
             if not self._engine.calls_under_way:
                 self._fail("the connection was given up")
 
     def close(self) -> None:
-        """End the link; whoever waits for an answer hears of it."""
+        """End the connection; whoever waits for an answer hears of it."""
         with self._changed:
             self._fail("the connection was closed")
 
@@ -263,10 +263,10 @@ class Link:
         return data
 
 
-def open_link(settings: Settings, context: ssl.SSLContext | None) -> Link:
+def open_connection(settings: Settings, context: ssl.SSLContext | None) -> Connection:
     """Connect; `ConnectionLost` says why that failed, `MsmqError` that it was refused."""
     try:
-        return Link(settings, context)
+        return Connection(settings, context)
     except (ServiceNotAvailable, OSError) as error:
         if may_be_mismatch(error) and (
             mismatch := find_mismatch(settings, with_tls=context is not None)
@@ -278,7 +278,7 @@ def open_link(settings: Settings, context: ssl.SSLContext | None) -> Link:
 
 
 def why_not_open(settings: Settings, error: Exception) -> ConnectionLost:
-    """Return why no link came about."""
+    """Return why no connection came about."""
     if isinstance(error, ServiceNotAvailable):
         return ConnectionLost(str(error))
     if isinstance(error, ssl.SSLError):

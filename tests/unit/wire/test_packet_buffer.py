@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.protocol.session import Closed, CloseReason
-from openmsmq.wire.framing import FrameBuffer
+from openmsmq.wire.framing import take_packets
 from openmsmq.wire.headers import base, session
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.message_bytes import MESSAGE_MIN_BYTES, laden
-from openmsmq.wire.packet_stream import PacketStream, StreamEvent, can_carry
+from openmsmq.wire.packet_buffer import PacketBuffer, StreamEvent, can_carry
 from openmsmq.wire.packets import Packet, SessionAck, UserMessage, decode, encode, headers_end
 from tests.golden import golden
 from tests.strategies.packets import packets
@@ -65,7 +65,7 @@ def test_a_stream_gives_messages_without_headers_and_the_headers_however_it_is_c
 ) -> None:
     raw = b"".join(encode(packet) for packet in sent)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=6)))
-    stream = PacketStream()
+    stream = PacketBuffer()
     events: list[StreamEvent] = []
     for start, end in zip([0, *cuts], [*cuts, len(raw)], strict=True):
         events += stream.feed(raw[start:end])
@@ -78,7 +78,7 @@ def test_a_stream_gives_messages_without_headers_and_the_headers_however_it_is_c
 def test_a_stream_that_comes_byte_by_byte_gives_each_packet_at_its_last_byte(
     first: Packet, second: Packet
 ) -> None:
-    stream = PacketStream()
+    stream = PacketBuffer()
     whole = {len(encode(first)): first, len(encode(first) + encode(second)): second}
     for place, byte in enumerate(encode(first) + encode(second), start=1):
         due = expected(whole[place]) if place in whole else []
@@ -87,7 +87,7 @@ def test_a_stream_that_comes_byte_by_byte_gives_each_packet_at_its_last_byte(
 
 def test_messages_in_a_row_are_one_run() -> None:
     run = [message(number) for number in range(5)]
-    assert PacketStream().feed(b"".join(run)) == [run]
+    assert PacketBuffer().feed(b"".join(run)) == [run]
 
 
 @pytest.mark.parametrize("counted", [False, True], ids=["behind the packet", "inside its size"])
@@ -97,13 +97,13 @@ def test_a_session_header_is_found_and_taken_away_wherever_it_is(counted: bool) 
     following = message(8)
     size = int.from_bytes(carrier[8:12], "little")
     assert len(carrier) - size == (0 if counted else session.SIZE)
-    assert PacketStream().feed(carrier + following) == [[message(7)], header, [following]]
+    assert PacketBuffer().feed(carrier + following) == [[message(7)], header, [following]]
 
 
 @given(st.binary(max_size=600))
 @example(message()[:60] + b"\xff" * 40)
 def test_any_bytes_give_packets_or_a_problem_and_never_an_exception(data: bytes) -> None:
-    stream = PacketStream()
+    stream = PacketBuffer()
     stream.feed(data)
     if not stream.problem and len(data) >= base.SIZE:
         assert data[0] == base.VERSION
@@ -114,7 +114,7 @@ def test_a_damaged_stream_gives_the_same_packets_as_the_careful_reader(data: st.
     raw = bytearray(message(1) + ack() + message(2, session=SessionHeader()) + message(3))
     place = data.draw(st.integers(0, len(raw) - 1))
     raw[place] = data.draw(st.integers(0, 255))
-    stream = PacketStream()
+    stream = PacketBuffer()
     events = flat(stream.feed(bytes(raw)))
     due, is_good = read_carefully(bytes(raw))
     assert events == due
@@ -124,11 +124,9 @@ def test_a_damaged_stream_gives_the_same_packets_as_the_careful_reader(data: st.
 
 def read_carefully(raw: bytes) -> tuple[list[object], bool]:
     """What a stream should give: read packet by packet, and whether nothing was wrong."""
-    buffer = FrameBuffer()
-    buffer.feed(raw)
     due: list[object] = []
     try:
-        while (packet := buffer.next_packet()) is not None:
+        for packet in take_packets(bytearray(raw)):
             flags = packet[2] & (base.INTERNAL | base.SESSION)
             if flags == base.SESSION:
                 size = int.from_bytes(packet[8:12], "little")
@@ -202,7 +200,7 @@ def test_a_bad_base_header_is_noticed_without_waiting_for_the_rest() -> None:
 
 
 def test_what_waits_for_its_end_is_never_more_than_one_packet() -> None:
-    stream = PacketStream()
+    stream = PacketBuffer()
     large = message(body=bytes(1_000_000))
     for start in range(0, len(large) - 1, 65_536):
         assert stream.feed(large[start : min(start + 65_536, len(large) - 1)]) == []
@@ -218,7 +216,7 @@ def test_what_rides_on_a_message_comes_off_again(packet: UserMessage) -> None:
     fits = len(raw) - headers_end(raw) < session.SIZE and packet.properties.message_class == 0
     assert can_carry(raw) == fits
     if fits:
-        assert PacketStream().feed(laden(raw, header.write())) == [[raw], header]
+        assert PacketBuffer().feed(laden(raw, header.write())) == [[raw], header]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from openmsmq.client.links.aio_link import open_async_link
+from openmsmq.client.connections.aio_connection import open_async_connection
 from openmsmq.client.settings import Settings
 
 WITHIN_S = 10.0
@@ -27,7 +27,7 @@ async def connect_and_give_up() -> bytes:
     async with server:
         port = server.sockets[0].getsockname()[1]
         connecting = asyncio.ensure_future(
-            open_async_link(Settings(address=f"127.0.0.1:{port}"), None)
+            open_async_connection(Settings(address=f"127.0.0.1:{port}"), None)
         )
         await greeted.wait()
         connecting.cancel()

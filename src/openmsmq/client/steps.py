@@ -1,8 +1,8 @@
-"""Plans: what a verb asks the queue manager, step by step, without saying how it is carried out.
+"""The steps of a verb: what it asks the queue manager, without saying how that is carried out.
 
-A plan is a generator. It yields requests, is sent their replies, and returns the verb's result;
-the blocking and the asyncio shell carry out the same plans. `PlanRun` drives one and knows the
-rule of reconnecting: a plan starts again only when nothing it has asked can have taken effect.
+They are a generator, which yields requests, is sent their replies, and returns the verb's result;
+the blocking and the asyncio shell carry out the same steps. `VerbRun` drives one verb and knows the
+rule of reconnecting: it starts again only when nothing it has asked can have taken effect.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RESTARTS_MAX_COUNT: Final = 3
 
 
 class Ahead(msgspec.Struct, frozen=True):
-    """A step: send the request and go on; the plan is sent the number of the call."""
+    """A step: send the request and go on; the verb is sent the number of the call."""
 
     request: AnyRequest
 
@@ -42,7 +42,7 @@ class Until(msgspec.Struct, frozen=True):
 Step: TypeAlias = AnyRequest | Ahead | Collect | Until
 Outcome: TypeAlias = AnyReply | int
 Result = TypeVar("Result")
-Plan: TypeAlias = Generator[Step, Any, Result]
+Steps: TypeAlias = Generator[Step, Any, Result]
 
 
 def patience_s(request: AnyRequest, call_timeout_s: float) -> float | None:
@@ -51,7 +51,7 @@ def patience_s(request: AnyRequest, call_timeout_s: float) -> float | None:
     return None if wait_ms is None else wait_ms / 1000 + call_timeout_s
 
 
-def ask(request: Request[ReplyKind]) -> Plan[ReplyKind]:
+def ask(request: Request[ReplyKind]) -> Steps[ReplyKind]:
     """Ask and expect the reply to it; anything else is raised as the error it tells of."""
     reply = yield request
     if type(reply) is request.reply:
@@ -71,12 +71,12 @@ def failure(reply: AnyReply) -> Exception:
     return ConnectionLost(f"the queue manager answered with {type(reply).__name__}: not for this")
 
 
-class PlanRun(Generic[Result]):
-    """One verb under way: drives its plan and decides what to do when the connection is lost."""
+class VerbRun(Generic[Result]):
+    """One verb under way: takes its steps and decides what to do when the connection is lost."""
 
-    def __init__(self, make: Callable[[], Plan[Result]]) -> None:
+    def __init__(self, make: Callable[[], Steps[Result]]) -> None:
         self._make = make
-        self._plan: Plan[Result] | None = None
+        self._steps: Steps[Result] | None = None
         self._unsettled: AnyRequest | None = None
         self._unsettled_before: AnyRequest | None = None
         self._restarts = 0
@@ -84,7 +84,7 @@ class PlanRun(Generic[Result]):
 
     def start(self) -> Step | None:
         """Begin, or begin again; give the first step, or None when there is nothing to do."""
-        self._plan = self._make()
+        self._steps = self._make()
         self._unsettled = None
         return self._advance(None)
 
@@ -93,13 +93,13 @@ class PlanRun(Generic[Result]):
         return self._advance(outcome)
 
     def lost(self, reason: ConnectionLost) -> None:
-        """Take the loss of the connection: raises unless the plan may start again.
+        """Take the loss of the connection: raises unless the verb may start again.
 
-        The plan hears of it first, and may raise what it knows better.
+        The verb hears of it first, and may raise what it knows better.
         """
-        assert self._plan is not None
+        assert self._steps is not None
         try:
-            self._plan.throw(reason)
+            self._steps.throw(reason)
         except ConnectionLost as raised:
             if raised is not reason:
                 raise
@@ -111,15 +111,15 @@ class PlanRun(Generic[Result]):
             raise reason
 
     def _advance(self, outcome: Outcome | None) -> Step | None:
-        assert self._plan is not None
+        assert self._steps is not None
         try:
-            step = self._plan.send(outcome)
+            step = self._steps.send(outcome)
         except StopIteration as stop:
             self.result = stop.value
             return None
         self._unsettled_before = self._unsettled
         request = step.request if isinstance(step, Ahead) else step
         if not isinstance(request, Collect | Until) and not request.may_repeat:
-            # Kept for the rest of the plan: what has taken effect must not be done again.
+            # Kept for the rest of the verb: what has taken effect must not be done again.
             self._unsettled = request
         return step

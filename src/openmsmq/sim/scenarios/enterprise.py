@@ -18,7 +18,7 @@ _NOTICED_AFTER_MS: Final = (0, 5_000, 60_000, 200_000)
 """After so long the administrator sees that something has failed for ever."""
 
 
-class LinkPlan(msgspec.Struct, frozen=True):
+class DrawnLink(msgspec.Struct, frozen=True):
     """A link between two sites, and the nodes that are its gates."""
 
     site1: int
@@ -27,7 +27,7 @@ class LinkPlan(msgspec.Struct, frozen=True):
     gates: tuple[int, ...]
 
 
-class MemberPlan(msgspec.Struct, frozen=True):
+class DrawnMember(msgspec.Struct, frozen=True):
     """What a node is in the enterprise."""
 
     sites: tuple[int, ...]
@@ -72,13 +72,13 @@ class Chore(msgspec.Struct, frozen=True):
     cost: int = 0
 
 
-class EnterprisePlan(msgspec.Struct, frozen=True):
+class EnterpriseScenario(msgspec.Struct, frozen=True):
     """An enterprise, before a run begins; everything is named by its number."""
 
     site_count: int
-    links: tuple[LinkPlan, ...]
+    links: tuple[DrawnLink, ...]
     """All links that there will ever be."""
-    members: tuple[MemberPlan, ...]
+    members: tuple[DrawnMember, ...]
     """For each node."""
     outages: tuple[Outage, ...]
     senders: tuple[int, ...]
@@ -102,7 +102,7 @@ class EnterprisePlan(msgspec.Struct, frozen=True):
 
 def draw_enterprise(
     rng: random.Random, count: int, duration_ms: int, *, faults: bool
-) -> EnterprisePlan:
+) -> EnterpriseScenario:
     """Let a seed decide: most links and servers make sense, some do not."""
     site_count = min(count, rng.randrange(2, SITES_MAX_COUNT + 1))
     gates, members = _members(rng, count, site_count)
@@ -110,7 +110,7 @@ def draw_enterprise(
     all_gates = [gate for found in gates for gate in found]
     outages = _outages(rng, len(links), all_gates, duration_ms) if faults else ()
     later = _later_links(rng, links, gates)
-    plan = EnterprisePlan(
+    scenario = EnterpriseScenario(
         site_count,
         links + later,
         members,
@@ -120,14 +120,14 @@ def draw_enterprise(
         frozenset(range(len(links), len(links) + len(later))),
         tuple(rng.choice(_POLLS_MS) for _ in range(count)),
     )
-    working = [node for node in range(count) if node not in plan.gone]
+    working = [node for node in range(count) if node not in scenario.gone]
     senders = rng.sample(working, min(len(working), _SENDERS_MAX_COUNT))
-    return msgspec.structs.replace(plan, senders=tuple(sorted(senders)))
+    return msgspec.structs.replace(scenario, senders=tuple(sorted(senders)))
 
 
 def _later_links(
-    rng: random.Random, links: tuple[LinkPlan, ...], gates: list[list[int]]
-) -> tuple[LinkPlan, ...]:
+    rng: random.Random, links: tuple[DrawnLink, ...], gates: list[list[int]]
+) -> tuple[DrawnLink, ...]:
     """Draw links that the administrator adds; no two join the same sites."""
     joined = {frozenset((link.site1, link.site2)) for link in links}
     found = []
@@ -136,7 +136,7 @@ def _later_links(
         if frozenset((one, other)) not in joined:
             joined.add(frozenset((one, other)))
             serving = _serving(rng, gates[one]) + _serving(rng, gates[other])
-            found.append(LinkPlan(one, other, rng.choice(_COSTS), serving))
+            found.append(DrawnLink(one, other, rng.choice(_COSTS), serving))
     return tuple(found)
 
 
@@ -168,7 +168,7 @@ def _chores(
 
 def _members(
     rng: random.Random, count: int, site_count: int
-) -> tuple[list[list[int]], tuple[MemberPlan, ...]]:
+) -> tuple[list[list[int]], tuple[DrawnMember, ...]]:
     """Put nodes into sites: gates first, then whoever is left."""
     gates: list[list[int]] = [[site] for site in range(site_count)]
     sites: list[tuple[int, ...]] = [(site,) for site in range(site_count)]
@@ -195,7 +195,7 @@ def _members(
         return tuple(rng.sample(near, min(len(near), rng.randrange(1, 3))))
 
     return gates, tuple(
-        MemberPlan(
+        DrawnMember(
             sites[node],
             routing[node],
             servers(node, 0.15),
@@ -205,7 +205,7 @@ def _members(
     )
 
 
-def _links(rng: random.Random, site_count: int, gates: list[list[int]]) -> tuple[LinkPlan, ...]:
+def _links(rng: random.Random, site_count: int, gates: list[list[int]]) -> tuple[DrawnLink, ...]:
     """Join all sites, add some links, and sometimes leave one out."""
     order = rng.sample(range(site_count), site_count)
     pairs = {
@@ -217,7 +217,7 @@ def _links(rng: random.Random, site_count: int, gates: list[list[int]]) -> tuple
     if rng.random() < 0.1:
         chosen.remove(rng.choice(chosen))
     return tuple(
-        LinkPlan(
+        DrawnLink(
             one, other, rng.choice(_COSTS), _serving(rng, gates[one]) + _serving(rng, gates[other])
         )
         for one, other in chosen

@@ -45,7 +45,7 @@ StreamEvent: TypeAlias = list[bytes] | SessionHeader | EstablishConnection | Con
 """User messages in a row, an acknowledgment that stands alone or rode on the last of them, …"""
 
 
-class PacketStream:
+class PacketBuffer:
     """Cuts a byte stream into packets, however its bytes come. [MQQB 3.1.5.1]
 
     User messages come without SessionHeader, and as if they never had one: what is passed on to

@@ -13,9 +13,9 @@ import ssl
 from time import monotonic  # noqa: TID251 -- the client is no part of the deterministic core
 from typing import Final
 
+from openmsmq.client.connections.engine import ClientEngine, EngineState
+from openmsmq.client.connections.tls import TlsChannel
 from openmsmq.client.errors import ConnectionLost, TlsMismatch
-from openmsmq.client.links.engine import ClientEngine, EngineState
-from openmsmq.client.links.tls import TlsChannel
 from openmsmq.client.settings import Settings
 from openmsmq.model.errors import MsmqError
 

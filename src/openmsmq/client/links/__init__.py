@@ -1,1 +1,0 @@
-"""Connections to a queue manager: one engine, and a link for threads and one for asyncio."""
