@@ -69,7 +69,6 @@ def options(
     qm: Annotated[
         str,
         typer.Option(
-            "--qm",
             metavar="ADDRESS",
             envvar="OPENMSMQ_QM",
             help="The queue manager: host, host:port, or the path of its Unix socket.",
@@ -78,7 +77,6 @@ def options(
     token_file: Annotated[
         str,
         typer.Option(
-            "--token-file",
             metavar="FILE",
             envvar="OPENMSMQ_TOKEN_FILE",
             help=f"File with the token that the queue manager asks for; or set {TOKEN_VARIABLE}.",
@@ -95,7 +93,6 @@ def options(
     ca: Annotated[
         str,
         typer.Option(
-            "--ca",
             metavar="FILE",
             envvar="OPENMSMQ_CA",
             help="Connect with TLS, trusting the certificates in this file.",
@@ -104,7 +101,6 @@ def options(
     cert: Annotated[
         str,
         typer.Option(
-            "--cert",
             metavar="FILE",
             envvar="OPENMSMQ_CERT",
             help="Certificate to show instead of a token, with its key, in PEM; needs TLS.",
@@ -113,7 +109,6 @@ def options(
     key: Annotated[
         str,
         typer.Option(
-            "--key",
             metavar="FILE",
             envvar="OPENMSMQ_KEY",
             help="Private key of --cert, if it is in a file of its own.",

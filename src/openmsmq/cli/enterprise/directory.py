@@ -156,11 +156,9 @@ def get(
 @app.command("find-queues")
 def find_queues(
     context: typer.Context,
-    label: Annotated[
-        str | None, typer.Option("--label", metavar="TEXT", help="With this label.")
-    ] = None,
+    label: Annotated[str | None, typer.Option(metavar="TEXT", help="With this label.")] = None,
     service_type: Annotated[
-        str | None, typer.Option("--service-type", metavar="GUID", help="Of this service type.")
+        str | None, typer.Option(metavar="GUID", help="Of this service type.")
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -40,7 +40,6 @@ def discover(
     site: Annotated[
         str,
         typer.Option(
-            "--site",
             metavar="GUID",
             help="Ask as a computer of this site; a server of it is the best answer.",
         ),
@@ -48,7 +47,6 @@ def discover(
     enterprise: Annotated[
         str,
         typer.Option(
-            "--enterprise",
             metavar="GUID",
             help="Ask as a computer of this enterprise; servers may ignore those of others.",
         ),
@@ -56,20 +54,17 @@ def discover(
     network: Annotated[
         list[str] | None,
         typer.Option(
-            "--network",
             metavar="ADDRESS/BITS",
             help="Ask on this network, from this address of ours; may be repeated. "
             "Without it, on all networks of this computer.",
         ),
     ] = None,
     port: Annotated[
-        int,
-        typer.Option("--port", min=1, max=PORT_MAX_NUMBER, help="UDP port of directory servers."),
+        int, typer.Option(min=1, max=PORT_MAX_NUMBER, help="UDP port of directory servers.")
     ] = MSMQ_PORT,
     timeout: Annotated[
         float,
         typer.Option(
-            "--timeout",
             metavar="SECONDS",
             min=TIMEOUT_MIN_S,
             max=TIMEOUT_MAX_S,

@@ -65,13 +65,13 @@ FileOption: TypeAlias = Annotated[
 def create(
     certificate: FileOption = "",
     name: Annotated[
-        str, typer.Option("--name", metavar="TEXT", help="Whose it says it is; else the login.")
+        str, typer.Option(metavar="TEXT", help="Whose it says it is; else the login.")
     ] = "",
     days: Annotated[
-        int, typer.Option("--days", min=1, max=36_500, help="How long it says it is valid.")
+        int, typer.Option(min=1, max=36_500, help="How long it says it is valid.")
     ] = CERTIFICATE_DAYS,
     bits: Annotated[
-        int, typer.Option("--bits", min=2048, max=8192, help="Length of the key.")
+        int, typer.Option(min=2048, max=8192, help="Length of the key.")
     ] = CERTIFICATE_BITS,
 ) -> None:
     """Make a key and a certificate for it, signed by itself; `register` tells others of it."""

@@ -184,7 +184,7 @@ def import_(
     queue: QueueArgument,
     file: FileArgument,
     skip: Annotated[
-        int, typer.Option("--skip", metavar="N", min=0, help="Leave out the first messages.")
+        int, typer.Option(metavar="N", min=0, help="Leave out the first messages.")
     ] = 0,
     cut: Annotated[
         bool, typer.Option("--cut", help="Take what is there of a file without its end.")

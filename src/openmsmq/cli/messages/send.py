@@ -98,10 +98,9 @@ def send(
             r"computer 'DIRECT=OS:beta\private$\orders' or 'DIRECT=TCP:10.0.0.7\private$\orders'.",
         ),
     ],
-    body: Annotated[str | None, typer.Option("--body", metavar="TEXT", help="The body.")] = None,
+    body: Annotated[str | None, typer.Option(metavar="TEXT", help="The body.")] = None,
     body_file: Annotated[
-        str | None,
-        typer.Option("--body-file", metavar="FILE", help="File with the body; - for stdin."),
+        str | None, typer.Option(metavar="FILE", help="File with the body; - for stdin.")
     ] = None,
     body_format: Annotated[
         BodyFormat,
@@ -141,8 +140,7 @@ def send(
     ] = REACH_QUEUE_DEFAULT_S,
     time_to_be_received_s: Annotated[float | None, _property("time_to_be_received_s")] = None,
     extension_file: Annotated[
-        str | None,
-        typer.Option("--extension-file", metavar="FILE", help="File with the extension."),
+        str | None, typer.Option(metavar="FILE", help="File with the extension.")
     ] = None,
     application_tag: Annotated[int, _property("application_tag")] = 0,
     sign: Annotated[
@@ -156,9 +154,8 @@ def send(
     signature: Annotated[
         SignatureVersion,
         typer.Option(
-            "--signature",
             help="Kind of signature: exact for queue managers of ours, 2.0 for those of Windows, "
-            "1.0 for Windows NT; best is exact where all of the directory are ours, else 2.0.",
+            "1.0 for Windows NT; best is exact where all of the directory are ours, else 2.0."
         ),
     ] = SignatureVersion.BEST,
     hash_name: Annotated[
@@ -174,9 +171,7 @@ def send(
     ] = False,
     count: Annotated[
         int,
-        typer.Option(
-            "--count", metavar="N", min=1, help="Send it so often; in one transaction if in any."
-        ),
+        typer.Option(metavar="N", min=1, help="Send it so often; in one transaction if in any."),
     ] = 1,
     json: JsonOption = False,
 ) -> None:

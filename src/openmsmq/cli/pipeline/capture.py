@@ -32,7 +32,6 @@ def capture(
     output: Annotated[
         str,
         typer.Option(
-            "--output",
             metavar="DIR",
             help="Where the tables packets, sessions and anomalies are written, as Parquet.",
         ),

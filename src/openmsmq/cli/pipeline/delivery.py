@@ -57,7 +57,7 @@ class Job(msgspec.Struct, frozen=True):
 def delivery(
     context: typer.Context,
     output: Annotated[
-        str, typer.Option("--output", metavar="DIR", help="Where the tables go: a new directory.")
+        str, typer.Option(metavar="DIR", help="Where the tables go: a new directory.")
     ],
     inputs: Annotated[
         list[str] | None,
@@ -79,7 +79,6 @@ def delivery(
     queue: Annotated[
         list[str] | None,
         typer.Option(
-            "--queue",
             metavar="NAME",
             help="A queue to browse; may be repeated. With --from and without this, all queues "
             "with their journals, and those of the system.",
@@ -88,7 +87,6 @@ def delivery(
     lost_after: Annotated[
         int | None,
         typer.Option(
-            "--lost-after",
             metavar="SECONDS",
             min=0,
             help="Count a message as in transit for so long at most, if its own time is longer.",

@@ -70,16 +70,13 @@ def ingest(
     context: typer.Context,
     queue: Annotated[
         list[str],
-        typer.Option(
-            "--queue", metavar="NAME", help="A queue to read, or * for all; may be repeated."
-        ),
+        typer.Option(metavar="NAME", help="A queue to read, or * for all; may be repeated."),
     ],
-    output: Annotated[str, typer.Option("--output", metavar="DIR", help="The table: a directory.")],
+    output: Annotated[str, typer.Option(metavar="DIR", help="The table: a directory.")],
     from_: FromOption = None,
     format: Annotated[
         str,
         typer.Option(
-            "--format",
             metavar="FORMAT",
             help="parquet, delta or iceberg; the last two need the extra of that name.",
         ),
@@ -87,21 +84,16 @@ def ingest(
     catalog: Annotated[
         str,
         typer.Option(
-            "--catalog",
             metavar="NAME",
             help="Iceberg: a catalog of PyIceberg's settings; by default one in the directory.",
         ),
     ] = "",
     table: Annotated[
-        str,
-        typer.Option(
-            "--table", metavar="NAMESPACE.NAME", help="Iceberg: the table's name in --catalog."
-        ),
+        str, typer.Option(metavar="NAMESPACE.NAME", help="Iceberg: the table's name in --catalog.")
     ] = "",
     checkpoint: Annotated[
         str,
         typer.Option(
-            "--checkpoint",
             metavar="DIR",
             help="Where it is noted how far the table has come; OUTPUT.checkpoint by default.",
         ),
@@ -112,7 +104,6 @@ def ingest(
     every: Annotated[
         float | None,
         typer.Option(
-            "--every",
             metavar="SECONDS",
             min=0,
             help=f"With --follow: how often to look for messages; {EVERY_DEFAULT_S:g} by default.",
@@ -121,7 +112,6 @@ def ingest(
     mode: Annotated[
         str,
         typer.Option(
-            "--mode",
             metavar="MODE",
             help="consume takes the messages out of their queues; browse leaves them there.",
         ),
@@ -129,7 +119,6 @@ def ingest(
     start: Annotated[
         str,
         typer.Option(
-            "--start",
             metavar="WHEN",
             help="Where a new table begins: earliest, latest, or a time such as "
             "2026-01-31T08:00:00Z. A table that has a checkpoint goes on where it was.",
@@ -138,7 +127,6 @@ def ingest(
     json_schema: Annotated[
         str,
         typer.Option(
-            "--json-schema",
             metavar="DDL|FILE",
             help="The fields of JSON bodies: as in 'id bigint, total double', or in a file.",
         ),
@@ -146,19 +134,15 @@ def ingest(
     xml_schema: Annotated[
         str,
         typer.Option(
-            "--xml-schema",
-            metavar="DDL|FILE",
-            help="The fields of XML bodies; an attribute's name begins with _.",
+            metavar="DDL|FILE", help="The fields of XML bodies; an attribute's name begins with _."
         ),
     ] = "",
     max_messages: Annotated[
-        int | None,
-        typer.Option("--max-messages", metavar="N", min=1, help="At most so many in one batch."),
+        int | None, typer.Option(metavar="N", min=1, help="At most so many in one batch.")
     ] = None,
     partition_by: Annotated[
         list[str] | None,
         typer.Option(
-            "--partition-by",
             metavar="COLUMN",
             help="A column whose values are directories; may be repeated; none for none. By "
             "default queue and date, the day of arrival.",
@@ -167,7 +151,6 @@ def ingest(
     reader: Annotated[
         str,
         typer.Option(
-            "--reader",
             metavar="NAME",
             help="The name for which messages are reserved; two tables from one queue need two.",
         ),

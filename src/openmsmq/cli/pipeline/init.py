@@ -20,9 +20,7 @@ def init(
     ],
     queue: Annotated[
         list[str],
-        typer.Option(
-            "--queue", metavar="NAME", help="A queue to read, or * for all; may be repeated."
-        ),
+        typer.Option(metavar="NAME", help="A queue to read, or * for all; may be repeated."),
     ],
     consume: Annotated[
         bool,

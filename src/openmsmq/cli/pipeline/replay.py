@@ -53,7 +53,6 @@ def replay(
     audit: Annotated[
         str,
         typer.Option(
-            "--audit",
             metavar="DIR",
             help="The audit table: what was planned and done with each dead letter, as Parquet.",
         ),
@@ -61,28 +60,23 @@ def replay(
     reason: Annotated[
         list[str] | None,
         typer.Option(
-            "--reason",
             metavar="REASON",
             help="Only letters with this reason, such as receive-timeout; may be repeated.",
         ),
     ] = None,
     older_than: Annotated[
         str | None,
-        typer.Option(
-            "--older-than", metavar="TIME", help="Only letters that are older: 90s, 15m, 1h, 2d."
-        ),
+        typer.Option(metavar="TIME", help="Only letters that are older: 90s, 15m, 1h, 2d."),
     ] = None,
     newer_than: Annotated[
-        str | None,
-        typer.Option("--newer-than", metavar="TIME", help="Only letters that are newer."),
+        str | None, typer.Option(metavar="TIME", help="Only letters that are newer.")
     ] = None,
     label: Annotated[
-        str, typer.Option("--label", metavar="LABEL", help="Only with this label; * is anything.")
+        str, typer.Option(metavar="LABEL", help="Only with this label; * is anything.")
     ] = "",
     destination: Annotated[
         str,
         typer.Option(
-            "--destination",
             metavar="QUEUE",
             help=r"Only letters for this queue, by format name or as in private$\orders; * is "
             "anything.",
@@ -91,7 +85,6 @@ def replay(
     where: Annotated[
         str,
         typer.Option(
-            "--where",
             metavar="SQL",
             help="Only letters for which this holds; the columns of messages, reason and age_s.",
         ),
@@ -107,19 +100,16 @@ def replay(
     transform: Annotated[
         str,
         typer.Option(
-            "--transform",
             metavar="FILE.py",
             help="Change the letters by the function transform(letters) of this file.",
         ),
     ] = "",
     to: Annotated[
-        str,
-        typer.Option("--to", metavar="QUEUE", help="Send them to this queue, not where they were."),
+        str, typer.Option(metavar="QUEUE", help="Send them to this queue, not where they were.")
     ] = "",
     queue: Annotated[
         list[str] | None,
         typer.Option(
-            "--queue",
             metavar="NAME",
             help="A dead-letter queue of an application instead of the system's; may be repeated.",
         ),
@@ -131,7 +121,6 @@ def replay(
     run: Annotated[
         str,
         typer.Option(
-            "--run",
             metavar="ID",
             help="The name of the run. One that has a plan does what it says, and goes on where "
             "it was; the options that choose and change letters then do not count.",

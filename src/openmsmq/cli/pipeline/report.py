@@ -37,17 +37,13 @@ def report(
         str,
         typer.Option("--input", metavar="DIR", help="What pipeline delivery wrote."),
     ],
-    output: Annotated[
-        str,
-        typer.Option("--output", metavar="FILE", help="The page, such as report.html."),
-    ],
+    output: Annotated[str, typer.Option(metavar="FILE", help="The page, such as report.html.")],
     title: Annotated[
-        str, typer.Option("--title", metavar="TEXT", help="The heading of the page.")
+        str, typer.Option(metavar="TEXT", help="The heading of the page.")
     ] = DEFAULT_TITLE,
     before: Annotated[
         str | None,
         typer.Option(
-            "--before",
             metavar="DIR",
             help="Compare with this: what pipeline delivery wrote for the day before, or any time.",
         ),
@@ -55,7 +51,6 @@ def report(
     day: Annotated[
         str | None,
         typer.Option(
-            "--day",
             metavar="YYYY-MM-DD",
             help="Only messages sent on this day, in UTC, compared with those of the day before.",
         ),
@@ -63,7 +58,6 @@ def report(
     event: Annotated[
         list[str] | None,
         typer.Option(
-            "--event",
             metavar="'TIME TEXT'",
             help="Something that happened, for the time axis, such as "
             "'2026-03-02T13:02:00Z HUB was killed'; may be repeated.",

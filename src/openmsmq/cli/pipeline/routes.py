@@ -25,55 +25,43 @@ _FORMATS: Final = "A file in CSV, JSON or Parquet."
 
 def routes(
     sites: Annotated[
-        str,
-        typer.Option(
-            "--sites", metavar="FILE", help=f"{_FORMATS} Columns: site; optional name, gates."
-        ),
+        str, typer.Option(metavar="FILE", help=f"{_FORMATS} Columns: site; optional name, gates.")
     ],
     links: Annotated[
         str,
         typer.Option(
-            "--links",
             metavar="FILE",
             help=f"{_FORMATS} Columns: site_1, site_2, cost; optional gates, capacity_bytes.",
         ),
     ],
     output: Annotated[
-        str,
-        typer.Option("--output", metavar="DIR", help="Where the tables are written, as Parquet."),
+        str, typer.Option(metavar="DIR", help="Where the tables are written, as Parquet.")
     ],
     traffic: Annotated[
         str | None,
         typer.Option(
-            "--traffic",
-            metavar="FILE",
-            help=f"{_FORMATS} Columns: from_site, to_site, messages, bytes.",
+            metavar="FILE", help=f"{_FORMATS} Columns: from_site, to_site, messages, bytes."
         ),
     ] = None,
     set_cost: Annotated[
         list[str] | None,
         typer.Option(
-            "--set-cost",
-            metavar="SITE:SITE=COST",
-            help="What if this link had this cost; may be repeated.",
+            metavar="SITE:SITE=COST", help="What if this link had this cost; may be repeated."
         ),
     ] = None,
     link_down: Annotated[
         list[str] | None,
         typer.Option(
-            "--link-down",
             metavar="SITE:SITE",
             help="What if this link was removed from the directory; may be repeated.",
         ),
     ] = None,
     gate_down: Annotated[
         list[str] | None,
-        typer.Option(
-            "--gate-down", metavar="GATE", help="What if this gate was gone; may be repeated."
-        ),
+        typer.Option(metavar="GATE", help="What if this gate was gone; may be repeated."),
     ] = None,
     top: Annotated[
-        int, typer.Option("--top", metavar="N", min=1, help="How many rows of each list to show.")
+        int, typer.Option(metavar="N", min=1, help="How many rows of each list to show.")
     ] = 10,
     master: MasterOption = DEFAULT_MASTER,
     conf: ConfOption = None,

@@ -129,15 +129,14 @@ def create(
     ] = False,
     quota: QuotaOption = None,
     journal_quota: JournalQuotaOption = None,
-    label: Annotated[str, typer.Option("--label", metavar="TEXT", help="The label.")] = "",
+    label: Annotated[str, typer.Option(metavar="TEXT", help="The label.")] = "",
     authenticate: Annotated[
         bool, typer.Option("--authenticate", help="Takes only signed messages.")
     ] = False,
     privacy: Annotated[
         Privacy,
         typer.Option(
-            "--privacy",
-            help="Whether it takes encrypted messages: none, optional, or body (only those).",
+            help="Whether it takes encrypted messages: none, optional, or body (only those)."
         ),
     ] = Privacy.OPTIONAL,
     service_type: ServiceTypeOption = None,
@@ -235,7 +234,7 @@ def names(context: typer.Context, queue: QueueArgument, json: JsonOption = False
 def change(
     context: typer.Context,
     queue: QueueArgument,
-    label: Annotated[str | None, typer.Option("--label", metavar="TEXT", help="The label.")] = None,
+    label: Annotated[str | None, typer.Option(metavar="TEXT", help="The label.")] = None,
     journal: Annotated[
         bool | None, typer.Option("--journal/--no-journal", help="Keeps received messages.")
     ] = None,
@@ -246,8 +245,7 @@ def change(
         typer.Option("--authenticate/--no-authenticate", help="Takes only signed messages."),
     ] = None,
     privacy: Annotated[
-        Privacy | None,
-        typer.Option("--privacy", help="Encrypted messages: none, optional or body."),
+        Privacy | None, typer.Option(help="Encrypted messages: none, optional or body.")
     ] = None,
     service_type: ServiceTypeOption = None,
     base_priority: BasePriorityOption = None,

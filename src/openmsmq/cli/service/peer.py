@@ -25,19 +25,18 @@ app: Final = typer.Typer(
 @app.command()
 def certificate(
     name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="Name of the queue manager, or its host.")
+        str, typer.Option(metavar="NAME", help="Name of the queue manager, or its host.")
     ],
     out: Annotated[
         str,
         typer.Option(
-            "--out",
             metavar="DIRECTORY",
             help=f"Where {CERTIFICATE_FILE} and {KEY_FILE} are put; the data directory is a good "
             "place.",
         ),
     ],
     days: Annotated[
-        int, typer.Option("--days", min=1, max=36_500, help="How long it is valid.")
+        int, typer.Option(min=1, max=36_500, help="How long it is valid.")
     ] = PEER_CERTIFICATE_DAYS,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the files that are there.")

@@ -61,15 +61,13 @@ def create(
     scope: Annotated[
         list[Scope],
         typer.Option(
-            "--scope",
             help="What it is good for: send, receive (and peek), or admin (everything). May be "
-            "repeated.",
+            "repeated."
         ),
     ],
     queue: Annotated[
         list[str],
         typer.Option(
-            "--queue",
             metavar="PATTERN",
             help=r"Only for queues of this name; * and ? stand for anything, as in 'private$\a*'. "
             "May be repeated.",
@@ -78,7 +76,6 @@ def create(
     user: Annotated[
         Sid | None,
         typer.Option(
-            "--user",
             metavar="WHO",
             parser=read_account,
             help=f"Whose rights it has, within its scope: {ACCOUNT_HELP} Without: administrators.",
@@ -87,7 +84,6 @@ def create(
     expires: Annotated[
         int | None,
         typer.Option(
-            "--expires",
             metavar="DAYS",
             min=1,
             max=TOKEN_DAYS_MAX_COUNT,

@@ -53,8 +53,7 @@ def serve(
         typer.Argument(metavar="PAGE", help="The page, or a directory of pages (*.html)."),
     ],
     port: Annotated[
-        int,
-        typer.Option("--port", min=0, max=65535, help="The TCP port; 0 takes a free one."),
+        int, typer.Option(min=0, max=65535, help="The TCP port; 0 takes a free one.")
     ] = DEFAULT_PORT,
 ) -> None:
     """Show a report, or a directory of them, to a browser on this computer, until Ctrl-C.

@@ -28,14 +28,13 @@ _FAILURES_SHOWN: Final = 20
 
 @app.command()
 def run(
-    first_seed: Annotated[int, typer.Option("--first-seed", help="Where to begin.")] = 0,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds to run.")] = 1,
+    first_seed: Annotated[int, typer.Option(help="Where to begin.")] = 0,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds to run.")] = 1,
     jobs: Annotated[
-        int, typer.Option("--jobs", min=0, help="Processes that share the work; 0 for all cores.")
+        int, typer.Option(min=0, help="Processes that share the work; 0 for all cores.")
     ] = 0,
     managers: Annotated[
-        int | None,
-        typer.Option("--managers", min=1, max=50, help="Queue managers; else the seed decides."),
+        int | None, typer.Option(min=1, max=50, help="Queue managers; else the seed decides.")
     ] = None,
     enterprise: Annotated[
         bool,
@@ -51,25 +50,23 @@ def run(
     mode: Annotated[
         str,
         typer.Option(
-            "--mode",
-            help="What protects the honest: known, plain, tls, strict, or all of them in turn.",
+            help="What protects the honest: known, plain, tls, strict, or all of them in turn."
         ),
     ] = "all",
     attacks: Annotated[
-        str, typer.Option("--attacks", metavar="KINDS", help="The adversary tries only these.")
+        str, typer.Option(metavar="KINDS", help="The adversary tries only these.")
     ] = "",
     operations: Annotated[
-        int | None,
-        typer.Option("--operations", min=1, help="What each application does; else the seed."),
+        int | None, typer.Option(min=1, help="What each application does; else the seed.")
     ] = None,
     only: Annotated[
-        str, typer.Option("--only", metavar="FAULTS", help="Only these faults, with commas.")
+        str, typer.Option(metavar="FAULTS", help="Only these faults, with commas.")
     ] = "",
     doing: Annotated[
-        str, typer.Option("--doing", metavar="OPERATIONS", help="Applications do only these.")
+        str, typer.Option(metavar="OPERATIONS", help="Applications do only these.")
     ] = "",
     names: Annotated[
-        str, typer.Option("--names", metavar="KINDS", help="Destinations are written only so.")
+        str, typer.Option(metavar="KINDS", help="Destinations are written only so.")
     ] = "",
     faults: Annotated[bool, typer.Option(help="Whether anything goes wrong.")] = True,
     transfer: Annotated[bool, typer.Option(help="Whether messages leave their node.")] = True,
@@ -77,8 +74,7 @@ def run(
         bool, typer.Option("--trace", help="Print everything that happens (one seed).")
     ] = False,
     trace_html: Annotated[
-        str,
-        typer.Option("--trace-html", metavar="FILE", help="Draw what happens (one seed)."),
+        str, typer.Option(metavar="FILE", help="Draw what happens (one seed).")
     ] = "",
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Do not stop at the first seed that fails.")
