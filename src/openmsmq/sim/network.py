@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+import msgspec
+
 from openmsmq.model.limits import PING_PORT
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.sim.checks.wire_watch import Flow, join
@@ -94,20 +96,17 @@ class End:
         return self.open and self.node.up and self.node.boot == self.boot
 
 
-class Connection:
+class Connection(msgspec.Struct, eq=False):
     """A TCP connection; side 0 opened it, side 1 accepted it."""
 
-    __slots__ = ("broken", "ends", "late_until_ms", "number", "swallows")
-
-    def __init__(self, number: int, first: End) -> None:
-        self.number = number
-        self.ends = [first]
-        self.broken = False
-        """Whether bytes that are sent from now on are lost."""
-        self.swallows = False
-        """Whether bytes on their way are lost too."""
-        self.late_until_ms = 0
-        """Bytes on their way arrive no earlier than this."""
+    number: int
+    ends: list[End]
+    broken: bool = False
+    """Whether bytes that are sent from now on are lost."""
+    swallows: bool = False
+    """Whether bytes on their way are lost too."""
+    late_until_ms: int = 0
+    """Bytes on their way arrive no earlier than this."""
 
 
 class Network:
@@ -157,7 +156,7 @@ class Network:
     def connect(self, node: Host, session: int, address: str) -> None:
         """Open a connection, or fail to, after a while."""
         self._last_connection += 1
-        connection = Connection(self._last_connection, End(node, session))
+        connection = Connection(self._last_connection, [End(node, session)])
         self._by_session[node.index, node.boot, session] = connection, 0
         target = self._nodes.get(address)
         now_ms = self._world.timeline.now_ms

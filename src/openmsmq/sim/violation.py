@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+_NAMED: Final = re.compile(r"\bm(\d+)\b")
+"""How a sentence names a simulated message."""
+
 
 class Violation(Exception):
     """Something happened in a run that must never happen."""
@@ -9,6 +15,6 @@ class Violation(Exception):
     def __init__(self, sentence: str, *, messages: tuple[int, ...] = (), detail: str = "") -> None:
         super().__init__(sentence)
         self.sentence = sentence
-        self.messages = messages
+        self.messages = messages or tuple(map(int, _NAMED.findall(sentence)))
         """The simulated messages it is about: the trace is shown around them."""
         self.detail = detail

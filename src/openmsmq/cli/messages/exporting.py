@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
 
 import typer
 
@@ -20,7 +20,7 @@ from openmsmq.cli.messages.queue_file import (
 from openmsmq.cli.options.connecting import EXIT_FAILED, connected
 from openmsmq.cli.options.reading import JsonOption, QueueArgument
 from openmsmq.cli.views.console import fail, say_error
-from openmsmq.cli.views.output import Bar, count_text, print_json, progress, size_text
+from openmsmq.cli.views.output import Bar, count_text, print_result, progress, size_text
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.model.errors import MsmqError, ReceiveTimeout
 from openmsmq.model.limits import PACKET_MAX_BYTES, TRANSACTION_MAX_BYTES, TRANSACTION_MAX_COUNT
@@ -86,21 +86,21 @@ def export(
         except FileExistsError:
             fail(f"{file} exists already: give the name of a new file.")
         except OSError as error:
-            _give_up(f"{file} cannot be written: {error.strerror}; nothing is lost.")
-    if json:
-        print_json(
-            {
-                "queue": queue,
-                "file": file,
-                "exported": work.writer.count,
-                "exported_bytes": work.writer.size_bytes,
-                "left": work.left_count,
-            }
-        )
-        return
+            say_error(f"{file} cannot be written: {error.strerror}; nothing is lost.")
+            raise typer.Exit(EXIT_FAILED) from None
     size = size_text(work.writer.size_bytes)
     left = f"; others hold or took {work.left_count} of them" if work.left_count else ""
-    typer.echo(f"exported {count_text(work.writer.count)} ({size}) from {queue} to {file}{left}")
+    print_result(
+        {
+            "queue": queue,
+            "file": file,
+            "exported": work.writer.count,
+            "exported_bytes": work.writer.size_bytes,
+            "left": work.left_count,
+        },
+        f"exported {count_text(work.writer.count)} ({size}) from {queue} to {file}{left}",
+        json=json,
+    )
 
 
 class _Export:
@@ -197,7 +197,8 @@ def import_(
     everything else stays. A transactional queue gets them in a transaction, or in several when
     there are more than one can hold. When only some could be sent, the command says how many.
     """
-    total = _verified(file, cut=cut) - skip
+    # The whole file is read once before anything is sent.
+    total = sum(1 for _ in _packets(file, cut=cut)) - skip
     if total < 0:
         fail(f"--skip {skip}: {file} has only {count_text(total + skip)}.")
     with connected(context) as manager, progress(f"Importing {file}", total) as bar:
@@ -210,10 +211,8 @@ def import_(
                 f"{skip + work.sent_count} goes on behind them."
             )
             raise
-    if json:
-        print_json({"queue": queue, "file": file, "imported": work.sent_count})
-    else:
-        typer.echo(f"imported {count_text(work.sent_count)} from {file} to {queue}")
+    sentence = f"imported {count_text(work.sent_count)} from {file} to {queue}"
+    print_result({"queue": queue, "file": file, "imported": work.sent_count}, sentence, json=json)
 
 
 class _Import:
@@ -269,11 +268,6 @@ def _batches(packets: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield batch
 
 
-def _verified(file: str, *, cut: bool) -> int:
-    """Read the whole file once; give how many messages it has."""
-    return sum(1 for _ in _packets(file, cut=cut))
-
-
 def _packets(file: str, *, cut: bool) -> Iterator[bytes]:
     try:
         with open(file, "rb") as opened:
@@ -288,8 +282,3 @@ def _packets(file: str, *, cut: bool) -> Iterator[bytes]:
         raise
     except OSError as error:
         fail(f"{file} cannot be read: {error.strerror}.")
-
-
-def _give_up(sentence: str) -> NoReturn:
-    say_error(sentence)
-    raise typer.Exit(EXIT_FAILED)

@@ -15,7 +15,7 @@ from openmsmq.cli.messages.certificate import FileOption, existing_file
 from openmsmq.cli.options.connecting import connected
 from openmsmq.cli.options.reading import JsonOption, read_identifier
 from openmsmq.cli.views.console import fail
-from openmsmq.cli.views.output import Bar, print_json, progress
+from openmsmq.cli.views.output import Bar, print_result, progress
 from openmsmq.client.messages.properties import PROPERTIES
 from openmsmq.model.limits import (
     PACKET_MAX_BYTES,
@@ -221,10 +221,8 @@ def send(
         )
         target = manager.queue(queue, formatter=BodyFormat.BYTES if body_file else body_format)
         for identifier in _sent(manager, target, message, count, transactional=transactional):
-            if json:
-                print_json({"message_id": str(identifier), "queue": target.name})
-            else:
-                typer.echo(str(identifier))
+            found = {"message_id": str(identifier), "queue": target.name}
+            print_result(found, str(identifier), json=json)
 
 
 def _require_sign_for_its_options(context: typer.Context, *, sign: bool) -> None:

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from openmsmq.cli.options.reading import JsonOption
-from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
-from openmsmq.cli.views.console import Printer, fail
+from openmsmq.cli.pipeline.running import (
+    DEFAULT_MASTER,
+    ConfOption,
+    MasterOption,
+    checking,
+    require_new_directory,
+    spark_session,
+)
+from openmsmq.cli.views.console import Printer
 from openmsmq.cli.views.output import count_text, print_json, print_table, progress
 from openmsmq.spark.pipelines.few import are_small, for_few_rows
 
@@ -51,8 +58,11 @@ def capture(
     All files of one run are one capture: a connection that goes on in the next file of a rotated
     capture is one session. A file that cannot be read is an anomaly, and the others are read.
     """
-    _refuse_to_overwrite(output)
-    found = _find(files)
+    require_new_directory(output, "--output ")
+    with checking():
+        from openmsmq.spark.pipelines.capture.names import find_files
+
+        found = find_files(files)
     few = are_small(found)
     with spark_session("capture", master, conf, few=few) as spark:
         from openmsmq.spark.pipelines import capture as pipeline
@@ -67,22 +77,6 @@ def capture(
         print_objects(output, rows, anomalies)
     else:
         print_report(output, rows, anomalies)
-
-
-def _find(names: list[str]) -> list[str]:
-    """Find the files before Spark is started for nothing."""
-    from openmsmq.spark.errors import SparkSideError
-    from openmsmq.spark.pipelines.capture.names import find_files
-
-    try:
-        return find_files(names)
-    except SparkSideError as error:
-        fail(f"{error}.")
-
-
-def _refuse_to_overwrite(output: str) -> None:
-    if os.path.isfile(output) or (os.path.isdir(output) and os.listdir(output)):
-        fail(f"--output {output} is there already: name a directory that is new or empty.")
 
 
 def print_objects(output: str, rows: dict[str, int], anomalies: list[AnomalyCount]) -> None:

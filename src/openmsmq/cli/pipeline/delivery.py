@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
@@ -11,7 +10,13 @@ import typer
 
 from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.pipeline.ingest import FromOption, connection_options
-from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
+from openmsmq.cli.pipeline.running import (
+    DEFAULT_MASTER,
+    ConfOption,
+    MasterOption,
+    require_new_directory,
+    spark_session,
+)
 from openmsmq.cli.views.console import fail
 from openmsmq.cli.views.output import (
     JsonObject,
@@ -106,8 +111,7 @@ def delivery(
         fail("name tables with --input DIR, or queues to browse with --from ADDRESS or --queue.")
     if browsed and not inputs:
         fail("--browsed says something about --input, which is missing.")
-    if os.path.isfile(output) or (os.path.isdir(output) and os.listdir(output)):
-        fail(f"--output {output} is there already: name a directory that is new or empty.")
+    require_new_directory(output, "--output ")
     job = Job(
         tuple(inputs or ()),
         browsed,

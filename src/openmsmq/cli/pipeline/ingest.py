@@ -16,7 +16,13 @@ import typer
 
 from openmsmq.cli.options.connecting import TOKEN_VARIABLE, Target
 from openmsmq.cli.options.reading import JsonOption
-from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
+from openmsmq.cli.pipeline.running import (
+    DEFAULT_MASTER,
+    ConfOption,
+    MasterOption,
+    checking,
+    spark_session,
+)
 from openmsmq.cli.views.console import fail
 from openmsmq.cli.views.output import count_text, print_facts, print_json, size_text
 
@@ -184,7 +190,12 @@ def ingest(
         catalog,
         table,
     )
-    _check(job)
+    with checking():
+        from openmsmq.spark.pipelines.ingest import require_format
+        from openmsmq.spark.source.options import read_source_options
+
+        read_source_options(job.source)
+        require_format(job.format, job.catalog, job.table)
     with spark_session("ingest", master, conf) as spark:
         totals = run(spark, job)
     _print(job, totals, json=json)
@@ -216,22 +227,6 @@ def _partitions(names: list[str] | None) -> tuple[str, ...]:
     if names is None:
         return ("queue", "date")
     return () if names == ["none"] else tuple(names)
-
-
-def _check(job: Job) -> None:
-    """Check the options before Spark is started for nothing."""
-    try:
-        from openmsmq.spark.errors import SparkSideError
-        from openmsmq.spark.pipelines.ingest import require_format
-        from openmsmq.spark.source.options import read_source_options
-    except ImportError:
-        # Who starts Spark says what is missing.
-        return
-    try:
-        read_source_options(job.source)
-        require_format(job.format, job.catalog, job.table)
-    except SparkSideError as error:
-        fail(f"{error}.")
 
 
 def run(spark: SparkSession, job: Job) -> Totals:

@@ -9,7 +9,8 @@ import typer
 
 from openmsmq.cli.options.connecting import Target
 from openmsmq.cli.options.reading import JsonOption
-from openmsmq.cli.views.console import Printer, fail
+from openmsmq.cli.pipeline.running import require_new_directory
+from openmsmq.cli.views.console import Printer
 from openmsmq.cli.views.output import print_json
 
 
@@ -37,8 +38,7 @@ def init(
     Each run of it keeps up to date tables of the messages and of what became of them.
     """
     root = Path(directory).absolute()
-    if root.is_file() or (root.is_dir() and any(root.iterdir())):
-        fail(f"{directory} is there already: name a directory that is new or empty.")
+    require_new_directory(directory)
     # It needs nothing of Spark, but the package of Spark is loaded only by those who use it.
     from openmsmq.spark.pipelines.declarative_project import RUN, project_files
 

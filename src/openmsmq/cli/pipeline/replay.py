@@ -17,7 +17,13 @@ import typer
 from openmsmq.cli.options.connecting import EXIT_FAILED
 from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.pipeline.ingest import FromOption, connection_options
-from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
+from openmsmq.cli.pipeline.running import (
+    DEFAULT_MASTER,
+    ConfOption,
+    MasterOption,
+    checking,
+    spark_session,
+)
 from openmsmq.cli.views.console import fail
 from openmsmq.cli.views.message import preview
 from openmsmq.cli.views.output import count_text, print_json, print_table, progress
@@ -149,7 +155,16 @@ def replay(
     options = connection_options(context, from_)
     if queue:
         options["queue"] = ",".join(queue)
-    _check(options, wishes, run)
+    with checking():
+        from openmsmq.spark.pipelines.replay import letters, require_run
+        from openmsmq.spark.source.options import read_source_options
+
+        read_source_options(letters.letter_options(options))
+        for each in wishes.reasons:
+            letters.reason_name(each)
+        letters.setting(wishes.settings)
+        if run:
+            require_run(run)
     name = run or f"{_now():%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
     with spark_session("replay", master, conf) as spark:
         from openmsmq.spark.pipelines.replay import AuditTable
@@ -162,26 +177,6 @@ def replay(
             _send(table, options, name, plan, json=json)
         else:
             _show_plan(name, plan, json=json)
-
-
-def _check(options: dict[str, str], wishes: Wishes, run: str) -> None:
-    """Check the options before Spark is started for nothing."""
-    try:
-        from openmsmq.spark.errors import SparkSideError
-        from openmsmq.spark.pipelines.replay import letters, require_run
-        from openmsmq.spark.source.options import read_source_options
-    except ImportError:
-        # Who starts Spark says what is missing.
-        return
-    try:
-        read_source_options(letters.letter_options(options))
-        for reason in wishes.reasons:
-            letters.reason_name(reason)
-        letters.setting(wishes.settings)
-        if run:
-            require_run(run)
-    except SparkSideError as error:
-        fail(f"{error}.")
 
 
 def planned(

@@ -13,7 +13,7 @@ import typer
 from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
 from openmsmq.cli.views.console import fail
-from openmsmq.cli.views.output import print_json, progress, size_text
+from openmsmq.cli.views.output import print_result, progress, size_text
 from openmsmq.spark.pipelines.few import are_few, are_small, for_few_rows, local
 
 if TYPE_CHECKING:
@@ -86,10 +86,8 @@ def report(
     except OSError as error:
         fail(f"--output {output} cannot be written: {error.strerror}.")
     size_bytes = len(page.encode())
-    if json:
-        print_json({"output": output, "size_bytes": size_bytes})
-    else:
-        typer.echo(f"{output}: {size_text(size_bytes)}, open it with a browser")
+    sentence = f"{output}: {size_text(size_bytes)}, open it with a browser"
+    print_result({"output": output, "size_bytes": size_bytes}, sentence, json=json)
 
 
 def run(spark: SparkSession, wanted: Wanted) -> str:

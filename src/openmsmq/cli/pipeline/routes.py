@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from openmsmq.cli.options.reading import JsonOption
-from openmsmq.cli.pipeline.running import DEFAULT_MASTER, ConfOption, MasterOption, spark_session
+from openmsmq.cli.pipeline.running import (
+    DEFAULT_MASTER,
+    ConfOption,
+    MasterOption,
+    require_new_directory,
+    spark_session,
+)
 from openmsmq.cli.views.console import Printer, fail
 from openmsmq.cli.views.output import print_facts, print_json, print_table, progress, size_text
 from openmsmq.routing.changes import Change, GateDown, LinkDown, SetCost
@@ -71,8 +76,7 @@ def routes(
 
     Gates are separated by semicolons in CSV. Without any gate in the files only costs count.
     """
-    if os.path.isfile(output) or (os.path.isdir(output) and os.listdir(output)):
-        fail(f"--output {output} is there already: name a directory that is new or empty.")
+    require_new_directory(output, "--output ")
     changes = _changes(set_cost or (), link_down or (), gate_down or ())
     few = are_small((sites, links, traffic))
     with spark_session("routes", master, conf, few=few) as spark:

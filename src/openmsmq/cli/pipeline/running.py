@@ -61,6 +61,27 @@ def spark_session(
         session.stop()
 
 
+@contextlib.contextmanager
+def checking() -> Iterator[None]:
+    """Check options before Spark is started for nothing; what is wrong ends the command."""
+    try:
+        from openmsmq.spark.errors import SparkSideError
+
+        try:
+            yield
+        except SparkSideError as error:
+            fail(_sentence(str(error)))
+    except ImportError:
+        # Who starts Spark says what is missing.
+        return
+
+
+def require_new_directory(path: str, option: str = "") -> None:
+    """Refuse to write into a directory that has something; `option` is what has named it."""
+    if os.path.isfile(path) or (os.path.isdir(path) and os.listdir(path)):
+        fail(f"{option}{path} is there already: name a directory that is new or empty.")
+
+
 def _sentence(text: str) -> str:
     text = text.strip()
     return text if text.endswith((".", "?", "!")) else f"{text}."

@@ -10,13 +10,14 @@ import typer
 from openmsmq.cli.options.accounts import ACCOUNT_HELP, account_text, read_account
 from openmsmq.cli.options.connecting import connected
 from openmsmq.cli.options.reading import JsonOption, QueueArgument
-from openmsmq.cli.views.output import JsonObject, print_facts, print_json, print_table
+from openmsmq.cli.views.output import Columns, JsonObject, print_facts, print_json, print_list
 from openmsmq.security.access.rights import MANAGER_WORDS, QUEUE_WORDS, words_of
 from openmsmq.security.access.sids import Sid
 
 if TYPE_CHECKING:
     from openmsmq.client.blocking import Queue, QueueManager
     from openmsmq.client.verbs.access import Security
+    from openmsmq.security.access.descriptors import AccessEntry
 
 queue_app: Final = typer.Typer(
     help="Rights on a queue: who may send, receive, look, and change.", no_args_is_help=True
@@ -218,44 +219,32 @@ def _own(target: Queue | QueueManager, who: Sid | None) -> Security:
 
 
 def _show(name: str, found: Security, words: Mapping[str, int], *, json: bool) -> None:
-    entries = found.descriptor.entries
+    owner = account_text(found.owner) if found.owner else None
+    entries = None
+    if found.descriptor.entries is not None:
+        entries = [_entry_object(entry, words) for entry in found.descriptor.entries]
     if json:
-        print_json(_object(name, found, words))
+        owner_sid = str(found.owner) if found.owner else None
+        print_json({"on": name, "owner": owner, "owner_sid": owner_sid, "entries": entries})
         return
-    typer.echo(f"{name} belongs to {account_text(found.owner) if found.owner else 'nobody'}")
+    typer.echo(f"{name} belongs to {owner or 'nobody'}")
     if entries is None:
         typer.echo("it has no access list: everybody may do everything")
         return
-    rows = [
-        [
-            account_text(Sid(entry.user)),
-            "denied" if entry.is_denied else "allowed",
-            ", ".join(words_of(entry.rights, words)),
-            str(Sid(entry.user)),
-        ]
-        for entry in entries
-    ]
-    if not print_table(("Who", "Is", "Rights", "SID"), rows):
-        typer.echo("nobody else may do anything with it")
+    columns: Columns = {
+        "Who": "who",
+        "Is": lambda entry: "allowed" if entry["allowed"] else "denied",
+        "Rights": "rights",
+        "SID": "sid",
+    }
+    print_list(entries, columns, "nobody else may do anything with it", json=False)
 
 
-def _object(name: str, found: Security, words: Mapping[str, int]) -> JsonObject:
-    entries = found.descriptor.entries
-    listed = None
-    if entries is not None:
-        listed = [
-            {
-                "who": account_text(Sid(entry.user)),
-                "sid": str(Sid(entry.user)),
-                "allowed": not entry.is_denied,
-                "rights": words_of(entry.rights, words),
-                "inherited": entry.is_inherited,
-            }
-            for entry in entries
-        ]
+def _entry_object(entry: AccessEntry, words: Mapping[str, int]) -> JsonObject:
     return {
-        "on": name,
-        "owner": account_text(found.owner) if found.owner else None,
-        "owner_sid": str(found.owner) if found.owner else None,
-        "entries": listed,
+        "who": account_text(Sid(entry.user)),
+        "sid": str(Sid(entry.user)),
+        "allowed": not entry.is_denied,
+        "rights": words_of(entry.rights, words),
+        "inherited": entry.is_inherited,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -80,8 +80,11 @@ def journal(
             report_purge(name, purge_queue(kept, yes=yes), json=json)
         elif receive:
             take(manager, kept, choice, lambda found: show_message(found, json=json))
+        elif json:
+            for message in _until_empty(look(kept, choice)):
+                print_json(message_object(message))
         else:
-            _list(name, look(kept, choice), json=json)
+            _print(name, COLUMNS, map(message_row, _until_empty(look(kept, choice))))
 
 
 def deadletter(
@@ -113,10 +116,13 @@ def deadletter(
             take(manager, letters, choice, lambda found: _show_letter(found, json=json))
         elif requeue:
             _Requeue(manager, letters, transactional=transactional).run(choice, json=json)
+        elif json:
+            for message in _until_empty(look(letters, choice)):
+                _show_letter(message, json=True)
         else:
-            _list_letters(name, look(letters, choice), json=json)
-            if not json:
-                _mention_others(manager, transactional=transactional)
+            rows = map(_letter_row, _until_empty(look(letters, choice)))
+            _print(name, DEAD_LETTER_COLUMNS, rows)
+            _mention_others(manager, transactional=transactional)
 
 
 def _journal_of(queue: str) -> str:
@@ -131,19 +137,8 @@ def _only_one(actions: dict[str, bool]) -> None:
         fail(f"{' and '.join(given)} are different things to do: give one of them.")
 
 
-def _list(name: str, messages: Iterator[ReceivedMessage], *, json: bool) -> None:
-    if json:
-        for message in _until_empty(messages):
-            print_json(message_object(message))
-    elif not print_table(COLUMNS, map(message_row, _until_empty(messages))):
-        typer.echo(f"no messages in {name}")
-
-
-def _list_letters(name: str, messages: Iterator[ReceivedMessage], *, json: bool) -> None:
-    if json:
-        for message in _until_empty(messages):
-            _show_letter(message, json=True)
-    elif not print_table(DEAD_LETTER_COLUMNS, map(_letter_row, _until_empty(messages))):
+def _print(name: str, columns: Sequence[str], rows: Iterator[list[str]]) -> None:
+    if not print_table(columns, rows):
         typer.echo(f"no messages in {name}")
 
 

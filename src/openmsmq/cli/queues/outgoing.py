@@ -26,6 +26,8 @@ from openmsmq.cli.views.output import (
     count_text,
     print_facts,
     print_json,
+    print_list,
+    print_result,
     print_table,
     progress_by_asking,
     size_text,
@@ -98,23 +100,15 @@ def list_(context: typer.Context, json: JsonOption = False) -> None:
     """List the outgoing queues."""
     with connected(context) as manager:
         queues = sorted(manager.outgoing(), key=lambda found: found.format_name)
-    if json:
-        for found in queues:
-            print_json(outgoing_object(found))
-        return
-    columns = ("Queue", ">Messages", ">Size", "State", "Next hops")
-    rows = [
-        [
-            found.format_name,
-            str(found.message_count),
-            size_text(found.message_bytes),
-            found.state,
-            ", ".join(found.next_hops),
-        ]
-        for found in queues
-    ]
-    if not print_table(columns, rows):
-        typer.echo("there are no outgoing queues: nothing waits to leave for another computer")
+    columns = {
+        "Queue": "format_name",
+        ">Messages": "message_count",
+        ">Size": "message_bytes",
+        "State": "state",
+        "Next hops": "next_hops",
+    }
+    nothing = "there are no outgoing queues: nothing waits to leave for another computer"
+    print_list(map(outgoing_object, queues), columns, nothing, json=json)
 
 
 @app.command()
@@ -133,7 +127,7 @@ def pause(context: typer.Context, queue: LeadsTo, json: JsonOption = False) -> N
     """Let the messages of an outgoing queue wait, also after a restart, until it is resumed."""
     with connected(context) as manager:
         manager.pause_outgoing(queue)
-    _report(queue, "paused", json=json, paused=True)
+    print_result({"queue": queue, "paused": True}, f"paused {queue}", json=json)
 
 
 @app.command()
@@ -141,7 +135,7 @@ def resume(context: typer.Context, queue: LeadsTo, json: JsonOption = False) -> 
     """Let an outgoing queue go on, and try at once to reach the other computer."""
     with connected(context) as manager:
         manager.resume_outgoing(queue)
-    _report(queue, "resumed", json=json, paused=False)
+    print_result({"queue": queue, "paused": False}, f"resumed {queue}", json=json)
 
 
 @app.command()
@@ -149,7 +143,8 @@ def resend(context: typer.Context, queue: LeadsTo, json: JsonOption = False) -> 
     """Send the transactional messages again now that the other side has not acknowledged."""
     with connected(context) as manager:
         manager.resend_outgoing(queue)
-    _report(queue, "sending again what is not acknowledged to", json=json, resent=True)
+    sentence = f"sending again what is not acknowledged to {queue}"
+    print_result({"queue": queue, "resent": True}, sentence, json=json)
 
 
 @app.command()
@@ -205,10 +200,8 @@ def _set_online(context: typer.Context, *, online: bool, json: bool) -> None:
     with connected(context) as manager:
         manager.set_online(online)
         name = manager.name
-    if json:
-        print_json({"manager_name": name, "online": online})
-    else:
-        typer.echo(f"{name} is {online_text(online)}")
+    sentence = f"{name} is {online_text(online)}"
+    print_result({"manager_name": name, "online": online}, sentence, json=json)
 
 
 def online_text(online: bool) -> str:
@@ -216,41 +209,23 @@ def online_text(online: bool) -> str:
     return "online" if online else "offline"
 
 
-def _report(queue: str, what: str, *, json: bool, **facts: bool) -> None:
-    if json:
-        print_json({"queue": queue, **facts})
-    else:
-        typer.echo(f"{what} {queue}")
-
-
 def outgoing_object(found: OutgoingStatus) -> JsonObject:
     """Return everything about an outgoing queue under the names that programs rely on."""
-    return {
-        "format_name": found.format_name,
-        "state": found.state,
-        "explanation": found.explanation,
-        "paused": found.paused,
-        "message_count": found.message_count,
-        "message_bytes": found.message_bytes,
-        "unread_count": found.unread_count,
-        "next_hops": found.next_hops,
+    shown: JsonObject = {key: getattr(found, key, None) for key in OUTGOING_KEYS}
+    history = [
+        {
+            "time": time_text(attempt.time_s),
+            "status": _status_name(attempt.status),
+            "addresses": attempt.addresses,
+        }
+        for attempt in found.history
+    ]
+    return shown | {
         "address": found.address or None,
-        "in_flight_count": found.in_flight_count,
         "sequence": found.sequence or None,
-        "next_number": found.next_number,
-        "unacknowledged_count": found.unacknowledged_count,
-        "last_acknowledged_number": found.last_acknowledged_number,
         "last_ack_time": _time(found.last_ack_time_s),
-        "resend_count": found.resend_count,
         "resend_time": _time(found.resend_time_s),
-        "history": [
-            {
-                "time": time_text(attempt.time_s),
-                "status": _status_name(attempt.status),
-                "addresses": attempt.addresses,
-            }
-            for attempt in found.history
-        ],
+        "history": history,
     }
 
 

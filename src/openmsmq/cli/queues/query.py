@@ -8,7 +8,7 @@ import typer
 
 from openmsmq.cli.options.connecting import connected
 from openmsmq.cli.options.reading import JsonOption
-from openmsmq.cli.views.output import print_json, print_table, time_text
+from openmsmq.cli.views.output import JsonObject, print_list, time_text
 
 app: Final = typer.Typer(
     help="Queries that write batches: the last batch of each is remembered.",
@@ -27,30 +27,24 @@ def list_(
     """List the queries whose last batch is remembered."""
     with connected(context) as manager:
         found = manager.queries(prefix=prefix)
-    if json:
-        for query in found:
-            print_json(
-                {
-                    "query": query.query,
-                    "batch": query.batch,
-                    "committed_time": time_text(query.committed_time_s),
-                    "owner": query.owner or None,
-                    "checkpoint": query.checkpoint or None,
-                }
-            )
-        return
-    rows = [
-        [
-            query.query,
-            str(query.batch),
-            time_text(query.committed_time_s),
-            query.owner,
-            query.checkpoint,
-        ]
+    objects: list[JsonObject] = [
+        {
+            "query": query.query,
+            "batch": query.batch,
+            "committed_time": time_text(query.committed_time_s),
+            "owner": query.owner or None,
+            "checkpoint": query.checkpoint or None,
+        }
         for query in found
     ]
-    if not print_table(("Query", ">Batch", "Committed", "Owner", "Checkpoint"), rows):
-        typer.echo("no query is remembered")
+    columns = {
+        "Query": "query",
+        ">Batch": "batch",
+        "Committed": "committed_time",
+        "Owner": "owner",
+        "Checkpoint": "checkpoint",
+    }
+    print_list(objects, columns, "no query is remembered", json=json)
 
 
 @app.command()

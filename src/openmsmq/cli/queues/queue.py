@@ -23,11 +23,13 @@ from openmsmq.cli.options.reading import (
 from openmsmq.cli.queues import acl
 from openmsmq.cli.views.console import YesOption, ask_before, fail
 from openmsmq.cli.views.output import (
+    Columns,
     JsonObject,
     count_text,
     print_facts,
     print_json,
-    print_table,
+    print_list,
+    print_result,
     progress,
     progress_by_asking,
     quota_value,
@@ -158,10 +160,8 @@ def create(
             base_priority=base_priority or 0,
         )
         created = queue.properties()
-    if json:
-        print_json(queue_object(created))
-    else:
-        typer.echo(f"created {created.path_name}, {created.format_name}")
+    sentence = f"created {created.path_name}, {created.format_name}"
+    print_result(queue_object(created), sentence, json=json)
 
 
 @app.command("list")
@@ -175,24 +175,16 @@ def list_(
     """List the queues."""
     with connected(context) as manager:
         queues = sorted(manager.queues(everything=everything), key=lambda found: found.path_name)
-    if json:
-        for found in queues:
-            print_json(queue_object(found))
-        return
-    columns = ("Queue", ">Messages", ">Size", ">Journal", "Kind", "Label")
-    rows = [
-        [
-            found.path_name,
-            str(found.message_count),
-            size_text(found.message_bytes),
-            str(found.journal_message_count) if found.journaling else "",
-            "transactional" if found.transactional else "",
-            found.label,
-        ]
-        for found in queues
-    ]
-    if not print_table(columns, rows):
-        typer.echo("there are no queues yet: openmsmq queue create 'private$\\orders'")
+    columns: Columns = {
+        "Queue": "path_name",
+        ">Messages": "message_count",
+        ">Size": "message_bytes",
+        ">Journal": lambda found: found["journal_message_count"] if found["journaling"] else "",
+        "Kind": lambda found: "transactional" if found["transactional"] else "",
+        "Label": "label",
+    }
+    nothing = r"there are no queues yet: openmsmq queue create 'private$\orders'"
+    print_list(map(queue_object, queues), columns, nothing, json=json)
 
 
 @app.command()
@@ -217,17 +209,8 @@ def names(context: typer.Context, queue: QueueArgument, json: JsonOption = False
             }
         )
         return
-    print_facts(
-        found.path_name,
-        [
-            (kind, name)
-            for kind, name in (
-                ("format name", found.format_name),
-                ("by number", found.private_name),
-            )
-            if name
-        ],
-    )
+    facts = [("format name", found.format_name), ("by number", found.private_name)]
+    print_facts(found.path_name, [(kind, name) for kind, name in facts if name])
 
 
 @app.command()
@@ -306,10 +289,8 @@ def purge_queue(queue: Queue, *, yes: bool) -> int:
 
 def report_purge(name: str, count: int, *, json: bool) -> None:
     """Say what a purge did."""
-    if json:
-        print_json({"queue": name, "purged": count})
-    else:
-        typer.echo(f"deleted {count_text(count)} from {name}")
+    sentence = f"deleted {count_text(count)} from {name}"
+    print_result({"queue": name, "purged": count}, sentence, json=json)
 
 
 @app.command()
@@ -380,11 +361,12 @@ def move(
                     bar.advance(len(batch))
                     moved_count += moved.count
                     left_count += moved.left_count
-    if json:
-        print_json({"from": source, "to": target, "moved": moved_count, "left": left_count})
-        return
     left = f"; {left_count} were taken or held by others" if left_count else ""
-    typer.echo(f"moved {count_text(moved_count)} from {source} to {target}{left}")
+    print_result(
+        {"from": source, "to": target, "moved": moved_count, "left": left_count},
+        f"moved {count_text(moved_count)} from {source} to {target}{left}",
+        json=json,
+    )
 
 
 app.add_typer(acl.queue_app, name="acl")

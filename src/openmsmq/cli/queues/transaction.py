@@ -12,7 +12,7 @@ import typer
 from openmsmq.cli.options.connecting import connected
 from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.queues.query import forget
-from openmsmq.cli.views.output import print_json, print_table, time_text
+from openmsmq.cli.views.output import JsonObject, print_list, time_text
 from openmsmq.model.errors import InvalidParameter
 from openmsmq.model.identity import Guid
 
@@ -34,35 +34,28 @@ def list_(context: typer.Context, json: JsonOption = False) -> None:
     """List the transactions in doubt."""
     with connected(context) as manager:
         found = manager.in_doubt()
-    if json:
-        for work in found:
-            print_json(
-                {
-                    "transaction_id": str(Guid(work.unit_of_work)),
-                    "prepared_time": time_text(work.prepared_time_s),
-                    "sent_count": work.sent_count,
-                    "received_count": work.received_count,
-                    "owner": work.owner or None,
-                    "query": work.query or None,
-                    "batch": work.batch if work.query else None,
-                }
-            )
-        return
-    rows = [
-        [
-            str(Guid(work.unit_of_work)),
-            time_text(work.prepared_time_s),
-            str(work.sent_count),
-            str(work.received_count),
-            work.owner,
-            work.query,
-            str(work.batch) if work.query else "",
-        ]
+    objects: list[JsonObject] = [
+        {
+            "transaction_id": str(Guid(work.unit_of_work)),
+            "prepared_time": time_text(work.prepared_time_s),
+            "sent_count": work.sent_count,
+            "received_count": work.received_count,
+            "owner": work.owner or None,
+            "query": work.query or None,
+            "batch": work.batch if work.query else None,
+        }
         for work in found
     ]
-    columns = ("Transaction", "Prepared", ">Sends", ">Receives", "Owner", "Query", ">Batch")
-    if not print_table(columns, rows):
-        typer.echo("no transaction is in doubt")
+    columns = {
+        "Transaction": "transaction_id",
+        "Prepared": "prepared_time",
+        ">Sends": "sent_count",
+        ">Receives": "received_count",
+        "Owner": "owner",
+        "Query": "query",
+        ">Batch": "batch",
+    }
+    print_list(objects, columns, "no transaction is in doubt", json=json)
 
 
 @app.command()

@@ -9,7 +9,7 @@ import typer
 
 from openmsmq.cli.options.connecting import connected
 from openmsmq.cli.options.reading import JsonOption
-from openmsmq.cli.views.output import print_json, print_table
+from openmsmq.cli.views.output import Columns, JsonObject, print_list
 from openmsmq.model.errors import InvalidParameter
 from openmsmq.model.identity import Guid
 
@@ -40,20 +40,20 @@ def show(
         except ValueError as error:
             raise InvalidParameter(str(error)) from None
         keys = manager.encryption_keys(identifier)
-    rows: list[tuple[str, int, str]] = []
+    objects: list[JsonObject] = []
     for key in keys:
         try:
             bits = RsaPublicKey.decode(key.blob).bit_length
         except DecodeError:
             bits = 0
-        rows.append((key.provider_name, bits, hashlib.sha256(key.blob).hexdigest()))
-    if json:
-        for provider, bits, fingerprint in rows:
-            print_json({"provider": provider, "key_bits": bits, "sha256": fingerprint})
-        return
-    cells = [[provider, str(bits), fingerprint[:32]] for provider, bits, fingerprint in rows]
-    if not print_table(("Provider", ">Bits", "SHA-256"), cells):
-        typer.echo("it has published no keys: nobody can encrypt for it")
+        fingerprint = hashlib.sha256(key.blob).hexdigest()
+        objects.append({"provider": key.provider_name, "key_bits": bits, "sha256": fingerprint})
+    columns: Columns = {
+        "Provider": "provider",
+        ">Bits": "key_bits",
+        "SHA-256": lambda found: str(found["sha256"])[:32],
+    }
+    print_list(objects, columns, "it has published no keys: nobody can encrypt for it", json=json)
 
 
 @app.command()

@@ -15,6 +15,7 @@ from openmsmq.cli.views.output import (
     count_text,
     print_facts,
     print_json,
+    print_result,
     progress,
     size_text,
 )
@@ -91,13 +92,12 @@ def compact(directory: DirectoryArgument, json: JsonOption = False) -> None:
             report = compact_store(path, progress=bar.show)
     except StoreError as error:
         _fail(str(error))
-    if json:
-        print_json(msgspec.to_builtins(report))
-    else:
-        typer.echo(
-            f"{report.path}: {count_text(report.record_count, 'record')}, "
-            f"{size_text(report.before_bytes)} before, {size_text(report.after_bytes)} now"
-        )
+    print_result(
+        msgspec.to_builtins(report),
+        f"{report.path}: {count_text(report.record_count, 'record')}, "
+        f"{size_text(report.before_bytes)} before, {size_text(report.after_bytes)} now",
+        json=json,
+    )
 
 
 def _store_path(directory: str) -> Path:

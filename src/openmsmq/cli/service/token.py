@@ -14,7 +14,7 @@ import typer
 from openmsmq.cli.options.accounts import ACCOUNT_HELP, account_text, read_account
 from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.views.console import fail
-from openmsmq.cli.views.output import JsonObject, print_json, print_table, time_text
+from openmsmq.cli.views.output import JsonObject, print_json, print_result, print_table, time_text
 from openmsmq.runtime.api.tokens import Token, create_token, read_tokens, revoke_token
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config.errors import ConfigError
@@ -108,10 +108,7 @@ def create(
         )
     except ConfigError as error:
         fail(f"{error}.")
-    if json:
-        print_json({"token": text, **_object(token)})
-    else:
-        typer.echo(text)
+    print_result({"token": text, **_object(token)}, text, json=json)
 
 
 @app.command("list")
@@ -153,10 +150,7 @@ def revoke(
         token = revoke_token(_path(data, file), name)
     except ConfigError as error:
         fail(f"{error}.")
-    if json:
-        print_json(_object(token))
-    else:
-        typer.echo(f"revoked {name}")
+    print_result(_object(token), f"revoked {name}", json=json)
 
 
 def _until(token: Token, now_s: int) -> str:

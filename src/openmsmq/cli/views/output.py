@@ -6,7 +6,7 @@ import contextlib
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Final, TypeAlias
@@ -31,13 +31,16 @@ from openmsmq.model.errors import MsmqError
 from openmsmq.model.limits import UNLIMITED_KB
 
 JsonObject: TypeAlias = dict[str, object]
+Columns: TypeAlias = Mapping[str, str | Callable[[Mapping[str, object]], object]]
+"""For each heading, a key of the objects in a table, or what makes a cell of an object."""
+
 ROWS_MAX_COUNT: Final = 1000
 """Rows in one table: a longer list is several tables, so that its start is not waited for."""
 
 _POLL_S: Final = 0.2
 
 
-def print_json(value: JsonObject) -> None:
+def print_json(value: Mapping[str, object]) -> None:
     """Print one object on one line, in ASCII: every program and terminal can read that."""
     # The one control character that JSON writers leave alone.
     typer.echo(json.dumps(value).replace("\x7f", "\\u007f"))
@@ -58,6 +61,49 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> int:
         else:
             _print_plain(columns, part)
     return count
+
+
+def print_list(
+    found: Iterable[Mapping[str, object]],
+    columns: Columns,
+    nothing: str,
+    *,
+    json: bool,
+) -> None:
+    """Print objects: one a line for programs; for people a table, or that there is `nothing`."""
+    if json:
+        for each in found:
+            print_json(each)
+        return
+    rows = (
+        [
+            _cell(key, each[key]) if isinstance(key, str) else str(key(each))
+            for key in columns.values()
+        ]
+        for each in found
+    )
+    if not print_table(tuple(columns), rows):
+        typer.echo(nothing)
+
+
+def _cell(key: str, value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case int() if key.endswith("_bytes"):
+            return size_text(value)
+        case list():
+            return ", ".join(map(str, value))
+        case _:
+            return str(value)
+
+
+def print_result(found: Mapping[str, object], sentence: str, *, json: bool) -> None:
+    """Print what a command did: an object for programs, a sentence for people."""
+    if json:
+        print_json(found)
+    else:
+        typer.echo(sentence)
 
 
 def _rich_table(columns: Sequence[str], rows: list[list[str]]) -> Table:

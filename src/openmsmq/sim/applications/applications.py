@@ -12,6 +12,8 @@ import random
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import msgspec
+
 from openmsmq.api import messages as api
 from openmsmq.model.errors import MessageStorageFailed, error_for
 from openmsmq.model.queue import AccessMode
@@ -39,14 +41,11 @@ _DRAIN_COUNT: Final = 50
 _SHORT_MS: Final = 20
 
 
-class Ask:
+class Ask(msgspec.Struct, frozen=True, eq=False):
     """A call; `before` runs at the moment it is handed in."""
 
-    __slots__ = ("before", "request")
-
-    def __init__(self, request: api.AnyRequest, before: Callable[[], None] = lambda: None) -> None:
-        self.request = request
-        self.before = before
+    request: api.AnyRequest
+    before: Callable[[], None] = lambda: None
 
 
 Script: TypeAlias = Generator[Ask | int, Any, None]

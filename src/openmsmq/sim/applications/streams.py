@@ -107,8 +107,7 @@ class Stream(Application):
             message = self.books.messages[number or 0]
             if lookup_id & records.ARRIVAL_MASK < self._start:
                 raise Violation(
-                    f"{message} came into {self._queue} below what {self.name} has processed",
-                    messages=(message.number,),
+                    f"{message} came into {self._queue} below what {self.name} has processed"
                 )
             found[lookup_id] = message
         if self._batch is None:
@@ -118,8 +117,7 @@ class Stream(Application):
             if lookup_id in found or message.certain:
                 raise Violation(
                     f"{message} is in the batch of {self.name} the "
-                    f"{'second' if lookup_id in found else 'first'} time only",
-                    messages=(message.number,),
+                    f"{'second' if lookup_id in found else 'first'} time only"
                 )
         self.books.reserved(found.values(), self.name)
 

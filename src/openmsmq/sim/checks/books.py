@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from openmsmq.api.messages import Entry
 from openmsmq.manager.notices import NoticeKind
 from openmsmq.model.queue import QueueRole
@@ -33,17 +35,14 @@ _LATE_EFFECT_MS: Final = 20_000
 """How long a call may take effect whose application is gone: no disk is slower."""
 
 
-class Errand:
+class Errand(msgspec.Struct, eq=False):
     """A call that may take messages out of a queue: when it was handed in, and answered."""
 
-    __slots__ = ("begun_ms", "ended_ms", "kind", "unknown")
-
-    def __init__(self, kind: str, begun_ms: int) -> None:
-        self.kind = kind
-        self.begun_ms = begun_ms
-        self.ended_ms = FOREVER_MS
-        self.unknown = False
-        """Whether the application never heard its answer."""
+    kind: str
+    begun_ms: int
+    ended_ms: int = FOREVER_MS
+    unknown: bool = False
+    """Whether the application never heard its answer."""
 
 
 class Books:
@@ -78,9 +77,8 @@ class Books:
 
     def new_message(self, kind: Kind, group: Group, target: Node, queue: str) -> SimMessage:
         """Make a message that is about to be sent."""
-        message = SimMessage(
-            len(self.messages) + 1, kind, group.node, target, queue.casefold(), group
-        )
+        path = queue.casefold()
+        message = SimMessage(len(self.messages) + 1, kind, group.node, target, path, path, group)
         message.sent_ms = self._world.timeline.now_ms
         self.messages[message.number] = message
         return message
@@ -101,14 +99,12 @@ class Books:
             if message.certain and message.source.index not in message.durable_at:
                 raise Violation(
                     f"{message} was acknowledged to its sender before {message.source.name} had "
-                    "it on its disk",
-                    messages=(message.number,),
+                    "it on its disk"
                 )
         for message in group.taken:
             if self._is_there(message):
                 raise Violation(
-                    f"{group} was committed and {message}, which it received, is still on the disk",
-                    messages=(message.number,),
+                    f"{group} was committed and {message}, which it received, is still on the disk"
                 )
             self._consume(message)
             message.holder = None
@@ -119,8 +115,7 @@ class Books:
         for message in group.messages:
             if message.effective:
                 raise Violation(
-                    f"{message} was refused, and is in a queue of {message.source.name}",
-                    messages=(message.number,),
+                    f"{message} was refused, and is in a queue of {message.source.name}"
                 )
         self._let_go(group)
 
@@ -171,14 +166,12 @@ class Books:
             if watch.holds(path, entry.lookup_id):
                 raise Violation(
                     f"{message} was given to its receiver while {node.name} still had it on its "
-                    "disk",
-                    messages=(message.number,),
+                    "disk"
                 )
             if message.certain and not message.arrivals:
                 raise Violation(
                     f"{message} ({message.kind.value}) was given to its receiver and was never on "
-                    f"the disk of {node.name}",
-                    messages=(message.number,),
+                    f"the disk of {node.name}"
                 )
             if message.consumed >= message.arrivals and not message.certain:
                 # It was handed to a reader that waited, and never lay in the queue.
@@ -195,8 +188,7 @@ class Books:
         for lookup_id, message in batch.items():
             if self.watches[node.index].holds(queue.casefold(), lookup_id):
                 raise Violation(
-                    f"{message} was completed, and {node.name} still has it on its disk",
-                    messages=(message.number,),
+                    f"{message} was completed, and {node.name} still has it on its disk"
                 )
             if message.lost_with is None:
                 self._consume(message)
@@ -205,15 +197,11 @@ class Books:
         holder = message.holder
         if message.reserved_for:
             raise Violation(
-                f"{message} was given to {group} while {message.reserved_for} has it reserved",
-                messages=(message.number,),
+                f"{message} was given to {group} while {message.reserved_for} has it reserved"
             )
         doubtful = holder is None or holder.doubtful or holder.fate is Fate.UNKNOWN
         if holder is not group and not doubtful:
-            raise Violation(
-                f"{message} was given to {group} while {holder} holds it",
-                messages=(message.number,),
-            )
+            raise Violation(f"{message} was given to {group} while {holder} holds it")
         message.holder = group
         message.held = True
         group.taken.append(message)
@@ -221,9 +209,7 @@ class Books:
     def _consume(self, message: SimMessage) -> None:
         message.consumed += 1
         if message.consumed > max(1, message.arrivals):
-            raise Violation(
-                f"{message} was received {message.consumed} times", messages=(message.number,)
-            )
+            raise Violation(f"{message} was received {message.consumed} times")
 
     # What disks do.
 
@@ -268,8 +254,7 @@ class Books:
                 continue
             if message.certain:
                 raise Violation(
-                    f"{message} is {message.kind.value}, and {node.name} had it only in memory",
-                    messages=(message.number,),
+                    f"{message} is {message.kind.value}, and {node.name} had it only in memory"
                 )
             message.lost_with, message.reserved_for = node, ""
 
@@ -317,8 +302,7 @@ class Books:
             message.durable_at.add(node.index)
         elif message.certain:
             raise Violation(
-                f"{node.name} keeps {message}, which is {message.kind.value}, only in memory",
-                messages=(message.number,),
+                f"{node.name} keeps {message}, which is {message.kind.value}, only in memory"
             )
         if node is message.source and not message.effective:
             self._takes_effect(message, entry)
@@ -329,30 +313,24 @@ class Books:
     def _takes_effect(self, message: SimMessage, entry: Lying) -> None:
         if message.group.fate not in MAY_TAKE_EFFECT:
             raise Violation(
-                f"{message} is in {entry.shelf.path}, but its sending {message.group.fate.value}",
-                messages=(message.number,),
+                f"{message} is in {entry.shelf.path}, but its sending {message.group.fate.value}"
             )
         message.effective = True
         message.sent_s = message_bytes.sent_time_s(entry.packet)
         message.message_id = message_bytes.message_id(entry.packet)
         twin = self.by_message_id.setdefault(message.message_id, message)
         if twin is not message:
-            raise Violation(
-                f"{message} and {twin} have the same message identifier",
-                messages=(message.number, twin.number),
-            )
+            raise Violation(f"{message} and {twin} have the same message identifier")
 
     def _arrives(self, message: SimMessage, node: Node, path: str, *, durable: bool) -> None:
         if node is not message.target or path != message.queue:
             raise Violation(
                 f"{message} for {message.target.name} {message.queue} came into {path} of "
-                f"{node.name}",
-                messages=(message.number,),
+                f"{node.name}"
             )
         if message.group.fate not in MAY_TAKE_EFFECT:
             raise Violation(
-                f"{message} came into its queue, but its sending {message.group.fate.value}",
-                messages=(message.number,),
+                f"{message} came into its queue, but its sending {message.group.fate.value}"
             )
         again = message.arrivals > 0 and not self._may_come_again(message)
         message.arrivals += 1
@@ -360,8 +338,7 @@ class Books:
         message.lost_with = message.removed_ms = None
         if again:
             raise Violation(
-                f"{message} ({message.kind.value}) came into its queue {message.arrivals} times",
-                messages=(message.number,),
+                f"{message} ({message.kind.value}) came into its queue {message.arrivals} times"
             )
         if message.kind is Kind.TRANSACTIONAL:
             assert durable, f"{message} was handed over without a disk"
@@ -378,10 +355,7 @@ class Books:
         place = message.source.index, message.target.index, message.queue, message.name
         last = self._last_order.get(place, 0)
         if message.order <= last:
-            raise Violation(
-                f"{message} came into its queue after a message that was sent later",
-                messages=(message.number,),
-            )
+            raise Violation(f"{message} came into its queue after a message that was sent later")
         self._last_order[place] = message.order
 
     def _went(
@@ -399,16 +373,14 @@ class Books:
             if message.reserved_for:
                 raise Violation(
                     f"{message} was removed from {entry.shelf.path} of {node.name} while "
-                    f"{message.reserved_for} has it reserved",
-                    messages=(message.number,),
+                    f"{message.reserved_for} has it reserved"
                 )
             if holder is not None and holder.fate in MAY_TAKE_EFFECT:
                 touched[holder.number] = holder
             elif not self._may_be_removed(message, node, entry.shelf.path):
                 raise Violation(
                     f"{message} was removed from {entry.shelf.path} of {node.name}, and nobody "
-                    "had asked for that",
-                    messages=(message.number,),
+                    "had asked for that"
                 )
         elif role is QueueRole.OUTGOING and message.number not in moved:
             self._check_left(message, node)
@@ -428,8 +400,7 @@ class Books:
             safe = message.arrivals > 0 or self._is_somewhere(message)
         if not safe and not message.may_have_expired() and not self.may_be_refused(message):
             raise Violation(
-                f"{node.name} let go of {message} ({message.kind.value}), which no other disk has",
-                messages=(message.number,),
+                f"{node.name} let go of {message} ({message.kind.value}), which no other disk has"
             )
 
     def _is_somewhere(self, message: SimMessage) -> bool:

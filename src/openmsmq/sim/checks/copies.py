@@ -28,8 +28,7 @@ class Copies:
             message.journal_copies += 1
             if not message.journal_on_success or message.journal_copies > 1:
                 raise Violation(
-                    f"{node.name} has {message.journal_copies} journal copies of {message}",
-                    messages=(message.number,),
+                    f"{node.name} has {message.journal_copies} journal copies of {message}"
                 )
             self._check_journal_time(message, node)
         elif entry.shelf.number in DEAD_LETTERS:
@@ -39,8 +38,7 @@ class Copies:
             if again or not message.journal_on_failure:
                 raise Violation(
                     f"{node.name} has {'two dead letters' if again else 'a dead letter'} of "
-                    f"{message}",
-                    messages=(message.number,),
+                    f"{message}"
                 )
             self._check_dead(message, node)
 
@@ -49,8 +47,7 @@ class Copies:
             return
         if node is not message.source:
             raise Violation(
-                f"{node.name} has a journal copy of {message}, which {message.source.name} sent",
-                messages=(message.number,),
+                f"{node.name} has a journal copy of {message}, which {message.source.name} sent"
             )
         delivered = message.on_wire
         if message.kind is Kind.RECOVERABLE:
@@ -60,17 +57,11 @@ class Copies:
             delivered = message.removed_ms is not None
         in_doubt = message.may_have_expired() or self._books.may_be_refused(message)
         if not delivered and not in_doubt:
-            raise Violation(
-                f"{message} is in the journal of {node.name} before it was delivered",
-                messages=(message.number,),
-            )
+            raise Violation(f"{message} is in the journal of {node.name} before it was delivered")
 
     def _check_dead(self, message: SimMessage, node: Node) -> None:
         if message.consumed and not message.may_have_expired():
-            raise Violation(
-                f"{message} was received, and is a dead letter at {node.name}",
-                messages=(message.number,),
-            )
+            raise Violation(f"{message} was received, and is a dead letter at {node.name}")
         if not (
             message.may_have_expired()
             or self._books.may_be_refused(message)
@@ -78,17 +69,14 @@ class Copies:
             or message.removed_ms is not None
         ):
             raise Violation(
-                f"{message} is a dead letter at {node.name}, and nothing had happened to it",
-                messages=(message.number,),
+                f"{message} is a dead letter at {node.name}, and nothing had happened to it"
             )
 
     def journaled(self, message: SimMessage) -> None:
         """A copy came into the journal of the queue from which a message was received."""
         message.target_journal_copies += 1
         if message.target_journal_copies > max(1, message.arrivals):
-            raise Violation(
-                f"{message} is in the journal of its queue twice", messages=(message.number,)
-            )
+            raise Violation(f"{message} is in the journal of its queue twice")
 
     def acknowledgment(self, entry: Lying) -> None:
         """An administration queue got an acknowledgment."""
@@ -101,14 +89,9 @@ class Copies:
                 f"{entry.shelf.path} got an acknowledgment of a message that was never sent"
             )
         if not message.acknowledge:
-            raise Violation(
-                f"{message} asked for no acknowledgment and got one", messages=(message.number,)
-            )
+            raise Violation(f"{message} asked for no acknowledgment and got one")
         # Two nodes may find that its time is up when one did not hear that the other has it.
         in_doubt = not message.certain or (message.remote and message.may_have_expired())
         if entry.message_class in message.acknowledgments and not in_doubt:
-            raise Violation(
-                f"{message} got acknowledgment {entry.message_class:#06x} twice",
-                messages=(message.number,),
-            )
+            raise Violation(f"{message} got acknowledgment {entry.message_class:#06x} twice")
         message.acknowledgments.append(entry.message_class)

@@ -34,9 +34,7 @@ def check(world: World) -> None:
                     # Its destination had opened a session to where it lay, so it came late.
                     continue
                 raise Violation(
-                    f"{node.name} has m{entry.message} in {entry.shelf.path} and gives it to "
-                    "nobody",
-                    messages=(entry.message,),
+                    f"{node.name} has m{entry.message} in {entry.shelf.path} and gives it to nobody"
                 )
     for message in books.messages.values():
         if message.group.fate is Fate.ACKNOWLEDGED:
@@ -124,10 +122,7 @@ def _check_found(world: World, message: SimMessage) -> None:
     if not message.certain and _power_was_lost(world.books, message):
         return
     where = "never came into its queue" if not message.arrivals else "was received by nobody"
-    raise Violation(
-        f"{message} ({message.kind.value}) was acknowledged to its sender and {where}",
-        messages=(message.number,),
-    )
+    raise Violation(f"{message} ({message.kind.value}) was acknowledged to its sender and {where}")
 
 
 def _may_be_gone(books: Books, message: SimMessage) -> bool:
@@ -165,20 +160,13 @@ def _check_copies(world: World, message: SimMessage) -> None:
         delivered = message.consumed if message.kind is Kind.TRANSACTIONAL else message.arrivals
         if delivered or not message.remote:
             raise Violation(
-                f"{message} asked for a copy in the journal of {message.source.name} and has none",
-                messages=(message.number,),
+                f"{message} asked for a copy in the journal of {message.source.name} and has none"
             )
     journaling = world.scenario.wishes.journaling and message.queue != SMALL
     if journaling and message.consumed and not message.target_journal_copies:
-        raise Violation(
-            f"{message} was received from a queue with a journal and is not in it",
-            messages=(message.number,),
-        )
+        raise Violation(f"{message} was received from a queue with a journal and is not in it")
     if message.target_journal_copies and message.removed_ms is None:
-        raise Violation(
-            f"{message} is in the journal of its queue and was not received",
-            messages=(message.number,),
-        )
+        raise Violation(f"{message} is in the journal of its queue and was not received")
     _check_dead_letter(world, message)
 
 
@@ -196,10 +184,7 @@ def _check_dead_letter(world: World, message: SimMessage) -> None:
     else:
         kept = _may_be_gone(world.books, message)
     if not kept:
-        raise Violation(
-            f"{message} expired and is no dead letter, though it asked for that",
-            messages=(message.number,),
-        )
+        raise Violation(f"{message} expired and is no dead letter, though it asked for that")
 
 
 def _check_acknowledgments(message: SimMessage, books: Books) -> None:
@@ -207,13 +192,10 @@ def _check_acknowledgments(message: SimMessage, books: Books) -> None:
     for received in got:
         if not asked & _asked_by(received):
             raise Violation(
-                f"{message} got acknowledgment {received:#06x}, for which it did not ask",
-                messages=(message.number,),
+                f"{message} got acknowledgment {received:#06x}, for which it did not ask"
             )
     if MessageClass.ACK_RECEIVE in got and message.removed_ms is None and not message.consumed:
-        raise Violation(
-            f"{message} was acknowledged as received and was not", messages=(message.number,)
-        )
+        raise Violation(f"{message} was acknowledged as received and was not")
     if message.group.fate is not Fate.ACKNOWLEDGED or not message.certain:
         return
     if message.target.index in books.report_droppers:
@@ -223,19 +205,13 @@ def _check_acknowledgments(message: SimMessage, books: Books) -> None:
         and message.consumed
         and MessageClass.ACK_RECEIVE not in got
     ):
-        raise Violation(
-            f"{message} was received, and its sender never heard of it",
-            messages=(message.number,),
-        )
+        raise Violation(f"{message} was received, and its sender never heard of it")
     if (
         asked & AckRequest.POSITIVE_ARRIVAL
         and message.arrivals
         and MessageClass.ACK_REACH_QUEUE not in got
     ):
-        raise Violation(
-            f"{message} came into its queue, and its sender never heard of it",
-            messages=(message.number,),
-        )
+        raise Violation(f"{message} came into its queue, and its sender never heard of it")
 
 
 def _asked_by(message_class: int) -> int:

@@ -6,6 +6,8 @@ import re
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from openmsmq.model.limits import INFINITE_S
 
 if TYPE_CHECKING:
@@ -39,124 +41,73 @@ class Fate(Enum):
 MAY_TAKE_EFFECT: Final = frozenset({Fate.UNDER_WAY, Fate.ACKNOWLEDGED, Fate.UNKNOWN})
 
 
-class Group:
+class Group(msgspec.Struct, eq=False):
     """Messages that take effect together: a transaction, or the packets of one call."""
 
-    __slots__ = (
-        "applied_ms",
-        "commits",
-        "doubtful",
-        "fate",
-        "messages",
-        "node",
-        "number",
-        "prepared",
-        "taken",
-        "unit_of_work",
-    )
-
-    def __init__(self, number: int, node: Node) -> None:
-        self.number = number
-        self.node = node
-        self.messages: list[SimMessage] = []
-        """What it sends."""
-        self.taken: list[SimMessage] = []
-        """What it receives."""
-        self.fate = Fate.STAGED
-        self.unit_of_work = b""
-        self.prepared = False
-        """Whether its application heard that it is prepared."""
-        self.doubtful = False
-        """Whether nobody knows if it is prepared."""
-        self.commits = True
-        """What its coordinator decided, if it is prepared."""
-        self.applied_ms: int | None = None
-        """When the disk had its effects."""
+    number: int
+    node: Node
+    messages: list[SimMessage] = []
+    """What it sends."""
+    taken: list[SimMessage] = []
+    """What it receives."""
+    fate: Fate = Fate.STAGED
+    unit_of_work: bytes = b""
+    prepared: bool = False
+    """Whether its application heard that it is prepared."""
+    doubtful: bool = False
+    """Whether nobody knows if it is prepared."""
+    commits: bool = True
+    """What its coordinator decided, if it is prepared."""
+    applied_ms: int | None = None
+    """When the disk had its effects."""
 
     def __str__(self) -> str:
         return f"t{self.number}"
 
 
-class SimMessage:
+class SimMessage(msgspec.Struct, eq=False):
     """A message, and everything that was seen of it."""
 
-    __slots__ = (
-        "acknowledge",
-        "acknowledgments",
-        "arrivals",
-        "arrived_ms",
-        "consumed",
-        "dead_letters",
-        "durable_at",
-        "effective",
-        "group",
-        "held",
-        "holder",
-        "journal_copies",
-        "journal_on_failure",
-        "journal_on_success",
-        "kind",
-        "lost_with",
-        "message_id",
-        "name",
-        "number",
-        "on_wire",
-        "order",
-        "queue",
-        "removed_ms",
-        "reserved_for",
-        "sent_ms",
-        "sent_s",
-        "source",
-        "target",
-        "target_journal_copies",
-        "time_to_be_received_s",
-        "time_to_reach_queue_s",
-    )
-
-    def __init__(
-        self, number: int, kind: Kind, source: Node, target: Node, queue: str, group: Group
-    ) -> None:
-        self.number = number
-        self.kind = kind
-        self.source = source
-        self.target = target
-        self.queue = queue
-        self.name = queue
-        """How its destination was written: order is kept among messages to the same name."""
-        self.group = group
-        self.time_to_reach_queue_s = INFINITE_S
-        self.time_to_be_received_s = INFINITE_S
-        self.journal_on_success = False
-        self.journal_on_failure = False
-        self.acknowledge = 0
-        self.order = 0
-        """The place of a transactional message among all that its source committed."""
-        self.sent_ms = 0
-        self.sent_s: int | None = None
-        self.message_id = b""
-        self.effective = False
-        """Whether it was ever in a queue of its source, outgoing or not."""
-        self.durable_at: set[int] = set()
-        """Nodes whose disks have had it."""
-        self.on_wire = False
-        self.arrivals = 0
-        self.arrived_ms = 0
-        self.removed_ms: int | None = None
-        """When it was taken out of its queue."""
-        self.holder: Group | None = None
-        self.held = False
-        """Whether a transaction ever held it."""
-        self.reserved_for = ""
-        """The stream that has read it, and has it for itself until it completes it."""
-        self.consumed = 0
-        self.lost_with: Node | None = None
-        """The node whose loss of power took an express message with it."""
-        self.journal_copies = 0
-        self.target_journal_copies = 0
-        self.dead_letters: set[int] = set()
-        """Nodes that have it as a dead letter."""
-        self.acknowledgments: list[int] = []
+    number: int
+    kind: Kind
+    source: Node
+    target: Node
+    queue: str
+    name: str
+    """How its destination was written: order is kept among messages to the same name."""
+    group: Group
+    time_to_reach_queue_s: int = INFINITE_S
+    time_to_be_received_s: int = INFINITE_S
+    journal_on_success: bool = False
+    journal_on_failure: bool = False
+    acknowledge: int = 0
+    order: int = 0
+    """The place of a transactional message among all that its source committed."""
+    sent_ms: int = 0
+    sent_s: int | None = None
+    message_id: bytes = b""
+    effective: bool = False
+    """Whether it was ever in a queue of its source, outgoing or not."""
+    durable_at: set[int] = set()
+    """Nodes whose disks have had it."""
+    on_wire: bool = False
+    arrivals: int = 0
+    arrived_ms: int = 0
+    removed_ms: int | None = None
+    """When it was taken out of its queue."""
+    holder: Group | None = None
+    held: bool = False
+    """Whether a transaction ever held it."""
+    reserved_for: str = ""
+    """The stream that has read it, and has it for itself until it completes it."""
+    consumed: int = 0
+    lost_with: Node | None = None
+    """The node whose loss of power took an express message with it."""
+    journal_copies: int = 0
+    target_journal_copies: int = 0
+    dead_letters: set[int] = set()
+    """Nodes that have it as a dead letter."""
+    acknowledgments: list[int] = []
 
     def __str__(self) -> str:
         return f"m{self.number}"

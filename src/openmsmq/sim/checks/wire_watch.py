@@ -49,19 +49,16 @@ class WirePacket(msgspec.Struct, frozen=True):
     message: int | None = None
 
 
-class Flow:
+class Flow(msgspec.Struct, eq=False):
     """What one side of a connection has sent on it."""
 
-    __slots__ = ("endpoint", "node", "other", "session", "unread")
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self.unread = bytearray()
-        """The beginning of a packet, whose rest has not left yet."""
-        self.other: Flow | None = None
-        self.session: SessionReader[SimMessage | None] | None = None
-        """Theirs, if both sides are honest."""
-        self.endpoint: Endpoint | None = None
+    node: Node
+    unread: bytearray = bytearray()
+    """The beginning of a packet, whose rest has not left yet."""
+    other: Flow | None = None
+    session: SessionReader[SimMessage | None] | None = None
+    """Theirs, if both sides are honest."""
+    endpoint: Endpoint | None = None
 
 
 def join(first: Flow, second: Flow) -> None:
@@ -192,8 +189,7 @@ class WireWatch:
     def _sent(self, flow: Flow, message: SimMessage, packet: UserMessage) -> None:
         if message.certain and flow.node.index not in message.durable_at:
             raise Violation(
-                f"{flow.node.name} sent {message} ({message.kind.value}) before it was on its disk",
-                messages=(message.number,),
+                f"{flow.node.name} sent {message} ({message.kind.value}) before it was on its disk"
             )
         message.on_wire = True
         place = packet.transaction
@@ -203,9 +199,7 @@ class WireWatch:
         twin = self._sequences.setdefault(key, Sequence()).place(place.number, message)
         if twin is not message:
             raise Violation(
-                f"{message} and {twin} were sent under the same number {place.number} of a "
-                "sequence",
-                messages=(message.number, twin.number),
+                f"{message} and {twin} were sent under the same number {place.number} of a sequence"
             )
 
     # Acknowledgments.
@@ -231,8 +225,7 @@ class WireWatch:
             return
         if node.index not in message.durable_at and not self._may_be_dropped(message):
             raise Violation(
-                f"{node.name} acknowledged {message} (recoverable) before it was on its disk",
-                messages=(message.number,),
+                f"{node.name} acknowledged {message} (recoverable) before it was on its disk"
             )
 
     def _heed_order(self, flow: Flow, packet: UserMessage) -> None:
@@ -247,8 +240,7 @@ class WireWatch:
             if flow.node.index not in message.durable_at and not self._may_be_dropped(message):
                 raise Violation(
                     f"{flow.node.name} acknowledged the order up to {found.number}, and {message} "
-                    f"with number {number} is not on its disk",
-                    messages=(message.number,),
+                    f"with number {number} is not on its disk"
                 )
 
     def _receiver(self, packet: UserMessage) -> Node | None:
