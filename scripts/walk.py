@@ -42,7 +42,7 @@ _CLOCK: Final = re.compile(
     r".*\.(_?next_\w*ms|_arm_timer|_due_s|end_timeouts|schedule\w*)|earliest"
     r"|(Housekeeping|OutgoingSweep)\.run"
     r"|(Unrouted|NameLookups|DirectoryRequests|DirectoryService|OwnKeys|Links|History"
-    r"|IncomingStreams)\.wake"
+    r"|IncomingSequences)\.wake"
 )
 """Who asks when something is due, or finds that nothing is."""
 _DEPTH: Final = 2

@@ -310,7 +310,7 @@ STATE_OF_OTHERS: Final = {
     # The history numbers the effect that it has just made.
     "incoming/history.py": {"number"},
     # A sequence goes on from its record.
-    "incoming/streams.py": {"last_access_time_s", "rejected_count"},
+    "incoming/incoming_sequences.py": {"last_access_time_s", "rejected_count"},
     # Queues belong to the table, which links them to their journals and twins.
     "access/quotas.py": {"properties"},
     "queues/guests.py": {"guest", "totals"},

@@ -72,16 +72,16 @@ HOSTILE_MUTANTS = (
     ),
     Mutant(
         "what is refused of a stranger moves the sequence all the same",
-        "manager.incoming.places:Judging._may_move",
+        "manager.incoming.destinations:Judging._may_move",
         "self.tell_of(problem, NoticeKind.SEQUENCE_REFUSED, packet, peer)\n",
-        "stream = self._streams.find(Guid(message_bytes.source(packet)), packet, found)\n"
-        "    if isinstance(stream, Stream):\n"
-        "        self._streams.accept(stream, *message_bytes.sequence_place(packet)[:2])\n",
+        "flow = self._sequences.find(Guid(message_bytes.source(packet)), packet, found)\n"
+        "    if isinstance(flow, Flow):\n"
+        "        self._sequences.accept(flow, *message_bytes.sequence_place(packet)[:2])\n",
         options=_beside("known", "jumps", "younger sequences"),
     ),
     Mutant(
         "a plain message may come in the name of somebody who is known",
-        "manager.incoming.places:Judging.may_come",
+        "manager.incoming.destinations:Judging.may_come",
         "and self._identities.knows_elsewhere(peer, message_bytes.source(packet), now)",
         "and False",
         options=_beside("all", "replays", "numbers"),
@@ -89,7 +89,7 @@ HOSTILE_MUTANTS = (
     Mutant(
         "messages of others are passed on for anybody",
         "manager.incoming.forwarding:Forwarding.take",
-        "if place.word is Word.FOREIGN:",
+        "if to.word is Word.FOREIGN:",
         "if False:",
         options=_beside("all", "relays"),
         seeds=200,

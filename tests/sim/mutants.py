@@ -501,14 +501,14 @@ MUTANTS = (
     Mutant(
         "the place in a sequence is acknowledged before it is durable",
         "manager.incoming.effects:SequenceAdvanced.apply",
-        "self.stream.sequence.assume(self.sequence, self.number)",
-        "self.stream.sequence.assume(self.sequence, self.number)\n"
-        "    self.stream.sequence.settle(self.sequence, self.number)",
+        "self.flow.sequence.assume(self.sequence, self.number)",
+        "self.flow.sequence.assume(self.sequence, self.number)\n"
+        "    self.flow.sequence.settle(self.sequence, self.number)",
         seeds=400,
     ),
     Mutant(
         "the place in a sequence stays assumed though the disk refused it",
-        "manager.incoming.streams:Stream.take_back",
+        "manager.incoming.incoming_sequences:Flow.take_back",
         "self.sequence.forget_assumed()",
         "pass",
         seeds=100,
@@ -516,7 +516,7 @@ MUTANTS = (
     Mutant(
         "the place in a sequence is forgotten at a restart",
         "manager.incoming.effects:SequenceAdvanced.store",
-        "writes.put(self.stream.key, records.encode_record(record))",
+        "writes.put(self.flow.key, records.encode_record(record))",
         "pass",
         seeds=200,
     ),
@@ -554,8 +554,8 @@ MUTANTS = (
     ),
     Mutant(
         "order acknowledgments are never sent",
-        "manager.incoming.streams:IncomingStreams.heard",
-        "stream.sequence.heard(now)",
+        "manager.incoming.incoming_sequences:IncomingSequences.heard",
+        "flow.sequence.heard(now)",
         "pass",
     ),
     Mutant(
@@ -636,7 +636,7 @@ MUTANTS = (
     ),
     Mutant(
         "messages to public queues go to any queue manager",
-        "manager.directory.ways:Ways.owner_of",
+        "manager.directory.known_ways:KnownWays.owner_of",
         "else queue.manager",
         "else min(self._copy.image.managers)",
         options=_ENTERPRISE,
@@ -644,7 +644,7 @@ MUTANTS = (
     # A directory that changes.
     Mutant(
         "the next hops stay as they were when the directory changes",
-        "manager.directory.ways:Ways.routes",
+        "manager.directory.known_ways:KnownWays.routes",
         "not image.routes_like(before)",
         "False",
         options=_ENTERPRISE,

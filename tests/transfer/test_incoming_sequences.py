@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openmsmq.manager.incoming.streams import Stream
+from openmsmq.manager.incoming.incoming_sequences import Flow
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.storage import records
 from openmsmq.storage.records import IncomingRecord
@@ -55,9 +55,9 @@ def entry(peer: Peer, number: int, previous: int, sequence: SequenceId = SEQUENC
     )
 
 
-def streams(computer: Computer) -> list[Stream]:
+def sequences(computer: Computer) -> list[Flow]:
     stock = computer.manager._stock  # noqa: SLF001 - what is asked is inside
-    return stock.streams.statuses()
+    return stock.sequences.statuses()
 
 
 def stored_streams(computer: Computer) -> list[IncomingRecord]:
@@ -105,12 +105,12 @@ def test_after_a_gap_nothing_is_taken_or_acknowledged_until_it_is_filled(
 ) -> None:
     peer.write(entry(peer, 1, 0), entry(peer, 2, 1), entry(peer, 4, 3), entry(peer, 5, 4))
     assert beta.bodies(LEDGER) == [b"1", b"2"]
-    assert [stream.sequence.rejected_count for stream in streams(beta)] == [2]
+    assert [flow.sequence.rejected_count for flow in sequences(beta)] == [2]
     assert order_acks(let_pass(peer, 600), peer.identifier) == [OrderAck.up_to(SEQUENCE, 2)]
     assert peer.is_open
     peer.write(entry(peer, 3, 2), entry(peer, 4, 3), entry(peer, 5, 4))
     assert beta.bodies(LEDGER) == [b"1", b"2", b"3", b"4", b"5"]
-    assert [stream.sequence.rejected_count for stream in streams(beta)] == [0]
+    assert [flow.sequence.rejected_count for flow in sequences(beta)] == [0]
     assert order_acks(let_pass(peer, 600), peer.identifier) == [OrderAck.up_to(SEQUENCE, 5)]
 
 
@@ -164,18 +164,18 @@ def test_nothing_is_acknowledged_before_anything_was_taken(beta: Computer, peer:
 def test_a_sequence_is_noted_with_its_queue_its_place_and_its_time(
     network: Network, beta: Computer, peer: Peer
 ) -> None:
-    assert streams(beta) == []
+    assert sequences(beta) == []
     network.run(7_000)
     peer.write(entry(peer, 1, 0), entry(peer, 2, 1))
-    (stream,) = streams(beta)
-    assert stream.source == peer.identifier
-    assert "ledger" in stream.destination
-    assert (stream.sequence.id, stream.sequence.number) == (SEQUENCE, 2)
-    assert stream.sequence.last_access_time_s == START_S + 7
-    assert stream.sequence.rejected_count == 0
+    (flow,) = sequences(beta)
+    assert flow.source == peer.identifier
+    assert "ledger" in flow.destination
+    assert (flow.sequence.id, flow.sequence.number) == (SEQUENCE, 2)
+    assert flow.sequence.last_access_time_s == START_S + 7
+    assert flow.sequence.rejected_count == 0
     assert stored_streams(beta) == [
         IncomingRecord(
-            int(SEQUENCE), 2, stream.destination, PEER, 0, START_S + 7, place="", seen_at=PEER
+            int(SEQUENCE), 2, flow.destination, PEER, 0, START_S + 7, place="", seen_at=PEER
         )
     ]
 
@@ -188,7 +188,7 @@ def test_two_senders_and_two_queues_have_sequences_of_their_own(beta: Computer, 
             peer.write(letter(source, 2, to, b"gap", place=(SEQUENCE, 3, 2)))
     assert beta.bodies(LEDGER) == [b"first"] * 2
     assert beta.bodies(OTHER_LEDGER) == [b"first"] * 2
-    assert len(streams(beta)) == 4
+    assert len(sequences(beta)) == 4
 
 
 @pytest.mark.spec("MQQB-3.1.5.8.7-12", "MQQB-3.1.5.8.6-09")

@@ -256,7 +256,7 @@ class QueueManager:
         self.transfer.wake(now)
         self._traffic.acks.wake(now)
         self._traffic.history.wake(now)
-        self._stock.streams.wake(now)
+        self._stock.sequences.wake(now)
         self._traffic.unrouted.wake(now)
         self._desk.names.wake(now)
         self._desk.lookups.wake(now)
@@ -297,7 +297,7 @@ class QueueManager:
             self.transfer.next_wake_ms(now),
             self._traffic.acks.next_wake_ms,
             self._traffic.history.next_wake_ms,
-            self._stock.streams.next_wake_ms,
+            self._stock.sequences.next_wake_ms,
             self._traffic.unrouted.next_wake_ms(now),
             self._desk.names.next_wake_ms,
             self._desk.lookups.next_wake_ms,

@@ -15,20 +15,20 @@ from openmsmq.manager.access.message_security import MessageSecurity
 from openmsmq.manager.askers import Acting
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.directory.copy import DirectoryCopy
+from openmsmq.manager.directory.known_ways import KnownWays
 from openmsmq.manager.directory.own_keys import OwnKeys
 from openmsmq.manager.directory.own_object import OwnObject
 from openmsmq.manager.directory.service import DirectoryService
-from openmsmq.manager.directory.ways import Ways
 from openmsmq.manager.incoming.arrivals import Arrivals
+from openmsmq.manager.incoming.destinations import Judging
 from openmsmq.manager.incoming.forwarding import Forwarding
 from openmsmq.manager.incoming.history import History
+from openmsmq.manager.incoming.incoming_sequences import IncomingSequences
 from openmsmq.manager.incoming.local_arrivals import LocalArrivals
 from openmsmq.manager.incoming.notifications import Heeded, Notifications
 from openmsmq.manager.incoming.order_acks import FinalAcks, OrderAcks
-from openmsmq.manager.incoming.places import Judging
 from openmsmq.manager.incoming.refusals import Refusals
 from openmsmq.manager.incoming.runs import Runs
-from openmsmq.manager.incoming.streams import IncomingStreams
 from openmsmq.manager.incoming.traces import Traces
 from openmsmq.manager.incoming.unrouted import Unrouted
 from openmsmq.manager.messages.delivery import Delivery
@@ -120,7 +120,7 @@ class Stock:
         self.ourselves = OwnObject(base, self.copy, self.keys)
         self.security = MessageSecurity(config.security.policy, self.keys, self.copy, self.access)
         # Who others are, and how they are reached.
-        self.ways = Ways(config.transfer, self.copy, counters, config.directory.role)
+        self.ways = KnownWays(config.transfer, self.copy, counters, config.directory.role)
         self.acquaintances = Acquaintances(config.transfer, self.ways)
         sessions = OpenSessions()
         claims = Claims(config.transfer.peers.silence_s, sessions, base.started)
@@ -128,7 +128,7 @@ class Stock:
         self.neighbours = Neighbours(config.transfer, self.ways, self.identities, sessions)
         news = News()
         self.outgoing = OutgoingQueues(base, self.table, claims, news)
-        self.streams = IncomingStreams(base, self.table.totals, self.identities, claims)
+        self.sequences = IncomingSequences(base, self.table.totals, self.identities, claims)
         # Messages, into queues and out of them.
         self.staging = Staging(counters, config.transfer.clock_skew_max_s)
         self.shares = Shares(base, self.table)
@@ -142,7 +142,7 @@ class Stock:
             self.acquaintances,
             self.neighbours,
         )
-        self.finals = FinalAcks(base, self.reporter, self.streams)
+        self.finals = FinalAcks(base, self.reporter, self.sequences)
         self.delivery = Delivery(
             base,
             self.table,
@@ -172,14 +172,16 @@ class Traffic:
             stock.reporter,
             stock.finals,
         )
-        outgoing, streams, identities = stock.outgoing, stock.streams, stock.identities
+        outgoing, sequences, identities = stock.outgoing, stock.sequences, stock.identities
         neighbours, news, staging = stock.neighbours, stock.placing.news, stock.staging
         housekeeping = stock.housekeeping
         self.directory = DirectoryService(
             base, stock.copy, stock.ourselves, Notifications(base, reporter)
         )
         confirmations = Confirmations(base, table, delivery, outgoing, news)
-        self.acks = OrderAcks(base, reporter, finals, outgoing, confirmations, streams, identities)
+        self.acks = OrderAcks(
+            base, reporter, finals, outgoing, confirmations, sequences, identities
+        )
         self.history = History(base)
         self.unrouted = Unrouted(
             base, table, delivery, housekeeping, finals, stock.ways, neighbours
@@ -187,9 +189,9 @@ class Traffic:
         traces = Traces(base, table, reporter)
         runs = Runs(base, table, delivery, stock.plain, stock.shares)
         refusals = Refusals(delivery, reporter, finals, stock.shares, runs)
-        judging = Judging(base, table, identities, streams)
+        judging = Judging(base, table, identities, sequences)
         local = LocalArrivals(
-            stock.security, streams, self.history, staging, stock.shares, refusals, traces
+            stock.security, sequences, self.history, staging, stock.shares, refusals, traces
         )
         forwarding = Forwarding(base, table, judging, staging, self.unrouted, refusals, traces)
         heeded = Heeded(self.directory)

@@ -11,11 +11,11 @@ from typing import Final
 
 from openmsmq.manager.access.message_security import without_claims
 from openmsmq.manager.askers import OURSELVES, Acting, Asker
+from openmsmq.manager.incoming.destinations import Judging
 from openmsmq.manager.incoming.forwarding import Forwarding
 from openmsmq.manager.incoming.local_arrivals import LocalArrivals
 from openmsmq.manager.incoming.notifications import Heeded
 from openmsmq.manager.incoming.order_acks import OrderAcks
-from openmsmq.manager.incoming.places import Judging
 from openmsmq.manager.incoming.runs import Runs
 from openmsmq.manager.peers.peering import Peer
 from openmsmq.model.clock import Instant
@@ -62,7 +62,7 @@ class Arrivals:
             self._acting.on_word_of(OURSELVES)
 
     def _take_all(self, packets: list[bytes], peer: Peer, now: Instant) -> None:
-        places = self._judging.places(peer)
+        destinations = self._judging.destinations(peer)
         position, count = 0, len(packets)
         while position < count:
             packet = packets[position]
@@ -73,13 +73,13 @@ class Arrivals:
                 decode(packet)
                 # Wherever it ends up, as a dead letter or on its way, it says what is proved only.
                 packet = without_claims(packet, found)
-            place = places.find(packet, found, now)
-            if place.is_order_queue:
+            to = destinations.find(packet, found, now)
+            if to.is_order_queue:
                 self._acks.take(packet, peer, now)
-            elif place.is_notify_queue:
+            elif to.is_notify_queue:
                 self._notifications.take(packet, now)
-            elif self._judging.may_come(packet, found, place, peer, now):
-                if place.local:
-                    position = self._local.take(packet, found, place, (packets, position), now)
+            elif self._judging.may_come(packet, found, to, peer, now):
+                if to.local:
+                    position = self._local.take(packet, found, to, (packets, position), now)
                 else:
-                    self._forwarding.take(packet, found, place, peer, now)
+                    self._forwarding.take(packet, found, to, peer, now)

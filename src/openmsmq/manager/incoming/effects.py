@@ -15,49 +15,49 @@ from openmsmq.storage import records
 
 if TYPE_CHECKING:
     from openmsmq.manager.incoming.history import History
-    from openmsmq.manager.incoming.streams import IncomingStreams, Stream
+    from openmsmq.manager.incoming.incoming_sequences import Flow, IncomingSequences
 
 
 class SequencePassed(Effect):
     """A sequence goes on by a message that leaves nothing on the disk."""
 
-    __slots__ = ("number", "sequence", "stream", "streams")
+    __slots__ = ("flow", "number", "sequence", "sequences")
 
     def __init__(
-        self, streams: IncomingStreams, stream: Stream, sequence: SequenceId, number: int
+        self, sequences: IncomingSequences, flow: Flow, sequence: SequenceId, number: int
     ) -> None:
-        self.streams = streams
-        self.stream = stream
+        self.sequences = sequences
+        self.flow = flow
         self.sequence = sequence
         self.number = number
 
     def apply(self) -> None:
         """Assume that the message is taken."""
-        self.stream.sequence.assume(self.sequence, self.number)
+        self.flow.sequence.assume(self.sequence, self.number)
 
     def follow(self) -> None:
         """Let the sender hear how far it has come."""
-        self.streams.settle(self.stream, self.sequence, self.number)
+        self.sequences.settle(self.flow, self.sequence, self.number)
 
     def revert(self, _: MsmqError, /) -> None:
         """Wait for the message again."""
-        self.stream.take_back()
+        self.flow.take_back()
 
     def describe(self) -> dict[str, Plain]:
         """Return which sequence it is, and how far it has come."""
-        return _place(self.stream, self.sequence, self.number)
+        return _place(self.flow, self.sequence, self.number)
 
 
 class SequenceAdvanced(Effect):
     """A sequence has come as far as the last message of it that this turn takes: it grows."""
 
-    __slots__ = ("is_stored", "number", "sequence", "stream", "streams")
+    __slots__ = ("flow", "is_stored", "number", "sequence", "sequences")
 
     def __init__(
-        self, streams: IncomingStreams, stream: Stream, sequence: SequenceId, number: int
+        self, sequences: IncomingSequences, flow: Flow, sequence: SequenceId, number: int
     ) -> None:
-        self.streams = streams
-        self.stream = stream
+        self.sequences = sequences
+        self.flow = flow
         self.sequence = sequence
         self.number = number
         self.is_stored = False
@@ -66,33 +66,33 @@ class SequenceAdvanced(Effect):
         """Take one more message."""
         self.sequence = sequence
         self.number = number
-        self.stream.sequence.assume(sequence, number)
+        self.flow.sequence.assume(sequence, number)
 
     def apply(self) -> None:
         """Assume that the first message is taken."""
-        self.stream.advance = self
-        self.stream.sequence.assume(self.sequence, self.number)
+        self.flow.advance = self
+        self.flow.sequence.assume(self.sequence, self.number)
 
     def store(self, writes: Writes) -> None:
         """Write where the sequence stands, unless its record was let go in the same turn."""
-        if self.stream.advance is self:
-            self.stream.advance = None
+        if self.flow.advance is self:
+            self.flow.advance = None
             self.is_stored = True
-            record = self.stream.record_at(self.sequence, self.number)
-            writes.put(self.stream.key, records.encode_record(record))
+            record = self.flow.record_at(self.sequence, self.number)
+            writes.put(self.flow.key, records.encode_record(record))
 
     def follow(self) -> None:
         """Let the sender hear how far it has come."""
         if self.is_stored:
-            self.streams.settle(self.stream, self.sequence, self.number)
+            self.sequences.settle(self.flow, self.sequence, self.number)
 
     def revert(self, _: MsmqError, /) -> None:
         """Wait for the messages again."""
-        self.stream.take_back()
+        self.flow.take_back()
 
     def describe(self) -> dict[str, Plain]:
         """Return which sequence it is, and how far it has come."""
-        return _place(self.stream, self.sequence, self.number)
+        return _place(self.flow, self.sequence, self.number)
 
 
 class IdentifiersNoted(Effect):
@@ -129,10 +129,10 @@ class IdentifiersNoted(Effect):
         return {"messages": len(self.fresh), "recoverable": sum(self.fresh.values())}
 
 
-def _place(stream: Stream, sequence: SequenceId, number: int) -> dict[str, Plain]:
+def _place(flow: Flow, sequence: SequenceId, number: int) -> dict[str, Plain]:
     return {
-        "source": str(stream.source),
-        "destination": stream.destination,
+        "source": str(flow.source),
+        "destination": flow.destination,
         "sequence": str(sequence),
         "number": number,
     }

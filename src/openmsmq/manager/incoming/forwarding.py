@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openmsmq.manager.incoming.places import Judging, Place
+from openmsmq.manager.incoming.destinations import Destination, Judging
 from openmsmq.manager.incoming.refusals import Refusals
 from openmsmq.manager.incoming.traces import Traces
 from openmsmq.manager.incoming.unrouted import Unrouted
@@ -45,14 +45,16 @@ class Forwarding:
         self._runs = refusals.runs
         self._traces = traces
 
-    def take(self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant) -> None:
+    def take(
+        self, packet: bytes, found: Outline, to: Destination, peer: Peer, now: Instant
+    ) -> None:
         """Send a message on towards its queue manager. [MQQB 3.1.5.8.2]
 
         Only its destination looks whether it came before: when the directory changes on its way it
         may rightly come here again, and to forget it then would lose it. Others believe us whom we
         bring messages of, so we take them only of those whom we believe.
         """
-        if place.word is Word.FOREIGN:
+        if to.word is Word.FOREIGN:
             self._judging.tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
             return
         if found.flags & user.TRANSACTION and (
@@ -67,7 +69,7 @@ class Forwarding:
         elif self._runs.has_expired(packet, now):
             reason = MessageClass.NACK_REACH_QUEUE_TIMEOUT
         else:
-            queue = self._onward(place, packet, peer.engine.address, now)
+            queue = self._onward(to, packet, peer.engine.address, now)
             if queue is None:
                 self._unrouted.refused(packet, peer.engine.address, now)
                 self._refusals.tell(packet, found, MessageClass.NACK_BAD_DESTINATION_QUEUE, now)
@@ -84,21 +86,23 @@ class Forwarding:
         self._runs.add_staged(queue, self._staging.stage(queue, counted, found), now)
         self._traces.arrived(counted, now)
 
-    def _onward(self, place: Place, packet: bytes, address: str, now: Instant) -> LocalQueue | None:
-        if place.queue is None and place.route is not None:
-            has_way = self._unrouted.has_way(place.route, place.manager, now)
+    def _onward(
+        self, to: Destination, packet: bytes, address: str, now: Instant
+    ) -> LocalQueue | None:
+        if to.queue is None and to.route is not None:
+            has_way = self._unrouted.has_way(to.route, to.manager, now)
             if not has_way and not self._unrouted.lets_wait(
-                place.route, place.manager, packet, address, now
+                to.route, to.manager, packet, address, now
             ):
                 return None
             try:
                 queue = self._table.outgoing(
-                    place.route, guest=Guest(self._acting.asker, reports=False)
+                    to.route, guest=Guest(self._acting.asker, reports=False)
                 )
             except MsmqError:
                 return None
             if not has_way:
                 # The next packet may have no room there any more.
                 return queue
-            place.lead_to(queue)
-        return place.queue
+            to.lead_to(queue)
+        return to.queue

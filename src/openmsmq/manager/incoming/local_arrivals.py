@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from openmsmq.manager.access.message_security import Examined, MessageSecurity
+from openmsmq.manager.incoming.destinations import Destination
 from openmsmq.manager.incoming.history import History
-from openmsmq.manager.incoming.places import Place
+from openmsmq.manager.incoming.incoming_sequences import Flow, IncomingSequences
 from openmsmq.manager.incoming.refusals import Refusals
-from openmsmq.manager.incoming.streams import IncomingStreams, Stream
 from openmsmq.manager.incoming.traces import Traces
 from openmsmq.manager.messages.shares import Shares
 from openmsmq.manager.messages.staging import Staging
@@ -36,7 +36,7 @@ class LocalArrivals:
     def __init__(
         self,
         security: MessageSecurity,
-        streams: IncomingStreams,
+        sequences: IncomingSequences,
         history: History,
         staging: Staging,
         shares: Shares,
@@ -44,7 +44,7 @@ class LocalArrivals:
         traces: Traces,
     ) -> None:
         self._security = security
-        self._streams = streams
+        self._sequences = sequences
         self._history = history
         self._staging = staging
         self._shares = shares
@@ -56,7 +56,7 @@ class LocalArrivals:
         self,
         packet: bytes,
         found: Outline,
-        place: Place,
+        to: Destination,
         after: tuple[list[bytes], int],
         now: Instant,
     ) -> int:
@@ -65,19 +65,24 @@ class LocalArrivals:
         `after` are all packets of the session, and where the one after this is.
         """
         packets, position = after
-        if not self._is_plain(packet, found, place):
-            self._take_local(packet, found, place, now)
+        if not self._is_plain(packet, found, to):
+            self._take_local(packet, found, to, now)
             if found.flags & user.SECURITY:
-                return self._take_sealed(packets, position, place, now)
+                return self._take_sealed(packets, position, to, now)
             return position
         if found.flags & user.TRANSACTION:
-            self._take_local(packet, found, place, now)
+            self._take_local(packet, found, to, now)
         else:
-            self._take_plain([packet], place, now)
-        return self._take_alike(packets, position, Likeness(packet, found), place, now)
+            self._take_plain([packet], to, now)
+        return self._take_alike(packets, position, Likeness(packet, found), to, now)
 
     def _take_alike(
-        self, packets: list[bytes], position: int, alike: Likeness, place: Place, now: Instant
+        self,
+        packets: list[bytes],
+        position: int,
+        alike: Likeness,
+        to: Destination,
+        now: Instant,
     ) -> int:
         """Take all packets like the one before them; gives where the next one is."""
         end, count, fits = position, len(packets), alike.fits
@@ -86,21 +91,23 @@ class LocalArrivals:
         if end > position:
             group = packets[position:end]
             if alike.transactional:
-                self._take_sequence(group, alike, place, now)
+                self._take_sequence(group, alike, to, now)
             else:
-                self._take_plain(group, place, now)
+                self._take_plain(group, to, now)
         return end
 
-    def _take_sealed(self, packets: list[bytes], position: int, place: Place, now: Instant) -> int:
+    def _take_sealed(
+        self, packets: list[bytes], position: int, to: Destination, now: Instant
+    ) -> int:
         """Take encrypted packets like the one before them; gives where the next one is."""
-        queue, end, count = place.queue, position, len(packets)
+        queue, end, count = to.queue, position, len(packets)
         if queue is None or end == count:
             return position
         opener = self._security.opener(packets[position - 1], queue, now)
         if opener is None:
             return position
         first, found = opener.first, outline(opener.first)
-        if not self._is_plain(first, found, place, opened=True):
+        if not self._is_plain(first, found, to, opened=True):
             return position
         group: list[bytes] = []
         while end < count and opener.fits(packets[end]):
@@ -110,17 +117,17 @@ class LocalArrivals:
             group.append(opened)
             end += 1
         if group and found.flags & user.TRANSACTION:
-            self._take_sequence(group, Likeness(first, found), place, now)
+            self._take_sequence(group, Likeness(first, found), to, now)
         elif group:
-            self._take_plain(group, place, now)
+            self._take_plain(group, to, now)
         return end
 
     # Plain messages: nothing is asked for, nothing protected, no lifetime ends.
 
     def _is_plain(
-        self, packet: bytes, found: Outline, place: Place, *, opened: bool = False
+        self, packet: bytes, found: Outline, to: Destination, *, opened: bool = False
     ) -> bool:
-        queue = place.queue
+        queue = to.queue
         return (
             queue is not None
             and not found.flags & (_UNUSUAL | _RARE)
@@ -131,11 +138,11 @@ class LocalArrivals:
             and (opened or self._security.may_enter_plain(queue))
         )
 
-    def _take_plain(self, packets: list[bytes], place: Place, now: Instant) -> None:
+    def _take_plain(self, packets: list[bytes], to: Destination, now: Instant) -> None:
         """Take messages that are not transactional, and alike."""
-        queue = place.queue
+        queue = to.queue
         assert queue is not None
-        source, recoverable = place.remembered_as, message_bytes.is_recoverable(packets[0])
+        source, recoverable = to.remembered_as, message_bytes.is_recoverable(packets[0])
         if not self._runs.surely_enter(queue, packets, now):
             for packet in packets:
                 self._take_one_plain(packet, source, queue, now)
@@ -167,29 +174,29 @@ class LocalArrivals:
             self._shares.dropped(packet, reason or MessageClass.NACK_QUEUE_EXCEEDS_QUOTA)
 
     def _take_sequence(
-        self, packets: list[bytes], alike: Likeness, place: Place, now: Instant
+        self, packets: list[bytes], alike: Likeness, to: Destination, now: Instant
     ) -> None:
         """Take transactional messages of one sequence, which are alike."""
-        stream, queue = place.stream, place.queue
-        assert stream is not None
+        flow, queue = to.flow, to.queue
+        assert flow is not None
         assert queue is not None
         if not self._runs.surely_enter(queue, packets, now):
             for packet in packets:
-                self._take_next(packet, alike.hole_start, stream, queue, now)
+                self._take_next(packet, alike.hole_start, flow, queue, now)
             return
         accepted: list[bytes] = []
         for packet in packets:
-            point = self._in_turn(packet, stream, alike.hole_start)
+            point = self._in_turn(packet, flow, alike.hole_start)
             if point is not None:
-                self._streams.accept(stream, *point)
+                self._sequences.accept(flow, *point)
                 accepted.append(packet)
         if accepted:
             self._runs.add_plain(queue, accepted, now)
 
     def _take_next(
-        self, packet: bytes, offset: int, stream: Stream, queue: LocalQueue, now: Instant
+        self, packet: bytes, offset: int, flow: Flow, queue: LocalQueue, now: Instant
     ) -> None:
-        point = self._in_turn(packet, stream, offset)
+        point = self._in_turn(packet, flow, offset)
         if point is None:
             return
         # What has no room for now must not count as accepted: it will come again.
@@ -197,7 +204,7 @@ class LocalArrivals:
             reason: MessageClass | None = MessageClass.NACK_REACH_QUEUE_TIMEOUT
         else:
             reason = self._runs.quota_problem(queue, packet)
-        self._streams.accept(stream, *point)
+        self._sequences.accept(flow, *point)
         if reason is None:
             self._runs.add_plain(queue, [packet], now)
         else:
@@ -205,49 +212,49 @@ class LocalArrivals:
 
     # Messages of any kind.
 
-    def _take_local(self, packet: bytes, found: Outline, place: Place, now: Instant) -> None:
-        identifier = message_bytes.message_id_under(place.remembered_as, packet)
-        stream = place.stream
+    def _take_local(self, packet: bytes, found: Outline, to: Destination, now: Instant) -> None:
+        identifier = message_bytes.message_id_under(to.remembered_as, packet)
+        flow = to.flow
         point: tuple[SequenceId, int] | None = None
-        if stream is not None:
-            point = self._in_turn(packet, stream, found.transaction_offset)
+        if flow is not None:
+            point = self._in_turn(packet, flow, found.transaction_offset)
             if point is None:
                 return
         elif self._history.saw(identifier, now):
             return
-        entering = self._examined(packet, found, place, now)
+        entering = self._examined(packet, found, to, now)
         reason = entering.refusal
         self._refusals.require_room_for_dead_letter(packet, found, reason)
-        if stream is not None and point is not None:
+        if flow is not None and point is not None:
             # Strangers may invent queues without end: how far those have come is not stored. A
             # message that comes again after a crash is refused again.
-            self._streams.accept(stream, *point, durably=place.queue is not None)
+            self._sequences.accept(flow, *point, durably=to.queue is not None)
         else:
             self._history.note(identifier, recoverable=message_bytes.is_recoverable(packet))
         if reason is not None:
             self._refusals.reject(packet, found, reason, now)
             return
-        assert place.queue is not None
-        staged = self._staging.stage(place.queue, entering.packet, entering.found, arrived=True)
-        self._runs.add_staged(place.queue, staged, now)
+        assert to.queue is not None
+        staged = self._staging.stage(to.queue, entering.packet, entering.found, arrived=True)
+        self._runs.add_staged(to.queue, staged, now)
         self._traces.arrived(packet, now)
 
-    def _in_turn(self, packet: bytes, stream: Stream, offset: int) -> tuple[SequenceId, int] | None:
+    def _in_turn(self, packet: bytes, flow: Flow, offset: int) -> tuple[SequenceId, int] | None:
         """Return the place of a message in its sequence if it is the next, else None (C-70)."""
         sequence, number, previous = message_bytes.sequence_place(packet, offset)
-        verdict = stream.sequence.judge(sequence, number, previous)
+        verdict = flow.sequence.judge(sequence, number, previous)
         if verdict is Verdict.ACCEPT:
             return sequence, number
         if verdict is Verdict.GAP:
-            stream.sequence.reject()
+            flow.sequence.reject()
         return None
 
-    def _examined(self, packet: bytes, found: Outline, place: Place, now: Instant) -> Examined:
+    def _examined(self, packet: bytes, found: Outline, to: Destination, now: Instant) -> Examined:
         """Return how a message enters its queue, or why it cannot."""
-        reason = self._problem(packet, found, place, now)
+        reason = self._problem(packet, found, to, now)
         if reason is not None:
             return Examined(packet, found, reason)
-        queue = place.queue
+        queue = to.queue
         assert queue is not None
         entering = self._security.examine(packet, found, queue, now, arrived=True)
         if entering.refusal is not None:
@@ -257,12 +264,12 @@ class LocalArrivals:
         )
 
     def _problem(
-        self, packet: bytes, found: Outline, place: Place, now: Instant
+        self, packet: bytes, found: Outline, to: Destination, now: Instant
     ) -> MessageClass | None:
         """Return why a message cannot be for its queue; None when it can."""
         if self._runs.has_expired(packet, now):
             return MessageClass.NACK_REACH_QUEUE_TIMEOUT
-        queue = place.queue
+        queue = to.queue
         if queue is None or not queue.can.take_messages:
             return MessageClass.NACK_BAD_DESTINATION_QUEUE
         transactional = bool(found.flags & user.TRANSACTION)

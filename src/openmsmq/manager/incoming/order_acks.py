@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from openmsmq.manager.incoming.streams import IncomingStreams
+from openmsmq.manager.incoming.incoming_sequences import IncomingSequences
 from openmsmq.manager.messages.reporting import Reporter
 from openmsmq.manager.notices import NoticeKind
 from openmsmq.manager.peers.confirmations import Confirmations
@@ -45,18 +45,18 @@ be reached asks for them again by sending again."""
 class FinalAcks:
     """Tells the sources of transactional messages how those ended."""
 
-    def __init__(self, base: Foundation, reporter: Reporter, streams: IncomingStreams) -> None:
+    def __init__(self, base: Foundation, reporter: Reporter, sequences: IncomingSequences) -> None:
         self._counters = base.counters
         self._reporter = reporter
-        self._streams = streams
+        self._sequences = sequences
         self.own: list[tuple[FinalAck, MessageClass]] = []
         """What we have to tell ourselves, before the turn ends."""
 
     def send(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
         """Tell the source of a transactional message how it ended (C-77). [MQQB 3.1.7.2.2]"""
         source = Guid(message_bytes.source(packet))
-        stream = self._streams.find(source, packet, outline(packet))
-        to = source if stream is None else stream.return_address
+        flow = self._sequences.find(source, packet, outline(packet))
+        to = source if flow is None else flow.return_address
         message = MessageId(source, message_bytes.message_number(packet))
         ack = FinalAck(*message_bytes.sequence_place(packet), message)
         if source == self._counters.identifier:
@@ -86,7 +86,7 @@ class OrderAcks:
         finals: FinalAcks,
         outgoing: OutgoingQueues,
         confirmations: Confirmations,
-        streams: IncomingStreams,
+        sequences: IncomingSequences,
         identities: Identities,
     ) -> None:
         self._counters = base.counters
@@ -95,7 +95,7 @@ class OrderAcks:
         self._finals = finals
         self._outgoing = outgoing
         self._confirmations = confirmations
-        self._streams = streams
+        self._sequences = sequences
         self._identities = identities
 
     def take(self, packet: bytes, peer: Peer, now: Instant) -> None:
@@ -130,16 +130,16 @@ class OrderAcks:
     @property
     def next_wake_ms(self) -> int | None:
         """When `wake` has something to do."""
-        return self._streams.timers.next_ms
+        return self._sequences.timers.next_ms
 
     def wake(self, now: Instant) -> None:
         """Time has passed: tell senders how far their sequences have come. [MQQB 3.1.6.9]"""
-        for stream in self._streams.timers.take_due(now.ticks_ms):
-            point = stream.sequence.order_ack_due(now)
-            self._streams.timers.set(stream, stream.sequence.next_wake_ms)
+        for flow in self._sequences.timers.take_due(now.ticks_ms):
+            point = flow.sequence.order_ack_due(now)
+            self._sequences.timers.set(flow, flow.sequence.next_wake_ms)
             if point is None:
                 continue
-            if stream.source == self._counters.identifier:
+            if flow.source == self._counters.identifier:
                 # We reach ourselves under a name that is not known to be ours.
                 outgoing = self._outgoing.of_sequence(point.id)
                 if outgoing is not None:
@@ -148,13 +148,13 @@ class OrderAcks:
             packet = order_ack_packet(
                 OrderAck.up_to(point.id, point.number),
                 source=self._counters.identifier,
-                to=stream.return_address,
+                to=flow.return_address,
                 message_number=0,
                 sent_time_s=0,
                 time_to_reach_queue_s=REACH_QUEUE_DEFAULT_S,
             )
             self._reporter.post(
-                _order_queue(stream.return_address, stream.source),
+                _order_queue(flow.return_address, flow.source),
                 encode(packet),
                 now,
                 express_max_count=ORDER_ACKS_WAITING_MAX_COUNT,

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from openmsmq.manager.directory.ways import Ways
+from openmsmq.manager.directory.known_ways import KnownWays
 from openmsmq.manager.incoming.order_acks import FinalAcks
 from openmsmq.manager.messages.delivery import Delivery
 from openmsmq.manager.messages.housekeeping import SLICE_ROWS, Housekeeping
@@ -81,7 +81,7 @@ class Unrouted:
         delivery: Delivery,
         housekeeping: Housekeeping,
         finals: FinalAcks,
-        ways: Ways,
+        ways: KnownWays,
         reachable: Reachable,
     ) -> None:
         self._counters = base.counters

@@ -23,14 +23,14 @@ from openmsmq.model.names.parts import canonical_ip_address, fold
 from openmsmq.protocol.config import TransferConfig
 
 if TYPE_CHECKING:
-    from openmsmq.manager.directory.ways import Ways
+    from openmsmq.manager.directory.known_ways import KnownWays
     from openmsmq.manager.peers.peering import Peer
 
 
 class Acquaintances:
     """Tells known peers from strangers."""
 
-    def __init__(self, config: TransferConfig, ways: Ways) -> None:
+    def __init__(self, config: TransferConfig, ways: KnownWays) -> None:
         self._ways = ways
         self._copy = ways.copy
         self._named: set[str] = set()

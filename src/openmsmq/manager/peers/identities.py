@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from openmsmq.directory.image import DirectoryImage
-from openmsmq.manager.directory.ways import Ways
+from openmsmq.manager.directory.known_ways import KnownWays
 from openmsmq.manager.notices import NoticeKind
 from openmsmq.manager.peers.claims import Claims
 from openmsmq.manager.peers.outgoing import OutgoingQueue
@@ -28,7 +28,7 @@ from openmsmq.model.peers import PeerBook, Refusal, canonical_address
 class Identities:
     """Judges those who connect or answer, and what they say."""
 
-    def __init__(self, base: Foundation, claims: Claims, ways: Ways) -> None:
+    def __init__(self, base: Foundation, claims: Claims, ways: KnownWays) -> None:
         config = base.config
         self._config = config.transfer
         self._book = PeerBook(config.transfer.peers)

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
+from openmsmq.manager.queues.counts import FetchedCounts
 from openmsmq.manager.queues.entries import Entries
 from openmsmq.manager.queues.roles import CAPABILITIES
-from openmsmq.manager.queues.tallies import Tally
 from openmsmq.manager.queues.totals import KILOBYTE, Totals
 from openmsmq.model.limits import UNLIMITED_KB
 from openmsmq.model.names import SystemQueue
@@ -60,6 +60,7 @@ class LocalQueue:
         "entries",
         "express_bytes",
         "express_ids",
+        "fetched",
         "floor",
         "guest",
         "id",
@@ -77,7 +78,6 @@ class LocalQueue:
         "stored_bytes",
         "stored_count",
         "subqueues",
-        "tally",
         "totals",
         "transactional_twin",
         "waiting",
@@ -117,7 +117,7 @@ class LocalQueue:
         """For whom messages are reserved, and which: see `is_reserved`."""
         self.readers: dict[str, ReaderRecord] = {}
         """Who reads it by arrival numbers, by name."""
-        self.tally = Tally()
+        self.fetched = FetchedCounts()
         self.waiting: dict[WaitingRead, None] = {}
         """The reads that wait here, the oldest first."""
         self.open_count = 0
@@ -236,7 +236,7 @@ class LocalQueue:
     def keep(self, reserved: ReservationRecord) -> None:
         """Keep the entries with `start` <= arrival number < `stop` for a reader."""
         if reserved.reader != self.reservation.reader:
-            self.tally.forget()
+            self.fetched.forget()
         self.reservation = reserved
         self.floor = 0
 

@@ -123,7 +123,7 @@ class BulkLooks:
             if facts[:4] != _NEVER or facts[-1]:
                 return
         size = sum([len(value) for value in values]) - records.FACTS_BYTES * len(values)
-        queue.tally.note(start, stop, len(values), size)
+        queue.fetched.note(start, stop, len(values), size)
 
     def _found(
         self, state: Connection, request: api.FetchRange | api.FetchPackets

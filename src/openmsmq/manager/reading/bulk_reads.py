@@ -79,7 +79,7 @@ class BulkReads:
             if value is not None:
                 kept = records.decode_record(value, records.ReservationRecord)
                 queue.keep(kept)
-                queue.tally.reach(kept.stop)
+                queue.fetched.reach(kept.stop)
             value = base.reader.get(records.readers_key(queue.id))
             if value is not None:
                 queue.readers = records.decode_readers(value)
@@ -295,7 +295,7 @@ class BulkReads:
             return 0, 0
         count = size = 0
         while start < stop:
-            reached, seen, seen_size = queue.tally.total(start, stop)
+            reached, seen, seen_size = queue.fetched.total(start, stop)
             count, size = count + seen, size + seen_size
             if reached < stop:
                 # Nobody asks about numbers that no message has.

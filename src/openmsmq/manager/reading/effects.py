@@ -111,12 +111,12 @@ class ReservationChanged(Effect):
     def follow(self) -> None:
         """Believe from now on what is counted of them: nobody else can take any."""
         if self.queue.reservation.reader == self.after.reader:
-            self.queue.tally.reach(self.after.stop)
+            self.queue.fetched.reach(self.after.stop)
 
     def revert(self, _: MsmqError, /) -> None:
         """Keep what was kept before."""
         self.queue.keep(self.before)
-        self.queue.tally.forget()
+        self.queue.fetched.forget()
 
     def describe(self) -> dict[str, Plain]:
         """Return for whom which are kept."""

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access.handlers import Handler, HandlerTable
+from openmsmq.manager.directory.known_ways import KnownWays
 from openmsmq.manager.directory.published import Published
-from openmsmq.manager.directory.ways import Ways
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.model.clock import Instant
@@ -44,7 +44,7 @@ class _Lookup:
 class NameLookups:
     """Carries out calls again whose names were not found, once the directory was asked."""
 
-    def __init__(self, published: Published, ways: Ways, replies: Replies) -> None:
+    def __init__(self, published: Published, ways: KnownWays, replies: Replies) -> None:
         self._published = published
         self._ways = ways
         self._replies = replies

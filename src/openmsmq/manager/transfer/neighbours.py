@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from openmsmq.manager.directory.ways import Ways
+from openmsmq.manager.directory.known_ways import KnownWays
 from openmsmq.manager.peers.identities import Identities
 from openmsmq.manager.peers.open_sessions import OpenSessions
 from openmsmq.manager.peers.outgoing import OutgoingQueue
@@ -50,7 +50,11 @@ class Neighbours:
     """All links, and which session leads to which queue."""
 
     def __init__(
-        self, config: TransferConfig, ways: Ways, identities: Identities, sessions: OpenSessions
+        self,
+        config: TransferConfig,
+        ways: KnownWays,
+        identities: Identities,
+        sessions: OpenSessions,
     ) -> None:
         self._sessions = sessions
         self._config = config

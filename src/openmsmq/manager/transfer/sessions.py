@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never, cast
 
 from openmsmq.manager.incoming.arrivals import Arrivals
-from openmsmq.manager.incoming.places import NotBelieved
+from openmsmq.manager.incoming.destinations import NotBelieved
 from openmsmq.manager.incoming.runs import NoRoom
 from openmsmq.manager.messages.news import News
 from openmsmq.manager.outputs import Connect, Disconnect, SendBytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 
-from openmsmq.manager.incoming.streams import IncomingStreams, Stream
+from openmsmq.manager.incoming.incoming_sequences import Flow, IncomingSequences
 from openmsmq.manager.notices import NoticeKind
 from openmsmq.manager.peers.identities import Identities
 from openmsmq.manager.peers.peering import Peer, Word
@@ -37,10 +37,11 @@ from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, 
 from openmsmq.wire.outline import Outline
 
 
-class Place:
+class Destination:
     """Where packets with the same destination go: found once for each group of packets."""
 
     __slots__ = (
+        "flow",
         "is_notify_queue",
         "is_order_queue",
         "local",
@@ -48,7 +49,6 @@ class Place:
         "queue",
         "remembered_as",
         "route",
-        "stream",
         "word",
     )
 
@@ -63,16 +63,16 @@ class Place:
         self.is_notify_queue = False
         self.queue: LocalQueue | None = None
         self.route: FormatName | None = None
-        self.stream: Stream | None = None
-        """The sequence that its transactional messages go on, if they may."""
+        self.flow: Flow | None = None
+        """The flow that its transactional messages are part of, if they may."""
 
     def lead_to(self, queue: LocalQueue) -> None:
         """Let the next packets go into this queue, too."""
         self.queue = queue
 
 
-class Places:
-    """The places of one group of packets; queues may come and go between two groups."""
+class Destinations:
+    """The destinations of one group of packets; queues may come and go between two groups."""
 
     def __init__(
         self, table: QueueTable, counters: Counters, identities: Identities, peer: Peer
@@ -81,12 +81,12 @@ class Places:
         self._counters = counters
         self._identities = identities
         self._peer = peer
-        self._places: dict[bytes, Place] = {}
+        self._destinations: dict[bytes, Destination] = {}
 
-    def find(self, packet: bytes, found: Outline, now: Instant) -> Place:
-        """Return the place of a packet."""
+    def find(self, packet: bytes, found: Outline, now: Instant) -> Destination:
+        """Return the destination of a packet."""
         form = found.flags >> user.DESTINATION_SHIFT & 7
-        # Streams belong to a source, so it is part of what makes two destinations the same.
+        # Flows belong to a source, so it is part of what makes two destinations the same.
         form |= bool(found.flags & user.TRANSACTION) << 3
         key = b"".join(
             (
@@ -96,43 +96,43 @@ class Places:
                 found.destination,
             )
         )
-        place = self._places.get(key)
-        if place is None:
-            place = self._places[key] = self._find(packet, found, now)
-        return place
+        destination = self._destinations.get(key)
+        if destination is None:
+            destination = self._destinations[key] = self._find(packet, found, now)
+        return destination
 
-    def _find(self, packet: bytes, found: Outline, now: Instant) -> Place:
+    def _find(self, packet: bytes, found: Outline, now: Instant) -> Destination:
         manager = Guid(message_bytes.destination_manager(packet))
         source = message_bytes.source(packet)
         word = self._identities.word(self._peer, source, now)
-        place = Place(manager, word, self._remembered_as(source, word))
-        place.local = manager in (NIL_GUID, self._counters.identifier)
+        destination = Destination(manager, word, self._remembered_as(source, word))
+        destination.local = manager in (NIL_GUID, self._counters.identifier)
         match found.destination_name:
             case DirectName(text):
                 transactional = bool(found.flags & user.TRANSACTION)
-                self._find_direct(place, text, transactional=transactional)
+                self._find_direct(destination, text, transactional=transactional)
             case PrivateOnDestination(number):
-                if not place.local:
-                    place.route = PrivateFormatName(manager, number)
+                if not destination.local:
+                    destination.route = PrivateFormatName(manager, number)
                 elif number == ORDER_QUEUE_NUMBER:
-                    place.is_order_queue = True
+                    destination.is_order_queue = True
                 elif number == NOTIFY_QUEUE_NUMBER:
-                    place.is_notify_queue = True
+                    destination.is_notify_queue = True
                 else:
-                    place.queue = self._or_none(
+                    destination.queue = self._or_none(
                         lambda: self._table.find_format_name(
                             PrivateFormatName(self._counters.identifier, number)
                         )
                     )
             case PublicName(queue):
                 name = PublicFormatName(queue)
-                if place.local:
-                    place.queue = self._or_none(lambda: self._table.find_format_name(name))
+                if destination.local:
+                    destination.queue = self._or_none(lambda: self._table.find_format_name(name))
                 else:
-                    place.route = name
+                    destination.route = name
             case _:
                 pass
-        return place
+        return destination
 
     def _remembered_as(self, source: bytes, word: Word) -> bytes:
         if word is Word.SURE:
@@ -145,13 +145,13 @@ class Places:
             known[source] = hashlib.blake2b(text, digest_size=GUID_BYTES).digest()
         return known[source]
 
-    def _find_direct(self, place: Place, text: str, *, transactional: bool) -> None:
+    def _find_direct(self, destination: Destination, text: str, *, transactional: bool) -> None:
         """A direct name came to the computer it names, by whatever host name.
 
         Unless that is the name of a foreign computer to which there is a connector here, or the
         packet is for another queue manager (C-79).
         """
-        if not place.local:
+        if not destination.local:
             return
         try:
             name = DirectFormatName.from_wire_text(text)
@@ -159,15 +159,15 @@ class Places:
             return
         foreign = self._table.connector_of(name.host)
         if foreign is not None:
-            place.queue = foreign.transactional_twin if transactional else foreign
+            destination.queue = foreign.transactional_twin if transactional else foreign
             return
         queue = name.queue
         if isinstance(queue, SystemQueue):
             return
         if text.casefold().endswith(ORDER_QUEUE_PATH.casefold()):
-            place.is_order_queue = True
+            destination.is_order_queue = True
             return
-        place.queue = self._or_none(lambda: self._table.find_here(queue))
+        destination.queue = self._or_none(lambda: self._table.find_here(queue))
 
     def _or_none(self, find: Callable[[], LocalQueue]) -> LocalQueue | None:
         try:
@@ -185,20 +185,24 @@ class Judging:
     queue managers from which it is a known way."""
 
     def __init__(
-        self, base: Foundation, table: QueueTable, identities: Identities, streams: IncomingStreams
+        self,
+        base: Foundation,
+        table: QueueTable,
+        identities: Identities,
+        sequences: IncomingSequences,
     ) -> None:
         self._counters = base.counters
         self._notices = base.notices
         self._table = table
         self._identities = identities
-        self._streams = streams
+        self._sequences = sequences
 
-    def places(self, peer: Peer) -> Places:
+    def destinations(self, peer: Peer) -> Destinations:
         """Return what finds the destinations of a peer's packets."""
-        return Places(self._table, self._counters, self._identities, peer)
+        return Destinations(self._table, self._counters, self._identities, peer)
 
     def may_come(
-        self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant
+        self, packet: bytes, found: Outline, destination: Destination, peer: Peer, now: Instant
     ) -> bool:
         """Whether a message is taken from a peer.
 
@@ -208,10 +212,10 @@ class Judging:
         it says it is after all, it keeps the message until we believe it.
         """
         if found.flags & user.TRANSACTION:
-            return self._may_move(packet, found, place, peer, now)
+            return self._may_move(packet, found, destination, peer, now)
         if (
-            place.local
-            and place.word is Word.FOREIGN
+            destination.local
+            and destination.word is Word.FOREIGN
             and self._identities.knows_elsewhere(peer, message_bytes.source(packet), now)
         ):
             self.tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
@@ -221,23 +225,23 @@ class Judging:
         return True
 
     def _may_move(
-        self, packet: bytes, found: Outline, place: Place, peer: Peer, now: Instant
+        self, packet: bytes, found: Outline, destination: Destination, peer: Peer, now: Instant
     ) -> bool:
         """Whether a transactional message is of its sender, or came on the way from him.
 
         If not, it moves nothing: the sender has it until we acknowledge its place in the sequence.
         """
-        if place.stream is not None:
+        if destination.flow is not None:
             return True
-        problem = "foreign-source" if place.word is Word.FOREIGN else ""
-        if place.local and not problem:
-            durably = place.queue is not None
-            stream = self._streams.of(packet, found, peer, place.word, now, durably=durably)
-            if isinstance(stream, Stream):
-                place.stream = stream
-                self._streams.heard(stream, now)
+        problem = "foreign-source" if destination.word is Word.FOREIGN else ""
+        if destination.local and not problem:
+            durably = destination.queue is not None
+            flow = self._sequences.of(packet, found, peer, destination.word, now, durably=durably)
+            if isinstance(flow, Flow):
+                destination.flow = flow
+                self._sequences.heard(flow, now)
                 return True
-            problem = stream
+            problem = flow
         if not problem:
             return True
         self.tell_of(problem, NoticeKind.SEQUENCE_REFUSED, packet, peer)

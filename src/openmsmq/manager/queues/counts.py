@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 ANSWERS_MAX_COUNT: Final = 16_384
-"""Answers that a tally remembers; beyond it all are forgotten, and messages looked at again."""
+"""Answers that are remembered; beyond it all are forgotten, and messages looked at again."""
 
 
-class Tally:
+class FetchedCounts:
     """The plain messages of durably reserved arrival numbers, answer by answer.
 
     Nothing can come in between such messages any more, nor can anybody but their reader take one

@@ -35,8 +35,8 @@ _DIRECT: Final = 7
 _RECORDS: Final = 10_000_000
 
 
-class Stream:
-    """One sender's sequence to one destination, and the way back to the sender."""
+class Flow:
+    """What one sender sends to one destination: its sequence, and the way back to the sender."""
 
     __slots__ = (
         "advance",
@@ -67,7 +67,7 @@ class Stream:
         self.place: str | None = None
         """Where its sender is, by his own word; empty where others vouch for him."""
         self.claimed_at = ""
-        """Where the claims have him for this stream; empty if they do not."""
+        """Where the claims have him for this flow; empty if they do not."""
         self.seen_at = ""
         """Where he was himself when his last message came, whoever vouches for him; empty if
         somebody else brought it."""
@@ -99,7 +99,7 @@ class Stream:
         self.sequence.forget_assumed()
 
 
-class IncomingStreams:
+class IncomingSequences:
     """The sequences of all senders; those in use are at hand, the others in the store."""
 
     def __init__(
@@ -111,9 +111,9 @@ class IncomingStreams:
         self._identities = identities
         self._claims = claims
         self._claimed: set[bytes] = set()
-        """The records of streams for which the claims have their senders somewhere."""
-        self._at_hand: OrderedDict[bytes, Stream] = OrderedDict()
-        self.timers: Timers[Stream] = Timers()
+        """The records of sequences for which the claims have their senders somewhere."""
+        self._at_hand: OrderedDict[bytes, Flow] = OrderedDict()
+        self.timers: Timers[Flow] = Timers()
         self.records = SequenceRecords(totals, self._forget)
         self._look_through_ms = base.started.ticks_ms + SEQUENCES_LOOKED_THROUGH_MS
         """When to look for sequences that nobody uses."""
@@ -147,48 +147,50 @@ class IncomingStreams:
 
     def of(
         self, packet: bytes, found: Outline, peer: Peer, word: Word, now: Instant, *, durably: bool
-    ) -> Stream | str:
-        """Find the stream that a transactional message of a peer belongs to.
+    ) -> Flow | str:
+        """Find the flow that a transactional message of a peer belongs to.
 
         Gives a word why not, if it is not the peer's or if there is no room for one more.
         """
         source = Guid(message_bytes.source(packet))
         place = "" if word is Word.SURE else peer.place
-        stream = self.find(source, packet, found)
         if word is Word.FOREIGN:
             return "foreign-source"
         key = _key(packet, found)
+        flow = self._known(source, key)
         if durably and key not in self.records and not self.records.has_room(place, now):
             return "too-many-sequences"
-        if stream is None:
+        if flow is None:
             name = queue_names.describe(found.destination_name)
-            stream = Stream(key, source, name, "", self._new())
-            self._keep(stream)
-        elif place and stream.place == "" and not self._is_silent(stream, now):
+            flow = Flow(key, source, name, "", self._new())
+            self._keep(flow)
+        elif place and flow.place == "" and not self._is_silent(flow, now):
             return "foreign-sequence"
-        elif not place and stream.place and self._identities.disowns(peer, source, stream.place):
-            stream.sequence = self._new()
-        stream.place = place
-        stream.seen_at = peer.place if peer.remote == source else ""
+        elif not place and flow.place and self._identities.disowns(peer, source, flow.place):
+            flow.sequence = self._new()
+        flow.place = place
+        flow.seen_at = peer.place if peer.remote == source else ""
         direct = found.flags >> user.DESTINATION_SHIFT & 7 == _DIRECT
-        stream.direct_address = peer.engine.address if direct else ""
-        return stream
+        flow.direct_address = peer.engine.address if direct else ""
+        return flow
 
     def _new(self) -> IncomingSequence:
         return IncomingSequence(self._config, SequenceId(0, 0), 0)
 
-    def _is_silent(self, stream: Stream, now: Instant) -> bool:
+    def _is_silent(self, flow: Flow, now: Instant) -> bool:
         """Whether those who vouch for a sender have brought nothing for so long that he may come
         himself."""
-        silent_s = now.unix_s - stream.sequence.last_access_time_s
+        silent_s = now.unix_s - flow.sequence.last_access_time_s
         return silent_s >= self._config.peers.silence_s
 
-    def find(self, source: Guid, packet: bytes, found: Outline) -> Stream | None:
-        """Find a stream that is known already."""
-        key = _key(packet, found)
-        stream = self._at_hand.get(key)
-        if stream is not None:
-            return stream
+    def find(self, source: Guid, packet: bytes, found: Outline) -> Flow | None:
+        """Find a flow that is known already."""
+        return self._known(source, _key(packet, found))
+
+    def _known(self, source: Guid, key: bytes) -> Flow | None:
+        flow = self._at_hand.get(key)
+        if flow is not None:
+            return flow
         value = self._reader.get(key)
         if value is None:
             return None
@@ -198,41 +200,41 @@ class IncomingStreams:
         )
         sequence.rejected_count = record.rejected_count
         sequence.last_access_time_s = record.last_access_time_s
-        stream = Stream(key, source, record.destination, record.direct_address, sequence)
-        stream.place = record.place
-        stream.claimed_at = record.place or record.seen_at
-        self._keep(stream)
-        return stream
+        flow = Flow(key, source, record.destination, record.direct_address, sequence)
+        flow.place = record.place
+        flow.claimed_at = record.place or record.seen_at
+        self._keep(flow)
+        return flow
 
     def accept(
-        self, stream: Stream, sequence: SequenceId, number: int, *, durably: bool = True
+        self, flow: Flow, sequence: SequenceId, number: int, *, durably: bool = True
     ) -> None:
         """Go on from a message that is accepted in this turn."""
         if not durably:
-            self._ledger.add(SequencePassed(self, stream, sequence, number))
-        elif stream.advance is not None:
-            stream.advance.go_on(sequence, number)
+            self._ledger.add(SequencePassed(self, flow, sequence, number))
+        elif flow.advance is not None:
+            flow.advance.go_on(sequence, number)
         else:
-            self._ledger.add_growing(SequenceAdvanced(self, stream, sequence, number))
-            self._note_use(stream)
+            self._ledger.add_growing(SequenceAdvanced(self, flow, sequence, number))
+            self._note_use(flow)
 
-    def settle(self, stream: Stream, sequence: SequenceId, number: int) -> None:
+    def settle(self, flow: Flow, sequence: SequenceId, number: int) -> None:
         """A message is taken for good, and with it all before it."""
-        stream.sequence.settle(sequence, number)
-        self.timers.set(stream, stream.sequence.next_wake_ms)
+        flow.sequence.settle(sequence, number)
+        self.timers.set(flow, flow.sequence.next_wake_ms)
 
-    def _note_use(self, stream: Stream) -> None:
-        """A stream has, or will have, a record: its sender is where he is now."""
-        self.records.used(stream.key, stream.place or "", stream.sequence.last_access_time_s)
+    def _note_use(self, flow: Flow) -> None:
+        """A flow has, or will have, a record: its sender is where he is now."""
+        self.records.used(flow.key, flow.place or "", flow.sequence.last_access_time_s)
         # Who is on the way from him says nothing about where he is himself.
-        place = stream.place or stream.seen_at
-        if not place or place == stream.claimed_at or stream.heard is None:
+        place = flow.place or flow.seen_at
+        if not place or place == flow.claimed_at or flow.heard is None:
             return
-        self._claims.begin(stream.source, place, stream.heard)
-        self._claimed.add(stream.key)
-        if stream.claimed_at:
-            self._claims.end(stream.source)
-        stream.claimed_at = place
+        self._claims.begin(flow.source, place, flow.heard)
+        self._claimed.add(flow.key)
+        if flow.claimed_at:
+            self._claims.end(flow.source)
+        flow.claimed_at = place
 
     def _forget(self, key: bytes) -> None:
         """Let a record go."""
@@ -241,25 +243,25 @@ class IncomingStreams:
         if key in self._claimed:
             self._claimed.discard(key)
             self._claims.end(records.source_of(key))
-        stream = self._at_hand.pop(key, None)
-        if stream is not None:
-            stream.advance = None
-            self.timers.set(stream, None)
+        flow = self._at_hand.pop(key, None)
+        if flow is not None:
+            flow.advance = None
+            self.timers.set(flow, None)
 
-    def heard(self, stream: Stream, now: Instant) -> None:
-        """A message of the stream came: its sender will hear how far it has come."""
-        stream.heard = now
-        if stream.claimed_at:
-            self._claims.heard(stream.source, stream.place or stream.claimed_at, now)
-        stream.sequence.heard(now)
-        self.timers.set(stream, stream.sequence.next_wake_ms)
+    def heard(self, flow: Flow, now: Instant) -> None:
+        """A message of the flow came: its sender will hear how far it has come."""
+        flow.heard = now
+        if flow.claimed_at:
+            self._claims.heard(flow.source, flow.place or flow.claimed_at, now)
+        flow.sequence.heard(now)
+        self.timers.set(flow, flow.sequence.next_wake_ms)
 
-    def statuses(self) -> list[Stream]:
-        """Return the streams at hand, for management."""
+    def statuses(self) -> list[Flow]:
+        """Return the sequences at hand, for management."""
         return list(self._at_hand.values())
 
-    def _keep(self, stream: Stream) -> None:
-        self._at_hand[stream.key] = stream
+    def _keep(self, flow: Flow) -> None:
+        self._at_hand[flow.key] = flow
         while len(self._at_hand) > INCOMING_SEQUENCES_CACHED_COUNT:
             oldest = next(iter(self._at_hand.values()))
             if oldest.advance is not None or oldest.sequence.next_wake_ms is not None:

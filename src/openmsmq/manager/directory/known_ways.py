@@ -19,7 +19,7 @@ from openmsmq.protocol.link import Hop
 from openmsmq.routing.next_hops import EXTRA_MAX_HOPS, Routes
 
 
-class Ways:
+class KnownWays:
     """Finds the next hops towards queues that are known by number or identifier."""
 
     def __init__(
