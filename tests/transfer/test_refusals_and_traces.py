@@ -101,8 +101,8 @@ def test_an_incoming_sequence_is_shown_by_the_format_name_of_its_queue(
     peer.open_session(BETA)
     peer.write(letter(peer.identifier, 41, direct(BETA, LEDGER), place=(SEQUENCE, 1, 0)))
     stock = beta.manager._stock  # noqa: SLF001 - what is asked is inside
-    (stream,) = stock.streams.statuses()
-    assert stream.destination == rf"DIRECT=TCP:{BETA}\{LEDGER}"
+    (flow,) = stock.sequences.statuses()
+    assert flow.destination == rf"DIRECT=TCP:{BETA}\{LEDGER}"
 
 
 def test_sequences_that_are_done_are_forgotten(
