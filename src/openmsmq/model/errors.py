@@ -13,13 +13,7 @@ from typing import Final
 from openmsmq.model.error_catalogue import CATALOGUE, CatalogueEntry
 
 _GENERIC: Final = 0xC00E0001
-_FAILURE_BIT: Final = 0x80000000
 _KINDS: Final[dict[int, type[MsmqError]]] = {}
-
-
-def is_failure(code: int) -> bool:
-    """Whether a result code reports an error, and not success or information. [MS-ERREF 2.1]"""
-    return bool(code & _FAILURE_BIT)
 
 
 class MsmqError(Exception):
@@ -66,18 +60,6 @@ class MsmqError(Exception):
 def error_for(code: int) -> type[MsmqError]:
     """Find the class of a result code; `MsmqError` itself when the code has none of its own."""
     return _KINDS.get(code, MsmqError)
-
-
-def errors_table() -> str:
-    """Write the catalogue as a Markdown table, for `docs/reference/errors.md`."""
-    lines = ["| Code | Name | Class | Meaning | What to do |", "|---|---|---|---|---|"]
-    for code, entry in CATALOGUE.items():
-        kind = error_for(code)
-        shown = f"`{kind.__name__}`" if is_failure(code) else ""
-        lines.append(
-            f"| `0x{code:08X}` | `{entry.name}` | {shown} | {entry.meaning}. | {entry.advice} |"
-        )
-    return "\n".join(lines) + "\n"
 
 
 class QueueNotFound(MsmqError, code=0xC00E0003):

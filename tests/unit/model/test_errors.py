@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from openmsmq.model import errors
 from openmsmq.model.error_catalogue import CATALOGUE
-from openmsmq.model.errors import MsmqError, error_for, errors_table, is_failure
+from openmsmq.model.errors import MsmqError, error_for
+from scripts.generate_docs import errors_table, is_failure
 
 PUBLISHED = [
     (int(code, 16), name)

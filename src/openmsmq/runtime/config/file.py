@@ -438,27 +438,3 @@ def _checked(key: str, value: object, where: str, *, strict: bool = False) -> An
         else:
             problem = reason(error)
         raise ConfigError(f"{where} = {value!r} is wrong: {problem}") from None
-
-
-def configuration_table() -> str:
-    """Write the options as a Markdown table, for `docs/reference/configuration.md`."""
-    lines = ["| Key | Flag | Variable | Value | Default | Meaning |", "|---|---|---|---|---|---|"]
-    for key, default in DEFAULTS.items():
-        shown = "" if default in ("", ()) else f"`{msgspec.json.encode(default).decode()}`"
-        flags = f"`{flag(key)}`"
-        if plain_type(key) is bool:
-            flags += f", `--no-{flag(key)[2:]}`"
-        lines.append(
-            f"| `{key}` | {flags} | `{variable(key)}` | {_type_text(key)} | {shown} "
-            f"| {description(key)} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def _type_text(key: str) -> str:
-    kind = plain_type(key)
-    if get_origin(kind) is Literal:
-        return ", ".join(f"`{choice}`" for choice in get_args(kind))
-    if kind == tuple[str, ...]:
-        return "list of texts (in a variable: separated by commas)"
-    return {bool: "true or false", int: "whole number", str: "text"}[kind]

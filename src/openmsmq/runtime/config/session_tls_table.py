@@ -5,7 +5,6 @@ Whose certificate is good for whom stands in `[peers]`.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -61,10 +60,6 @@ class SessionTlsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             "and nobody is connected to there."
         ),
     ] = False
-
-    def path(self, data: str, file: str) -> Path | None:
-        """Find a file; None for one that was not given."""
-        return Path(data) / file if file else None
 
 
 def read_session_tls(table: dict[str, Any], file: str) -> SessionTlsTable:

@@ -5,9 +5,8 @@ msgspec converts and checks; what is here makes sentences of what it says (decis
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -38,14 +37,3 @@ def read_table(values: Mapping[str, Any], kind: type[Table], where: str) -> Tabl
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where} is wrong: {reason(error, kind)}") from None
-
-
-def reference_rows(kind: type[msgspec.Struct]) -> str:
-    """Return the options of a table for the reference page, in Markdown."""
-    hints = get_type_hints(kind, include_extras=True)
-    lines = ["| Key | Default | Meaning |", "|---|---|---|"]
-    for field in msgspec.structs.fields(kind):
-        default = {} if field.default is msgspec.NODEFAULT else field.default
-        meaning = meaning_of(hints[field.name])
-        lines.append(f"| `{field.name}` | `{json.dumps(default)}` | {meaning} |")
-    return "\n".join(lines)

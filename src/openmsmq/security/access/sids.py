@@ -22,10 +22,7 @@ _DECIMAL_AUTHORITY_MAX: Final = 0xFFFFFFFF
 
 
 class Sid(bytes):
-    """A security identifier in the form of the wire.
-
-    `Sid.parse(text)` reads `S-1-...`, `Sid.read(data)` checks bytes that came from elsewhere.
-    """
+    """A security identifier in the form of the wire; `Sid.parse(text)` reads `S-1-...`."""
 
     __slots__ = ()
 
@@ -46,13 +43,6 @@ class Sid(bytes):
         """Make a SID of its numbers."""
         head = bytes((1, len(numbers))) + authority.to_bytes(6, "big")
         return cls(head + struct.pack(f"<{len(numbers)}I", *numbers))
-
-    @classmethod
-    def read(cls, data: bytes) -> Self:
-        """Take bytes that are one SID and nothing else, or raise `ValueError`."""
-        if not is_sid(data):
-            raise ValueError(f"{len(data)} bytes that are no SID")
-        return cls(data)
 
     def __str__(self) -> str:
         if not is_sid(self):

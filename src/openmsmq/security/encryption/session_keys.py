@@ -46,10 +46,6 @@ class KeyCache(Generic[_Name, _Value]):
                 self._entries.pop(old, None)
         self._entries[name] = now_ms, value
 
-    def forget(self, name: _Name) -> None:
-        """Forget the value of that name, if there is one."""
-        self._entries.pop(name, None)
-
     def forget_expired(self, now_ms: int) -> None:
         """Forget all whose time is over."""
         for name, (since_ms, _) in list(self._entries.items()):

@@ -14,7 +14,6 @@ from openmsmq.runtime.config.file import (
     DEFAULTS,
     PARAMETERS,
     ServerConfig,
-    configuration_table,
     default_name,
     description,
     flag,
@@ -24,6 +23,7 @@ from openmsmq.runtime.config.file import (
     variable,
 )
 from openmsmq.storage import engine
+from scripts.configuration_tables import configuration_table
 
 ROOT = Path(__file__).parents[4]
 

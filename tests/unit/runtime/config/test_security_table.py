@@ -11,10 +11,10 @@ from openmsmq.model.message import AuthenticationLevel, HashAlgorithm
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.file import load_config
 from openmsmq.runtime.config.security_table import SecurityTable
-from openmsmq.runtime.config.tables import reference_rows
 from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.providers import ADVANCED, BASE, ENHANCED
 from openmsmq.wire.keys import SessionAlgorithm
+from scripts.configuration_tables import reference_rows
 
 
 def read(folder: Path, text: str) -> SecurityTable:

@@ -9,7 +9,7 @@ import pytest
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.file import load_config
 from openmsmq.runtime.config.session_tls_table import SessionTlsTable
-from openmsmq.runtime.config.tables import reference_rows
+from scripts.configuration_tables import reference_rows
 
 
 def read(folder: Path, text: str) -> SessionTlsTable:

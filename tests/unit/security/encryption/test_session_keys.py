@@ -46,15 +46,6 @@ def test_a_full_cache_forgets_the_older_half() -> None:
     assert [name for name in range(6) if cache.get(name, 5)] == [0, 3, 5]
 
 
-def test_what_is_forgotten_is_gone() -> None:
-    cache: KeyCache[str, str] = KeyCache(4, 1000)
-    cache.put("a", "1", 0)
-    cache.forget("a")
-    cache.forget("b")
-    assert cache.get("a", 0) is None
-    assert repr(cache) == "KeyCache(0 of 4)"
-
-
 @given(st.lists(st.tuples(st.binary(max_size=1), st.integers(0, 30)), max_size=60))
 def test_counts_of_failures_are_bounded_and_end_with_their_time(
     failures: list[tuple[bytes, int]],

@@ -16,7 +16,7 @@ import msgspec
 
 from openmsmq.model.access import ManagerAccess, QueueAccess, SiteAccess
 from openmsmq.model.identity import Guid
-from openmsmq.runtime.active_directory.mapping.entries import Malformed
+from openmsmq.runtime.active_directory.mapping.entries import Malformed, Values
 from openmsmq.security.access import descriptors
 from openmsmq.security.access.descriptors import (
     AccessEntry,
@@ -178,9 +178,9 @@ def _append(entries: list[AccessEntry], entry: AccessEntry) -> None:
         entries.append(entry)
 
 
-def translate_to_directory(data: bytes, rights: Rights) -> bytes:
-    """Return a descriptor of Active Directory for one with the rights of MSMQ."""
-    return to_directory(decode(data), rights)
+def translate_to_directory(data: bytes, rights: Rights) -> Values:
+    """Return the descriptor of Active Directory for one with the rights of MSMQ, if any."""
+    return (to_directory(decode(data), rights),) if data else ()
 
 
 def to_directory(descriptor: Descriptor, rights: Rights) -> bytes:

@@ -114,7 +114,7 @@ def manager_attributes(manager: QueueManagerInfo) -> Attributes:
         "mSMQOutRoutingServers": reference_values(manager.out_routing_servers),
         "mSMQInRoutingServers": reference_values(manager.in_routing_servers),
         "mSMQEncryptKey": _encryption_key_values(manager.encryption_keys),
-        "nTSecurityDescriptor": _security(manager),
+        "nTSecurityDescriptor": translate_to_directory(manager.security_descriptor, MANAGER_RIGHTS),
     } | service_attributes(manager)
 
 
@@ -175,12 +175,6 @@ def _directory_server(is_one: bool, service: int) -> DirectoryServerKind | None:
         if service & kind:
             return kind
     return DirectoryServerKind.STANDALONE
-
-
-def _security(manager: QueueManagerInfo) -> tuple[bytes, ...]:
-    if not manager.security_descriptor:
-        return ()
-    return (translate_to_directory(manager.security_descriptor, MANAGER_RIGHTS),)
 
 
 def _encryption_keys(entry: Entry) -> tuple[PublicKey, ...]:

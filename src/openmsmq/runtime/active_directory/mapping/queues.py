@@ -92,15 +92,9 @@ def queue_attributes(queue: QueueProperties) -> Attributes:
         "mSMQTransactional": flag_value(queue.transactional),
         "MSMQ-MulticastAddress": text_value(queue.multicast_address),
         "mSMQBasePriority": number_value(queue.base_priority),
-        "nTSecurityDescriptor": _security(queue),
+        "nTSecurityDescriptor": translate_to_directory(queue.security_descriptor, QUEUE_RIGHTS),
     }
 
 
 def _service_type(queue: QueueProperties) -> Values:
     return () if queue.service_type == NIL_GUID else guid_values((queue.service_type,))
-
-
-def _security(queue: QueueProperties) -> Values:
-    if not queue.security_descriptor:
-        return ()
-    return (translate_to_directory(queue.security_descriptor, QUEUE_RIGHTS),)

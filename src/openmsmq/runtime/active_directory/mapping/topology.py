@@ -16,7 +16,6 @@ from openmsmq.runtime.active_directory.mapping.entries import (
     Attributes,
     Entry,
     Malformed,
-    Values,
     flag_value,
     number_value,
     reference,
@@ -91,14 +90,8 @@ def site_attributes(site: Site) -> Attributes:
         "mSMQInterval2": number_value(site.replicate_between_sites_s),
         "mSMQSiteForeign": flag_value(site.foreign),
         "mSMQNt4Stub": number_value(int(site.migrated)),
-        "nTSecurityDescriptor": _site_security(site),
+        "nTSecurityDescriptor": translate_to_directory(site.security_descriptor, SITE_RIGHTS),
     }
-
-
-def _site_security(site: Site) -> Values:
-    if not site.security_descriptor:
-        return ()
-    return (translate_to_directory(site.security_descriptor, SITE_RIGHTS),)
 
 
 def read_link(entry: Entry) -> RoutingLink:

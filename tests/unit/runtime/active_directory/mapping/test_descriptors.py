@@ -96,19 +96,19 @@ site_masks = st.sampled_from([SiteAccess.GENERIC_ALL, SiteAccess.GENERIC_READ]).
 
 @given(descriptors(queue_masks))
 def test_the_rights_on_a_queue_survive_the_directory(descriptor: Descriptor) -> None:
-    there = translate_to_directory(encode(descriptor), QUEUE_RIGHTS)
+    (there,) = translate_to_directory(encode(descriptor), QUEUE_RIGHTS)
     assert decode(translate_from_directory(there, QUEUE_RIGHTS)) == descriptor
 
 
 @given(descriptors(manager_masks))
 def test_the_rights_on_a_queue_manager_survive_the_directory(descriptor: Descriptor) -> None:
-    there = translate_to_directory(encode(descriptor), MANAGER_RIGHTS)
+    (there,) = translate_to_directory(encode(descriptor), MANAGER_RIGHTS)
     assert decode(translate_from_directory(there, MANAGER_RIGHTS)) == descriptor
 
 
 @given(descriptors(site_masks))
 def test_the_rights_on_a_site_survive_the_directory(descriptor: Descriptor) -> None:
-    there = translate_to_directory(encode(descriptor), SITE_RIGHTS)
+    (there,) = translate_to_directory(encode(descriptor), SITE_RIGHTS)
     assert decode(translate_from_directory(there, SITE_RIGHTS)) == descriptor
 
 
@@ -150,7 +150,7 @@ def test_what_is_inherited_is_read_and_not_written_again() -> None:
     own = AccessEntry(ALICE, QueueAccess.SET_PROPERTIES)
     above = AccessEntry(COMPUTER, QueueAccess.GENERIC_ALL, is_inherited=True)
     assert decode(here).entries == (own, above)
-    assert read(translate_to_directory(here, QUEUE_RIGHTS), QUEUE_RIGHTS) == (own,)
+    assert read(*translate_to_directory(here, QUEUE_RIGHTS), QUEUE_RIGHTS) == (own,)
 
 
 @pytest.mark.parametrize(
