@@ -140,8 +140,8 @@ class Server:
             keys = await load_keys(config)
             server = cls(config, store, log, membership, identifier, keys)
             if trace_turns is not None:
-                server._turn_file = server._pump.turn_file = TurnFile(trace_turns, log)
-                server._turn_file.follow(server._turns)
+                server._turn_file = TurnFile(trace_turns, server._turns, log)
+                server._pump.turn_file = server._turn_file
                 started.callback(server._turn_file.close)
             # Who this queue manager is must be durable before anybody hears of it.
             server._pump.turn()

@@ -25,9 +25,8 @@ def turn(trace: TurnTrace) -> None:
 
 def test_each_turn_is_a_line_when_it_has_ended(tmp_path: Path) -> None:
     path, trace = tmp_path / "turns", TurnTrace()
-    file = TurnFile(str(path), EventLog())
+    file = TurnFile(str(path), trace, EventLog())
     file.write()
-    file.follow(trace)
     assert trace.is_on
     turn(trace)
     turn(trace)
@@ -52,15 +51,14 @@ def test_a_file_that_others_could_read_is_its_owners_alone_afterwards(tmp_path: 
     path = tmp_path / "turns"
     path.write_text("from another day", encoding="utf-8")
     path.chmod(0o644)
-    TurnFile(str(path), EventLog()).close()
+    TurnFile(str(path), TurnTrace(), EventLog()).close()
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.read_bytes() == b""
 
 
 def test_a_full_disk_ends_it_and_nothing_else() -> None:
     trace, log = TurnTrace(), list[str]()
-    file = TurnFile("/dev/full", EventLog("json", write=log.append))
-    file.follow(trace)
+    file = TurnFile("/dev/full", trace, EventLog("json", write=log.append))
     turn(trace)
     file.write()
     (line,) = log
@@ -73,8 +71,7 @@ def test_a_full_disk_ends_it_and_nothing_else() -> None:
 
 def test_it_ends_before_it_is_longer_than_it_may_be(tmp_path: Path) -> None:
     path, trace, log = tmp_path / "turns", TurnTrace(), list[str]()
-    file = TurnFile(str(path), EventLog("json", write=log.append), max_bytes=400)
-    file.follow(trace)
+    file = TurnFile(str(path), trace, EventLog("json", write=log.append), max_bytes=400)
     for _ in range(10):
         turn(trace)
         file.write()
@@ -93,4 +90,4 @@ def test_the_bound_is_named_and_leaves_room_for_a_day_of_work() -> None:
 
 def test_a_file_that_cannot_be_written_is_said_before_the_start(tmp_path: Path) -> None:
     with pytest.raises(StartError, match="give another file"):
-        TurnFile(str(tmp_path / "missing" / "turns"), EventLog())
+        TurnFile(str(tmp_path / "missing" / "turns"), TurnTrace(), EventLog())

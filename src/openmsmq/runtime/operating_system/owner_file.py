@@ -1,0 +1,102 @@
+"""A file for its owner alone that the queue manager writes as long as it can.
+
+One that is full, or that cannot be written any more, ends; the queue manager does not. A symbolic
+link is not followed, and nothing is written to a file of somebody else: who could put one there
+would read what is in it, or have another file overwritten.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from typing import BinaryIO, Final
+
+from openmsmq.runtime.logs import Event, EventLog
+from openmsmq.runtime.start_errors import StartError, os_reason
+
+_OWNER_ONLY: Final = 0o600
+
+
+class OwnerFile:
+    """One file, from its beginning: what was in it before is gone."""
+
+    def __init__(
+        self, path: str, what: str, max_bytes: int, full: str, log: EventLog, ended: Event
+    ) -> None:
+        """Raises `StartError`; `what` is written to it.
+
+        `ended` is logged when it ends, with the reason `full` when it has `max_bytes`.
+        """
+        self._path = path
+        self._left_bytes = max_bytes
+        self._full = full
+        self._log = log
+        self._ended = ended
+        try:
+            self._file: BinaryIO | None = open(  # noqa: SIM115 - until the end
+                path, "wb", opener=_open_for_owner
+            )
+        except OSError as error:
+            is_link = error.errno == errno.ELOOP
+            reason = "it is a symbolic link" if is_link else os_reason(error)
+            raise StartError(f"cannot write {what} {path} ({reason}): give another file") from None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes more."""
+        return self._file is not None
+
+    def write(self, data: bytes) -> None:
+        """Add to the file."""
+        if self._file is None:
+            return
+        self._left_bytes -= len(data)
+        if self._left_bytes < 0:
+            self._end(self._full)
+            return
+        try:
+            self._file.write(data)
+        except OSError as error:
+            self._end(os_reason(error))
+
+    def flush(self) -> None:
+        """Hand everything to the system."""
+        if self._file is not None:
+            try:
+                self._file.flush()
+            except OSError as error:
+                self._end(os_reason(error))
+
+    def close(self) -> None:
+        """Write what is left, and end the file."""
+        self.flush()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            # What is still in the buffer is written once more, and may fail once more.
+            with contextlib.suppress(OSError):
+                file.close()
+
+    def _end(self, reason: str) -> None:
+        self._let_go()
+        self._log.warning(self._ended, file=self._path, reason=reason)
+
+
+def _open_for_owner(path: str, flags: int) -> int:
+    file = os.open(path, flags & ~os.O_TRUNC | os.O_NOFOLLOW, _OWNER_ONLY)
+    try:
+        found = os.fstat(file)
+        if stat.S_ISREG(found.st_mode):
+            if found.st_uid != os.geteuid():
+                raise OSError("it belongs to somebody else")
+            # One that was there already has the mode that somebody gave it.
+            os.fchmod(file, _OWNER_ONLY)
+            os.ftruncate(file, 0)
+    except OSError:
+        os.close(file)
+        raise
+    return file
