@@ -11,9 +11,12 @@ import random
 import secrets
 import signal
 import socket
-from collections.abc import Callable, Sequence
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.manager import QueueManager
@@ -48,7 +51,14 @@ from openmsmq.runtime.start_errors import NotYet, StartError
 from openmsmq.runtime.turn_file import TurnFile
 from openmsmq.security.own_key import OwnKey
 from openmsmq.storage.engine import open_store
-from openmsmq.storage.port import Store, StoreError, StoreFailed, StoreFull, StoreInUse
+from openmsmq.storage.port import (
+    Store,
+    StoreDamaged,
+    StoreError,
+    StoreFailed,
+    StoreFull,
+    StoreInUse,
+)
 from openmsmq.storage.records import MACHINE_KEY
 
 START_ERRORS: Final = (StartError, ConfigError, StoreError)
@@ -75,14 +85,15 @@ class Server:
         self._log = log
         self._ending: asyncio.Future[ExitCode] = asyncio.get_running_loop().create_future()
         # The constructor recovers, so this is where a store that cannot be used is noticed.
-        manager = QueueManager(
-            manager_config(config, identifier),
-            random.SystemRandom(),
-            store,
-            read_clocks(),
-            keys,
-            secrets.token_hex(8),
-        )
+        with _understood(config):
+            manager = QueueManager(
+                manager_config(config, identifier),
+                random.SystemRandom(),
+                store,
+                read_clocks(),
+                keys,
+                secrets.token_hex(8),
+            )
         self.manager_name: Final = config.manager_name
         self.manager_id: Final[Guid] = manager.identifier
         self._turns: Final = manager.turns
@@ -242,9 +253,22 @@ def open_own_store(config: ServerConfig, leave: Leave, *, thorough: bool = False
     )
     with contextlib.ExitStack() as opened:
         opened.callback(store.close)
-        check_store_identity(data, store, config.manager_name, leave)
+        with _understood(config):
+            check_store_identity(data, store, config.manager_name, leave)
         opened.pop_all()
     return store
+
+
+@contextlib.contextmanager
+def _understood(config: ServerConfig) -> Iterator[None]:
+    """Say in a sentence that records which are whole cannot be read all the same."""
+    try:
+        yield
+    except (msgspec.MsgspecError, struct.error, ValueError) as error:
+        raise StoreDamaged(
+            f"the store {config.store_path} has a record that this version of OpenMSMQ does not "
+            f"understand ({error}): start the version that wrote it, or restore it from a backup"
+        ) from error
 
 
 async def run(

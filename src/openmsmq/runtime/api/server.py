@@ -8,6 +8,7 @@ who a caller is; what a caller may do is decided by the queue manager.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import grp
 import hmac
 import os
@@ -375,16 +376,18 @@ def bind_unix(path: Path, group: int | None) -> socket.socket:
             f"the path of the Unix socket, {path}, is longer than {SOCKET_PATH_MAX_BYTES} bytes: "
             "give a shorter api_socket, or none"
         )
-    _remove_stale(path)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        listening.bind(os.fspath(path))
-        if group is not None:
-            os.chown(path, -1, group)
-        path.chmod(_OWNER_ONLY if group is None else _OWNER_AND_GROUP)
-    except OSError as error:
-        listening.close()
-        raise StartError(f"cannot make the Unix socket {path} ({os_reason(error)})") from None
+    with contextlib.ExitStack() as made:
+        made.callback(listening.close)
+        try:
+            _remove_stale(path)
+            listening.bind(os.fspath(path))
+            if group is not None:
+                os.chown(path, -1, group)
+            path.chmod(_OWNER_ONLY if group is None else _OWNER_AND_GROUP)
+        except OSError as error:
+            raise StartError(f"cannot make the Unix socket {path} ({os_reason(error)})") from None
+        made.pop_all()
     return listening
 
 
