@@ -21,7 +21,6 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import QueueProperties
 from openmsmq.model.topology import (
-    ConnectedNetwork,
     DistributionList,
     EnterpriseInfo,
     QueueManagerInfo,
@@ -132,11 +131,6 @@ class DirectoryImage:
     def links(self) -> Mapping[Guid, RoutingLink]:
         """All routing links."""
         return cast("Mapping[Guid, RoutingLink]", self._objects[ObjectKind.LINK])
-
-    @property
-    def networks(self) -> Mapping[Guid, ConnectedNetwork]:
-        """All connected networks."""
-        return cast("Mapping[Guid, ConnectedNetwork]", self._objects[ObjectKind.NETWORK])
 
     @property
     def managers(self) -> Mapping[Guid, QueueManagerInfo]:

@@ -108,11 +108,6 @@ class Pump:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
 
-    @property
-    def connection_count(self) -> int:
-        """How many connections have been let in."""
-        return len(self._connections)
-
     # Inputs.
 
     def connected(self, connection: ApiConnection, caller: Caller) -> int:

@@ -10,7 +10,7 @@ import msgspec
 from openmsmq.manager.turn.trace import TurnTrace
 from openmsmq.runtime.limits import TURN_FILE_MAX_BYTES
 from openmsmq.runtime.logs import Event, EventLog
-from openmsmq.runtime.operating_system.owner_file import OwnerFile
+from openmsmq.runtime.owner_file import OwnerFile
 
 
 class TurnFile:

@@ -74,7 +74,7 @@ def fits(manager: QueueManagerInfo, image: DirectoryImage) -> bool:
     routers = {one.identifier for one in image.managers.values() if one.routing_server}
     return (
         set(manager.sites) <= image.sites.keys()
-        and set(manager.connected_networks) <= image.networks.keys()
+        and set(manager.connected_networks) <= image.of_kind(ObjectKind.NETWORK).keys()
         and {*manager.in_routing_servers, *manager.out_routing_servers} <= routers
     )
 

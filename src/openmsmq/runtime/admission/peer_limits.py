@@ -173,13 +173,16 @@ class PeerLimits:
         self.bounds: Final = bounds
         self._configured = frozenset(map(peer_key, known))
         self._met: dict[str, None] = {}
-        self._peers: dict[str, _Peer] = {}
+        self.peers: dict[str, _Peer] = {}
+        """The addresses that are remembered, the one that was heard of last at the end."""
         self._crowd = _Peer(_CROWD, bounds, now)
         """All addresses for which there was no room."""
         self._present: dict[str, _Peer] = {}
         self._by_connection: dict[int, _Peer] = {}
-        self._half_open_count = 0
-        self._buffered_bytes = 0
+        self.half_open_count = 0
+        """How many connections have not come to the end of their handshake."""
+        self.buffered_bytes = 0
+        """How many bytes are held for all of them."""
         self._all_connects = _Bucket(bounds.connects_all_per_s, bounds.connects_all_burst, now)
         self._all_datagrams = _Bucket(bounds.datagrams_all_per_s, bounds.datagrams_all_per_s, now)
 
@@ -187,21 +190,6 @@ class PeerLimits:
     def count(self) -> int:
         """How many connections there are."""
         return len(self._by_connection)
-
-    @property
-    def half_open_count(self) -> int:
-        """How many of them have not come to the end of their handshake."""
-        return self._half_open_count
-
-    @property
-    def buffered_bytes(self) -> int:
-        """How many bytes are held for all of them."""
-        return self._buffered_bytes
-
-    @property
-    def address_count(self) -> int:
-        """How many addresses are remembered."""
-        return len(self._peers)
 
     # Connections.
 
@@ -216,7 +204,7 @@ class PeerLimits:
         )
         if refusal is None:
             peer.half_open[connection] = now.ticks_ms
-            self._half_open_count += 1
+            self.half_open_count += 1
             self._by_connection[connection] = peer
             self._present[peer.key] = peer
         return Verdict(refusal, tuple(giving_way))
@@ -225,7 +213,7 @@ class PeerLimits:
         """A handshake has come to its end."""
         peer = self._by_connection.get(connection)
         if peer is not None and peer.half_open.pop(connection, None) is not None:
-            self._half_open_count -= 1
+            self.half_open_count -= 1
             peer.open[connection] = None
 
     def left(self, connection: int, now: Instant) -> None:
@@ -234,11 +222,11 @@ class PeerLimits:
         if peer is None:
             return
         if peer.half_open.pop(connection, None) is not None:
-            self._half_open_count -= 1
+            self.half_open_count -= 1
             peer.connects.charge(self.bounds.unfinished_cost, now)
         else:
             del peer.open[connection]
-        self._buffered_bytes -= peer.buffered.pop(connection, 0)
+        self.buffered_bytes -= peer.buffered.pop(connection, 0)
         if not peer.count:
             del self._present[peer.key]
 
@@ -272,7 +260,7 @@ class PeerLimits:
         self, newcomer: _Peer, giving_way: list[int], now: Instant
     ) -> Refusal | None:
         """Let the one that has most handshakes under way give up its oldest, or the oldest."""
-        if self._half_open_count < self.bounds.half_open_max:
+        if self.half_open_count < self.bounds.half_open_max:
             return None
         opening = [peer for peer in self._present.values() if peer.half_open]
         if newcomer.is_known:
@@ -330,11 +318,11 @@ class PeerLimits:
             peer.buffered[connection] = size_bytes
         else:
             del peer.buffered[connection]
-        self._buffered_bytes += size_bytes - before_bytes
+        self.buffered_bytes += size_bytes - before_bytes
         if size_bytes < before_bytes:
             return None
         if peer.buffered_bytes <= self.bounds.buffered_per_peer_max_bytes:
-            if self._buffered_bytes <= self.bounds.buffered_max_bytes:
+            if self.buffered_bytes <= self.bounds.buffered_max_bytes:
                 return None
             peer = self._heaviest()
         victim = max(peer.buffered, key=lambda number: peer.buffered[number])
@@ -359,25 +347,24 @@ class PeerLimits:
         """Find an address, or begin to remember it; in the crowd, when there is no room."""
         key = peer_key(address)
         is_known = key in self._configured or key in self._met
-        peer = self._peers.pop(key, None)
+        peer = self.peers.pop(key, None)
         if peer is None:
-            if len(self._peers) >= self.bounds.addresses_max:
+            if len(self.peers) >= self.bounds.addresses_max:
                 self._forget_some(now)
-            if len(self._peers) >= self.bounds.addresses_max and not is_known:
+            if len(self.peers) >= self.bounds.addresses_max and not is_known:
                 return self._crowd
             peer = _Peer(key, self.bounds, now)
         peer.is_known = is_known
-        # The one that was heard of last is last.
-        self._peers[key] = peer
+        self.peers[key] = peer
         return peer
 
     def _forget_some(self, now: Instant) -> None:
-        for peer in list(islice(self._peers.values(), _FORGET_LOOK_COUNT)):
+        for peer in list(islice(self.peers.values(), _FORGET_LOOK_COUNT)):
             if peer.is_idle(now):
-                del self._peers[peer.key]
+                del self.peers[peer.key]
             else:
                 # It is looked at again after all others.
-                self._peers[peer.key] = self._peers.pop(peer.key)
+                self.peers[peer.key] = self.peers.pop(peer.key)
 
 
 def peer_key(address: str) -> str:

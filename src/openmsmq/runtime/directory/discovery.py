@@ -102,11 +102,7 @@ class _Door:
         self.port = port
         self._broadcasts: set[str] = set()
         self._prefix: ipaddress.IPv4Network | None = None
-        self._sockets: list[socket.socket] = []
-
-    @property
-    def is_open(self) -> bool:
-        return bool(self._sockets)
+        self.sockets: list[socket.socket] = []
 
     def hear_broadcasts(self, taken: set[str]) -> None:
         """Choose what is heard beside our address, unless another door hears it already."""
@@ -124,13 +120,13 @@ class _Door:
         with contextlib.ExitStack() as opened:
             opened.callback(self.close)
             # Answers leave by the first one; nobody else may have that.
-            self._sockets.append(_bound(self.address, self.port))
+            self.sockets.append(_bound(self.address, self.port))
             for broadcast in self._broadcasts:
                 # Every queue manager of this computer hears what is for everybody.
-                self._sockets.append(_bound(broadcast, self.port, option=socket.SO_REUSEADDR))
+                self.sockets.append(_bound(broadcast, self.port, option=socket.SO_REUSEADDR))
             opened.pop_all()
         loop = asyncio.get_running_loop()
-        for made in self._sockets:
+        for made in self.sockets:
             loop.add_reader(made, hear, made)
 
     def is_for_us(self, source: socket.socket, sender: str) -> bool:
@@ -146,14 +142,14 @@ class _Door:
     def send(self, data: bytes, address: str, port: int) -> None:
         """Send an answer; one that the system has no room for is lost, as on any network."""
         with contextlib.suppress(BlockingIOError):
-            self._sockets[0].sendto(data, (address, port))
+            self.sockets[0].sendto(data, (address, port))
 
     def close(self) -> None:
         loop = asyncio.get_running_loop()
-        for made in self._sockets:
+        for made in self.sockets:
             loop.remove_reader(made)
             made.close()
-        self._sockets.clear()
+        self.sockets.clear()
 
 
 class DiscoveryListener:
@@ -174,19 +170,14 @@ class DiscoveryListener:
         self._budget = DatagramBudget()
         places = dict.fromkeys(_ANYWHERE if one == "::" else one for one in addresses)
         # There is no broadcast in IPv6, and nobody searches there.
-        self._doors = [_Door(one, port) for one in places if ":" not in one]
-
-    @property
-    def is_listening(self) -> bool:
-        """Whether queries are heard on any address."""
-        return any(door.is_open for door in self._doors)
+        self.doors = [_Door(one, port) for one in places if ":" not in one]
 
     def open(self) -> None:
         """Open the port on all addresses of IPv4; or raise `StartError`, and none is open."""
         with contextlib.ExitStack() as opened:
             opened.callback(self.close)
             taken: set[str] = set()
-            for door in self._doors:
+            for door in self.doors:
                 door.hear_broadcasts(taken)
                 try:
                     self._open(door)
@@ -251,7 +242,7 @@ class DiscoveryListener:
 
     def close(self) -> None:
         """Hear nothing any more."""
-        for door in self._doors:
+        for door in self.doors:
             door.close()
 
 

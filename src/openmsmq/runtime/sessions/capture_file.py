@@ -11,7 +11,7 @@ from openmsmq.capture.link_layers import Endpoint
 from openmsmq.capture.recorder import Recorder
 from openmsmq.runtime.clocks import unix_ns
 from openmsmq.runtime.logs import Event, EventLog
-from openmsmq.runtime.operating_system.owner_file import OwnerFile
+from openmsmq.runtime.owner_file import OwnerFile
 
 
 def endpoint(address: str, port: int) -> Endpoint:

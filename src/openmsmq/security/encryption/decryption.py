@@ -73,7 +73,7 @@ class ReceiveKeys:
     def __init__(self, policy: SecurityPolicy, keys: Sequence[EncryptionKey] = ()) -> None:
         self._policy = policy
         self._keys: tuple[EncryptionKey, ...] = ()
-        self._cache: KeyCache[_CacheName, BodyCipher] = KeyCache(
+        self.cache: Final[KeyCache[_CacheName, BodyCipher]] = KeyCache(
             policy.receive_key_cache_max_count, policy.key_cache_ms
         )
         self._failures = FailureCounts(
@@ -87,12 +87,7 @@ class ReceiveKeys:
             raise ValueError(f"{len(keys)} encryption keys; at most {PRIVATE_KEYS_MAX_COUNT}")
         smallest = self._policy.smallest_key_bits
         self._keys = tuple(key for key in keys if key.key.public.modulus.bit_length() >= smallest)
-        self._cache.clear()
-
-    @property
-    def cache(self) -> KeyCache[_CacheName, BodyCipher]:
-        """The session keys that are remembered."""
-        return self._cache
+        self.cache.clear()
 
     def decrypt(self, packet: bytes, now_ms: int) -> bytes:
         """Return the packet with its body decrypted; one that is not encrypted comes back as it is.
@@ -109,14 +104,14 @@ class ReceiveKeys:
         encrypted = blob[SESSION_KEY_LAYOUT.size :]
         if self._failures.too_many(encrypted, now_ms):
             raise _bad("too many messages with this session key could not be decrypted")
-        cipher = self._cache.get(name, now_ms)
+        cipher = self.cache.get(name, now_ms)
         if cipher is not None:
             body = cipher.decrypt(parts.body, parts.body_size)
         else:
             cipher, body = self._open(parts, *self._check(parts))
             if body is not None:
                 # Only now it is known that the key is one, and not what a guess has given.
-                self._cache.put(name, cipher, now_ms)
+                self.cache.put(name, cipher, now_ms)
         if body is None:
             self._failures.add(encrypted, now_ms)
             raise _bad("the session key or the body is not what it should be")
@@ -130,7 +125,7 @@ class ReceiveKeys:
         """
         parts = cut(packet)
         name = (parts.source, parts.level, parts.encryption_algorithm, parts.encryption_key)
-        cipher = self._cache.get(name, now_ms)
+        cipher = self.cache.get(name, now_ms)
         if (
             cipher is None
             or not parts.security[0] & BODY_ENCRYPTED
@@ -146,7 +141,7 @@ class ReceiveKeys:
 
     def forget_expired(self, now_ms: int) -> None:
         """Forget session keys whose time is over. [MQQB 3.1.6.10]"""
-        self._cache.forget_expired(now_ms)
+        self.cache.forget_expired(now_ms)
         self._failures.forget_expired(now_ms)
 
     def _check(self, parts: PacketParts) -> tuple[SessionKeyBlob, list[PrivateKey]]:
@@ -214,7 +209,7 @@ class ReceiveKeys:
         )
 
     def __repr__(self) -> str:
-        return f"ReceiveKeys({len(self._keys)} keys, {self._cache!r})"
+        return f"ReceiveKeys({len(self._keys)} keys, {self.cache!r})"
 
 
 def _opened(parts: PacketParts, body: bytes) -> bytes:

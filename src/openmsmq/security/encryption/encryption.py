@@ -73,15 +73,10 @@ class SendKeys:
 
     def __init__(self, policy: SecurityPolicy) -> None:
         self._policy = policy
-        self._cache: KeyCache[_CacheName, SessionKey] = KeyCache(
+        self.cache: Final[KeyCache[_CacheName, SessionKey]] = KeyCache(
             policy.send_key_cache_max_count, policy.key_cache_ms
         )
         self._last: _Sealer | None = None
-
-    @property
-    def cache(self) -> KeyCache[_CacheName, SessionKey]:
-        """The session keys that are remembered."""
-        return self._cache
 
     def encrypt(
         self,
@@ -101,7 +96,7 @@ class SendKeys:
         if (
             last is not None
             and last.fits(packet, (destination, keys, level))
-            and self._cache.get(last.name, now_ms) is last.key
+            and self.cache.get(last.name, now_ms) is last.key
         ):
             return last.seal(packet)
         parts = cut(packet)
@@ -111,10 +106,10 @@ class SendKeys:
             )
         provider, published, algorithm = self._choose(keys, level)
         name = (destination, published.blob, algorithm)
-        key = self._cache.get(name, now_ms)
+        key = self.cache.get(name, now_ms)
         if key is None:
             key = self._new_key(provider, published, algorithm, random_bytes)
-            self._cache.put(name, key, now_ms)
+            self.cache.put(name, key, now_ms)
         sealed = _encrypted(parts, key, provider.level, algorithm)
         # One value that is replaced as a whole: several threads may encrypt at the same time.
         self._last = _Sealer(parts, sealed, (destination, keys, level), name, key)
@@ -178,7 +173,7 @@ class SendKeys:
         return random_bytes(LONG_KEY_BYTES)
 
     def __repr__(self) -> str:
-        return f"SendKeys({self._cache!r})"
+        return f"SendKeys({self.cache!r})"
 
 
 def _encrypted(

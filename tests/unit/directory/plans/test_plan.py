@@ -230,7 +230,8 @@ queue_managers:
 lists: {L: {members: ['DIRECT=OS:far\private$\q', Q\no, M]}, M: }
 """
     image = applied(text)
-    assert image.networks[Guid.parse("00000000-0000-0000-0000-00000000000a")].name == "LAN"
+    lan = image.get(ObjectKind.NETWORK, Guid.parse("00000000-0000-0000-0000-00000000000a"))
+    assert lan.name == "LAN"
     queue = image.queue_at("Q", "No")
     assert (queue.privacy, queue.base_priority, queue.label) == (QueuePrivacy.BODY, -3, "null")
     assert image.manager_named("007").in_routing_servers == (image.manager_named("r").identifier,)

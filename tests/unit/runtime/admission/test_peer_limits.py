@@ -301,7 +301,7 @@ def test_addresses_without_number_take_bounded_memory_and_share_one_place():
     door = Door("k", addresses_max=50, connects_per_s=1, connects_burst=2, datagrams_per_s=1)
     for number in range(1_000):
         door.knock(f"198.51.{number // 250}.{number % 250}")
-        assert door.limits.address_count <= 50
+        assert len(door.limits.peers) <= 50
     assert door.knock("203.0.113.1").refusal is Refusal.RATE
     assert door.knock("k").refusal is None
 
@@ -316,7 +316,7 @@ def test_an_address_that_has_been_quiet_is_forgotten_and_another_has_its_place()
     # By then nothing is lost by forgetting the first one.
     assert door.knock("e", 1_000).refusal is None
     assert door.knock("f", 1_000).refusal is Refusal.RATE
-    assert door.limits.address_count == 2
+    assert len(door.limits.peers) == 2
 
 
 @given(st.text(string.printable, max_size=80))
@@ -404,7 +404,7 @@ class DoorMachine(RuleBasedStateMachine):
         held = sum(one["bytes"] for one in self.there.values())
         assert self.limits.buffered_bytes == held <= self.bounds.buffered_max_bytes
         # Those who are known have places beside the others.
-        assert self.limits.address_count <= self.bounds.addresses_max + 3
+        assert len(self.limits.peers) <= self.bounds.addresses_max + 3
         counts = Counter(one["address"] for one in self.there.values())
         assert all(count <= self.bounds.connections_per_peer_max for count in counts.values())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from openmsmq.runtime.logs import Event, EventLog
-from openmsmq.runtime.operating_system.owner_file import OwnerFile
+from openmsmq.runtime.owner_file import OwnerFile
 from openmsmq.runtime.start_errors import StartError
 
 
