@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 from openmsmq.api.facts import Check, Need  # noqa: E402 -- the path above finds it
 from openmsmq.model.error_catalogue import CATALOGUE  # noqa: E402
@@ -219,7 +219,7 @@ def needed(need: Need) -> str:
 
 
 def cli_page() -> str:
-    from openmsmq.cli.reference import cli_reference
+    from scripts.cli_reference import cli_reference
 
     return f"{NOTE}\n\n# Command line\n\n{cli_reference()}"
 

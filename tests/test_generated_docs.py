@@ -29,8 +29,9 @@ def generate(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     (tmp_path / "scripts").mkdir()
-    script = (ROOT / "scripts/generate_docs.py").read_text(encoding="utf-8")
-    (tmp_path / "scripts/generate_docs.py").write_text(script, encoding="utf-8")
+    for name in ("__init__.py", "cli_reference.py", "generate_docs.py"):
+        text = (ROOT / "scripts" / name).read_text(encoding="utf-8")
+        (tmp_path / "scripts" / name).write_text(text, encoding="utf-8")
     (tmp_path / "src").symlink_to(ROOT / "src")
     return tmp_path
 

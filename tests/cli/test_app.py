@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from openmsmq.cli.options.connecting import EXIT_CODES
-from openmsmq.cli.reference import cli_reference
+from scripts.cli_reference import cli_reference
 from tests.cli.conftest import ServerProcess, command_line, environment
 from tests.contracts.certificates import write_certificate
 from tests.server_thread import start_server

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from openmsmq.cli.app import app
-from openmsmq.cli.tools.report import PAGE_MAX_BYTES, PAGES_MAX_COUNT, ReportServer, make_server
+from openmsmq.cli.tools.report import PAGE_MAX_BYTES, PAGES_MAX_COUNT, ReportServer
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(folder: Path) -> Iterator[ReportServer]:
-    with make_server(folder, 0) as found:
+    with ReportServer(folder, 0) as found:
         thread = threading.Thread(target=found.serve_forever, args=(0.01,))
         thread.start()
         yield found
@@ -88,7 +88,7 @@ def test_other_methods_and_other_names_of_this_computer_are_refused(server: Repo
 
 
 def test_a_file_is_shown_at_once_and_only_it(folder: Path) -> None:
-    with make_server(folder / "friday.html", 0) as server:
+    with ReportServer(folder / "friday.html", 0) as server:
         assert list(server.pages()) == ["friday.html"]
 
 
@@ -128,7 +128,7 @@ def test_what_cannot_be_served_is_refused_with_a_sentence(folder: Path) -> None:
     result = CliRunner().invoke(app, ["report", "serve", str(folder / "missing.html")])
     assert result.exit_code == 2
     assert "does not exist: make a report with openmsmq pipeline report" in result.stderr
-    with make_server(folder, 0) as server:
+    with ReportServer(folder, 0) as server:
         arguments = ["report", "serve", str(folder), "--port", str(server.server_port)]
         result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2

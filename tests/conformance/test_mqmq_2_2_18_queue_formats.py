@@ -14,11 +14,8 @@ from openmsmq.model.names import DirectFormatName
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers.multi_queue import (
     AddressList,
-    DirectElement,
-    DistributionListElement,
+    DistributionListName,
     MultiQueueFormatHeader,
-    PrivateElement,
-    PublicElement,
 )
 from openmsmq.wire.headers.queue_names import (
     DirectName,
@@ -53,7 +50,7 @@ def assert_named(place: str, shift: int, code: int, name: QueueName, raw: bytes)
 
 
 def assert_listed(
-    element: PublicElement | PrivateElement | DirectElement | DistributionListElement, raw: bytes
+    element: PublicName | PrivateName | DirectName | DistributionListName, raw: bytes
 ) -> None:
     """A list of destinations with this one element is these bytes."""
     first = struct.pack("<IHHI", 12 + len(raw), 0x64, 0, 1) + raw
@@ -97,7 +94,7 @@ def test_a_direct_name_of_another_shape_is_refused(raw: bytes) -> None:
 def test_a_public_queue_is_named_by_its_identifier(queue: bytes) -> None:
     for place, shift in (("destination", peer.DQ), ("admin_queue", peer.AQ)):
         assert_named(place, shift, 5, PublicName(Guid(queue)), queue)
-    assert_listed(PublicElement(Guid(queue)), b"\1\0\0\0" + queue)
+    assert_listed(PublicName(Guid(queue)), b"\1\0\0\0" + queue)
 
 
 @pytest.mark.spec("MQMQ-2.2.18.1.7.2-02", "MQMQ-2.2.18.1.7.2-03")
@@ -108,13 +105,13 @@ def test_a_private_queue_is_named_by_its_host_and_its_number_there(
     raw = manager + struct.pack("<I", number)
     for place, shift in (("admin_queue", peer.AQ), ("response_queue", peer.RQ)):
         assert_named(place, shift, 6, PrivateName(Guid(manager), number), raw)
-    assert_listed(PrivateElement(Guid(manager), number), b"\2\0\0\0" + raw)
+    assert_listed(PrivateName(Guid(manager), number), b"\2\0\0\0" + raw)
 
 
 @pytest.mark.spec("MQMQ-2.2.18.1.4.2-02")
 @given(identifiers)
 def test_a_distribution_list_is_named_by_its_identifier(distribution_list: bytes) -> None:
-    element = DistributionListElement(Guid(distribution_list))
+    element = DistributionListName(Guid(distribution_list))
     assert_listed(element, b"\6\0\0\0" + distribution_list)
 
 
@@ -125,5 +122,5 @@ def test_a_direct_name_in_a_list_is_its_terminated_text_and_names_a_queue(
 ) -> None:
     text = name.wire_text
     raw = b"\3\0" + text.encode("utf-16-le") + b"\0\0"
-    assert_listed(DirectElement(text), peer.align(raw))
+    assert_listed(DirectName(text), peer.align(raw))
     assert DirectFormatName.from_wire_text(text) == name

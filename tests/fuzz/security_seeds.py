@@ -16,7 +16,8 @@ from openmsmq.security.access.sids import EVERYONE, unix_user
 from openmsmq.security.encryption.encryption import SendKeys
 from openmsmq.security.providers import ADVANCED, PROVIDERS
 from openmsmq.security.signatures.signatures import sign
-from openmsmq.wire.headers.multi_queue import AddressList, MultiQueueFormatHeader, PublicElement
+from openmsmq.wire.headers.multi_queue import AddressList, MultiQueueFormatHeader
+from openmsmq.wire.headers.queue_names import PublicName
 from openmsmq.wire.keys import SessionAlgorithm
 from openmsmq.wire.packets import encode
 from tests.fuzz.mutation import repair_packet
@@ -39,7 +40,7 @@ _OLD: Final = (SessionAlgorithm.RC2, SessionAlgorithm.RC4)
 def signatures() -> list[bytes]:
     """Each kind of signature with each hash; the one of MSMQ 3.0 is for several queues."""
     one = letter()
-    destinations = AddressList((PublicElement(QUEUE), PublicElement(SOURCE)))
+    destinations = AddressList((PublicName(QUEUE), PublicName(SOURCE)))
     lists = MultiQueueFormatHeader(destinations, AddressList(), AddressList(), b"")
     several = msgspec.structs.replace(one, multi_queue=lists)
     plain = [

@@ -29,11 +29,8 @@ from openmsmq.wire.headers.establish import EstablishHeader
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.multi_queue import (
     AddressList,
-    DirectElement,
-    DistributionListElement,
+    DistributionListName,
     MultiQueueFormatHeader,
-    PrivateElement,
-    PublicElement,
 )
 from openmsmq.wire.headers.parameters import ParametersHeader
 from openmsmq.wire.headers.queue_names import (
@@ -88,8 +85,8 @@ NAMES: Final[tuple[QueueName, ...]] = (
     DirectName("TCP:10.0.0.1\\q"),
 )
 LISTS: Final = MultiQueueFormatHeader(
-    AddressList((DirectElement(r"OS:a\q"), PublicElement(ID), PrivateElement(ID, 20))),
-    AddressList((DistributionListElement(OTHER_ID),)),
+    AddressList((DirectName(r"OS:a\q"), PublicName(ID), PrivateName(ID, 20))),
+    AddressList((DistributionListName(OTHER_ID),)),
     AddressList(),
     b"signature",
 )

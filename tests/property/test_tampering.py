@@ -24,13 +24,8 @@ from openmsmq.wire.headers import queue_names, user
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.debug import DebugHeader
 from openmsmq.wire.headers.message_properties import MessageProperties
-from openmsmq.wire.headers.multi_queue import (
-    AddressList,
-    DirectElement,
-    MultiQueueFormatHeader,
-    PublicElement,
-)
-from openmsmq.wire.headers.queue_names import DirectName, PrivateOnSource
+from openmsmq.wire.headers.multi_queue import AddressList, MultiQueueFormatHeader
+from openmsmq.wire.headers.queue_names import DirectName, PrivateOnSource, PublicName
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import UserMessage, packet_fields
@@ -124,9 +119,9 @@ ALSO_UNSIGNED_BITS = {
 def rich_message(kind: AuthenticationLevel) -> bytes:
     """Return a signed packet in which every header has something to tamper with."""
     lists = MultiQueueFormatHeader(
-        AddressList((DirectElement(r"OS:a\queue"), PublicElement(QUEUE))),
-        AddressList((PublicElement(NOBODY),)),
-        AddressList((PublicElement(SOURCE),)),
+        AddressList((DirectName(r"OS:a\queue"), PublicName(QUEUE))),
+        AddressList((PublicName(NOBODY),)),
+        AddressList((PublicName(SOURCE),)),
     )
     message = UserMessage(
         UserHeader(

@@ -22,7 +22,8 @@ from openmsmq.client.blocking import QueueManager
 from openmsmq.manager.outputs import Disconnect
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers import base, security, soap, user
-from openmsmq.wire.headers.multi_queue import AddressList, DirectElement, MultiQueueFormatHeader
+from openmsmq.wire.headers.multi_queue import AddressList, MultiQueueFormatHeader
+from openmsmq.wire.headers.queue_names import DirectName
 from openmsmq.wire.headers.security import SecurityHeader
 from openmsmq.wire.headers.soap import SoapHeader
 from openmsmq.wire.headers.transaction import TransactionHeader
@@ -77,7 +78,7 @@ class Shapes:
         self.security = encode(
             replace(plain, security=SecurityHeader(b"", b"key", b"signature", b"certificate"))
         )
-        queues = AddressList((DirectElement(r"OS:a\q"), DirectElement(r"OS:b\q")))
+        queues = AddressList((DirectName(r"OS:a\q"), DirectName(r"OS:b\q")))
         empty = AddressList()
         self.lists = encode(
             replace(plain, multi_queue=MultiQueueFormatHeader(queues, empty, empty, b"sign"))

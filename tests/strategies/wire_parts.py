@@ -21,13 +21,11 @@ from openmsmq.wire.headers.debug import QUEUE_TYPE, DebugHeader
 from openmsmq.wire.headers.multi_queue import (
     DIRECT_MIN_CHARACTERS,
     AddressList,
-    DirectElement,
-    DistributionListElement,
+    DistributionListName,
     ListId,
     MultiQueueFormatHeader,
-    PrivateElement,
-    PublicElement,
 )
+from openmsmq.wire.headers.queue_names import DirectName, PrivateName, PublicName
 from openmsmq.wire.headers.security import SENDER_KIND, SecurityHeader
 from openmsmq.wire.headers.soap import BODY_SECTION, SoapHeader
 from openmsmq.wire.keys import (
@@ -94,10 +92,10 @@ def soap_headers(draw: st.DrawFn) -> SoapHeader:
 
 
 multi_queue_elements = st.one_of(
-    st.builds(PublicElement, _guids),
-    st.builds(PrivateElement, _guids, _u32),
-    st.builds(DirectElement, utf16_texts(min_size=DIRECT_MIN_CHARACTERS)),
-    st.builds(DistributionListElement, _guids),
+    st.builds(PublicName, _guids),
+    st.builds(PrivateName, _guids, _u32),
+    st.builds(DirectName, utf16_texts(min_size=DIRECT_MIN_CHARACTERS)),
+    st.builds(DistributionListName, _guids),
 )
 
 
@@ -106,7 +104,7 @@ def address_lists(draw: st.DrawFn, list_id: ListId) -> AddressList:
     """Draw a list as we write it, or one whose last padding its size does not count."""
     elements = tuple(draw(st.lists(multi_queue_elements, max_size=4)))
     plain = AddressList(elements, draw(_u16))
-    if not elements or not isinstance(elements[-1], DirectElement) or draw(st.booleans()):
+    if not elements or not isinstance(elements[-1], DirectName) or draw(st.booleans()):
         return plain
     raw = plain.write(list_id)
     counted = int.from_bytes(raw[:4], "little")

@@ -40,8 +40,8 @@ from openmsmq.security.policy import BAD_MESSAGES_PER_KEY_MAX_COUNT, SecurityPol
 from openmsmq.security.providers import ADVANCED
 from openmsmq.security.signatures.signatures import sign
 from openmsmq.wire.headers import transaction
-from openmsmq.wire.headers.multi_queue import AddressList, DirectElement, MultiQueueFormatHeader
-from openmsmq.wire.headers.queue_names import PrivateOnSource
+from openmsmq.wire.headers.multi_queue import AddressList, MultiQueueFormatHeader
+from openmsmq.wire.headers.queue_names import DirectName, PrivateOnSource
 from openmsmq.wire.headers.security import AUTHENTICATED, SIGNATURE_KIND, SecurityHeader, SenderKind
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.message_bytes import transaction_offset
@@ -66,7 +66,7 @@ from tests.transfer.test_protected_messages import (
 
 MALLORY = Sid.parse("S-1-5-21-1-2-3-6666")
 FORGED = SecurityHeader(sender_id=bytes(USER), flags=SenderKind.SID | 0x0310)
-LISTED = MultiQueueFormatHeader(AddressList((DirectElement(r"OS:x\private$\y"),)))
+LISTED = MultiQueueFormatHeader(AddressList((DirectName(r"OS:x\private$\y"),)))
 
 
 @pytest.fixture

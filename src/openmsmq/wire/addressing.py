@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from openmsmq.model.errors import UnsupportedFormatName
 from openmsmq.model.names import (
     DirectFormatName,
@@ -15,13 +13,11 @@ from openmsmq.model.names import (
 )
 from openmsmq.wire.headers.multi_queue import (
     AddressList,
-    DirectElement,
-    DistributionListElement,
+    DistributionListName,
     Element,
     MultiQueueFormatHeader,
-    PrivateElement,
-    PublicElement,
 )
+from openmsmq.wire.headers.queue_names import DirectName, PrivateName, PublicName
 
 
 def destinations_header(
@@ -29,22 +25,18 @@ def destinations_header(
 ) -> MultiQueueFormatHeader:
     """Return the header of messages to several queues; lists stay lists in it."""
     given = name.elements if isinstance(name, MultipleFormatName) else (name,)
-    return MultiQueueFormatHeader(_address_list(given))
-
-
-def _address_list(names: Iterable[FormatName]) -> AddressList:
-    return AddressList(tuple(map(_element, names)))
+    return MultiQueueFormatHeader(AddressList(tuple(map(_element, given))))
 
 
 def _element(name: FormatName) -> Element:
     match name:
         case DirectFormatName():
-            return DirectElement(name.wire_text)
+            return DirectName(name.wire_text)
         case PrivateFormatName():
-            return PrivateElement(name.queue_manager, name.number)
+            return PrivateName(name.queue_manager, name.number)
         case PublicFormatName():
-            return PublicElement(name.queue)
+            return PublicName(name.queue)
         case DistributionListFormatName():
-            return DistributionListElement(name.distribution_list)
+            return DistributionListName(name.distribution_list)
         case _:
             raise UnsupportedFormatName(f"{name} cannot be one of several destinations")

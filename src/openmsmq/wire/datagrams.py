@@ -14,7 +14,7 @@ import msgspec
 from openmsmq.model.identity import Guid
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.fields import utf16
-from openmsmq.wire.fields.cursor import Field, bits, need, pack
+from openmsmq.wire.fields.cursor import Field, bits, hex_field, need, pack
 
 PING_LAYOUT: Final = struct.Struct("<HHI16s")
 PING_SIGNATURE: Final = 0x5548
@@ -134,8 +134,8 @@ class DirectoryQuery(msgspec.Struct, frozen=True, gc=False):
             yield Field("IPXNetworkCount", 4, len(self.ipx_networks))
             for network in self.ipx_networks:
                 yield Field("IPXNetworkNumber", 4, network)
-        elif self.tail:
-            yield Field("unknown tail", len(self.tail), self.tail.hex())
+        else:
+            yield from hex_field("unknown tail", self.tail)
 
 
 class ServerEntry(msgspec.Struct, frozen=True, gc=False):

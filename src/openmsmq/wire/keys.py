@@ -18,7 +18,7 @@ import msgspec
 from openmsmq.model.identity import Guid
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.fields import utf16
-from openmsmq.wire.fields.cursor import Field, need, pack
+from openmsmq.wire.fields.cursor import Field, group, need, pack
 
 _U32: Final = struct.Struct("<I")
 PUBLIC_KEY_LAYOUT: Final = struct.Struct("<BBHI4sII")
@@ -222,7 +222,7 @@ class PublishedKeys(msgspec.Struct, frozen=True, gc=False):
         yield Field("ulLen", 4, len(self.encode()))
         yield Field("cNumofKeys", 4, len(self.keys))
         for key in self.keys:
-            yield _group("MQDSPUBLICKEY", list(key.fields()))
+            yield group("MQDSPUBLICKEY", key.fields())
 
 
 class UserCertificate(msgspec.Struct, frozen=True, gc=False):
@@ -281,7 +281,7 @@ class UserCertificates(msgspec.Struct, frozen=True, gc=False):
         """Show the structure, one field per certificate."""
         yield Field("CertificateCount", 4, len(self.certificates))
         for certificate in self.certificates:
-            yield _group("MQUSERSIGNCERT", list(certificate.fields()))
+            yield group("MQUSERSIGNCERT", certificate.fields())
 
 
 _KEYS: Final = "MQDSPUBLICKEYS"
@@ -310,7 +310,3 @@ def _blob_fields(kind: int) -> Iterator[Field]:
     yield Field("bType", 1, kind)
     yield Field("bVersion", 1, BLOB_VERSION)
     yield Field("wReserved", 2, 0)
-
-
-def _group(name: str, shown: list[Field]) -> Field:
-    return Field(name, sum(field.size for field in shown), shown)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 import msgspec
 
 from openmsmq.wire.errors import DecodeError, EncodeError
-from openmsmq.wire.fields.cursor import Field
+from openmsmq.wire.fields.cursor import Field, group, hex_field
 from openmsmq.wire.headers import (
     base,
     debug,
@@ -110,22 +110,30 @@ def encode(packet: Packet) -> bytes:
 
 
 def _encode(packet: Packet) -> bytes:
-    match packet:
-        case UserMessage():
-            return _encode_user_message(packet)
-        case EstablishConnection():
-            header, packet_type = packet.establish.write(), InternalType.ESTABLISH_CONNECTION
-        case ConnectionParameters():
-            header, packet_type = packet.parameters.write(), InternalType.CONNECTION_PARAMETERS
-        case SessionAck():
-            header, packet_type = packet.session.write(), InternalType.SESSION_ACK
-        case _:
-            assert_never(packet)
+    if isinstance(packet, UserMessage):
+        return _encode_user_message(packet)
+    packet_type, header = _own_header(packet)
     if packet_type is InternalType.SESSION_ACK and packet.internal.refused:
         raise EncodeError("InternalHeader", "a session acknowledgment refuses no connection")
-    size = base.SIZE + internal.SIZE + len(header) + len(packet.tail)
+    data = header.write()
+    size = base.SIZE + internal.SIZE + len(data) + len(packet.tail)
     first = packet.base.write(_internal_bits(packet_type), size)
-    return b"".join((first, packet.internal.write(packet_type), header, packet.tail))
+    return b"".join((first, packet.internal.write(packet_type), data, packet.tail))
+
+
+def _own_header(
+    packet: InternalPacket,
+) -> tuple[InternalType, EstablishHeader | ParametersHeader | SessionHeader]:
+    """Return what kind of packet it is, and the header that no other kind has."""
+    match packet:
+        case EstablishConnection():
+            return InternalType.ESTABLISH_CONNECTION, packet.establish
+        case ConnectionParameters():
+            return InternalType.CONNECTION_PARAMETERS, packet.parameters
+        case SessionAck():
+            return InternalType.SESSION_ACK, packet.session
+        case _:
+            assert_never(packet)
 
 
 def headers_end(data: bytes) -> int:
@@ -151,26 +159,35 @@ def measure(data: bytes) -> tuple[int, int]:
     return properties_offset, offset
 
 
+INTERNAL_HEADERS: Final = {
+    InternalType.ESTABLISH_CONNECTION: "EstablishConnectionHeader",
+    InternalType.CONNECTION_PARAMETERS: "ConnectionParametersHeader",
+    InternalType.SESSION_ACK: "SessionHeader",
+}
+"""What is called the header that only one kind of packet has."""
+
+_SHOWN_HEADERS: Final = {
+    "transaction": "TransactionHeader",
+    "security": "SecurityHeader",
+    "properties": "MessagePropertiesHeader",
+    "debug": "DebugHeader",
+    "soap": "SoapHeader",
+    "multi_queue": "MultiQueueFormatHeader",
+}
+"""The headers behind the UserHeader, in their order."""
+
+
 def packet_fields(packet: Packet) -> Iterator[Field]:
     """Show a packet as one field per header; the sizes add up to the packet's bytes."""
     if isinstance(packet, UserMessage):
         yield from _user_message_fields(packet)
         return
-    if isinstance(packet, EstablishConnection):
-        packet_type, name = InternalType.ESTABLISH_CONNECTION, "EstablishConnectionHeader"
-        shown = list(packet.establish.fields())
-    elif isinstance(packet, ConnectionParameters):
-        packet_type, name = InternalType.CONNECTION_PARAMETERS, "ConnectionParametersHeader"
-        shown = list(packet.parameters.fields())
-    else:
-        packet_type, name = InternalType.SESSION_ACK, "SessionHeader"
-        shown = list(packet.session.fields())
+    packet_type, header = _own_header(packet)
     size = len(encode(packet))
-    yield _group("BaseHeader", list(packet.base.fields(_internal_bits(packet_type), size)))
-    yield _group("InternalHeader", list(packet.internal.fields(packet_type)))
-    yield _group(name, shown)
-    if packet.tail:
-        yield Field("unknown tail", len(packet.tail), packet.tail.hex())
+    yield group("BaseHeader", packet.base.fields(_internal_bits(packet_type), size))
+    yield group("InternalHeader", packet.internal.fields(packet_type))
+    yield group(INTERNAL_HEADERS[packet_type], header.fields())
+    yield from hex_field("unknown tail", packet.tail)
 
 
 def _internal_bits(packet_type: InternalType) -> int:
@@ -309,25 +326,14 @@ def _encode_user_message(packet: UserMessage) -> bytes:
 def _user_message_fields(packet: UserMessage) -> Iterator[Field]:
     behind = 0 if packet.session is None or packet.session_counted else session.SIZE
     size = len(encode(packet)) - behind
-    yield _group("BaseHeader", list(packet.base.fields(_base_bits(packet), size)))
-    yield _group("UserHeader", list(packet.user.fields(_header_bits(packet))))
-    if packet.transaction is not None:
-        yield _group("TransactionHeader", list(packet.transaction.fields()))
-    if packet.security is not None:
-        yield _group("SecurityHeader", list(packet.security.fields()))
-    yield _group("MessagePropertiesHeader", list(packet.properties.fields()))
-    if packet.debug is not None:
-        yield _group("DebugHeader", list(packet.debug.fields()))
-    if packet.soap is not None:
-        yield _group("SoapHeader", list(packet.soap.fields()))
-    if packet.multi_queue is not None:
-        yield _group("MultiQueueFormatHeader", list(packet.multi_queue.fields()))
-    tail = [Field("unknown tail", len(packet.tail), packet.tail.hex())] if packet.tail else []
+    yield group("BaseHeader", packet.base.fields(_base_bits(packet), size))
+    yield group("UserHeader", packet.user.fields(_header_bits(packet)))
+    for attribute, name in _SHOWN_HEADERS.items():
+        header = getattr(packet, attribute)
+        if header is not None:
+            yield group(name, header.fields())
+    tail = list(hex_field("unknown tail", packet.tail))
     ending = []
     if packet.session is not None:
-        ending.append(_group("SessionHeader", list(packet.session.fields())))
+        ending.append(group("SessionHeader", packet.session.fields()))
     yield from ending + tail if packet.session_counted else tail + ending
-
-
-def _group(name: str, shown: list[Field]) -> Field:
-    return Field(name, sum(field.size for field in shown), shown)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from openmsmq.wire.headers.multi_queue import AddressList, DirectElement, MultiQueueFormatHeader
+from openmsmq.wire.headers.multi_queue import AddressList, MultiQueueFormatHeader
+from openmsmq.wire.headers.queue_names import DirectName
 from openmsmq.wire.headers.security import BODY_ENCRYPTED, SecurityHeader
 from openmsmq.wire.packets import UserMessage, decode, encode
 from openmsmq.wire.resending import unsigned
@@ -45,7 +46,7 @@ def test_what_decrypts_the_body_stays() -> None:
 
 
 def test_the_other_destinations_stay_without_their_signature() -> None:
-    listed = MultiQueueFormatHeader(AddressList((DirectElement(r"OS:a\private$\b"),)))
+    listed = MultiQueueFormatHeader(AddressList((DirectName(r"OS:a\private$\b"),)))
     signed = msgspec.structs.replace(listed, signature=b"signed")
     assert unsigned(message(multi_queue=signed)) == message(multi_queue=listed)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -12,6 +12,7 @@ from openmsmq.cli.views.console import Printer, safe
 from openmsmq.cli.views.output import JsonObject, count_text, print_json
 
 if TYPE_CHECKING:
+    from openmsmq.client.blocking import QueueManager
     from openmsmq.directory.diff import DiffLine
     from openmsmq.directory.image import DirectoryImage
     from openmsmq.model.directory import Change
@@ -19,20 +20,8 @@ if TYPE_CHECKING:
 _SIGN_STYLES: Final = {"+": "green", "~": "yellow", "-": "red"}
 
 
-class DirectoryAccess(Protocol):
-    """How commands read and change a directory; failures are `MsmqError`s."""
-
-    def read(self) -> DirectoryImage:
-        """Return the whole directory."""
-        ...
-
-    def write(self, changes: Sequence[Change]) -> None:
-        """Make changes, all or none."""
-        ...
-
-
 def make_changes(
-    directory: DirectoryAccess,
+    manager: QueueManager,
     image: DirectoryImage,
     changes: Sequence[Change],
     *,
@@ -40,7 +29,10 @@ def make_changes(
     yes: bool,
     json: bool,
 ) -> None:
-    """Show changes, see that they can be made, ask, and make them."""
+    """Show changes, see that they can be made, ask, and have the queue manager make them.
+
+    It passes them on to the original of the directory.
+    """
     from openmsmq.directory.diff import describe
     from openmsmq.directory.rules import check
 
@@ -61,7 +53,7 @@ def make_changes(
         return
     if not yes:
         _ask(f"{_counted(lines)}. Change the directory?")
-    directory.write(changes)
+    manager.write_directory(changes)
     if not json:
         typer.echo(f"changed: {_counted(lines)}")
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from openmsmq.cli.enterprise.changes import DirectoryAccess, make_changes
+from openmsmq.cli.enterprise.changes import make_changes
 from openmsmq.cli.enterprise.discover import discover
 from openmsmq.cli.options.connecting import connected
 from openmsmq.cli.options.reading import JsonOption
@@ -22,10 +21,9 @@ from openmsmq.model.errors import MachineNotFound, MsmqError, QueueNotFound
 from openmsmq.model.identity import GUID_BYTES, Guid
 
 if TYPE_CHECKING:
-    from openmsmq.client.blocking import QueueManager
     from openmsmq.directory.image import DirectoryImage
     from openmsmq.directory.plans.plan import Plan
-    from openmsmq.model.directory import Change, DirectoryObject
+    from openmsmq.model.directory import DirectoryObject
 
 app: Final = typer.Typer(
     help="The directory of the enterprise: sites, links, queue managers, public queues.",
@@ -33,28 +31,6 @@ app: Final = typer.Typer(
 )
 
 STANDARD_INPUT: Final = "-"
-
-
-class ThroughManager:
-    """The directory as a queue manager has it; that one passes changes on to the original."""
-
-    def __init__(self, manager: QueueManager) -> None:
-        self._manager = manager
-
-    def read(self) -> DirectoryImage:
-        """Return the whole directory."""
-        return self._manager.read_directory()
-
-    def write(self, changes: Sequence[Change]) -> None:
-        """Make changes, all or none."""
-        self._manager.write_directory(changes)
-
-
-@contextlib.contextmanager
-def opened(context: typer.Context) -> Iterator[DirectoryAccess]:
-    """Reach the directory of the chosen queue manager; errors end the command with a sentence."""
-    with connected(context) as manager:
-        yield ThroughManager(manager)
 
 
 KindArgument: TypeAlias = Annotated[
@@ -80,13 +56,13 @@ OutputOption: TypeAlias = Annotated[
 @app.command()
 def show(context: typer.Context, json: JsonOption = False) -> None:
     """Show how much is in the directory, and who serves it."""
-    with opened(context) as directory:
-        image = directory.read()
+    with connected(context) as manager:
+        image = manager.read_directory()
     enterprise = image.enterprise
     servers = sorted(
-        manager.computer_name
-        for manager in image.managers.values()
-        if manager.directory_server is not None
+        found.computer_name
+        for found in image.managers.values()
+        if found.directory_server is not None
     )
     if json:
         print_json(
@@ -130,8 +106,8 @@ def list_(context: typer.Context, kind: KindArgument, json: JsonOption = False) 
     # Other commands do not pay for loading it.
     from openmsmq.directory.naming import sorted_by_name
 
-    with opened(context) as directory:
-        image = directory.read()
+    with connected(context) as manager:
+        image = manager.read_directory()
     _print_objects(kind, sorted_by_name(image.of_kind(kind).values(), image), image, json=json)
 
 
@@ -143,8 +119,8 @@ def get(
     from openmsmq.cli.views.directory import facts_of, object_of
     from openmsmq.directory.naming import WORDS, name_of
 
-    with opened(context) as directory:
-        image = directory.read()
+    with connected(context) as manager:
+        image = manager.read_directory()
         found = _find(image, kind, name)
     if json:
         print_json(object_of(found, image))
@@ -167,8 +143,8 @@ def find_queues(
         wanted = None if service_type is None else Guid.parse(service_type)
     except ValueError as error:
         fail(f"--service-type: {error}.")
-    with opened(context) as directory:
-        image = directory.read()
+    with connected(context) as manager:
+        image = manager.read_directory()
     queues = image.find_queues(label=label, service_type=wanted)
     _print_objects(ObjectKind.QUEUE, queues, image, json=json)
 
@@ -203,13 +179,13 @@ def apply_(
     if file == STANDARD_INPUT and not (yes or dry_run):
         fail("a plan from a pipe leaves nobody to ask: give --yes or --dry-run.")
     plan = _read_plan(file)
-    with opened(context) as directory:
-        image = directory.read()
+    with connected(context) as manager:
+        image = manager.read_directory()
         try:
             changes = changes_for(plan, image, _new_guid, prune=prune)
         except PlanError as error:
             fail(f"{error}.")
-        make_changes(directory, image, changes, dry_run=dry_run, yes=yes, json=json)
+        make_changes(manager, image, changes, dry_run=dry_run, yes=yes, json=json)
 
 
 @app.command()
@@ -222,11 +198,11 @@ def remove(
     json: JsonOption = False,
 ) -> None:
     """Remove an object that nothing else in the directory refers to."""
-    with opened(context) as directory:
-        image = directory.read()
+    with connected(context) as manager:
+        image = manager.read_directory()
         found = _find(image, kind, name)
         removal = Removal(kind, found.identifier)
-        make_changes(directory, image, [removal], dry_run=dry_run, yes=yes, json=json)
+        make_changes(manager, image, [removal], dry_run=dry_run, yes=yes, json=json)
 
 
 @app.command("export")
@@ -243,8 +219,8 @@ def export_(
     """Write the directory as a plan in YAML, which `directory apply` reads."""
     from openmsmq.directory.plans.writing import write_plan
 
-    with opened(context) as directory:
-        image = directory.read()
+    with connected(context) as manager:
+        image = manager.read_directory()
     _write(write_plan(image, with_identifiers=identifiers), output)
 
 
@@ -255,8 +231,8 @@ def draw_(context: typer.Context, output: OutputOption = "") -> None:
         from openmsmq.directory.drawing.draw import draw
     except ModuleNotFoundError:
         fail("a picture needs Graphviz and Jinja2: pip install 'openmsmq[drawing]'.")
-    with opened(context) as directory:
-        image = directory.read()
+    with connected(context) as manager:
+        image = manager.read_directory()
     _write(draw(image), output)
 
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from openmsmq.cli.enterprise.directory import opened
-from openmsmq.cli.options.connecting import EXIT_FAILED
+from openmsmq.cli.options.connecting import EXIT_FAILED, connected
 from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.views.console import say_error
 from openmsmq.cli.views.output import JsonObject, count_text, print_json, print_table
@@ -51,8 +50,8 @@ def show(
     from openmsmq.routing.explain import explain
     from openmsmq.routing.next_hops import Routes
 
-    with opened(context) as directory:
-        image = directory.read()
+    with connected(context) as manager:
+        image = manager.read_directory()
         start, end = _manager(image, source), _manager(image, destination)
     routes = Routes(start, image.sites.values(), image.links.values(), image.managers.values())
     found = explain(routes, start, end)

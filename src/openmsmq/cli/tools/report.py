@@ -63,7 +63,7 @@ def serve(
     if not os.path.exists(place):
         fail(f"{place} does not exist: make a report with openmsmq pipeline report.")
     try:
-        server = make_server(Path(place), port)
+        server = ReportServer(Path(place), port)
     except OSError as error:
         fail(f"port {port} of {ADDRESS} cannot be used: {error.strerror}. --port 0 takes another.")
     with server:
@@ -86,7 +86,7 @@ def _stop(*_: object) -> NoReturn:
 
 
 class ReportServer(ThreadingHTTPServer):
-    """Gives out the pages of one place, on this computer only."""
+    """Gives out the pages of one place, on this computer only; made, it listens already."""
 
     daemon_threads = True
 
@@ -113,11 +113,6 @@ class ReportServer(ThreadingHTTPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: a browser that goes away in the middle is no error."""
-
-
-def make_server(place: Path, port: int) -> ReportServer:
-    """Make a server that listens already; raises OSError if it cannot."""
-    return ReportServer(place, port)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import os
 import re
+import ssl
 from pathlib import Path
 from typing import Final, Self
 
@@ -23,7 +24,6 @@ CERTIFICATE_FILE_MAX_BYTES: Final = 256 * 1024
 """Key and certificate as PEM take a hundredth of it."""
 
 _FILE_MODE: Final = 0o600
-_LINE: Final = 64
 _CERTIFICATE: Final = re.compile(
     rb"-----BEGIN CERTIFICATE-----\s+([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----"
 )
@@ -84,11 +84,7 @@ class Certificate(msgspec.Struct, frozen=True):
     @property
     def pem(self) -> bytes:
         """The certificate as PEM, without the key."""
-        text = base64.b64encode(self.der)
-        lines = [text[start : start + _LINE] for start in range(0, len(text), _LINE)]
-        return b"\n".join(
-            (b"-----BEGIN CERTIFICATE-----", *lines, b"-----END CERTIFICATE-----", b"")
-        )
+        return ssl.DER_cert_to_PEM_cert(self.der).encode("ascii")
 
     @property
     def digest(self) -> bytes:

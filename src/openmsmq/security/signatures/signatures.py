@@ -35,7 +35,7 @@ from openmsmq.wire import packets
 from openmsmq.wire.errors import EncodeError
 from openmsmq.wire.headers.multi_queue import (
     AddressList,
-    DistributionListElement,
+    DistributionListName,
     MultiQueueFormatHeader,
 )
 from openmsmq.wire.headers.security import (
@@ -164,7 +164,7 @@ def can_be_exact(message: UserMessage) -> bool:
     """Whether all queues that a message goes to are known when it is signed."""
     lists = message.multi_queue
     return lists is None or not any(
-        isinstance(element, DistributionListElement) for element in lists.destinations.elements
+        isinstance(element, DistributionListName) for element in lists.destinations.elements
     )
 
 

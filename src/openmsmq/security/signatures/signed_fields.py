@@ -24,11 +24,8 @@ from openmsmq.model.message import AuthenticationLevel
 from openmsmq.wire.headers import multi_queue, queue_names
 from openmsmq.wire.headers.multi_queue import (
     AddressList,
-    DirectElement,
-    DistributionListElement,
+    DistributionListName,
     Element,
-    PrivateElement,
-    PublicElement,
 )
 from openmsmq.wire.headers.queue_names import (
     DirectName,
@@ -96,10 +93,10 @@ OTHER_READINGS_MAX_BYTES: Final = 16_384
 take long to write in all the others."""
 
 _CODES: Final[dict[type, int]] = {
-    PublicElement: 1,
-    PrivateElement: 2,
-    DirectElement: 3,
-    DistributionListElement: 6,
+    PublicName: 1,
+    PrivateName: 2,
+    DirectName: 3,
+    DistributionListName: 6,
 }
 
 
@@ -173,14 +170,10 @@ def _exact(fields: Iterable[bytes]) -> bytes:
 def destination_element(header: UserHeader) -> Element | None:
     """Return the destination of a message as an element of a list; None where lists have none."""
     match header.destination:
-        case DirectName(text):
-            return DirectElement(text)
-        case PublicName(queue):
-            return PublicElement(queue)
         case PrivateOnDestination(number):
-            return PrivateElement(header.destination_manager, number)
-        case PrivateName(manager, number):
-            return PrivateElement(manager, number)
+            return PrivateName(header.destination_manager, number)
+        case (DirectName() | PublicName() | PrivateName()) as name:
+            return name
         case _:
             return None
 
@@ -281,11 +274,11 @@ def _element(element: Element, form: NameForm) -> bytes:
         return _text(multi_queue.describe(element), form)
     code = _U16.pack(_CODES[type(element)])
     match element:
-        case PublicElement(identifier) | DistributionListElement(identifier):
+        case PublicName(identifier) | DistributionListName(identifier):
             return code + identifier
-        case PrivateElement(manager, number):
+        case PrivateName(manager, number):
             return code + manager + _U32.pack(number)
-        case DirectElement(text):
+        case DirectName(text):
             return code + text.encode("utf-16-le") + b"\0\0"
         case _:
             assert_never(element)

@@ -34,7 +34,7 @@ class Administrator(Application):
     """Does the chores of a scenario, one after the other, until the directory has taken each."""
 
     def __init__(self, world: World, node: Node, enterprise: Enterprise) -> None:
-        super().__init__(world, node, f"{node.name}.administrator")
+        super().__init__(world, node)
         self._enterprise = enterprise
         self._begun_ms = world.timeline.now_ms
         self._left = deque(enterprise.scenario.chores)

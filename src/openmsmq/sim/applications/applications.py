@@ -55,11 +55,11 @@ Script: TypeAlias = Generator[Ask | int, Any, None]
 class Application(abc.ABC):
     """Something that is connected to a node and makes one call after the other."""
 
-    def __init__(self, world: World, node: Node, name: str) -> None:
+    def __init__(self, world: World, node: Node, name: str = "") -> None:
         self.world = world
         self.books = world.books
         self.node = node
-        self.name = name
+        self.name = f"{node.name}.{name or type(self).__name__.lower()}"
         self.done = False
         self.rng = random.Random(world.rng.getrandbits(64))
         self.group: Group | None = None
@@ -224,9 +224,6 @@ class Application(abc.ABC):
 class Founder(Application):
     """Creates the queues of a node before anything else happens."""
 
-    def __init__(self, world: World, node: Node) -> None:
-        super().__init__(world, node, f"{node.name}.founder")
-
     def script(self) -> Script:
         """Create them."""
         journaling = self.world.scenario.wishes.journaling
@@ -252,9 +249,6 @@ class Founder(Application):
 class Drain(Application):
     """Receives everything that is left, at the end."""
 
-    def __init__(self, world: World, node: Node) -> None:
-        super().__init__(world, node, f"{node.name}.drain")
-
     def script(self) -> Script:
         """Receive until nothing comes."""
         public = () if self.world.enterprise is None else PUBLIC_QUEUES
@@ -263,11 +257,11 @@ class Drain(Application):
                 pass
 
 
-class Sweeper(Application):
+class Sweeper(Drain):
     """Receives everything that comes, until it is told to stop."""
 
     def __init__(self, world: World, node: Node) -> None:
-        super().__init__(world, node, f"{node.name}.sweeper")
+        super().__init__(world, node)
         self._goes_on = True
 
     def stop(self) -> None:
@@ -276,11 +270,8 @@ class Sweeper(Application):
 
     def script(self) -> Script:
         """Receive, and wait a little."""
-        public = () if self.world.enterprise is None else PUBLIC_QUEUES
         while self._goes_on:
-            for queue in (PLAIN, TRANSACTIONAL, SMALL, *public):
-                while (yield from self.receive(queue, _DRAIN_COUNT, 0)):
-                    pass
+            yield from super().script()
             yield _RETRY_MS
 
 

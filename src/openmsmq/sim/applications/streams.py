@@ -39,7 +39,7 @@ class Stream(Application):
     """Reserves messages of a queue, reads them, perhaps again, and completes them."""
 
     def __init__(self, world: World, node: Node, queue: str, round_count: int) -> None:
-        super().__init__(world, node, f"{node.name}.stream")
+        super().__init__(world, node)
         self._queue = queue
         self._left = round_count
         self._pause_max_ms = max(2, 2 * world.scenario.duration_ms // round_count)

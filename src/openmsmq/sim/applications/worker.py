@@ -40,7 +40,7 @@ class Worker(Application):
     """Does so many things, whatever happens to its connection meanwhile."""
 
     def __init__(self, world: World, node: Node, number: int, operation_count: int) -> None:
-        super().__init__(world, node, f"{node.name}.{number + 1}")
+        super().__init__(world, node, str(number + 1))
         self._left = operation_count
         self._pause_max_ms = max(2, 2 * world.scenario.duration_ms // operation_count)
         self._prepared: list[Group] = []

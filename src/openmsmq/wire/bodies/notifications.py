@@ -21,7 +21,7 @@ import msgspec
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.fields import utf16, variants
-from openmsmq.wire.fields.cursor import Field, keep_padding, need
+from openmsmq.wire.fields.cursor import Field, group, hex_field, keep_padding, need
 from openmsmq.wire.fields.variants import PropertyValue, VariantType
 
 NOTIFY_QUEUE_NUMBER: Final = 3
@@ -149,9 +149,8 @@ class DirectoryNotification(msgspec.Struct, frozen=True, gc=False):
         yield Field("Version", 1, DIRECTORY_VERSION)
         yield Field("NumberOfUpdateNotifications", 1, len(self.updates))
         for update in self.updates:
-            shown = list(update.fields())
-            yield Field("NotificationUpdate", sum(field.size for field in shown), shown)
-        yield from _tail_fields(self.tail)
+            yield group("NotificationUpdate", update.fields())
+        yield from hex_field("unused", self.tail)
 
 
 class ManagerNotification(msgspec.Struct, frozen=True, gc=False):
@@ -219,7 +218,7 @@ class ManagerNotification(msgspec.Struct, frozen=True, gc=False):
         yield Field("Version", 1, MANAGER_VERSION)
         yield Field("NumberOfUpdateNotifications", 1, 1)
         yield Field("NotificationBody", 2 * len(self.text), self.text, self.event.name)
-        yield from _tail_fields(self.tail)
+        yield from hex_field("unused", self.tail)
 
 
 ChangeNotification: TypeAlias = DirectoryNotification | ManagerNotification
@@ -304,11 +303,6 @@ def _tail(body: bytes, offset: int) -> bytes:
 def _check_tail(tail: bytes) -> None:
     if len(tail) > TAIL_MAX_BYTES:
         raise EncodeError(_WHERE, f"{len(tail)} bytes behind the end; at most {TAIL_MAX_BYTES}")
-
-
-def _tail_fields(tail: bytes) -> Iterator[Field]:
-    if tail:
-        yield Field("unused", len(tail), tail.hex())
 
 
 def _shown(value: PropertyValue) -> str | int:

@@ -8,7 +8,7 @@ others; padding that is all zeros, which is what we send, is kept as `b""`.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Final
 
@@ -79,6 +79,18 @@ class Field(msgspec.Struct, frozen=True):
     size: int
     value: str | int | list[Field]
     meaning: str = ""
+
+
+def group(name: str, parts: Iterable[Field]) -> Field:
+    """Show fields as one field that holds them all."""
+    shown = list(parts)
+    return Field(name, sum(field.size for field in shown), shown)
+
+
+def hex_field(name: str, data: bytes) -> Iterator[Field]:
+    """Show bytes as they are, if there are any."""
+    if data:
+        yield Field(name, len(data), data.hex())
 
 
 def bits(flags: int, *named: tuple[str, int]) -> Iterator[Field]:

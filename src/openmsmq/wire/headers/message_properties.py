@@ -24,6 +24,7 @@ from openmsmq.wire.fields.cursor import (
     Field,
     Pads,
     bits,
+    hex_field,
     keep_padding,
     need,
     padding_size,
@@ -165,14 +166,10 @@ class MessageProperties(msgspec.Struct, frozen=True, gc=False):
         yield Field("ExtensionSize", 4, len(self.extension))
         if self.label:
             yield Field("Label", len(self.label), self.label_text)
-        if self.extension:
-            yield Field("ExtensionData", len(self.extension), self.extension.hex())
-        if self.body:
-            yield Field("MessageBody", len(self.body), self.body.hex())
+        yield from hex_field("ExtensionData", self.extension)
+        yield from hex_field("MessageBody", self.body)
         size = FIXED_SIZE + len(self.label) + len(self.extension) + len(self.body)
-        padding = Pads(self.padding, _WHERE).take(padding_size(size))
-        if padding:
-            yield Field("padding", len(padding), padding.hex())
+        yield from hex_field("padding", Pads(self.padding, _WHERE).take(padding_size(size)))
 
 
 def label_bytes(text: str) -> bytes:

@@ -18,7 +18,17 @@ import msgspec
 from openmsmq.model.identity import Guid
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.fields import utf16
-from openmsmq.wire.fields.cursor import Field, Pads, keep_padding, need, padding_size
+from openmsmq.wire.fields.cursor import (
+    Field,
+    Pads,
+    group,
+    hex_field,
+    keep_padding,
+    need,
+    padding_size,
+)
+from openmsmq.wire.headers import queue_names
+from openmsmq.wire.headers.queue_names import DirectName, PrivateName, PublicName
 
 LIST_LAYOUT: Final = struct.Struct("<IHHI")
 LIST_MIN_BYTES: Final = LIST_LAYOUT.size
@@ -41,35 +51,17 @@ _DISTRIBUTION_LIST: Final = 6
 _PAYLOAD_SIZES: Final = {_PUBLIC: 16, _PRIVATE: 20, _DISTRIBUTION_LIST: 16}
 
 
-class PublicElement(msgspec.Struct, frozen=True, gc=False):
-    """A queue known to the directory. [MQMQ 2.2.18.1.7.1]"""
-
-    queue: Guid
-
-
-class PrivateElement(msgspec.Struct, frozen=True, gc=False):
-    """A private queue of any queue manager. [MQMQ 2.2.18.1.7.2]"""
-
-    manager: Guid
-    number: int
-
-
-class DirectElement(msgspec.Struct, frozen=True, gc=False):
-    r"""A direct format name, such as `OS:host\queue`. [MQMQ 2.2.18.1.4.1]
-
-    Whether `DIRECT=` stands before it is not specified; the text is kept as it came.
-    """
-
-    text: str
-
-
-class DistributionListElement(msgspec.Struct, frozen=True, gc=False):
+class DistributionListName(msgspec.Struct, frozen=True, gc=False):
     """A distribution list of the directory. [MQMQ 2.2.18.1.4.2]"""
 
     distribution_list: Guid
 
 
-Element: TypeAlias = PublicElement | PrivateElement | DirectElement | DistributionListElement
+Element: TypeAlias = PublicName | PrivateName | DirectName | DistributionListName
+"""A name in a list. [MQMQ 2.2.18.1.7, 2.2.18.1.4.1]
+
+Whether `DIRECT=` stands before a direct name is not specified; its text is kept as it came.
+"""
 
 
 class ListId(enum.IntEnum):
@@ -125,12 +117,10 @@ class AddressList(msgspec.Struct, frozen=True, gc=False):
         public_aligned = _all_elements(data, 0, size, count)[1]
         for element, payload, end in _elements(data, 0, size, count, public_aligned):
             yield Field("FormatType", 2, _U16.unpack_from(data, at)[0])
-            if payload != at + 2:
-                yield Field("padding", payload - at - 2, data[at + 2 : payload].hex())
+            yield from hex_field("padding", data[at + 2 : payload])
             yield Field("FormatName", end - payload, describe(element))
             at = end
-        if at != len(data):
-            yield Field("padding", len(data) - at, data[at:].hex())
+        yield from hex_field("padding", data[at:])
 
 
 class MultiQueueFormatHeader(msgspec.Struct, frozen=True, gc=False):
@@ -165,48 +155,40 @@ class MultiQueueFormatHeader(msgspec.Struct, frozen=True, gc=False):
             ("Administration", self.administration, ListId.ADMINISTRATION),
             ("Response", self.responses, ListId.RESPONSE),
         ):
-            shown = list(addresses.fields(list_id))
-            yield Field(name, sum(field.size for field in shown), shown)
-        shown = [
-            Field("ID", 2, SIGNATURE_ID),
-            Field("Reserved", 2, self.signature_reserved),
-            Field("Size", 4, len(self.signature)),
-        ]
-        if self.signature:
-            shown.append(Field("Signature", len(self.signature), self.signature.hex()))
+            yield group(name, addresses.fields(list_id))
+        yield group("Signature", self._signature_fields())
+
+    def _signature_fields(self) -> Iterator[Field]:
+        yield Field("ID", 2, SIGNATURE_ID)
+        yield Field("Reserved", 2, self.signature_reserved)
+        yield Field("Size", 4, len(self.signature))
+        yield from hex_field("Signature", self.signature)
         padding = Pads(self.padding, _WHERE).take(padding_size(len(self.signature)))
-        if padding:
-            shown.append(Field("padding", len(padding), padding.hex()))
-        yield Field("Signature", sum(field.size for field in shown), shown)
+        yield from hex_field("padding", padding)
 
 
 def describe(element: Element) -> str:
     """Say an element for people."""
     match element:
-        case PublicElement(queue):
-            return f"PUBLIC={queue}"
-        case PrivateElement(manager, number):
-            return f"PRIVATE={manager}\\{number:x}"
-        case DirectElement(text):
-            return text if text[:7].casefold() == "direct=" else f"DIRECT={text}"
-        case DistributionListElement(distribution_list):
+        case DistributionListName(distribution_list):
             return f"DL={distribution_list}"
+        case DirectName(text) if text[:7].casefold() == "direct=":
+            return text
         case _:
-            assert_never(element)
+            return queue_names.describe(element)
 
 
 def _element_parts(element: Element) -> tuple[int, bytes]:
     match element:
-        case PublicElement(queue):
-            return _PUBLIC, queue
-        case PrivateElement(manager, number):
-            return _PRIVATE, manager + _U32.pack(number)
-        case DirectElement(text):
+        case DirectName(text):
             if len(text) < DIRECT_MIN_CHARACTERS:
                 raise EncodeError(_WHERE, f"{text!r} is too short for a direct name")
             return _DIRECT, utf16.write(text, _WHERE)
-        case DistributionListElement(distribution_list):
+        case DistributionListName(distribution_list):
             return _DISTRIBUTION_LIST, distribution_list
+        case PublicName() | PrivateName():
+            code = _PUBLIC if isinstance(element, PublicName) else _PRIVATE
+            return code, queue_names.write(element, _WHERE)
         case _:
             assert_never(element)
 
@@ -223,7 +205,7 @@ def _read_element(
         text, behind = utf16.read(data, payload, end, _WHERE)
         if len(text) < DIRECT_MIN_CHARACTERS:
             raise DecodeError(_WHERE, payload, f"{text!r} is too short for a direct name")
-        return DirectElement(text), payload, behind
+        return DirectName(text), payload, behind
     size = _PAYLOAD_SIZES.get(code)
     if size is None:
         raise DecodeError(_WHERE, at, f"format type {code}, not 1, 2, 3 or 6")
@@ -235,10 +217,10 @@ def _read_element(
     identifier = Guid(data[payload : payload + 16])
     if code == _PRIVATE:
         number = _U32.unpack_from(data, payload + 16)[0]
-        return PrivateElement(identifier, number), payload, behind
+        return PrivateName(identifier, number), payload, behind
     if code == _PUBLIC:
-        return PublicElement(identifier), payload, behind
-    return DistributionListElement(identifier), payload, behind
+        return PublicName(identifier), payload, behind
+    return DistributionListName(identifier), payload, behind
 
 
 def _elements(

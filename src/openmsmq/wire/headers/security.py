@@ -19,7 +19,16 @@ import msgspec
 from openmsmq.model.identity import Guid
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.fields import utf16
-from openmsmq.wire.fields.cursor import Field, Pads, bits, keep_padding, need, pack, padding_size
+from openmsmq.wire.fields.cursor import (
+    Field,
+    Pads,
+    bits,
+    hex_field,
+    keep_padding,
+    need,
+    pack,
+    padding_size,
+)
 
 LAYOUT: Final = struct.Struct("<HHHHII")
 FIXED_SIZE: Final = LAYOUT.size
@@ -134,9 +143,7 @@ class SecurityHeader(msgspec.Struct, frozen=True, gc=False):
         for name, item, meaning in zip(_ITEM_NAMES, self.items, meanings, strict=True):
             if item:
                 yield Field(name, len(item), item.hex(), meaning)
-            padding = pads.take(padding_size(len(item)))
-            if padding:
-                yield Field("padding", len(padding), padding.hex())
+            yield from hex_field("padding", pads.take(padding_size(len(item))))
 
     def _sender_meaning(self) -> str:
         if self.sender_kind is SenderKind.SID:

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from openmsmq.wire.errors import DecodeError, EncodeError
-from openmsmq.wire.fields.cursor import Field, Pads, keep_padding, need, utf16_text
+from openmsmq.wire.fields.cursor import Field, Pads, hex_field, keep_padding, need, utf16_text
 
 LAYOUT: Final = struct.Struct("<HHI")
 SECTION_SIZE: Final = LAYOUT.size
@@ -62,9 +62,7 @@ class SoapHeader(msgspec.Struct, frozen=True, gc=False):
             yield Field(f"{name}DataLength", 4, len(units) // 2)
             if units:
                 yield Field(name, len(units), utf16_text(units))
-            padding = pads.take(_gap(len(units), self.padded))
-            if padding:
-                yield Field("padding", len(padding), padding.hex())
+            yield from hex_field("padding", pads.take(_gap(len(units), self.padded)))
 
 
 def _gap(size: int, padded: bool) -> int:

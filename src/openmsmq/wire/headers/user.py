@@ -19,6 +19,7 @@ from openmsmq.wire.fields.cursor import (
     Field,
     Pads,
     bits,
+    hex_field,
     keep_padding,
     lifetime_meaning,
     need,
@@ -129,8 +130,8 @@ class UserHeader(msgspec.Struct, frozen=True, gc=False):
         ]
         for name in (self.destination, self.admin_queue, self.response_queue):
             if name is not None:
-                raw = queue_names.write(name, "UserHeader")
-                parts += (raw, pads.take(-len(raw) & 3))
+                data = queue_names.write(name, "UserHeader")
+                parts += (data, pads.take(-len(data) & 3))
         if self.connector_type is not None:
             parts.append(self.connector_type)
         pads.finish()
@@ -153,12 +154,10 @@ class UserHeader(msgspec.Struct, frozen=True, gc=False):
             ("AdminQueue", self.admin_queue),
             ("ResponseQueue", self.response_queue),
         ):
-            raw = queue_names.write(name, "UserHeader")
-            if raw:
-                yield Field(label, len(raw), queue_names.describe(name))
-                padding = pads.take(padding_size(len(raw)))
-                if padding:
-                    yield Field("padding", len(padding), padding.hex())
+            data = queue_names.write(name, "UserHeader")
+            if data:
+                yield Field(label, len(data), queue_names.describe(name))
+                yield from hex_field("padding", pads.take(padding_size(len(data))))
         if self.connector_type is not None:
             yield Field("ConnectorType", 16, str(self.connector_type))
 

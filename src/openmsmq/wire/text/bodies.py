@@ -14,7 +14,7 @@ from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
 from openmsmq.wire.bodies.notifications import ChangeNotification
 from openmsmq.wire.bodies.order_packets import acknowledgment_in
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.fields.cursor import Field, utf16_text
+from openmsmq.wire.fields.cursor import Field, hex_field, utf16_text
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
 from openmsmq.wire.packets import Packet, UserMessage
 
@@ -89,9 +89,7 @@ def _refined_body(field: Field, packet: UserMessage) -> Field:
     known = known_body(packet)
     if known is not None:
         parts = list(known.fields())
-        unused = packet.properties.body[sum(part.size for part in parts) :]
-        if unused:
-            parts.append(Field("unused", len(unused), unused.hex()))
+        parts += hex_field("unused", packet.properties.body[sum(part.size for part in parts) :])
         return Field(field.name, field.size, parts, type(known).__name__)
     text = body_text(packet)
     return field if text is None else Field(field.name, field.size, field.value, quoted(text))

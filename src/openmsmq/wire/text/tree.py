@@ -18,7 +18,7 @@ from openmsmq.wire.bodies import notifications
 from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
 from openmsmq.wire.datagrams import QUERY_TYPE, DirectoryAnswer, DirectoryQuery, PingPacket
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.fields.cursor import Field
+from openmsmq.wire.fields.cursor import Field, group, hex_field
 from openmsmq.wire.headers import (
     base,
     debug,
@@ -167,7 +167,7 @@ def _malformed_view(data: bytes, problem: str) -> View:
 def _headers(data: bytes) -> Iterator[Field]:
     """Show header after header, up to the one that cannot be read."""
     base_header, flags, size = base.read(data)
-    yield _group("BaseHeader", base_header.fields(flags & base.STRUCTURAL, size))
+    yield group("BaseHeader", base_header.fields(flags & base.STRUCTURAL, size))
     if flags & base.INTERNAL:
         yield from _internal_headers(data)
     else:
@@ -176,18 +176,19 @@ def _headers(data: bytes) -> Iterator[Field]:
 
 def _internal_headers(data: bytes) -> Iterator[Field]:
     header, packet_type, offset = internal.read(data, base.SIZE)
-    yield _group("InternalHeader", header.fields(packet_type))
-    if packet_type is InternalType.ESTABLISH_CONNECTION:
-        yield _group("EstablishConnectionHeader", establish.read(data, offset)[0].fields())
-    elif packet_type is InternalType.CONNECTION_PARAMETERS:
-        yield _group("ConnectionParametersHeader", parameters.read(data, offset)[0].fields())
-    else:
-        yield _group("SessionHeader", session.read(data, offset)[0].fields())
+    yield group("InternalHeader", header.fields(packet_type))
+    readers: dict[InternalType, Callable[[bytes, int], tuple[Any, int]]] = {
+        InternalType.ESTABLISH_CONNECTION: establish.read,
+        InternalType.CONNECTION_PARAMETERS: parameters.read,
+        InternalType.SESSION_ACK: session.read,
+    }
+    own, _ = readers[packet_type](data, offset)
+    yield group(packets.INTERNAL_HEADERS[packet_type], own.fields())
 
 
 def _user_message_headers(data: bytes, base_flags: int) -> Iterator[Field]:
     header, flags, offset = user.read(data, base.SIZE)
-    yield _group("UserHeader", header.fields(flags & user.HEADERS))
+    yield group("UserHeader", header.fields(flags & user.HEADERS))
     following: tuple[tuple[int, str, Callable[[bytes, int], tuple[Any, int]]], ...] = (
         (flags & user.TRANSACTION, "TransactionHeader", transaction.read),
         (flags & user.SECURITY, "SecurityHeader", security.read),
@@ -199,14 +200,8 @@ def _user_message_headers(data: bytes, base_flags: int) -> Iterator[Field]:
     for announced, name, read in following:
         if announced:
             other, offset = read(data, offset)
-            yield _group(name, other.fields())
+            yield group(name, other.fields())
 
 
-def _group(name: str, fields: Iterable[Field]) -> Field:
-    shown = list(fields)
-    return Field(name, sum(field.size for field in shown), shown)
-
-
-def _rest(data: bytes, offset: int) -> list[Field]:
-    rest = data[offset:]
-    return [Field("not decoded", len(rest), rest.hex())] if rest else []
+def _rest(data: bytes, offset: int) -> Iterator[Field]:
+    return hex_field("not decoded", data[offset:])

@@ -37,11 +37,8 @@ from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.message_properties import MessageProperties, label_bytes
 from openmsmq.wire.headers.multi_queue import (
     AddressList,
-    DirectElement,
-    DistributionListElement,
+    DistributionListName,
     MultiQueueFormatHeader,
-    PrivateElement,
-    PublicElement,
 )
 from openmsmq.wire.headers.queue_names import (
     DirectName,
@@ -120,14 +117,14 @@ def to_several(message: UserMessage) -> UserMessage:
     lists = MultiQueueFormatHeader(
         AddressList(
             (
-                DirectElement(r"OS:a\queue"),
-                PublicElement(QUEUE),
-                PrivateElement(NOBODY, 9),
-                DistributionListElement(NOBODY),
+                DirectName(r"OS:a\queue"),
+                PublicName(QUEUE),
+                PrivateName(NOBODY, 9),
+                DistributionListName(NOBODY),
             )
         ),
-        AddressList((PublicElement(NOBODY),)),
-        AddressList((PublicElement(SOURCE),)),
+        AddressList((PublicName(NOBODY),)),
+        AddressList((PublicName(SOURCE),)),
     )
     return msgspec.structs.replace(message, multi_queue=lists)
 
@@ -364,10 +361,10 @@ def test_our_reading_is_tried_first_and_each_says_what_it_is() -> None:
 
 
 def test_of_a_message_with_long_lists_only_our_reading_is_tried() -> None:
-    many = AddressList((PublicElement(NOBODY),) * 1000)
+    many = AddressList((PublicName(NOBODY),) * 1000)
     for lists in (
         MultiQueueFormatHeader(many),
-        MultiQueueFormatHeader(AddressList((PublicElement(QUEUE),)), many),
+        MultiQueueFormatHeader(AddressList((PublicName(QUEUE),)), many),
     ):
         message = msgspec.structs.replace(rich_letter(), multi_queue=lists)
         assert len(list(readings(message, THREE))) == 1

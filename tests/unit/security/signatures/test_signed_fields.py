@@ -16,10 +16,8 @@ from openmsmq.wire.errors import EncodeError
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.multi_queue import (
     AddressList,
-    DirectElement,
-    DistributionListElement,
+    DistributionListName,
     MultiQueueFormatHeader,
-    PublicElement,
 )
 from openmsmq.wire.headers.queue_names import (
     DirectName,
@@ -168,9 +166,7 @@ def test_a_private_queue_of_the_same_number_elsewhere_is_told_apart_by_exact_one
 
 
 def test_each_copy_of_a_message_to_several_queues_has_the_signature_of_all() -> None:
-    several = MultiQueueFormatHeader(
-        AddressList((DirectElement(r"OS:bank\pay"), PublicElement(QUEUE)))
-    )
+    several = MultiQueueFormatHeader(AddressList((DirectName(r"OS:bank\pay"), PublicName(QUEUE))))
     draft = msgspec.structs.replace(user_message(order()), multi_queue=several)
     message = signed(packets.encode(draft), EXACT)
     assert accepted(message, STRICT) is not None
@@ -179,7 +175,7 @@ def test_each_copy_of_a_message_to_several_queues_has_the_signature_of_all() -> 
 
 
 def test_lists_of_the_directory_cannot_be_signed_exactly() -> None:
-    lists = MultiQueueFormatHeader(AddressList((DistributionListElement(QUEUE),)))
+    lists = MultiQueueFormatHeader(AddressList((DistributionListName(QUEUE),)))
     draft = msgspec.structs.replace(user_message(order()), multi_queue=lists)
     with pytest.raises(EncodeError, match="name the queues"):
         signed(packets.encode(draft), EXACT)
@@ -191,7 +187,7 @@ def test_a_policy_without_exact_signatures_takes_none() -> None:
 
 
 def test_a_signature_of_msmq_30_is_not_exact() -> None:
-    several = MultiQueueFormatHeader(AddressList((DirectElement(r"OS:bank\pay"),)))
+    several = MultiQueueFormatHeader(AddressList((DirectName(r"OS:bank\pay"),)))
     draft = msgspec.structs.replace(user_message(order()), multi_queue=several)
     message = signed(packets.encode(draft), AuthenticationRequest.SIGNATURE_30)
     assert accepted(message, USUAL) is not None

@@ -14,14 +14,12 @@ from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.headers import multi_queue
 from openmsmq.wire.headers.multi_queue import (
     AddressList,
-    DirectElement,
-    DistributionListElement,
+    DistributionListName,
     ListId,
     MultiQueueFormatHeader,
-    PrivateElement,
-    PublicElement,
     describe,
 )
+from openmsmq.wire.headers.queue_names import DirectName, PrivateName, PublicName
 from tests.strategies.wire_parts import multi_queue_headers
 from tests.unit.wire.codec_checks import (
     assert_fields_cover,
@@ -34,7 +32,7 @@ from tests.unit.wire.codec_checks import (
 
 QUEUE = Guid.parse("11111111-2222-3333-4444-555555555555")
 MANAGER = Guid.parse("aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee")
-THREE = (DirectElement(r"OS:a\q"), PublicElement(QUEUE), PrivateElement(MANAGER, 9))
+THREE = (DirectName(r"OS:a\q"), PublicName(QUEUE), PrivateName(MANAGER, 9))
 THREE_BYTES = bytes.fromhex(
     "480000006400000003000000"
     "03004f0053003a0061005c0071000000"
@@ -117,8 +115,8 @@ def test_the_example_of_three_names_has_72_bytes() -> None:
 @pytest.mark.spec("MQMQ-2.2.18.1.4-02", "MQMQ-2.2.18.1.4.2-01")
 def test_a_distribution_list_is_an_aligned_identifier() -> None:
     raw = list_bytes(b"\6\0\0\0" + QUEUE, 1)
-    assert AddressList((DistributionListElement(QUEUE),)).write(ListId.DESTINATION) == raw
-    assert read(header_with(raw)).destinations.elements == (DistributionListElement(QUEUE),)
+    assert AddressList((DistributionListName(QUEUE),)).write(ListId.DESTINATION) == raw
+    assert read(header_with(raw)).destinations.elements == (DistributionListName(QUEUE),)
 
 
 def test_empty_parts_have_their_shortest_form() -> None:
@@ -174,7 +172,7 @@ def test_an_unknown_type_of_name_is_refused(code: int) -> None:
 def test_an_unaligned_public_queue_is_read_and_written_as_it_came() -> None:
     raw = header_with(list_bytes(b"\1\0" + QUEUE + direct(r"OS:a\q"), 2))
     found = read(raw)
-    assert found.destinations.elements == (PublicElement(QUEUE), DirectElement(r"OS:a\q"))
+    assert found.destinations.elements == (PublicName(QUEUE), DirectName(r"OS:a\q"))
     assert found.write() == raw
     fields_of(found)
 
@@ -191,13 +189,13 @@ def test_the_padding_of_a_list_may_be_anything_and_may_be_counted_or_not() -> No
         raw = bytearray(header_with(list_bytes(element, 1, size)))
         raw[30:32] = b"xy"
         found = read(bytes(raw))
-        assert found.destinations.elements == (DirectElement(r"OS:ab\q"),)
+        assert found.destinations.elements == (DirectName(r"OS:ab\q"),)
         assert found.write() == raw
         fields_of(found)
 
 
 def test_we_count_the_padding_of_a_list_in_its_size() -> None:
-    raw = AddressList((DirectElement(r"OS:ab\q"),)).write(ListId.RESPONSE)
+    raw = AddressList((DirectName(r"OS:ab\q"),)).write(ListId.RESPONSE)
     assert raw == bytes.fromhex("200000002c01000001000000") + direct(r"OS:ab\q") + b"\0\0"
 
 
@@ -250,7 +248,7 @@ def test_a_direct_name_is_terminated_text(element: bytes, problem: str) -> None:
 @pytest.mark.parametrize("text", ["", "OS:a\\", "OS:a\\q\0b", "OS:a\\\ud800"])
 def test_a_name_that_cannot_be_read_back_is_not_written(text: str) -> None:
     with pytest.raises(EncodeError):
-        AddressList((DirectElement(text),)).write(ListId.DESTINATION)
+        AddressList((DirectName(text),)).write(ListId.DESTINATION)
 
 
 def test_many_short_names_take_a_few_times_their_bytes() -> None:
@@ -271,10 +269,10 @@ def test_bytes_that_say_something_else_than_the_elements_are_not_written() -> No
 
 
 def test_elements_are_shown_as_format_names() -> None:
-    assert [describe(element) for element in (*THREE, DistributionListElement(QUEUE))] == [
+    assert [describe(element) for element in (*THREE, DistributionListName(QUEUE))] == [
         r"DIRECT=OS:a\q",
         f"PUBLIC={QUEUE}",
         rf"PRIVATE={MANAGER}\9",
         f"DL={QUEUE}",
     ]
-    assert describe(DirectElement(r"Direct=OS:a\q")) == r"Direct=OS:a\q"
+    assert describe(DirectName(r"Direct=OS:a\q")) == r"Direct=OS:a\q"
