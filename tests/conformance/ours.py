@@ -6,7 +6,7 @@ from typing import Final
 
 from openmsmq.model.identity import Guid, MessageId, SequenceId
 from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
-from openmsmq.wire.bodies.order_packets import final_ack_packet, order_ack_packet
+from openmsmq.wire.bodies.order_packets import order_packet
 from openmsmq.wire.headers.debug import DebugHeader
 from openmsmq.wire.headers.establish import EstablishHeader
 from openmsmq.wire.headers.message_properties import MessageProperties
@@ -53,7 +53,7 @@ FULL: Final = UserMessage(
 ESTABLISH: Final = EstablishConnection(EstablishHeader(SOURCE, TARGET, 1000))
 PARAMETERS: Final = ConnectionParameters(ParametersHeader(500, 20000, 64))
 SESSION_ACK: Final = SessionAck(SESSION)
-ORDER_ACK: Final = order_ack_packet(
+ORDER_ACK: Final = order_packet(
     OrderAck.up_to(SEQUENCE, 8),
     source=SOURCE,
     to=TARGET,
@@ -61,7 +61,7 @@ ORDER_ACK: Final = order_ack_packet(
     sent_time_s=0x60000000,
     time_to_reach_queue_s=0x54600,
 )
-FINAL_ACK: Final = final_ack_packet(
+FINAL_ACK: Final = order_packet(
     FinalAck(SEQUENCE, 8, 6, MessageId(TARGET, 12)),
     0x4000,
     source=SOURCE,

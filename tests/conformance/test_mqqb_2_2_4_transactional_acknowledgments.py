@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from openmsmq.model.identity import Guid, MessageId, SequenceId
 from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
-from openmsmq.wire.bodies.order_packets import acknowledgment_in, final_ack_packet, order_ack_packet
+from openmsmq.wire.bodies.order_packets import acknowledgment_in, order_packet
 from openmsmq.wire.errors import EncodeError
 from openmsmq.wire.packets import UserMessage, encode
 from tests.conformance import ours, peer
@@ -32,7 +32,7 @@ NEGATIVE_CLASSES = (
 
 
 def order_ack(to: Guid | str, ack: OrderAck | None = None) -> UserMessage:
-    return order_ack_packet(
+    return order_packet(
         ack or OrderAck.up_to(ours.SEQUENCE, 8),
         source=ours.SOURCE,
         to=to,
@@ -43,7 +43,7 @@ def order_ack(to: Guid | str, ack: OrderAck | None = None) -> UserMessage:
 
 
 def final_ack(to: Guid | str, message_class: int = 0x4000) -> UserMessage:
-    return final_ack_packet(
+    return order_packet(
         FinalAck(ours.SEQUENCE, 8, 6, MessageId(ours.TARGET, 12)),
         message_class,
         source=ours.SOURCE,
@@ -277,7 +277,7 @@ def test_a_final_ack_names_the_message_its_sequence_and_place(
 ) -> None:
     ordinal, timestamp, number, previous, message = numbers
     ack = FinalAck(SequenceId(ordinal, timestamp), number, previous, MessageId(source, message))
-    packet = final_ack_packet(
+    packet = order_packet(
         ack,
         0x4000,
         source=ours.SOURCE,

@@ -21,7 +21,7 @@ from openmsmq.storage.port import Batch
 from openmsmq.storage.records import EntryFacts, QueueRecord
 from openmsmq.wire import message_bytes
 from openmsmq.wire.bodies.acknowledgments import OrderAck
-from openmsmq.wire.bodies.order_packets import order_ack_packet
+from openmsmq.wire.bodies.order_packets import order_packet
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.packets import SessionAck, decode, encode
@@ -422,7 +422,7 @@ def test_an_order_acknowledgment_before_the_disk_is_noticed(scene):
     sequence = SequenceId(1, 5)
     scene.put(scene.alpha, "direct=os:bravo\\x", message)
     scene.books.wire.leaves(there, scene.packet(message, sequence=(sequence, 1)))
-    ack = order_ack_packet(
+    ack = order_packet(
         OrderAck.up_to(sequence, 1),
         source=scene.bravo.identifier,
         to=scene.alpha.address,

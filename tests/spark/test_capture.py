@@ -22,7 +22,7 @@ from openmsmq.spark.pipelines.capture.conversations import read_conversations
 from openmsmq.spark.pipelines.capture.files import SEEN_ORDER, open_and_read
 from openmsmq.spark.pipelines.capture.rows import batches
 from openmsmq.wire.bodies.acknowledgments import OrderAck
-from openmsmq.wire.bodies.order_packets import order_ack_packet
+from openmsmq.wire.bodies.order_packets import order_packet
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.transaction import TransactionHeader
@@ -47,7 +47,7 @@ def place(number: int, previous: int) -> UserMessage:
 
 def up_to(number: int, message_number: int) -> UserMessage:
     """Return an order acknowledgment."""
-    return order_ack_packet(
+    return order_packet(
         OrderAck.up_to(SEQUENCE, number),
         source=THERE,
         to="10.0.0.1",

@@ -10,7 +10,7 @@ from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import PrivateFormatName, parse_format_name
 from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
-from openmsmq.wire.bodies.order_packets import acknowledgment_in, final_ack_packet, order_ack_packet
+from openmsmq.wire.bodies.order_packets import acknowledgment_in, order_packet
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.message_properties import MessageProperties
@@ -96,7 +96,7 @@ def order_ack(
 ) -> UserMessage:
     """Tell the sender of a message that its sequence has come so far, or up to a number."""
     assert message.transaction is not None
-    return order_ack_packet(
+    return order_packet(
         OrderAck.up_to(
             message.transaction.sequence,
             message.transaction.number if number is None else number,
@@ -115,7 +115,7 @@ def final_ack(
     """Tell the sender of a message what became of it."""
     assert message.transaction is not None
     place = message.transaction
-    return final_ack_packet(
+    return order_packet(
         FinalAck(
             place.sequence,
             place.number,

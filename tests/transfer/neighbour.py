@@ -10,7 +10,7 @@ from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
-from openmsmq.wire.bodies.order_packets import final_ack_packet, order_ack_packet
+from openmsmq.wire.bodies.order_packets import order_packet
 from openmsmq.wire.framing import take_packets
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.base import BaseHeader
@@ -193,7 +193,7 @@ class Neighbour(Peer):
     def order_ack(self, message: UserMessage) -> UserMessage:
         """Make the order acknowledgment of all messages up to one."""
         assert message.transaction is not None
-        return order_ack_packet(
+        return order_packet(
             OrderAck.up_to(message.transaction.sequence, message.transaction.number),
             source=self.identifier,
             to=message.user.source,
@@ -204,7 +204,7 @@ class Neighbour(Peer):
 
     def carrying(self, ack: FinalAck, reason: MessageClass, to: Guid) -> UserMessage:
         """Make the message that brings a final acknowledgment."""
-        return final_ack_packet(
+        return order_packet(
             ack,
             reason,
             source=self.identifier,

@@ -11,7 +11,7 @@ from openmsmq.model.identity import NIL_GUID, MessageId, SequenceId
 from openmsmq.model.limits import INFINITE_S, RETRY_CONNECT_MS
 from openmsmq.model.message import MessageClass
 from openmsmq.wire.bodies.acknowledgments import FinalAck
-from openmsmq.wire.bodies.order_packets import final_ack_packet
+from openmsmq.wire.bodies.order_packets import order_packet
 from openmsmq.wire.headers import base, user
 from openmsmq.wire.headers.establish import EstablishHeader
 from openmsmq.wire.headers.message_properties import label_bytes
@@ -230,7 +230,7 @@ def final_ack(peer: Neighbour, beta: Computer, entry: UserMessage, reason: int) 
     message = MessageId(beta.identifier, entry.user.message_number)
     ack = FinalAck(entry.transaction.sequence, entry.transaction.number, 0, message)
     peer.number += 1
-    return final_ack_packet(
+    return order_packet(
         ack,
         reason,
         source=peer.identifier,

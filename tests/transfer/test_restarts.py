@@ -11,7 +11,7 @@ from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.wire.bodies.acknowledgments import FinalAck
-from openmsmq.wire.bodies.order_packets import final_ack_packet
+from openmsmq.wire.bodies.order_packets import order_packet
 from openmsmq.wire.headers.message_properties import NEGATIVE_ARRIVAL
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
 from openmsmq.wire.packets import UserMessage
@@ -174,7 +174,7 @@ def test_messages_that_wait_for_their_end_still_do_after_a_restart(
     ack = FinalAck(sequence, place, 0, MessageId(beta.identifier, number))
     reason = MessageClass.ACK_RECEIVE if good else MessageClass.NACK_QUEUE_PURGED
     peer.say(
-        final_ack_packet(
+        order_packet(
             ack,
             reason,
             source=peer.identifier,

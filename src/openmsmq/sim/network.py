@@ -210,7 +210,7 @@ class Network:
         now_ms = self._world.timeline.now_ms
         other = connection.ends[1 - side]
         if connection.broken:
-            self._world.trace.lost(node.index, other.node.index, connection.number, packets)
+            self._world.trace.packets(node.index, other.node.index, connection.number, packets, -1)
             self._maybe_reset(connection, side)
             return
         at_ms = max(now_ms + self.delay_ms(), end.arrival_ms)

@@ -7,6 +7,7 @@ between any two outputs.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import traceback
 from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
@@ -45,7 +46,7 @@ from openmsmq.storage.port import Batch
 from openmsmq.storage.records import MachineRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from openmsmq.sim.scenarios.scenario import NodeHabits
     from openmsmq.sim.world import World
@@ -130,10 +131,8 @@ class Node:
         self._timer_ms = None
         self.world.trace.note(self.index, "start", f"start {self.boot}")
         rng = random.Random(self._rng.getrandbits(64))
-        try:
+        with self._answerable():
             self.manager = QueueManager(self.config, rng, self.disk.store, self.clock.now())
-        except Exception as error:
-            raise self._defect(error) from error
         self._turn()
 
     def crash(self, *, reached: bool) -> None:
@@ -198,10 +197,8 @@ class Node:
 
     def input(self, name: str, *arguments: Any, **options: Any) -> None:
         """Hand something to the queue manager; its turn comes after what is due now."""
-        try:
+        with self._answerable():
             getattr(self.manager, name)(*arguments, **options)
-        except Exception as error:
-            raise self._defect(error) from error
         if not self._turn_due:
             self._turn_due = True
             self.later(self.habits.turn_ms, self._turn)
@@ -216,10 +213,8 @@ class Node:
         if self._wakes[1] > WAKES_PER_SECOND_MAX_COUNT:
             raise Violation(f"{self.name} asks to be woken again and again within one second")
         assert self.manager is not None, f"{self.name} is down"
-        try:
+        with self._answerable():
             self.manager.wake(self.clock.now())
-        except Exception as error:
-            raise self._defect(error) from error
         self._turn()
 
     # The turn.
@@ -230,10 +225,8 @@ class Node:
         for _ in range(ROUNDS_MAX_COUNT):
             if manager is None or self.manager is not manager:
                 return
-            try:
+            with self._answerable():
                 outputs = manager.take_outputs()
-            except Exception as error:
-                raise self._defect(error) from error
             if not outputs:
                 self._arm_timer(manager)
                 return
@@ -303,10 +296,8 @@ class Node:
         if not self.world.calm and self._rng.random() < 0.3:
             error = NoDirectory("the simulated directory is away")
         else:
-            try:
+            with self._answerable():
                 enterprise.change(changes)
-            except MsmqError as refusal:
-                raise self._defect(refusal) from refusal
         self.later(self.world.network.delay_ms(), self._directory_changed, ticket, changes, error)
 
     def _directory_changed(
@@ -353,7 +344,7 @@ class Node:
         disk, world, manager = self.disk, self.world, self.manager
         assert manager is not None, f"{self.name} is down"
         now = self.clock.now()
-        try:
+        with self._answerable():
             if disk.fails_next:
                 self._disk_fails(manager, ticket)
             elif disk.full_until_ms > world.timeline.now_ms:
@@ -366,10 +357,6 @@ class Node:
                 world.books.stored(self, disk.write())
                 manager.persisted(ticket, now)
             self._check_entries()
-        except Violation:
-            raise
-        except Exception as error:
-            raise self._defect(error) from error
 
     def _disk_fails(self, manager: QueueManager, ticket: int) -> None:
         """Fail as a disk does: answers that are due say so, then the process ends.
@@ -407,8 +394,15 @@ class Node:
             self._timer_ms = at_ms
             self.later(delay_ms, self._wake, at_ms)
 
-    def _defect(self, error: Exception) -> Exception:
-        if isinstance(error, Violation):
-            return error
-        trace = "".join(traceback.format_exception(error))
-        return Violation(f"{self.name} raised {type(error).__name__}: {error}", detail=trace)
+    @contextlib.contextmanager
+    def _answerable(self) -> Iterator[None]:
+        """Make what a queue manager raises a violation: it must never raise anything."""
+        try:
+            yield
+        except Violation:
+            raise
+        except Exception as error:
+            trace = "".join(traceback.format_exception(error))
+            raise Violation(
+                f"{self.name} raised {type(error).__name__}: {error}", detail=trace
+            ) from error

@@ -45,30 +45,32 @@ class Trace:
 
     # What happened.
 
-    def note(self, node: int, kind: str, text: str, messages: tuple[int, ...] = ()) -> None:
+    def note(
+        self,
+        node: int,
+        kind: str,
+        text: str,
+        messages: tuple[int, ...] = (),
+        *,
+        target: int = -1,
+        arrival_ms: int = -1,
+        connection: int = 0,
+    ) -> None:
         """Note something that happened on a node."""
         if self.wanted:
-            event = Event(self._timeline.now_ms, kind, node, text, messages=messages)
-            self.events.append(event)
+            now_ms = self._timeline.now_ms
+            self.events.append(
+                Event(now_ms, kind, node, text, target, arrival_ms, messages, connection)
+            )
 
     def persist(self, node: int, ticket: int, batch: Batch, delay_ms: int) -> None:
         """Note a batch on its way to the disk."""
         if self.wanted:
-            numbers = [
-                number for _, value in batch.changes if value for number in numbers_in(value)
-            ]
+            values = [value for _, value in batch.changes if value]
+            numbers = tuple(number for value in values for number in numbers_in(value))
             text = f"batch {ticket}: {len(batch.changes)} changes, {len(batch.volatile)} volatile"
-            now_ms = self._timeline.now_ms
-            self.events.append(
-                Event(
-                    now_ms,
-                    "persist",
-                    node,
-                    text,
-                    arrival_ms=now_ms + delay_ms,
-                    messages=tuple(numbers),
-                )
-            )
+            arrival_ms = self._timeline.now_ms + delay_ms
+            self.note(node, "persist", text, numbers, arrival_ms=arrival_ms)
 
     def packets(
         self,
@@ -80,36 +82,24 @@ class Trace:
     ) -> None:
         """Note packets that left a node."""
         for packet in packets:
-            self.events.append(
-                Event(
-                    self._timeline.now_ms,
-                    "packet",
-                    node,
-                    f"{packet.name} {packet.text}",
-                    target,
-                    arrival_ms,
-                    () if packet.message is None else (packet.message,),
-                    connection,
-                )
+            self.note(
+                node,
+                "packet",
+                f"{packet.name} {packet.text}",
+                () if packet.message is None else (packet.message,),
+                target=target,
+                arrival_ms=arrival_ms,
+                connection=connection,
             )
-
-    def lost(self, node: int, target: int, connection: int, packets: list[WirePacket]) -> None:
-        """Note packets that went into a connection that is broken."""
-        self.packets(node, target, connection, packets, -1)
 
     def opened(self, node: int, target: int, connection: int) -> None:
         """Note a new connection."""
-        if self.wanted:
-            now_ms = self._timeline.now_ms
-            text = f"connection {connection} opened"
-            self.events.append(Event(now_ms, "connect", node, text, target, now_ms, (), connection))
+        text, now_ms = f"connection {connection} opened", self._timeline.now_ms
+        self.note(node, "connect", text, target=target, arrival_ms=now_ms, connection=connection)
 
     def cut(self, connection: int, text: str) -> None:
         """Note that a connection broke."""
-        if self.wanted:
-            text = f"connection {connection}: {text}"
-            event = Event(self._timeline.now_ms, "fault", -1, text, connection=connection)
-            self.events.append(event)
+        self.note(-1, "fault", f"connection {connection}: {text}", connection=connection)
 
     # What to show.
 

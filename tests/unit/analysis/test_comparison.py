@@ -8,7 +8,7 @@ from openmsmq.analysis.kinds import AnomalyKind, Fate
 from openmsmq.capture.tcp_streams import Connection
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.wire.bodies.acknowledgments import OrderAck
-from openmsmq.wire.bodies.order_packets import order_ack_packet
+from openmsmq.wire.bodies.order_packets import order_packet
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
@@ -51,7 +51,7 @@ def message(number: int, place: tuple[int, int] | None = None) -> UserMessage:
 
 
 def up_to(number: int, message_number: int) -> UserMessage:
-    return order_ack_packet(
+    return order_packet(
         OrderAck.up_to(SequenceId(7, 1), number),
         source=HERE,
         to="10.0.0.1",

@@ -8,7 +8,7 @@ import pytest
 
 from openmsmq.model.identity import NIL_GUID, Guid, MessageId, SequenceId
 from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
-from openmsmq.wire.bodies.order_packets import acknowledgment_in, final_ack_packet, order_ack_packet
+from openmsmq.wire.bodies.order_packets import acknowledgment_in, order_packet
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.establish import PADDING, EstablishHeader
 from openmsmq.wire.headers.internal import InternalHeader
@@ -124,7 +124,7 @@ def test_frame_7_is_the_message_the_capture_shows() -> None:
 def test_the_order_ack_vector_in_its_private_form() -> None:
     ack = OrderAck.up_to(SequenceId(1, 0x5F000000), 8)
     target = Guid.parse("aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee")
-    packet = order_ack_packet(
+    packet = order_packet(
         ack,
         source=Guid.parse("11111111-2222-3333-4444-555555555555"),
         to=target,
@@ -138,7 +138,7 @@ def test_the_order_ack_vector_in_its_private_form() -> None:
 
 def test_the_final_ack_vector_in_its_direct_form() -> None:
     ack = FinalAck(SequenceId(1, 0x5F000000), 1, 0, MessageId(CLIENT, 7))
-    packet = final_ack_packet(
+    packet = order_packet(
         ack,
         0x4000,
         source=SERVER,

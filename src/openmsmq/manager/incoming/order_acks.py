@@ -20,7 +20,7 @@ from openmsmq.manager.queues.return_queues import return_queue
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid, MessageId
-from openmsmq.model.limits import INFINITE_S, REACH_QUEUE_DEFAULT_S
+from openmsmq.model.limits import REACH_QUEUE_DEFAULT_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import (
     FormatName,
@@ -31,8 +31,7 @@ from openmsmq.wire.bodies.acknowledgments import ORDER_QUEUE_NUMBER, FinalAck, O
 from openmsmq.wire.bodies.order_packets import (
     ReturnAddress,
     acknowledgment_in,
-    final_ack_packet,
-    order_ack_packet,
+    order_packet,
 )
 from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage, decode, encode
@@ -63,15 +62,7 @@ class FinalAcks:
             # We reach ourselves under a name that is not known to be ours.
             self.own.append((ack, reason))
             return
-        carrier = final_ack_packet(
-            ack,
-            reason,
-            source=self._counters.identifier,
-            to=to,
-            message_number=0,
-            sent_time_s=0,
-            time_to_reach_queue_s=INFINITE_S,
-        )
+        carrier = order_packet(ack, reason, source=self._counters.identifier, to=to)
         name = _order_queue(to, source)
         self._reporter.post(name, encode(carrier), now, is_final=True)
 
@@ -145,12 +136,10 @@ class OrderAcks:
                 if outgoing is not None:
                     self._confirmations.order_acked(outgoing, point.id, point.number, now)
                 continue
-            packet = order_ack_packet(
+            packet = order_packet(
                 OrderAck.up_to(point.id, point.number),
                 source=self._counters.identifier,
                 to=flow.return_address,
-                message_number=0,
-                sent_time_s=0,
                 time_to_reach_queue_s=REACH_QUEUE_DEFAULT_S,
             )
             self._reporter.post(

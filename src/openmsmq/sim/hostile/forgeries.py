@@ -10,8 +10,8 @@ import msgspec
 from openmsmq.model.identity import NIL_GUID, Guid, MessageId, SequenceId
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.wire import message_bytes
-from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
-from openmsmq.wire.bodies.order_packets import final_ack_packet, order_ack_packet
+from openmsmq.wire.bodies.acknowledgments import ORDER_ACK_CLASS, FinalAck, OrderAck
+from openmsmq.wire.bodies.order_packets import order_packet
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.message_properties import MessageProperties
@@ -125,22 +125,19 @@ def name_at(node: Node, queue: str, rng: random.Random) -> tuple[Guid, QueueName
 # Acknowledgments.
 
 
-def _to(node: Node, rng: random.Random) -> Guid | str:
-    return node.identifier if rng.random() < 0.5 else node.address
+def _acknowledgment(
+    ack: OrderAck | FinalAck, message_class: int, heard: Heard, source: Guid, rng: random.Random
+) -> bytes:
+    to = heard.sender.identifier if rng.random() < 0.5 else heard.sender.address
+    number = rng.getrandbits(31)
+    return encode(order_packet(ack, message_class, source=source, to=to, message_number=number))
 
 
 def order_ack(heard: Heard, source: Guid, ahead: int, rng: random.Random) -> bytes:
     """Tell a sender that its sequence has arrived up to what was overheard, or beyond."""
     place = place_of(heard.packet)
-    packet = order_ack_packet(
-        OrderAck.up_to(place.sequence, place.number + ahead),
-        source=source,
-        to=_to(heard.sender, rng),
-        message_number=rng.getrandbits(31),
-        sent_time_s=0,
-        time_to_reach_queue_s=INFINITE_S,
-    )
-    return encode(packet)
+    ack = OrderAck.up_to(place.sequence, place.number + ahead)
+    return _acknowledgment(ack, ORDER_ACK_CLASS, heard, source, rng)
 
 
 def final_ack(
@@ -152,16 +149,8 @@ def final_ack(
         Guid(message_bytes.source(heard.packet)), message_bytes.message_number(heard.packet) + off
     )
     sequence = place.sequence if rng.random() < 0.7 else SequenceId(1, 1)
-    packet = final_ack_packet(
-        FinalAck(sequence, place.number + off, place.previous_number, message),
-        message_class,
-        source=source,
-        to=_to(heard.sender, rng),
-        message_number=rng.getrandbits(31),
-        sent_time_s=0,
-        time_to_reach_queue_s=INFINITE_S,
-    )
-    return encode(packet)
+    ack = FinalAck(sequence, place.number + off, place.previous_number, message)
+    return _acknowledgment(ack, message_class, heard, source, rng)
 
 
 def place_of(packet: bytes) -> TransactionHeader:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.limits import INFINITE_S
 from openmsmq.wire.bodies.acknowledgments import (
     BODY_BYTES,
     ORDER_ACK_CLASS,
@@ -33,49 +34,45 @@ ReturnAddress: TypeAlias = Guid | str
 address it came from."""
 
 
-def order_ack_packet(
-    ack: OrderAck,
+def order_packet(
+    ack: OrderAck | FinalAck,
+    message_class: int = ORDER_ACK_CLASS,
     *,
     source: Guid,
     to: ReturnAddress,
-    message_number: int,
-    sent_time_s: int,
-    time_to_reach_queue_s: int,
+    message_number: int = 0,
+    sent_time_s: int = 0,
+    time_to_reach_queue_s: int = INFINITE_S,
 ) -> UserMessage:
-    """Carry an OrderAck to the queue manager that sent the sequence. [MQQB 2.2.4]"""
-    return _packet(
-        ack.encode(),
-        ORDER_ACK_CLASS,
-        UserHeader(source, sent_time_s=sent_time_s, message_number=message_number),
-        to,
-        time_to_reach_queue_s,
-    )
+    """Carry an acknowledgment to the queue manager that sent the sequence. [MQQB 2.2.4, 2.2.5]
 
-
-def final_ack_packet(
-    ack: FinalAck,
-    message_class: int,
-    *,
-    source: Guid,
-    to: ReturnAddress,
-    message_number: int,
-    sent_time_s: int,
-    time_to_reach_queue_s: int,
-) -> UserMessage:
-    """Carry a FinalAck; the class says what became of the message. [MQQB 2.2.5]"""
-    if message_class < FINAL_ACK_CLASS_MIN:
+    The class of a FinalAck says what became of the message.
+    """
+    is_final = isinstance(ack, FinalAck)
+    if is_final and message_class < FINAL_ACK_CLASS_MIN:
         raise EncodeError("FinalAck", f"class {message_class:#06x} is no end of a message")
-    return _packet(
-        ack.encode(),
-        message_class,
+    manager, destination = (
+        (NIL_GUID, DirectName(f"TCP:{to}{ORDER_QUEUE_PATH}"))
+        if isinstance(to, str)
+        else (to, PrivateOnDestination(ORDER_QUEUE_NUMBER))
+    )
+    return UserMessage(
         UserHeader(
             source,
+            manager,
             sent_time_s=sent_time_s,
             message_number=message_number,
-            flags=user.RECOVERABLE,
+            flags=user.RECOVERABLE if is_final else 0,
+            destination=destination,
         ),
-        to,
-        time_to_reach_queue_s,
+        MessageProperties(
+            body=ack.encode(),
+            label=label_bytes(ORDER_LABEL),
+            message_class=message_class,
+            body_size=BODY_BYTES,
+            allocated_size=BODY_BYTES,
+        ),
+        BaseHeader(flags=0, time_to_reach_queue_s=time_to_reach_queue_s),
     )
 
 
@@ -95,35 +92,6 @@ def acknowledgment_in(packet: UserMessage, local: Guid) -> OrderAck | FinalAck |
     if properties.message_class >= FINAL_ACK_CLASS_MIN:
         return FinalAck.decode(body)
     return None
-
-
-def _packet(
-    body: bytes, message_class: int, header: UserHeader, to: ReturnAddress, within_s: int
-) -> UserMessage:
-    manager, destination = (
-        (NIL_GUID, DirectName(f"TCP:{to}{ORDER_QUEUE_PATH}"))
-        if isinstance(to, str)
-        else (to, PrivateOnDestination(ORDER_QUEUE_NUMBER))
-    )
-    return UserMessage(
-        UserHeader(
-            header.source,
-            manager,
-            header.time_to_be_received_s,
-            header.sent_time_s,
-            header.message_number,
-            header.flags,
-            destination,
-        ),
-        MessageProperties(
-            body=body,
-            label=label_bytes(ORDER_LABEL),
-            message_class=message_class,
-            body_size=len(body),
-            allocated_size=len(body),
-        ),
-        BaseHeader(flags=0, time_to_reach_queue_s=within_s),
-    )
 
 
 def _is_order_queue(header: UserHeader, local: Guid) -> bool:

@@ -8,7 +8,7 @@ from openmsmq.model.identity import Guid, MessageId, SequenceId
 from openmsmq.wire import packets
 from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
 from openmsmq.wire.bodies.notifications import Event, ManagerNotification
-from openmsmq.wire.bodies.order_packets import final_ack_packet, order_ack_packet
+from openmsmq.wire.bodies.order_packets import order_packet
 from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
 from openmsmq.wire.headers.security import BODY_ENCRYPTED, SecurityHeader
@@ -19,7 +19,7 @@ from tests.unit.wire.tree_checks import SOURCE, assert_tiled, body_of, find, mes
 @pytest.mark.parametrize("to", [Guid.parse("aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"), "10.0.0.1"])
 def test_an_order_ack_is_shown_inside_its_message(to):
     ack = OrderAck.up_to(SequenceId(1, 0x5F00_0000), 8)
-    packet = order_ack_packet(
+    packet = order_packet(
         ack, source=SOURCE, to=to, message_number=7, sent_time_s=0, time_to_reach_queue_s=9
     )
     shown = view(packets.encode(packet))
@@ -34,7 +34,7 @@ def test_an_order_ack_is_shown_inside_its_message(to):
 
 def test_a_final_ack_is_shown_inside_its_message():
     ack = FinalAck(SequenceId(1, 2), 3, 2, MessageId(SOURCE, 44))
-    packet = final_ack_packet(
+    packet = order_packet(
         ack,
         0x4000,
         source=SOURCE,
