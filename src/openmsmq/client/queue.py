@@ -39,9 +39,12 @@ class QueueHandle(Keeper):
         access: AccessMode | None = None,
         share: ShareMode = ShareMode.DENY_NONE,
     ) -> None:
-        self._context = context
-        self._name = name
-        self._formatter = formatter
+        self.context = context
+        """The client it belongs to."""
+        self.name = name
+        """The path name or format name under which it was opened."""
+        self.formatter = formatter
+        """What writes and reads bodies."""
         self._access = None if access is None else one_of(AccessMode, access, "access")
         self._share = one_of(ShareMode, share, "share")
         self._generation = 0
@@ -55,28 +58,13 @@ class QueueHandle(Keeper):
         self._locked: dict[int, tuple[int, int]] = {}
 
     @property
-    def name(self) -> str:
-        """The path name or format name under which it was opened."""
-        return self._name
-
-    @property
     def format_name(self) -> str:
         """Its format name, as other queue managers can use it too."""
-        return str(format_name_of(self._name, self._context.manager_name))
-
-    @property
-    def formatter(self) -> Formatter:
-        """What writes and reads bodies."""
-        return self._formatter
-
-    @property
-    def context(self) -> ClientContext:
-        """The client it belongs to."""
-        return self._context
+        return str(format_name_of(self.name, self.context.manager_name))
 
     def handle(self, access: AccessMode) -> int | None:
         """Return the handle that is open for this access on the current connection, if any."""
-        if self._generation != self._context.generation:
+        if self._generation != self.context.generation:
             return None
         if self._access is not None:
             access = self._access
@@ -88,9 +76,9 @@ class QueueHandle(Keeper):
     def opening(self, access: AccessMode) -> Steps[int]:
         """Open the queue for an access."""
         access = self._access or access
-        generation = self._context.generation
-        opened = yield from ask(api.OpenQueue(self._name, access, self._share))
-        if generation != self._context.generation:
+        generation = self.context.generation
+        opened = yield from ask(api.OpenQueue(self.name, access, self._share))
+        if generation != self.context.generation:
             # Another thread has met a newer connection; on this one nothing works any more.
             return opened.handle
         if generation != self._generation:
@@ -101,7 +89,7 @@ class QueueHandle(Keeper):
         if access is AccessMode.SEND and self._builder is None:
             self._builder = PacketBuilder(
                 opened.direct_name,
-                self._context.manager_name,
+                self.context.manager_name,
                 opened.format_name,
                 Guid(opened.owner),
             )
@@ -112,13 +100,13 @@ class QueueHandle(Keeper):
         """Return what signs and encrypts packets as a message asks for; None if it does not."""
         if not message.is_protected:
             return None
-        context = self._context
+        context = self.context
         # Loaded here, so that nobody pays for cryptography who does not use it.
         from openmsmq.client.messages.protection import Destination
 
-        name = format_name_of(self._name, context.manager_name)
+        name = format_name_of(self.name, context.manager_name)
         destination = Destination(
-            self._name,
+            self.name,
             self.builder.destination_manager,
             self._is_local,
             name if isinstance(name, MultipleFormatName | DistributionListFormatName) else None,
@@ -137,19 +125,19 @@ class QueueHandle(Keeper):
         """Return a subqueue of it, always the same one, so that it is opened once."""
         found = self._subqueues.get(suffix)
         if found is None:
-            found = QueueHandle(self._context, f"{self._name};{suffix}", self._formatter)
+            found = QueueHandle(self.context, f"{self.name};{suffix}", self.formatter)
             self._subqueues[suffix] = found
         return found
 
     @property
     def builder(self) -> PacketBuilder:
         """What makes packets for it, once it is open."""
-        return self._builder or PacketBuilder("", self._context.manager_name)
+        return self._builder or PacketBuilder("", self.context.manager_name)
 
     def closed(self) -> list[int]:
         """Forget all handles; gives those that are open on the current connection."""
         handles, self._handles = list(self._handles.values()), {}
-        if self._generation != self._context.generation:
+        if self._generation != self.context.generation:
             handles.clear()
         for subqueue in self._subqueues.values():
             handles += subqueue.closed()
@@ -158,8 +146,8 @@ class QueueHandle(Keeper):
     def gave_up(self, request: AnyRequest) -> None:
         """Take note of a reader that has given up, and whose message may still come."""
         if _takes_messages(request):
-            if self._late_generation != self._context.generation:
-                self._late_generation = self._context.generation
+            if self._late_generation != self.context.generation:
+                self._late_generation = self.context.generation
                 self._late_count = 0
             self._late_count += 1
 
@@ -185,19 +173,19 @@ class QueueHandle(Keeper):
 
     def _owner(self, transaction: int) -> tuple[int, int]:
         # Numbers of transactions are good for one connection only.
-        return (self._context.generation, transaction) if transaction else (0, 0)
+        return (self.context.generation, transaction) if transaction else (0, 0)
 
     def locked(self, handle: int, lookup_ids: list[int]) -> None:
         """Take note of messages that are locked, and of the handle that locks them."""
-        place = self._context.generation, handle
+        place = self.context.generation, handle
         self._locked.update((lookup_id, place) for lookup_id in lookup_ids)
 
     def unlocking(self, lookup_id: int) -> int | None:
         """Return the handle that locks a message; None when its connection was lost with it."""
         found = self._locked.get(lookup_id)
         if found is None:
-            raise TransactionSequence(f"lookup id {lookup_id} in {self._name} is not locked")
-        return found[1] if found[0] == self._context.generation else None
+            raise TransactionSequence(f"lookup id {lookup_id} in {self.name} is not locked")
+        return found[1] if found[0] == self.context.generation else None
 
     def unlocked(self, lookup_id: int) -> None:
         """Forget a lock that has ended."""
@@ -210,7 +198,7 @@ class QueueHandle(Keeper):
 
     def is_settled(self) -> bool:
         """Whether all who gave up have had their answers, or lost them with their connection."""
-        return not self._late_count or self._late_generation != self._context.generation
+        return not self._late_count or self._late_generation != self.context.generation
 
 
 def _takes_messages(request: AnyRequest) -> TypeGuard[api.Receive | api.Seek | api.Find]:
@@ -221,29 +209,25 @@ class CursorHandle(Keeper):
     """A place in a queue. It belongs to one connection and is stale on the next."""
 
     def __init__(self, queue: QueueHandle, access: AccessMode) -> None:
-        self._queue = queue
+        self.queue = queue
+        """The queue it walks through."""
         self._access = access
         self._generation = 0
         self._numbers: tuple[int, int] | None = None
         self.started = False
         """Whether it has read its first message."""
 
-    @property
-    def queue(self) -> QueueHandle:
-        """The queue it walks through."""
-        return self._queue
-
     def numbers(self) -> Steps[tuple[int, int]]:
         """Return the handle of the queue and the number of the cursor, which is made if need be."""
-        generation = self._queue.context.generation
+        generation = self.queue.context.generation
         if self._numbers is not None:
             if self._generation != generation:
                 raise StaleHandle(
-                    f"the connection was lost, and with it a cursor of {self._queue.name}: make "
+                    f"the connection was lost, and with it a cursor of {self.queue.name}: make "
                     "another one"
                 )
             return self._numbers
-        handle = self._queue.handle(self._access) or (yield from self._queue.opening(self._access))
+        handle = self.queue.handle(self._access) or (yield from self.queue.opening(self._access))
         created = yield from ask(api.CreateCursor(handle))
         self._generation = generation
         self._numbers = handle, created.cursor
@@ -252,14 +236,14 @@ class CursorHandle(Keeper):
     def closed(self) -> int | None:
         """Forget the cursor; gives its number when it is open on the current connection."""
         numbers, self._numbers = self._numbers, None
-        if numbers is None or self._generation != self._queue.context.generation:
+        if numbers is None or self._generation != self.queue.context.generation:
             return None
         return numbers[1]
 
     def gave_up(self, request: AnyRequest) -> None:
         """Let the queue take note of it."""
-        self._queue.gave_up(request)
+        self.queue.gave_up(request)
 
     def keep(self, request: AnyRequest, reply: AnyReply) -> None:
         """Let the queue keep the messages."""
-        self._queue.keep(request, reply)
+        self.queue.keep(request, reply)

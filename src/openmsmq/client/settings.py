@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from typing import Any, Final
 
@@ -61,6 +62,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if not host:
             raise ValueError(f"{text!r} is no address: the host is missing")
         return host, _port(port, text)
+
+    def open_socket(self, within_s: float) -> socket.socket:
+        """Connect to where the queue manager is; `OSError` says why that failed."""
+        path = self.unix_path
+        if path is None:
+            return socket.create_connection(self.host_and_port, within_s)
+        opened = socket.socket(socket.AF_UNIX)
+        try:
+            opened.settimeout(within_s)
+            opened.connect(path)
+        except BaseException:
+            opened.close()
+            raise
+        return opened
 
     def tls_context(self) -> ssl.SSLContext | None:
         """Make what TLS needs, or None without TLS."""

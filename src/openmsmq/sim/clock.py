@@ -51,7 +51,8 @@ class Clock:
         self._timeline = timeline
         self._started_ms = 0
         self.wall_error_s = wall_error_s
-        self._latest_s = 0
+        self.latest_s = 0
+        """The latest wall time that this computer ever acted on."""
 
     def restart(self, uptime_ms: int) -> None:
         """The computer has started again, and its ticks with it."""
@@ -61,17 +62,12 @@ class Clock:
         """Read both clocks."""
         now_ms = self._timeline.now_ms
         unix_s = EPOCH_S + now_ms // 1000 + self.wall_error_s
-        self._latest_s = max(self._latest_s, unix_s)
+        self.latest_s = max(self.latest_s, unix_s)
         return Instant(now_ms - self._started_ms, unix_s)
 
     def step_wall(self, seconds: int) -> None:
         """Set the wall clock forward or back."""
         self.wall_error_s += seconds
-
-    @property
-    def latest_s(self) -> int:
-        """The latest wall time that this computer ever acted on."""
-        return self._latest_s
 
     def delay_ms(self, ticks_ms: int) -> int:
         """How long it takes until the ticks show a moment; at least a millisecond."""

@@ -52,7 +52,7 @@ class PacketBuffer:
     another session must not carry the acknowledgments of this one.
     """
 
-    __slots__ = ("_events", "_held", "_needed", "_pieces", "_run", "problem")
+    __slots__ = ("_events", "_pieces", "_run", "held_bytes", "problem", "wanted_bytes")
 
     def __init__(self) -> None:
         self.problem = ""
@@ -60,31 +60,23 @@ class PacketBuffer:
         # A packet that comes slowly is kept in pieces: one long array that grows is copied again
         # and again, and what it leaves behind in the heap adds up over many who do that at once.
         self._pieces: list[bytearray] = []
-        self._held = 0
-        self._needed = base.SIZE
+        self.held_bytes = 0
+        """How many bytes wait for the rest of their packet."""
+        self.wanted_bytes = base.SIZE
+        """How many bytes that packet has, as far as is known yet."""
         self._run: list[bytes] = []
         self._events: list[StreamEvent] = []
 
-    @property
-    def held_bytes(self) -> int:
-        """How many bytes wait for the rest of their packet."""
-        return self._held
-
-    @property
-    def wanted_bytes(self) -> int:
-        """How many bytes that packet has, as far as is known yet."""
-        return self._needed
-
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take the next bytes and give what is whole by now, in order."""
-        if self._held:
+        if self.held_bytes:
             self._keep(data)
-            if self._held < self._needed:
+            if self.held_bytes < self.wanted_bytes:
                 return []
             data = b"".join(self._pieces)
             self._pieces.clear()
-            self._held = 0
-        self._needed = base.SIZE
+            self.held_bytes = 0
+        self.wanted_bytes = base.SIZE
         try:
             start = self._cut(data)
         except DecodeError as error:
@@ -97,7 +89,7 @@ class PacketBuffer:
         return events
 
     def _keep(self, data: bytes) -> None:
-        self._held += len(data)
+        self.held_bytes += len(data)
         pieces = self._pieces
         if pieces and len(pieces[-1]) < PIECE_BYTES:
             pieces[-1] += data
@@ -123,7 +115,7 @@ class PacketBuffer:
                 continue
             stop = start + size
             if stop > end:
-                self._needed = size
+                self.wanted_bytes = size
                 break
             self._run.append(data[start:stop])
             start = stop
@@ -173,7 +165,7 @@ class PacketBuffer:
     def _is_whole(self, data: bytes, start: int, size: int) -> bool:
         if len(data) - start >= size:
             return True
-        self._needed = size
+        self.wanted_bytes = size
         return False
 
     def _end_run(self) -> None:

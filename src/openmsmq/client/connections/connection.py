@@ -46,7 +46,10 @@ class Connection:
         self._requests: dict[int, AnyRequest] = {}
         self._failure: str | None = None
         self._tls: TlsChannel | None = None
-        self._writer = _connect(settings)
+        self._writer = settings.open_socket(settings.connect_timeout_s)
+        if settings.unix_path is None:
+            self._writer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._writer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         # Both ends have time limits of their own: reading and writing go on at the same time.
         self._reader = self._writer.dup()
         self._read_step_s = 0.0
@@ -301,20 +304,3 @@ def may_be_starting(lost: ConnectionLost) -> bool:
         return True
     # asyncio has tried several addresses, and tells of them in one text.
     return type(reason) is OSError and f"[Errno {errno.ECONNREFUSED}]" in str(reason)
-
-
-def _connect(settings: Settings) -> socket.socket:
-    path = settings.unix_path
-    if path is None:
-        connected = socket.create_connection(settings.host_and_port, settings.connect_timeout_s)
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        return connected
-    connected = socket.socket(socket.AF_UNIX)
-    try:
-        connected.settimeout(settings.connect_timeout_s)
-        connected.connect(path)
-    except BaseException:
-        connected.close()
-        raise
-    return connected

@@ -77,15 +77,4 @@ def _answers_plainly(settings: Settings) -> bool:
 
 
 def _connection(settings: Settings) -> socket.socket:
-    path = settings.unix_path
-    within_s = min(settings.connect_timeout_s, PROBE_MAX_S)
-    if path is None:
-        return socket.create_connection(settings.host_and_port, within_s)
-    probe = socket.socket(socket.AF_UNIX)
-    try:
-        probe.settimeout(within_s)
-        probe.connect(path)
-    except BaseException:
-        probe.close()
-        raise
-    return probe
+    return settings.open_socket(min(settings.connect_timeout_s, PROBE_MAX_S))

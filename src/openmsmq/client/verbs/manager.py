@@ -19,22 +19,18 @@ class ManagerHandle(Keeper):
     """What every verb of a queue manager works on."""
 
     def __init__(self, ciphers: tuple[str, ...] = SAFE_CIPHER_NAMES) -> None:
-        self._context = ClientContext(ciphers)
-
-    @property
-    def context(self) -> ClientContext:
+        self.context = ClientContext(ciphers)
         """Which connection is the current one, and who answers it."""
-        return self._context
 
     @property
     def name(self) -> str:
         """The name of the queue manager."""
-        return self._context.manager_name
+        return self.context.manager_name
 
     @property
     def identifier(self) -> Guid:
         """Who the queue manager is, however it is addressed."""
-        return self._context.manager
+        return self.context.manager
 
 
 class QueueOptions(TypedDict, total=False):

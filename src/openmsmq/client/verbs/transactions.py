@@ -29,24 +29,21 @@ class TransactionHandle(Keeper):
     """A transaction of this application: sends and receives that take effect together."""
 
     def __init__(self, context: ClientContext) -> None:
-        self._context = context
+        self.context = context
+        """The client it belongs to."""
         self._generation = 0
         self._number = 0
-        self._unit_of_work = NIL_GUID
+        self.unit_of_work = NIL_GUID
+        """Its lasting name: what `resolve` takes after `prepare`, also on another connection."""
         self.state = TransactionState.ACTIVE
         """How far it has come, as this application knows."""
-
-    @property
-    def unit_of_work(self) -> Guid:
-        """Its lasting name: what `resolve` takes after `prepare`, also on another connection."""
-        return self._unit_of_work
 
     @property
     def number(self) -> int:
         """What requests name it by; raises when it can take no more."""
         if self.state is not TransactionState.ACTIVE:
             raise TransactionSequence(f"the transaction is {self.state.value}: begin another")
-        if self._generation != self._context.generation:
+        if self._generation != self.context.generation:
             self.state = TransactionState.ABORTED
             raise TransactionSequence(
                 "the connection was lost, and with it everything done in the transaction: begin "
@@ -54,16 +51,11 @@ class TransactionHandle(Keeper):
             )
         return self._number
 
-    @property
-    def context(self) -> ClientContext:
-        """The client it belongs to."""
-        return self._context
-
     def begun(self, reply: api.Begun, generation: int) -> None:
         """Take the queue manager's answer, which came over the connection of a generation."""
         self._generation = generation
         self._number = reply.transaction
-        self._unit_of_work = Guid(reply.unit_of_work)
+        self.unit_of_work = Guid(reply.unit_of_work)
 
 
 TransactionLike: TypeAlias = TransactionHandle | SingleMessage | None

@@ -12,6 +12,7 @@ import msgspec
 
 from openmsmq.model.identity import Guid
 from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.fields import utf16
 from openmsmq.wire.fields.cursor import need
 
 _U16: Final = struct.Struct("<H")
@@ -173,12 +174,7 @@ def _direct_text(raw: bytes, offset: int, where: str) -> str:
 
 
 def _direct_bytes(text: str, where: str) -> bytes:
-    if "\0" in text:
-        raise EncodeError(where, f"{text!r} has a NUL inside")
-    try:
-        raw = text.encode("utf-16-le") + b"\0\0"
-    except UnicodeEncodeError:
-        raise EncodeError(where, f"{text!r} cannot be written in UTF-16") from None
+    raw = utf16.write(text, where)
     if len(raw) > 0xFFFE:
         raise EncodeError(where, f"a direct name of {len(raw)} bytes; at most 65534")
     return _U16.pack(len(raw)) + raw
