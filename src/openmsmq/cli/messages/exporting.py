@@ -44,14 +44,15 @@ TRANSACTION_COUNT: Final = TRANSACTION_MAX_COUNT - IMPORT_BATCH_COUNT
 TRANSACTION_BYTES: Final = TRANSACTION_MAX_BYTES - IMPORT_BATCH_BYTES - PACKET_MAX_BYTES
 """Bytes after which a transaction takes no further call."""
 
-_ARRIVAL_MASK: Final = (1 << 56) - 1
-
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="The file.")]
 
 
-def arrival_number(lookup_id: int) -> int:
-    """Return the number under which a message came into its queue: all but the priority."""
-    return lookup_id & _ARRIVAL_MASK
+def fetched(queue: Queue, status: QueueStatus, count: int) -> Iterator[list[Entry]]:
+    """Yield the messages that were there, so many at a time, oldest arrival first."""
+    start, stop = 0, status.last_arrival_number + 1
+    while entries := queue.fetch_range(start, stop, count):
+        yield entries
+        start = entries[-1].arrival_number + 1
 
 
 # Export.
@@ -132,28 +133,18 @@ class _Export:
         )
 
     def run(self, *, keep: bool) -> None:
-        if keep:
-            for entries in self._ranges():
-                self._write(entry.packet for entry in entries)
-        elif self._status.transactional:
+        if self._status.transactional and not keep:
             while self._receive_batch():
                 pass
         else:
-            for entries in self._ranges():
+            for entries in fetched(self._queue, self._status, EXPORT_BATCH_COUNT):
                 self._write(entry.packet for entry in entries)
-                self._sync()
-                first, last = entries[0].lookup_id, entries[-1].lookup_id
-                removed = self._queue.remove_range(arrival_number(first), arrival_number(last) + 1)
-                self.left_count += len(entries) - removed
+                if not keep:
+                    self._sync()
+                    first, last = entries[0].arrival_number, entries[-1].arrival_number
+                    self.left_count += len(entries) - self._queue.remove_range(first, last + 1)
         self.writer.finish()
         self._sync()
-
-    def _ranges(self) -> Iterator[list[Entry]]:
-        """Yield the messages that are there, oldest arrival first."""
-        start, stop = 0, self._status.last_arrival_number + 1
-        while entries := self._queue.fetch_range(start, stop, EXPORT_BATCH_COUNT):
-            yield entries
-            start = arrival_number(entries[-1].lookup_id) + 1
 
     def _receive_batch(self) -> bool:
         try:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from openmsmq.cli.options.connecting import Target
 from openmsmq.cli.options.reading import JsonOption
+from openmsmq.cli.pipeline.ingest import connection_options
 from openmsmq.cli.pipeline.running import require_new_directory
 from openmsmq.cli.views.console import Printer
 from openmsmq.cli.views.output import print_json
+
+_FILES: Final = frozenset({"tokenFile", "ca", "certificate", "key"})
 
 
 def init(
@@ -42,8 +44,7 @@ def init(
     # It needs nothing of Spark, but the package of Spark is loaded only by those who use it.
     from openmsmq.spark.pipelines.declarative_project import RUN, project_files
 
-    target: Target = context.obj
-    options = _options(target) | {
+    options = _reaching(context) | {
         "queue": ",".join(queue),
         "mode": "consume" if consume else "browse",
     }
@@ -62,17 +63,10 @@ def init(
     printer.line((f"Run it with: cd {root} && {' '.join(RUN)}", ""))
 
 
-def _options(target: Target) -> dict[str, str]:
+def _reaching(context: typer.Context) -> dict[str, str]:
     """Return how the queue manager is reached; a token itself does not belong into a file."""
-    options = {"qm": target.address}
-    if target.token_file:
-        options["tokenFile"] = str(Path(target.token_file).absolute())
-    if target.ca:
-        options["ca"] = str(Path(target.ca).absolute())
-    elif target.tls:
-        options["tls"] = "true"
-    if target.cert:
-        options["certificate"] = str(Path(target.cert).absolute())
-    if target.key:
-        options["key"] = str(Path(target.key).absolute())
-    return options
+    return {
+        name: str(Path(value).absolute()) if name in _FILES else value
+        for name, value in connection_options(context, None).items()
+        if name != "token"
+    }

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from enum import StrEnum
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
@@ -352,9 +351,12 @@ def move(
             moved_count = 1
             left_count = 0
         else:
-            total = queue.count() if count is None else min(count, queue.count())
+            status = queue.properties()
+            there = status.message_count
+            total = there if count is None else min(count, there)
             moved_count = left_count = 0
-            lookup_ids = islice(_lookup_ids(queue), total)
+            found = chain.from_iterable(exporting.fetched(queue, status, MOVE_BATCH_COUNT))
+            lookup_ids = (entry.lookup_id for entry in islice(found, total))
             with progress(f"Moving to {target}", total) as bar:
                 while batch := list(islice(lookup_ids, MOVE_BATCH_COUNT)):
                     moved = move_many(queue, batch, into)
@@ -372,15 +374,6 @@ def move(
 app.add_typer(acl.queue_app, name="acl")
 app.command("export")(exporting.export)
 app.command("import")(exporting.import_)
-
-
-def _lookup_ids(queue: Queue) -> Iterator[int]:
-    """Yield the lookup identifiers of the messages that are there, oldest arrival first."""
-    start, stop = 0, queue.properties().last_arrival_number + 1
-    while entries := queue.fetch_range(start, stop, MOVE_BATCH_COUNT):
-        for entry in entries:
-            yield entry.lookup_id
-        start = exporting.arrival_number(entries[-1].lookup_id) + 1
 
 
 def queue_object(found: QueueStatus) -> JsonObject:

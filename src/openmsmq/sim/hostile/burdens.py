@@ -46,23 +46,22 @@ class Burdens(Kit):
     def __init__(self, adversary: Adversary, rng: random.Random) -> None:
         super().__init__(adversary, rng)
         self.kinds: dict[str, Callable[[Heard | None], None]] = {
-            "relays": self._relays,
-            "reports": self._reports,
-            "dead letters": self._dead_letters,
+            "relays": lambda _: self._relays(),
+            "reports": lambda _: self._reports(),
+            "dead letters": lambda _: self._dead_letters(),
             "forged reports": self._forged_reports,
-            "floods": self._floods,
-            "invented senders": self._invented_senders,
-            "many names": self._many_names,
-            "handshakes": self._handshakes,
-            "garbage": self._garbage,
+            "floods": lambda _: self._floods(),
+            "invented senders": lambda _: self._invented_senders(),
+            "many names": lambda _: self._many_names(),
+            "handshakes": lambda _: self._handshakes(),
+            "garbage": lambda _: self._garbage(),
             "session acks": self._session_acks,
         }
 
     # Messages of its own.
 
-    def _relays(self, heard: Heard | None) -> None:
+    def _relays(self) -> None:
         """Let an honest node pass something on, to another one or to nobody."""
-        del heard
         target, goal = self._target(), self._target()
         queue = self._rng.choice(QUEUES)
         manager, destination = name_at(goal, queue, self._rng)
@@ -81,9 +80,8 @@ class Burdens(Kit):
         )
         self._say(target, [self._adversary.forge(wanted)])
 
-    def _reports(self, heard: Heard | None) -> None:
+    def _reports(self) -> None:
         """Ask for acknowledgments and dead letters, to whoever it may be."""
-        del heard
         target = self._target()
         packets = [
             self._adversary.forge(self._asking(target)) for _ in range(self._rng.choice((1, 3, 10)))
@@ -119,9 +117,8 @@ class Burdens(Kit):
             size_bytes=self._rng.choice((0, 0, 2_000, 16_000)),
         )
 
-    def _dead_letters(self, heard: Heard | None) -> None:
+    def _dead_letters(self) -> None:
         """Name a closed queue as dead-letter queue, as only who sent a message may."""
-        del heard
         target = self._target()
         transactional = self._rng.random() < 0.2
         queue = CLOSED_TRANSACTIONAL if transactional else CLOSED
@@ -166,8 +163,7 @@ class Burdens(Kit):
 
     # More than there is room for.
 
-    def _floods(self, heard: Heard | None) -> None:
-        del heard
+    def _floods(self) -> None:
         target = self._target()
         queue = self._rng.choice((PLAIN, SMALL, MISSING, CLOSED))
         flags = self._rng.choice((0, 0, user.RECOVERABLE))
@@ -189,9 +185,8 @@ class Burdens(Kit):
         ]
         self._say(target, packets)
 
-    def _invented_senders(self, heard: Heard | None) -> None:
+    def _invented_senders(self) -> None:
         """Begin sequences without end: of senders that do not exist, to all names of a queue."""
-        del heard
         target = self._target()
         for _ in range(self._rng.choice((1, 3, 8))):
             sender = forgeries.invented(self._rng)
@@ -216,9 +211,8 @@ class Burdens(Kit):
             ]
             self._say(target, packets, claim=sender)
 
-    def _many_names(self, heard: Heard | None) -> None:
+    def _many_names(self) -> None:
         """Make a node owe something to many computers that do not exist."""
-        del heard
         target = self._target()
         manager, destination = name_at(target, self._rng.choice((PLAIN, SMALL)), self._rng)
         packets = [
@@ -240,15 +234,13 @@ class Burdens(Kit):
 
     # Broken sessions.
 
-    def _handshakes(self, heard: Heard | None) -> None:
-        del heard
+    def _handshakes(self) -> None:
         for _ in range(self._rng.choice((1, 5))):
             target = self._target()
             greets = self._rng.random() < 0.6
             self._adversary.break_off(target, self._any_name(target), greets=greets)
 
-    def _garbage(self, heard: Heard | None) -> None:
-        del heard
+    def _garbage(self) -> None:
         target = self._target()
         noise = self._rng.randbytes(self._rng.choice((1, 40, 700)))
         known = self._heard_anything()
