@@ -35,10 +35,10 @@ class Memory:
         self.image = image
         self.refuses = False
 
-    def read(self) -> DirectoryImage:
+    def read_directory(self) -> DirectoryImage:
         return self.image
 
-    def write(self, changes):
+    def write_directory(self, changes):
         if self.refuses:
             raise AccessDenied("the directory")
         check(self.image, changes)
@@ -58,7 +58,7 @@ def memory(monkeypatch):
     held = Memory(example_image())
 
     @contextlib.contextmanager
-    def opened(_context):
+    def connected(_context):
         with explained(Settings()):
             yield held
 
@@ -66,14 +66,14 @@ def memory(monkeypatch):
     root.add_typer(directory.app, name="directory")
     root.add_typer(route.app, name="route")
     monkeypatch.setattr(program, "app", root)
-    monkeypatch.setattr(directory, "opened", opened)
-    monkeypatch.setattr(route, "opened", opened)
+    monkeypatch.setattr(directory, "connected", connected)
+    monkeypatch.setattr(route, "connected", connected)
     return held
 
 
 @pytest.fixture
 def openmsmq(memory, offline):
-    assert memory.read()
+    assert memory.read_directory()
     return offline
 
 
