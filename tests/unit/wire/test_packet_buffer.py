@@ -15,7 +15,7 @@ from openmsmq.wire.message_bytes import MESSAGE_MIN_BYTES, laden
 from openmsmq.wire.packet_buffer import PacketBuffer, StreamEvent, can_carry
 from openmsmq.wire.packets import Packet, SessionAck, UserMessage, decode, encode, headers_end
 from tests.golden import golden
-from tests.strategies.packets import packets
+from tests.strategies.packets import packets, user_messages
 from tests.unit.protocol.session_checks import (
     ack,
     at,
@@ -209,7 +209,7 @@ def test_what_waits_for_its_end_is_never_more_than_one_packet() -> None:
     assert stream.held_bytes == 0
 
 
-@given(packets.filter(lambda packet: isinstance(packet, UserMessage)))
+@given(user_messages())
 def test_what_rides_on_a_message_comes_off_again(packet: UserMessage) -> None:
     raw = plain(packet)
     header = SessionHeader(9, 8, 7, 6, 5, 4)
