@@ -309,24 +309,20 @@ STATE_OF_OTHERS: Final = {
     "transactions/effects.py": {"batch", "prepared_time_s"},
     # The history numbers the effect that it has just made.
     "incoming/history.py": {"number"},
-    # A sequence goes on from its record.
-    "incoming/incoming_sequences.py": {"last_access_time_s", "rejected_count"},
     # Queues belong to the table, which links them to their journals and twins.
     "access/quotas.py": {"properties"},
     "queues/guests.py": {"guest", "totals"},
-    "queues/table.py": {"guest", "journal", "opener", "transactional_twin"},
+    "queues/registry.py": {"guest"},
+    "queues/table.py": {"guest", "opener", "transactional_twin"},
     "requests/admin.py": {"closed_to_readers", "reader_count"},
     # What waits for the disk is counted where entries change hands.
     "queues/entries.py": {"arrived", "gone", "placed", "removed"},
     # A start takes up the readers that the store knows; a reader has its place.
     "reading/bulk_reads.py": {"readers"},
     "reading/locks.py": {"lock_holder"},
-    "reading/requests.py": {"current", "ended", "receives"},
+    "reading/requests.py": {"current", "ended"},
     # What a transaction will do is collected by those who are asked for it.
-    "requests/sends.py": {"bytes", "sends"},
     "transactions/requests.py": {"batch", "connection", "owner", "query"},
-    # The batch of a turn is the ledger's, and a plain value of the store.
-    "turn/writes.py": {"changes", "forgotten", "volatile"},
 }
 
 
@@ -399,9 +395,6 @@ LARGER: Final = {
     "client/verbs/queue.py: change": "public: a keyword for each property of a queue",
     "client/verbs/queue.py: reserve_batch": "public: a keyword for each limit of a batch",
     "spark/pipelines/ingest/__init__.py: ingest": "public: a keyword for each option of a pipeline",
-    "manager/queues/entries.py: Entries": "a method for each event in the life of an entry",
-    "manager/queues/queue.py: LocalQueue": "a queue answers for all that it holds",
-    "manager/queues/table.py: QueueTable": "a queue is found by each kind of name there is",
     "wire/headers/message_properties.py: of": "a keyword for each field that may be given",
     "sim/checks/books.py: Books": "one method for each thing that a checker is told",
 }

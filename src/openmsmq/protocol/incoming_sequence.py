@@ -31,14 +31,22 @@ class Verdict(Enum):
 class IncomingSequence:
     """The transactional messages of one sender to one queue (C-62). [MQQB 3.1.5.8.6]"""
 
-    def __init__(self, config: TransferConfig, id: SequenceId, number: int) -> None:
+    def __init__(
+        self,
+        config: TransferConfig,
+        id: SequenceId,
+        number: int,
+        *,
+        rejected_count: int = 0,
+        last_access_time_s: int = 0,
+    ) -> None:
         self.id = id
         """The sequence of the last message that is on disk."""
         self.number = number
         """The number of the last message that is on disk; 0 when there was none."""
-        self.rejected_count = 0
+        self.rejected_count = rejected_count
         """Messages dropped for a gap since the last one that was taken."""
-        self.last_access_time_s = 0
+        self.last_access_time_s = last_access_time_s
         self._assumed_id = id
         self._assumed_number = number
         self._max_delay_ms = config.order_ack_max_delay_s * 1000

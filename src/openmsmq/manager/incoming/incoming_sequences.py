@@ -196,10 +196,12 @@ class IncomingSequences:
             return None
         record = records.decode_record(value, records.IncomingRecord)
         sequence = IncomingSequence(
-            self._config, SequenceId.from_int(record.sequence), record.number
+            self._config,
+            SequenceId.from_int(record.sequence),
+            record.number,
+            rejected_count=record.rejected_count,
+            last_access_time_s=record.last_access_time_s,
         )
-        sequence.rejected_count = record.rejected_count
-        sequence.last_access_time_s = record.last_access_time_s
         flow = Flow(key, source, record.destination, record.direct_address, sequence)
         flow.place = record.place
         flow.claimed_at = record.place or record.seen_at

@@ -200,7 +200,7 @@ class Delivery:
 
     def give_back(self, queue: LocalQueue, lookup_id: int, value: bytes) -> None:
         """Let readers have an entry that was held."""
-        queue.release(lookup_id)
+        queue.entries.release(lookup_id)
         available_again(self.news, self._deadlines, queue, (lookup_id, value))
 
     def count_abort(self, queue: LocalQueue, row: Row) -> None:

@@ -117,7 +117,7 @@ class PlainDelivery:
     ) -> None:
         """Keep new entries of one kind, or give them to readers that wait."""
         handed = 0
-        if queue.waiting and not queue.entries.has_arriving and not queue.properties.journaling:
+        if queue.waiting and not queue.entries.arriving and not queue.properties.journaling:
             rows.sort()
             # They are stored and removed in one batch: sender and reader hear of it after one sync.
             handed = self._reads.hand_over(queue, rows, now)

@@ -142,7 +142,7 @@ class Reporter:
             if problem in _TOO_MANY and not self._acting.asker.known:
                 self._rates.refused(self._acting.asker, now)
             return
-        if express_max_count is not None and queue.express_count >= express_max_count:
+        if express_max_count is not None and len(queue.express_ids) >= express_max_count:
             return
         number = self._counters.take_message_of_turn()
         stamped_packet = stamped(packet, self._counters.identifier, now.unix_s, number)

@@ -12,24 +12,22 @@ from openmsmq.model.queue import QueueProperties
 from openmsmq.storage import records
 
 if TYPE_CHECKING:
-    from openmsmq.manager.queues.table import QueueTable
+    from openmsmq.manager.queues.registry import QueueRegistry
 
 
 class QueueCreated(Effect):
     """A queue comes into being. It is found at once, so that no second one takes its name."""
 
-    __slots__ = ("known_as", "queue", "table")
+    __slots__ = ("queue", "table")
 
-    def __init__(self, table: QueueTable, queue: LocalQueue, known_as: str | None = None) -> None:
+    def __init__(self, table: QueueRegistry, queue: LocalQueue) -> None:
         self.table = table
         self.queue = queue
-        self.known_as = known_as
-        """What its parent calls it; None if it is no subqueue."""
 
     def apply(self) -> None:
         """Let it be found."""
-        if self.known_as is not None and self.queue.parent is not None:
-            self.queue.parent.subqueues[self.known_as] = self.queue
+        if self.queue.parent is not None:
+            self.queue.parent.take_part(self.queue)
         self.table.insert(self.queue)
 
     def store(self, writes: Writes) -> None:
@@ -40,8 +38,8 @@ class QueueCreated(Effect):
     def revert(self, _: MsmqError, /) -> None:
         """Let it not be found any more."""
         self.table.remove(self.queue)
-        if self.known_as is not None and self.queue.parent is not None:
-            self.queue.parent.subqueues.pop(self.known_as, None)
+        if self.queue.parent is not None:
+            self.queue.parent.lose_part(self.queue)
 
     def describe(self) -> dict[str, Plain]:
         """Return which queue it is."""
@@ -53,7 +51,7 @@ class PropertiesChanged(Effect):
 
     __slots__ = ("after", "before", "queue", "table")
 
-    def __init__(self, table: QueueTable, queue: LocalQueue, after: QueueProperties) -> None:
+    def __init__(self, table: QueueRegistry, queue: LocalQueue, after: QueueProperties) -> None:
         self.table = table
         self.queue = queue
         self.before = queue.properties
@@ -86,7 +84,7 @@ class QueuesDeleted(Effect):
 
     __slots__ = ("family", "reservations", "table")
 
-    def __init__(self, table: QueueTable, family: list[LocalQueue]) -> None:
+    def __init__(self, table: QueueRegistry, family: list[LocalQueue]) -> None:
         self.table = table
         self.family = family
         self.reservations = [member.reservation for member in family]
@@ -122,7 +120,7 @@ class OutgoingForgotten(Effect):
 
     __slots__ = ("family", "table")
 
-    def __init__(self, table: QueueTable, family: list[LocalQueue]) -> None:
+    def __init__(self, table: QueueRegistry, family: list[LocalQueue]) -> None:
         self.table = table
         self.family = family
 

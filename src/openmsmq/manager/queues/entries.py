@@ -139,13 +139,8 @@ class Entries:
         return EntryState.DOOMED if lookup_id in self._doomed else EntryState.HELD
 
     @property
-    def has_arriving(self) -> bool:
-        """Whether entries are on their way to the disk, which come before any later one."""
-        return bool(self._arriving)
-
-    @property
     def arriving(self) -> Collection[int]:
-        """The entries on their way to the disk."""
+        """The entries on their way to the disk, which come before any later one."""
         return self._arriving
 
     def is_leaving(self, lookup_id: int) -> bool:

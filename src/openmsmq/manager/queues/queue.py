@@ -17,6 +17,7 @@ from openmsmq.manager.queues.roles import CAPABILITIES
 from openmsmq.manager.queues.totals import KILOBYTE, Totals
 from openmsmq.model.limits import UNLIMITED_KB
 from openmsmq.model.names import SystemQueue
+from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import QueueKind, QueueProperties, QueueRole
 from openmsmq.storage import records
 from openmsmq.storage.records import ReaderRecord, ReservationRecord
@@ -35,20 +36,11 @@ SYSTEM_QUEUES: Final = {
 SCAN_ROWS: Final = 256
 """How many entries one look into the store brings when nobody says how many are wanted."""
 
-ARRIVALS_MAX_BYTES: Final = 16 << 20
-"""Bytes after which a look by arrival numbers brings no more entries."""
-ARRIVALS_FIRST_ROWS: Final = 32
-"""Entries that its first step brings; how large these are tells how many the next one may."""
-ARRIVALS_GROWTH: Final = 4
 _LOOKUP_ID: Final = itemgetter(0)
 _NOTHING: Final = ReservationRecord("", 0, 0)
 
 Row = tuple[int, bytes]
 """A lookup identifier and the value stored under it: facts, then the packet."""
-Stored = tuple[bytes, bytes]
-"""The same as the store has it: the key ends with the lookup identifier."""
-LOOKUP_START: Final = 5
-"""Where the lookup identifier begins in a key; the arrival number begins a byte later."""
 
 
 class LocalQueue:
@@ -105,6 +97,7 @@ class LocalQueue:
         self.parent = parent
         self.journal: LocalQueue | None = None
         self.subqueues: dict[str, LocalQueue] = {}
+        """By name; under the empty one the messages of an outgoing queue whose end is awaited."""
         self.transactional_twin: LocalQueue | None = None
         """Where the transactional messages go of a connector queue that takes the others."""
         self.stored_count = 0
@@ -129,14 +122,9 @@ class LocalQueue:
         self.closed_to_readers = False
 
     @property
-    def express_count(self) -> int:
-        """How many express messages the queue has."""
-        return len(self.express_ids)
-
-    @property
     def count(self) -> int:
         """How many messages the queue has, those that transactions hold included."""
-        return self.stored_count + self.express_count
+        return self.stored_count + len(self.express_ids)
 
     @property
     def size(self) -> int:
@@ -161,6 +149,20 @@ class LocalQueue:
     def whole(self) -> LocalQueue:
         """The queue that it is a part of, or itself."""
         return self.parent if self.can.be_part and self.parent is not None else self
+
+    def take_part(self, part: LocalQueue) -> None:
+        """Let a journal belong to it, a subqueue, or a queue of messages whose end is awaited."""
+        if part.role is QueueRole.JOURNAL:
+            self.journal = part
+        else:
+            self.subqueues[_part_key(part)] = part
+
+    def lose_part(self, part: LocalQueue) -> None:
+        """Let it belong here no more."""
+        if part is self.journal:
+            self.journal = None
+        else:
+            self.subqueues.pop(_part_key(part), None)
 
     def room_for(self, size: int) -> bool:
         """Whether so many more bytes stay within the quota; subqueues share their parent's."""
@@ -218,11 +220,6 @@ class LocalQueue:
         """Take notice of an entry that readers can now take."""
         self.floor = min(self.floor, lookup_id)
 
-    def release(self, lookup_id: int) -> None:
-        """Give back an entry that was held."""
-        self.entries.release(lookup_id)
-        self.floor = min(self.floor, lookup_id)
-
     def is_reserved(self, lookup_id: int) -> bool:
         """Whether an entry is kept for the reader that reserved it, or leaves with a range."""
         arrival = lookup_id & records.ARRIVAL_MASK
@@ -255,7 +252,7 @@ class LocalQueue:
         reserved = self.reservation.stop > 0 or bool(self.entries.ranges)
         while True:
             wanted = min(count - len(found), SCAN_ROWS)
-            rows = self._scan(start, records.LOOKUP_MAX, wanted)
+            rows = self.scan(start, records.LOOKUP_MAX, wanted)
             jumped = False
             for key, value in rows:
                 lookup_id = int.from_bytes(key[5:], "big")
@@ -308,7 +305,7 @@ class LocalQueue:
         if backwards:
             start, stop = 0, min(lookup_id, stop)
         while start < stop:
-            rows = self._scan(start, stop - 1, SCAN_ROWS, reverse=backwards)
+            rows = self.scan(start, stop - 1, SCAN_ROWS, reverse=backwards)
             last = len(rows) < SCAN_ROWS
             for key, value in rows:
                 found = int.from_bytes(key[5:], "big")
@@ -332,69 +329,10 @@ class LocalQueue:
                 return (start, level | low) if backwards else (level | high, stop)
         return start, stop
 
-    def by_arrival(
-        self, start: int, stop: int, count: int, bytes_max: int = ARRIVALS_MAX_BYTES
-    ) -> list[Row]:
-        """Return entries with `start` <= arrival number < `stop`, lowest first, held or not.
-
-        There are fewer than `count` and more beyond them when these have `bytes_max` bytes.
-        """
-        found = self.stored_by_arrival(start, stop, count, bytes_max)
-        return [(int.from_bytes(key[LOOKUP_START:], "big"), value) for key, value in found]
-
-    def stored_by_arrival(self, start: int, stop: int, count: int, bytes_max: int) -> list[Stored]:
-        """Return what `by_arrival` gives, as the store has it: very many of these cost less."""
-        found: list[Stored] = []
-        start, stop = max(start, 0), min(stop, records.ARRIVAL_MASK + 1)
-        step = ARRIVALS_FIRST_ROWS
-        levels = list(range(8))
-        while start < stop and len(found) < count and bytes_max > 0:
-            wanted = min(count - len(found), step)
-            rows, levels = self._next_arrivals(levels, start, stop, wanted)
-            if not rows:
-                break
-            start = arrival_in(rows[-1][0]) + 1
-            taken, left = _within_bytes(rows, bytes_max)
-            found += taken
-            if len(rows) < wanted:
-                break
-            usual = max(1, (bytes_max - left) // len(taken))
-            bytes_max = left
-            step = max(1, min(step * ARRIVALS_GROWTH, bytes_max // usual + 1))
-        return found
-
-    def last_arrival(self, start: int, stop: int) -> int | None:
-        """Return the highest arrival number of an entry with `start` <= number < `stop`."""
-        found: int | None = None
-        for level in range(8):
-            base = level << 56
-            for key, _ in self._scan(base + start, base + stop - 1, 1, reverse=True):
-                arrival = int.from_bytes(key[5:], "big") & records.ARRIVAL_MASK
-                found = arrival if found is None else max(found, arrival)
-        return found
-
-    def _next_arrivals(
-        self, levels: list[int], start: int, stop: int, count: int
-    ) -> tuple[list[Stored], list[int]]:
-        """Return the next entries of some levels of priority, and the levels that have any.
-
-        The others have none up to `stop`, so nobody needs to look there again.
-        """
-        found: list[Stored] = []
-        there: list[int] = []
-        for level in levels:
-            base = level << 56
-            rows = self._scan(base + start, base + stop - 1, count)
-            if rows:
-                there.append(level)
-                found = found + rows if found else rows
-        if len(there) > 1:
-            found.sort(key=_arrival_bytes)
-        return found[:count], there
-
-    def _scan(
+    def scan(
         self, first: int, last: int, limit: int, *, reverse: bool = False
     ) -> list[tuple[bytes, bytes]]:
+        """Return entries with `first` <= lookup identifier <= `last`, as the store has them."""
         if first > last:
             return []
         stop = (
@@ -405,19 +343,5 @@ class LocalQueue:
         return self.reader.scan(records.entry_key(self.id, first), stop, limit, reverse=reverse)
 
 
-def arrival_in(key: bytes) -> int:
-    """Return the arrival number in the key of an entry."""
-    return int.from_bytes(key[LOOKUP_START + 1 :], "big")
-
-
-def _arrival_bytes(row: Stored) -> bytes:
-    return row[0][LOOKUP_START + 1 :]
-
-
-def _within_bytes(rows: list[Stored], bytes_max: int) -> tuple[list[Stored], int]:
-    """Return the rows up to the one that reaches the limit, and what is left of the limit."""
-    for place, (_, value) in enumerate(rows, 1):
-        bytes_max -= len(value)
-        if bytes_max <= 0:
-            return rows[:place], bytes_max
-    return rows, bytes_max
+def _part_key(part: LocalQueue) -> str:
+    return "" if part.role is QueueRole.AWAITING else fold(part.name.rpartition(";")[2])

@@ -1,8 +1,7 @@
-"""All queues of a queue manager: found by name, created, changed, deleted."""
+"""All queues of a queue manager: found by any kind of name, created, changed, deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,8 +15,9 @@ from openmsmq.manager.queues.effects import (
     QueueCreated,
     QueuesDeleted,
 )
-from openmsmq.manager.queues.guests import Guest, Guests
-from openmsmq.manager.queues.queue import SYSTEM_QUEUES, LocalQueue
+from openmsmq.manager.queues.guests import Guest
+from openmsmq.manager.queues.queue import LocalQueue
+from openmsmq.manager.queues.registry import QueueRegistry
 from openmsmq.manager.queues.return_queues import is_order_queue
 from openmsmq.manager.queues.totals import Totals
 from openmsmq.manager.turn.counters import Counters
@@ -52,16 +52,14 @@ from openmsmq.model.names import (
 )
 from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import QueueKind, QueueProperties, QueueRole
-from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader
-from openmsmq.storage.records import QueueRecord
 
 if TYPE_CHECKING:
     import random
 
 
-class QueueTable:
-    """The queues by number and by name. Names are compared without regard to case."""
+class QueueTable(QueueRegistry):
+    """All queues, found by whatever names them. Names are compared without regard to case."""
 
     def __init__(
         self,
@@ -72,42 +70,17 @@ class QueueTable:
         rng: random.Random,
         copy: DirectoryCopy,
     ) -> None:
+        super().__init__(reader, Totals(ledger.passage))
         self._config = config
         self._counters = counters
         self._ledger = ledger
         self.published = Published(config.directory, copy, counters)
-        self.reader = reader
         self._rng = rng
-        self.totals = Totals(ledger.passage)
-        self.guests = Guests(self.totals)
-        self.outgoing_count = 0
-        self._by_id: dict[int, LocalQueue] = {}
-        self._by_name: dict[str, LocalQueue] = {}
-        self._by_identifier: dict[Guid, LocalQueue] = {}
         self._hosts = {fold(host) for host in (*LOCAL_COMPUTERS, config.name, *config.addresses)}
         self._connectors = {
             fold(host): Guid.parse(connector)
             for host, connector in config.transfer.connectors.items()
         }
-        for name, number in SYSTEM_QUEUES.items():
-            self._add_system_queue(name, number)
-
-    def __iter__(self) -> Iterator[LocalQueue]:
-        return iter(self._by_id.values())
-
-    def __len__(self) -> int:
-        return len(self._by_id)
-
-    def __contains__(self, queue: LocalQueue) -> bool:
-        return self._by_id.get(queue.id) is queue
-
-    def by_id(self, number: int) -> LocalQueue | None:
-        """Find a queue by its number."""
-        return self._by_id.get(number)
-
-    def system(self, name: SystemQueue) -> LocalQueue:
-        """Find a system queue."""
-        return self._by_id[SYSTEM_QUEUES[name]]
 
     # Finding.
 
@@ -263,7 +236,7 @@ class QueueTable:
         found = outgoing.subqueues.get("")
         if found is None:
             found = self._child(outgoing, QueueRole.AWAITING, f"{outgoing.name};awaiting")
-            self._ledger.add(QueueCreated(self, found, ""))
+            self._ledger.add(QueueCreated(self, found))
         return found
 
     def drop_outgoing(self, queue: LocalQueue) -> None:
@@ -289,7 +262,6 @@ class QueueTable:
         )
         queue = LocalQueue(number, path.path_text, properties, self.reader, self.totals)
         journal = self._child(queue, QueueRole.JOURNAL, f"{path.path_text};journal")
-        queue.journal = journal
         self._ledger.add(QueueCreated(self, queue))
         self._ledger.add(QueueCreated(self, journal))
         return queue
@@ -309,7 +281,7 @@ class QueueTable:
         if len(self._by_id) >= self._config.queues_max:
             raise InsufficientResources(f"{self._config.queues_max} queues are allowed")
         queue = self._child(parent, QueueRole.SUBQUEUE, f"{parent.name};{name}")
-        self._ledger.add(QueueCreated(self, queue, fold(name)))
+        self._ledger.add(QueueCreated(self, queue))
         return queue
 
     def change(self, queue: LocalQueue, properties: QueueProperties) -> None:
@@ -330,34 +302,6 @@ class QueueTable:
             family.append(queue.journal)
         self._ledger.add(QueuesDeleted(self, family))
         return family
-
-    # Recovery.
-
-    def restore(self, number: int, record: QueueRecord, count: int, size: int) -> None:
-        """Take in a queue as the store has it; parents come before their children."""
-        parent = self._by_id.get(record.parent) if record.parent else None
-        queue = LocalQueue(
-            number,
-            record.properties.path_name,
-            record.properties,
-            self.reader,
-            self.guests.totals_for(reports=record.reports),
-            role=record.role,
-            parent=parent,
-        )
-        queue.guest = record.guest
-        queue.restore_counts(count, size)
-        if parent is not None and record.role is QueueRole.JOURNAL:
-            parent.journal = queue
-        elif parent is not None and record.role is QueueRole.AWAITING:
-            parent.subqueues[""] = queue
-        elif parent is not None:
-            parent.subqueues[fold(queue.name.rpartition(";")[2])] = queue
-        self.insert(queue)
-
-    def restore_counts(self, number: int, count: int, size: int) -> None:
-        """Take in the counts of a system queue."""
-        self._by_id[number].restore_counts(count, size)
 
     # Internals.
 
@@ -404,19 +348,6 @@ class QueueTable:
         if manager != self._counters.identifier:
             raise RemoteMachineNotAvailable(f"{name} is not on this computer")
 
-    def _add_system_queue(self, name: SystemQueue, number: int) -> None:
-        properties = QueueProperties(
-            identifier=Guid(bytes(15) + bytes((number,))),
-            path_name=name.path_text,
-            kind=QueueKind.SYSTEM,
-            transactional=name is SystemQueue.TRANSACTIONAL_DEAD_LETTER,
-        )
-        self.insert(
-            LocalQueue(
-                number, name.path_text, properties, self.reader, self.totals, role=QueueRole.SYSTEM
-            )
-        )
-
     def _child(self, parent: LocalQueue, role: QueueRole, name: str) -> LocalQueue:
         properties = msgspec.structs.replace(
             parent.properties,
@@ -435,30 +366,3 @@ class QueueTable:
         return LocalQueue(
             number, name, properties, self.reader, self.totals, role=role, parent=parent
         )
-
-    def record_of(self, queue: LocalQueue) -> bytes:
-        """Return what is stored of a queue beside its counts."""
-        parent = 0 if queue.parent is None else queue.parent.id
-        reports = queue.totals is self.guests.reports
-        return records.encode_record(
-            QueueRecord(queue.properties, queue.role, parent, queue.guest, reports)
-        )
-
-    def insert(self, queue: LocalQueue) -> None:
-        """Let a queue be found; one that is found already stays as it is."""
-        if queue.can.lead_away and queue.id not in self._by_id:
-            self.outgoing_count += 1
-            self.guests.came(queue)
-        self._by_id[queue.id] = queue
-        self._by_name[fold(queue.name)] = queue
-        if queue.can.stand_alone:
-            self._by_identifier[queue.properties.identifier] = queue
-
-    def remove(self, queue: LocalQueue) -> None:
-        """Let a queue not be found any more."""
-        if self._by_id.pop(queue.id, None) is not None and queue.can.lead_away:
-            self.outgoing_count -= 1
-            self.guests.left(queue)
-        self._by_name.pop(fold(queue.name), None)
-        if queue.can.stand_alone:
-            self._by_identifier.pop(queue.properties.identifier, None)

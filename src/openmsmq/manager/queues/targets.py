@@ -1,18 +1,115 @@
 """Where messages go that an application sends: into a queue, or by way of something that is none.
 
-A list holds no messages, and a queue of a foreign computer does not either: those wait for a
-connector, a program that knows that computer. A connector has two queues here, `CONNECTOR=guid`
-and `CONNECTOR=guid;XACTONLY`. They come into being with the first message or when the connector
-opens them. Messages keep the address that their sender gave, so that the connector knows where to
-take them. [MQMQ 2.1.6]
+A list holds no messages: each of its queues gets a copy, which names all of them. [MQDMPR
+3.1.7.1.27] A queue of a foreign computer holds none either: those wait for a connector, a program
+that knows that computer. A connector has two queues here, `CONNECTOR=guid` and
+`CONNECTOR=guid;XACTONLY`. They come into being with the first message or when the connector opens
+them. Messages keep the address that their sender gave, so that the connector knows where to take
+them. [MQMQ 2.1.6]
 """
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-from openmsmq.manager.queues.fan_out import QueueList
+import msgspec
+
 from openmsmq.manager.queues.queue import LocalQueue
+from openmsmq.manager.queues.table import QueueTable
+from openmsmq.model.errors import InvalidParameter, UnsupportedFormatName
+from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.names import (
+    DirectFormatName,
+    DistributionListFormatName,
+    FormatName,
+    MultipleFormatName,
+    PrivateFormatName,
+    PublicFormatName,
+    parse_format_name,
+    read_name,
+)
+from openmsmq.model.names.parts import fold
+from openmsmq.wire.addressing import destinations_header
+from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.headers.multi_queue import MultiQueueFormatHeader
+from openmsmq.wire.headers.queue_names import (
+    DirectName,
+    PrivateOnDestination,
+    PublicName,
+    QueueName,
+)
+from openmsmq.wire.packets import UserMessage, decode, encode
+
+ListName: TypeAlias = MultipleFormatName | DistributionListFormatName
+
+
+class QueueList:
+    """Several queues that were opened together for sending."""
+
+    def __init__(self, name: ListName, table: QueueTable) -> None:
+        self.name = str(name)
+        given = name.elements if isinstance(name, MultipleFormatName) else (name,)
+        self.named = frozenset(fold(str(element)) for element in given)
+        """What the application has named itself; the others are members of lists."""
+        elements = table.published.expanded(given)
+        queues = [_destination(element, table) for element in elements]
+        self._published = table.published
+        # Messages to one queue name it alike: a sequence is known by the name of its destination.
+        self.targets: list[tuple[FormatName, LocalQueue]] = [
+            (parse_format_name(queue.name) if queue.can.lead_away else element, queue)
+            for element, queue in zip(elements, queues, strict=True)
+        ]
+        self.header = destinations_header(name)
+
+    def count_handles(self, change: int) -> None:
+        """Keep the queues of the list while the list is open."""
+        for _, queue in self.targets:
+            queue.count_handles(change)
+
+    def size_of_copies(self, packets: list[bytes]) -> int:
+        """Return how many bytes all copies have, at most: each of them names all queues."""
+        size = sum(map(len, packets)) + len(packets) * len(self.header.write())
+        return size * len(self.targets)
+
+    def copies(self, packets: list[bytes]) -> list[tuple[LocalQueue, list[bytes]]]:
+        """Make the copies for each queue, addressed to it and naming all others."""
+        drafts = [_draft(packet) for packet in packets]
+        return [
+            (queue, [self._addressed(draft, name) for draft in drafts])
+            for name, queue in self.targets
+        ]
+
+    def _addressed(self, draft: UserMessage, name: FormatName) -> bytes:
+        manager, destination = self._address(name)
+        header = msgspec.structs.replace(
+            draft.user, destination=destination, destination_manager=manager
+        )
+        copy = msgspec.structs.replace(draft, user=header, multi_queue=self._header_of(draft))
+        try:
+            return encode(copy)
+        except EncodeError as error:
+            # The names of all queues take room that the application did not reckon with.
+            raise InvalidParameter(f"no message for {self.name}: {error.problem}") from None
+
+    def _header_of(self, draft: UserMessage) -> MultiQueueFormatHeader:
+        """Keep the header that the application has signed, if it names the same queues."""
+        signed = draft.multi_queue
+        if signed is None:
+            return self.header
+        if signed.destinations != self.header.destinations:
+            raise InvalidParameter(f"a message names other queues than {self.name}")
+        return signed
+
+    def _address(self, name: FormatName) -> tuple[Guid, QueueName]:
+        match name:
+            case DirectFormatName():
+                return NIL_GUID, DirectName(name.wire_text)
+            case PrivateFormatName():
+                return name.queue_manager, PrivateOnDestination(name.number)
+            case PublicFormatName():
+                return self._published.owner_of(name), PublicName(name.queue)
+            case _:
+                raise UnsupportedFormatName(f"{name} cannot be one of several destinations")
 
 
 class ForeignQueue:
@@ -37,3 +134,26 @@ def in_its_kind(target: LocalQueue | ForeignQueue, *, transactional: bool) -> Lo
     if transactional and queue.transactional_twin is not None:
         return queue.transactional_twin
     return queue
+
+
+def parse_list(name: str) -> ListName | None:
+    """Read a name that stands for several queues; None if it stands for one."""
+    parsed = read_name(name)
+    return parsed if isinstance(parsed, MultipleFormatName | DistributionListFormatName) else None
+
+
+def _destination(name: FormatName, table: QueueTable) -> LocalQueue:
+    queue = table.destination(name)
+    if not queue.can.be_sent_to:
+        raise UnsupportedFormatName(f"{name} takes no messages from applications")
+    return queue
+
+
+def _draft(packet: bytes) -> UserMessage:
+    try:
+        message = decode(packet)
+    except DecodeError as error:
+        raise InvalidParameter(f"not a message: {error}") from None
+    if not isinstance(message, UserMessage):
+        raise InvalidParameter("not a message: a packet of a session")
+    return message

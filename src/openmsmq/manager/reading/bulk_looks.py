@@ -12,15 +12,17 @@ from typing import Final
 
 from openmsmq.api import messages as api
 from openmsmq.manager.queues.connections import Connection
-from openmsmq.manager.queues.queue import (
+from openmsmq.manager.queues.queue import LocalQueue, Row
+from openmsmq.manager.queues.replies import Replies
+from openmsmq.manager.reading.by_arrival import (
     ARRIVALS_MAX_BYTES,
     LOOKUP_START,
-    LocalQueue,
-    Row,
     Stored,
     arrival_in,
+    by_arrival,
+    last_arrival,
+    stored_by_arrival,
 )
-from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.reading.effects import ReservationRead
 from openmsmq.manager.reading.readers import Readers
 from openmsmq.manager.reading.requests import ReadRequests, entries_of
@@ -137,7 +139,7 @@ class BulkLooks:
         left = max(1, min(request.bytes_max, ARRIVALS_MAX_BYTES))
         rows: list[Stored] = []
         while len(rows) < count and left > 0:
-            found = queue.stored_by_arrival(start, request.stop, count - len(rows), left)
+            found = stored_by_arrival(queue, start, request.stop, count - len(rows), left)
             if not found:
                 return rows, request.stop
             start = arrival_in(found[-1][0]) + 1
@@ -200,12 +202,12 @@ def end_of(queue: LocalQueue, request: api.Reserve | api.Measure, stop: int) -> 
     """Return where a range ends: behind its last message, so that no news is no change."""
     start = request.start
     if not request.count and not request.bytes_max:
-        last = queue.last_arrival(start, stop)
+        last = last_arrival(queue, start, stop)
         return start if last is None else last + 1
     count = request.count or stop
     size = request.bytes_max or 1 << 62
-    while rows := queue.by_arrival(
-        start, stop, min(count, SLICE_ROWS), min(size, ARRIVALS_MAX_BYTES)
+    while rows := by_arrival(
+        queue, start, stop, min(count, SLICE_ROWS), min(size, ARRIVALS_MAX_BYTES)
     ):
         start = arrival_of(rows[-1]) + 1
         count -= len(rows)

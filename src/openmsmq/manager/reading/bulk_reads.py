@@ -25,6 +25,7 @@ from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.reading.bulk_looks import SLICE_ROWS, BulkLooks, arrival_of, end_of
+from openmsmq.manager.reading.by_arrival import by_arrival
 from openmsmq.manager.reading.effects import (
     RangeRemoved,
     ReservationChanged,
@@ -107,10 +108,10 @@ class BulkReads:
     ) -> None:
         """Take out the first messages of a range of arrival numbers."""
         queue = self._receiving(state, request.handle).queue
-        rows = queue.by_arrival(request.start, request.stop, SLICE_ROWS)
+        rows = by_arrival(queue, request.start, request.stop, SLICE_ROWS)
         removed = self._take_out(queue, rows, now)
         next_start = 0
-        if rows and queue.by_arrival(arrival_of(rows[-1]) + 1, request.stop, 1):
+        if rows and by_arrival(queue, arrival_of(rows[-1]) + 1, request.stop, 1):
             next_start = arrival_of(rows[-1]) + 1
         self._replies.answer_when_done(state.id, call, api.Removed(removed, next_start))
 
@@ -203,7 +204,7 @@ class BulkReads:
 
     def _is_pending(self, queue: LocalQueue) -> bool:
         """Whether a reader has messages for itself that it has not completed."""
-        return bool(queue.by_arrival(queue.reservation.start, queue.reservation.stop, 1))
+        return bool(by_arrival(queue, queue.reservation.start, queue.reservation.stop, 1))
 
     def _require_mine(self, queue: LocalQueue, request: api.Reserve, caller: Caller) -> None:
         kept = queue.reservation
@@ -262,7 +263,7 @@ class BulkReads:
         self._require_owner(queue, state.caller)
         if queue.reservation.checkpoint not in ("", request.checkpoint):
             raise SharingViolation(f"{queue.name} is being read from another checkpoint")
-        is_unread = not queue.reservation.is_read and bool(queue.by_arrival(start, stop, 1))
+        is_unread = not queue.reservation.is_read and bool(by_arrival(queue, start, stop, 1))
         if is_unread and not request.unread_too:
             self._replies.answer_when_done(state.id, call, api.Completed(0, False, unread=True))
             return
@@ -275,9 +276,9 @@ class BulkReads:
             self._ledger.add(removed)
             self._replies.answer_when_done(state.id, call, api.Completed(count, False))
             return
-        rows = queue.by_arrival(start, stop, SLICE_ROWS)
+        rows = by_arrival(queue, start, stop, SLICE_ROWS)
         done_below = arrival_of(rows[-1]) + 1 if rows else stop
-        more = bool(queue.by_arrival(done_below, stop, 1))
+        more = bool(by_arrival(queue, done_below, stop, 1))
         done_below = done_below if more else stop
         self._advance(queue, done_below, stop)
         if not more:
@@ -287,7 +288,7 @@ class BulkReads:
 
     def _tallied(self, queue: LocalQueue, start: int, stop: int) -> tuple[int, int]:
         """Return count and bytes of reserved messages that can go as a range; 0 if they cannot."""
-        if queue.express_count or queue.properties.journaling:
+        if queue.express_ids or queue.properties.journaling:
             return 0, 0
         if any(
             start <= lookup_id & records.ARRIVAL_MASK < stop for lookup_id in queue.entries.held
@@ -299,7 +300,7 @@ class BulkReads:
             count, size = count + seen, size + seen_size
             if reached < stop:
                 # Nobody asks about numbers that no message has.
-                rows = queue.by_arrival(reached, stop, 1)
+                rows = by_arrival(queue, reached, stop, 1)
                 reached = arrival_of(rows[0]) if rows else stop
                 if rows and reached == start:
                     return 0, 0
@@ -322,7 +323,7 @@ class BulkReads:
     def free_again(self, queue: LocalQueue, start: int, stop: int) -> None:
         """Let others have messages that nobody but their reader could see, and let them expire."""
         self._delivery.news.of(queue)
-        while rows := queue.by_arrival(start, stop, SLICE_ROWS):
+        while rows := by_arrival(queue, start, stop, SLICE_ROWS):
             for lookup_id, value in rows:
                 deadline_s = records.deadline_of(value)
                 if deadline_s != INFINITE_S:

@@ -174,7 +174,7 @@ class ReadRequests:
             work = self._transactions.find(state, request.transaction)
             self._transactions.require_room(work, len(rows))
             queue.hold(rows, work.number)
-            work.receives += ((queue, lookup_id) for lookup_id, _ in rows)
+            work.receives.extend([(queue, lookup_id) for lookup_id, _ in rows])
             if isinstance(request, api.Seek) and request.allow_peek:
                 self._transactions.show(work, queue, rows[0][0])
         elif request.lock:

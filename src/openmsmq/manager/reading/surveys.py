@@ -12,6 +12,7 @@ from typing import Final
 
 from openmsmq.api.bulk import Part
 from openmsmq.manager.queues.queue import LocalQueue
+from openmsmq.manager.reading.by_arrival import by_arrival, last_arrival
 from openmsmq.storage import records
 
 COUNTED_ROWS: Final = 512
@@ -23,11 +24,11 @@ _SAMPLE_BYTES: Final = 64 << 10
 
 def surveyed(queue: LocalQueue, start: int, stop: int, count: int) -> list[Part]:
     """Return up to `count` parts of a range, from its first message to behind its last one."""
-    rows = queue.by_arrival(start, stop, COUNTED_ROWS, COUNTED_BYTES)
+    rows = by_arrival(queue, start, stop, COUNTED_ROWS, COUNTED_BYTES)
     if not rows:
         return []
     first = rows[0][0] & records.ARRIVAL_MASK
-    last = queue.last_arrival(start, stop)
+    last = last_arrival(queue, start, stop)
     assert last is not None
     if rows[-1][0] & records.ARRIVAL_MASK == last:
         return [Part(first, last + 1, len(rows), sum(len(value) for _, value in rows))]
@@ -39,7 +40,7 @@ def surveyed(queue: LocalQueue, start: int, stop: int, count: int) -> list[Part]
 
 def _sampled(queue: LocalQueue, start: int, stop: int) -> Part:
     """Conclude from the first messages of a part how many there are in it."""
-    rows = queue.by_arrival(start, stop, _SAMPLE_ROWS, _SAMPLE_BYTES)
+    rows = by_arrival(queue, start, stop, _SAMPLE_ROWS, _SAMPLE_BYTES)
     size = sum(len(value) for _, value in rows)
     if not rows or (len(rows) < _SAMPLE_ROWS and size < _SAMPLE_BYTES):
         return Part(start, stop, len(rows), size)

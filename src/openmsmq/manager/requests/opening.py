@@ -8,12 +8,11 @@ from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
 from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.queues.connections import Connection, OpenQueue
-from openmsmq.manager.queues.fan_out import QueueList, parse_list
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.reads import Cursor
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
-from openmsmq.manager.queues.targets import ForeignQueue, Target
+from openmsmq.manager.queues.targets import ForeignQueue, QueueList, Target, parse_list
 from openmsmq.manager.reading.requests import ReadRequests
 from openmsmq.manager.requests.admin import Administration
 from openmsmq.manager.requests.effects import QueueOpened

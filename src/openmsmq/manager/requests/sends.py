@@ -6,11 +6,10 @@ from openmsmq.api import messages as api
 from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.queues.connections import Connection
-from openmsmq.manager.queues.fan_out import QueueList
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
-from openmsmq.manager.queues.targets import in_its_kind
+from openmsmq.manager.queues.targets import QueueList, in_its_kind
 from openmsmq.manager.requests.sending import Sending
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.transactions.work import Transaction
@@ -111,5 +110,4 @@ class SendRequests:
             raise InsufficientResources(
                 f"a transaction may send {self._config.transaction_bytes_max} bytes"
             )
-        work.bytes += size
-        work.sends += sends
+        work.will_send(sends, size)

@@ -67,6 +67,11 @@ class Transaction:
         """Go on to where an event leads; raise `Defect` if it must not happen now."""
         self.state = after(self.number, self.state, event)
 
+    def will_send(self, sends: list[StagedSend], size: int) -> None:
+        """Take in messages that it sends, and how many bytes these are."""
+        self.sends += sends
+        self.bytes += size
+
     @property
     def message_count(self) -> int:
         """How many messages it sends, receives and moves."""

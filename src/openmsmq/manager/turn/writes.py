@@ -33,16 +33,16 @@ class Writes:
     def put_many(self, records: list[tuple[bytes, bytes]], *, volatile: bool) -> None:
         """Keep several records, durable or in memory only."""
         if volatile:
-            self.batch.volatile += records
+            self.batch.volatile.extend(records)
         else:
-            self.batch.changes += records
+            self.batch.changes.extend(records)
 
     def take_out(self, keys: list[bytes], *, volatile: bool) -> None:
         """Remove several records that are durable, or in memory only."""
         if volatile:
-            self.batch.forgotten += keys
+            self.batch.forgotten.extend(keys)
         else:
-            self.batch.changes += [(key, None) for key in keys]
+            self.batch.changes.extend([(key, None) for key in keys])
 
     def delete_range(self, start: bytes, stop: bytes) -> None:
         """Remove all records with `start` <= key < `stop`, before this turn keeps any."""

@@ -19,6 +19,7 @@ from openmsmq.manager.outputs import Persist
 from openmsmq.manager.queues.entries import EntryState
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.manager.queues.totals import Totals
+from openmsmq.manager.reading.by_arrival import by_arrival
 from openmsmq.manager.reading.effects import RangeRemoved
 from openmsmq.manager.turn.deadlines import Deadlines
 from openmsmq.manager.turn.effects import Effect
@@ -79,7 +80,7 @@ class Shelf:
 
     def rows(self, *states: EntryState) -> list[Row]:
         entries = self.queue.entries
-        everything = self.queue.by_arrival(0, 1 << 55, 1000)
+        everything = by_arrival(self.queue, 0, 1 << 55, 1000)
         return [row for row in everything if entries.state(row[0]) in states]
 
     def remembered(self) -> dict[str, Any]:
@@ -192,7 +193,7 @@ def test_a_turn_that_is_durable_is_what_the_store_has(data: st.DataObject) -> No
         shelf.store.commit(persist.batch)
         shelf.ledger.settle(persist.ticket)
     shelf.check()
-    assert not shelf.queue.entries.has_arriving
+    assert not shelf.queue.entries.arriving
     assert not shelf.rows(EntryState.LEAVING, EntryState.ARRIVING, EntryState.RECALLED)
 
 

@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 
 from openmsmq.api import messages as api
 from openmsmq.manager.outputs import Persist
-from openmsmq.manager.queues.queue import ARRIVALS_FIRST_ROWS, LocalQueue
+from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.totals import Totals
 from openmsmq.manager.reading.bulk_reads import SLICE_ROWS
+from openmsmq.manager.reading.by_arrival import (
+    ARRIVALS_FIRST_ROWS,
+    by_arrival,
+    stored_by_arrival,
+)
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import READER_NAME_MAX_BYTES
@@ -242,16 +247,16 @@ def test_a_few_large_messages_among_many_small_ones_do_not_fill_the_memory() -> 
     for number in range(3000):
         shelf.add(4 << 56 | number, b"small" if number < 2000 else large)
     shelf.bytes = 0
-    assert len(shelf.queue.by_arrival(2000, 3000, 10_000, 4 << 20)) == 4
+    assert len(by_arrival(shelf.queue, 2000, 3000, 10_000, 4 << 20)) == 4
     assert shelf.bytes <= ARRIVALS_FIRST_ROWS << 20
-    assert len(shelf.queue.by_arrival(0, 3000, 10_000, 4 << 20)) == 2004
+    assert len(by_arrival(shelf.queue, 0, 3000, 10_000, 4 << 20)) == 2004
 
 
 def test_a_level_of_priority_without_messages_is_looked_at_once() -> None:
     shelf = Shelf()
     for number in range(1000):
         shelf.add(3 << 56 | number, b"small")
-    assert len(shelf.queue.by_arrival(0, 1000, 1000)) == 1000
+    assert len(by_arrival(shelf.queue, 0, 1000, 1000)) == 1000
     # One look at each level, and then, in steps of four times as many, at the one that has any.
     assert shelf.looks == 8 + 3
 
@@ -274,8 +279,8 @@ def test_messages_of_all_levels_come_in_the_order_of_their_arrival(
     for row in everything[start:stop][:count]:
         if sum(len(value) for _, value in expected) < bytes_max:
             expected.append(row)
-    assert shelf.queue.by_arrival(start, stop, count, bytes_max) == expected
-    stored = shelf.queue.stored_by_arrival(start, stop, count, bytes_max)
+    assert by_arrival(shelf.queue, start, stop, count, bytes_max) == expected
+    stored = stored_by_arrival(shelf.queue, start, stop, count, bytes_max)
     assert stored == [(records.entry_key(7, number), value) for number, value in expected]
 
 
@@ -316,7 +321,8 @@ def test_readers_see_exactly_what_is_neither_held_nor_reserved(
             elif event == "hold" and first in free:
                 queue.hold([(first, b"x")], 1)
             elif event == "release" and first in queue.entries.held:
-                queue.release(first)
+                queue.entries.release(first)
+                queue.became_available(first)
             elif event == "look":
                 assert [place for place, _ in queue.front(first, 1 << 20)] == free[:first]
                 after = queue.next_available(second)
