@@ -659,8 +659,8 @@ MUTANTS = (
     Mutant(
         "a session that has become the wrong way is kept",
         "manager.transfer.neighbours:Neighbours.kept",
-        "outgoing.take_doubt() and not self._leads_on(outgoing, peer)",
-        "False",
+        "not outgoing.is_rerouted or self._leads_on(outgoing, peer)",
+        "True",
         options=_ENTERPRISE,
     ),
     Mutant(

@@ -134,9 +134,9 @@ def user_flags(packet: bytes) -> int:
     return _u32(packet, _FLAGS)
 
 
-def is_recoverable(packet: bytes) -> bool:
+def is_recoverable(packet: bytes, at: int = 0) -> bool:
     """Whether it must survive a restart."""
-    return packet[_FLAGS] & _DELIVERY == _RECOVERABLE
+    return packet[at + _FLAGS] & _DELIVERY == _RECOVERABLE
 
 
 def is_transactional(packet: bytes, at: int = 0) -> bool:

@@ -80,6 +80,6 @@ class Arrivals:
                 self._notifications.take(packet, now)
             elif self._judging.may_come(packet, found, to, peer, now):
                 if to.local:
-                    position = self._local.take(packet, found, to, (packets, position), now)
+                    position = self._local.take(packet, found, to, packets, position, now)
                 else:
                     self._forwarding.take(packet, found, to, peer, now)

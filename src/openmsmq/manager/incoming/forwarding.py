@@ -76,15 +76,15 @@ class Forwarding:
                 return
             if self._runs.quota_problem(queue, packet) is not None:
                 reason = MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
-        self._refusals.require_room_for_dead_letter(packet, found, reason)
         if reason is not None or queue is None:
-            self._refusals.reject(
-                packet, found, reason or MessageClass.NACK_BAD_DESTINATION_QUEUE, now
-            )
+            refused = reason or MessageClass.NACK_BAD_DESTINATION_QUEUE
+            self._refusals.require_room_for_dead_letter(packet, found, refused)
+            self._refusals.reject(packet, found, refused, now)
             return
         counted = message_bytes.hop_counted(packet)
         self._runs.add_staged(queue, self._staging.stage(queue, counted, found), now)
-        self._traces.arrived(counted, now)
+        if self._traces.is_wanted:
+            self._traces.arrived(counted, now)
 
     def _onward(
         self, to: Destination, packet: bytes, address: str, now: Instant

@@ -57,43 +57,32 @@ class LocalArrivals:
         packet: bytes,
         found: Outline,
         to: Destination,
-        after: tuple[list[bytes], int],
+        packets: list[bytes],
+        position: int,
         now: Instant,
     ) -> int:
-        """Take a packet, and those after it that are alike; gives where the next one is.
+        """Take a packet, and those after it that are alike; return where the next one is.
 
-        `after` are all packets of the session, and where the one after this is.
+        `packets` are all of the session, and `position` is where the one after this is.
         """
-        packets, position = after
         if not self._is_plain(packet, found, to):
             self._take_local(packet, found, to, now)
             if found.flags & user.SECURITY:
                 return self._take_sealed(packets, position, to, now)
             return position
-        if found.flags & user.TRANSACTION:
+        alike, group = Likeness(packet, found), [packet]
+        if not alike.fits(packet):
+            # It alone wants to be told of its end; those after it may be like the rest of it.
             self._take_local(packet, found, to, now)
-        else:
-            self._take_plain([packet], to, now)
-        return self._take_alike(packets, position, Likeness(packet, found), to, now)
-
-    def _take_alike(
-        self,
-        packets: list[bytes],
-        position: int,
-        alike: Likeness,
-        to: Destination,
-        now: Instant,
-    ) -> int:
-        """Take all packets like the one before them; gives where the next one is."""
+            group = []
         end, count, fits = position, len(packets), alike.fits
         while end < count and fits(packets[end]):
             end += 1
-        if end > position:
-            group = packets[position:end]
-            if alike.transactional:
-                self._take_sequence(group, alike, to, now)
-            else:
-                self._take_plain(group, to, now)
+        group += packets[position:end]
+        if group and alike.transactional:
+            self._take_sequence(group, alike, to, now)
+        elif group:
+            self._take_plain(group, to, now)
         return end
 
     def _take_sealed(
@@ -224,7 +213,8 @@ class LocalArrivals:
             return
         entering = self._examined(packet, found, to, now)
         reason = entering.refusal
-        self._refusals.require_room_for_dead_letter(packet, found, reason)
+        if reason is not None:
+            self._refusals.require_room_for_dead_letter(packet, found, reason)
         if flow is not None and point is not None:
             # Strangers may invent queues without end: how far those have come is not stored. A
             # message that comes again after a crash is refused again.
@@ -237,7 +227,8 @@ class LocalArrivals:
         assert to.queue is not None
         staged = self._staging.stage(to.queue, entering.packet, entering.found, arrived=True)
         self._runs.add_staged(to.queue, staged, now)
-        self._traces.arrived(packet, now)
+        if self._traces.is_wanted:
+            self._traces.arrived(packet, now)
 
     def _in_turn(self, packet: bytes, flow: Flow, offset: int) -> tuple[SequenceId, int] | None:
         """Return the place of a message in its sequence if it is the next, else None (C-70)."""

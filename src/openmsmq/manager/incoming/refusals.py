@@ -26,10 +26,10 @@ class Refusals:
         self.runs = runs
 
     def require_room_for_dead_letter(
-        self, packet: bytes, found: Outline, reason: MessageClass | None
+        self, packet: bytes, found: Outline, reason: MessageClass
     ) -> None:
         """Raise `NoRoom` if a refused message would be kept, and there is no room for it."""
-        if reason is not None and _leaves_dead_letter(found, reason):
+        if _leaves_dead_letter(found, reason):
             self.runs.require_room(packet)
 
     def reject(self, packet: bytes, found: Outline, reason: MessageClass, now: Instant) -> None:

@@ -37,17 +37,18 @@ _MONTHS: Final = (
 
 
 class Traces:
-    """Reports where traced messages are, if reports are wanted here."""
+    """Reports where traced messages are; whoever has one asks before whether that is wanted."""
 
     def __init__(self, base: Foundation, table: QueueTable, reporter: Reporter) -> None:
-        self._is_wanted = base.config.transfer.trace_reports
+        self.is_wanted = base.config.transfer.trace_reports
+        """Whether anybody is to be told where messages are."""
         self._counters = base.counters
         self._table = table
         self._reporter = reporter
 
     def arrived(self, packet: bytes, now: Instant) -> None:
         """Report that a traced message was taken."""
-        if self._is_wanted and is_traced(packet):
+        if is_traced(packet):
             owner_of = self._table.published.owner_of
             report = arrival_report(packet, self._counters.identifier, now, owner_of)
             if report is not None:
@@ -55,8 +56,6 @@ class Traces:
 
     def left(self, packets: list[bytes], address: str, now: Instant) -> None:
         """Report traced messages that have left for an address."""
-        if not self._is_wanted:
-            return
         own, owner_of = self._counters.identifier, self._table.published.owner_of
         for packet in packets:
             report = departure_report(packet, address, own, now, owner_of)

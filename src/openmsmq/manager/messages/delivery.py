@@ -169,8 +169,7 @@ class Delivery:
         self.end(source, [row], MessageClass.ACK_REACH_QUEUE, now, told=False)
         facts = EntryFacts(now.unix_s, deadline_s, asks=records.asks_of(value))
         self._placing.expect_final_ack(target, lookup_id, packet)
-        placed = (lookup_id, records.encode_facts(facts), packet, deadline_s)
-        self._placing.place(target, [placed], now)
+        self._placing.place(target, [(lookup_id, records.encode_entry(facts, packet))], now)
 
     def move(self, source: LocalQueue, row: Row, target: LocalQueue, now: Instant) -> None:
         """Move an entry to another queue; its lookup identifier stays.
@@ -195,8 +194,7 @@ class Delivery:
         there = lookup_id
         if target.is_reserved(there):
             there = there & ~records.ARRIVAL_MASK | self._counters.take_arrivals(1)
-        placed = (there, records.encode_facts(moved), packet, facts.deadline_s)
-        self._placing.place(target, [placed], now)
+        self._placing.place(target, [(there, records.encode_entry(moved, packet))], now)
 
     def give_back(self, queue: LocalQueue, lookup_id: int, value: bytes) -> None:
         """Let readers have an entry that was held."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 from openmsmq.manager.messages.effects import DeadlinesNoted, Due, EntriesPlaced
 from openmsmq.manager.messages.lifetimes import is_near
@@ -16,15 +16,12 @@ from openmsmq.model.errors import InsufficientResources
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.names import SystemQueue
 from openmsmq.storage import records
-from openmsmq.storage.records import ASKS_FINAL_ACK, EntryFacts, StagedSend
+from openmsmq.storage.records import ASKS_FINAL_ACK, FACTS_BYTES, EntryFacts, StagedSend
 from openmsmq.wire import message_bytes
 from openmsmq.wire.headers import user
 
 _UNUSUAL: Final = user.ADMIN_QUEUE | user.JOURNAL_ON_FAILURE | user.JOURNAL_ON_SUCCESS
 """Flags of packets of a transaction that cause more than their own arrival."""
-
-Placed: TypeAlias = tuple[int, bytes, bytes, int]
-"""A new entry: its lookup identifier, its facts, its packet, and when it expires."""
 
 
 class OutgoingNumbers(Protocol):
@@ -79,7 +76,7 @@ class Placing:
             ]
         arrival = self._counters.take_arrivals(len(sends))
         in_order = queue.properties.transactional
-        placed: list[Placed] = []
+        rows: list[Row] = []
         copies: list[bytes] = []
         known: tuple[int, int] | None = None
         facts = b""
@@ -93,7 +90,7 @@ class Placing:
             level = 0 if ordered else message_bytes.priority(packet)
             lookup_id = (7 - level) << 56 | arrival
             arrival += 1
-            placed.append((lookup_id, facts, packet, deadline_s))
+            rows.append((lookup_id, facts + packet))
             if asks & ASKS_FINAL_ACK and outgoing:
                 self.expect_final_ack(queue, lookup_id, packet)
             if (
@@ -103,7 +100,7 @@ class Placing:
                 and message_bytes.source(packet) == self._counters.identifier
             ):
                 copies.append(packet)
-        self.place(queue, placed, now)
+        self.place(queue, rows, now)
         for packet in copies:
             self.keep_copy(self._table.system(SystemQueue.JOURNAL), packet, now)
 
@@ -112,20 +109,27 @@ class Placing:
         place = records.encode_place(queue.id, lookup_id)
         self._ledger.put(records.final_key(message_bytes.message_number(packet)), place)
 
-    def place(self, queue: LocalQueue, placed: list[Placed], now: Instant) -> None:
+    def place(self, queue: LocalQueue, rows: list[Row], now: Instant) -> None:
         """Put entries into a queue, express ones and others."""
-        noted = not queue.can.lead_away
         for express in (True, False):
-            rows: list[Row] = []
-            due: list[Due] = []
-            for lookup_id, facts, packet, deadline_s in placed:
-                if message_bytes.is_recoverable(packet) is express:
-                    continue
-                rows.append((lookup_id, facts + packet))
-                if deadline_s != INFINITE_S and (noted or is_near(deadline_s, now.unix_s)):
-                    due.append((lookup_id, deadline_s))
-            if rows:
-                self.place_alike(queue, rows, due, express=express)
+            alike = [
+                row
+                for row in rows
+                if message_bytes.is_recoverable(row[1], FACTS_BYTES) is not express
+            ]
+            if alike:
+                due = self._due(queue, alike, now)
+                self.place_alike(queue, alike, due, express=express)
+
+    def _due(self, queue: LocalQueue, rows: list[Row], now: Instant) -> list[Due]:
+        """Return the entries that the clock is to watch from now on."""
+        noted = not queue.can.lead_away
+        deadlines = [(lookup_id, records.deadline_of(value)) for lookup_id, value in rows]
+        return [
+            (lookup_id, deadline_s)
+            for lookup_id, deadline_s in deadlines
+            if deadline_s != INFINITE_S and (noted or is_near(deadline_s, now.unix_s))
+        ]
 
     def place_alike(
         self, queue: LocalQueue, rows: list[Row], due: list[Due], *, express: bool
@@ -152,7 +156,7 @@ class Placing:
         level = 0 if queue.properties.transactional else message_bytes.priority(packet)
         lookup_id = (7 - level) << 56 | self._counters.take_arrivals(1)
         facts = records.encode_facts(EntryFacts(now.unix_s))
-        self.place(queue, [(lookup_id, facts, packet, INFINITE_S)], now)
+        self.place_alike(queue, [(lookup_id, facts + packet)], [], express=express)
         return True
 
     # Messages that cause nothing but their own arrival.

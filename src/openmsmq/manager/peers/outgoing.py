@@ -94,10 +94,9 @@ class OutgoingQueue:
         """Look at its session again before more is sent: the directory has changed."""
         self.is_rerouted = self.session is not None
 
-    def take_doubt(self) -> bool:
-        """Whether its session is to be looked at again, once."""
-        is_rerouted, self.is_rerouted = self.is_rerouted, False
-        return is_rerouted
+    def trust_way(self) -> None:
+        """Look at its session no more: that was done."""
+        self.is_rerouted = False
 
     def see_behind(self, neighbour: str) -> None:
         """Note the key of the neighbour it is behind; empty for none."""

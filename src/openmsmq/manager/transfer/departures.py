@@ -61,7 +61,8 @@ class Departures:
             queue.hold(taken, IN_TRANSIT)
             tokens: list[Token] = [(outgoing, lookup_id, value) for lookup_id, value in taken]
             session.send(tokens, packets, now)
-            self._traces.left(packets, session.address, now)
+            if self._traces.is_wanted:
+                self._traces.left(packets, session.address, now)
         return not is_all and len(taken) == len(rows) and session.state is SessionState.OPEN
 
     @staticmethod

@@ -148,9 +148,8 @@ class Neighbours:
         if outgoing.session is None:
             return None
         peer = peers[outgoing.session]
-        if (outgoing.take_doubt() and not self._leads_on(outgoing, peer)) or self._is_in_doubt(
-            outgoing
-        ):
+        leads_on = not outgoing.is_rerouted or self._leads_on(outgoing, peer)
+        if not leads_on or self._is_in_doubt(outgoing):
             peer.queues.pop(outgoing, None)
             peer.waiting.pop(outgoing, None)
             outgoing.leave()
@@ -184,7 +183,11 @@ class Neighbours:
         return not doubt.is_settled
 
     def _leads_on(self, outgoing: OutgoingQueue, peer: Peer) -> bool:
-        """Whether a session leads to the owner of a queue, or to the first on the way to it."""
+        """Whether a session leads to the owner of a queue, or to the first on the way to it.
+
+        That is asked once, after the directory has changed.
+        """
+        outgoing.trust_way()
         owner = self._owner_of(outgoing)
         if isinstance(outgoing.name, DirectFormatName) or owner is None:
             return True
