@@ -106,13 +106,13 @@ class Walk:
             found = self._files[path] = path.removeprefix(f"{SOURCE}/") if inside else ""
         return found
 
-    def inside_manager(self) -> int:
-        """Count the calls from one module of the manager to another."""
-        return sum(
-            count
-            for pair, count in self.between.items()
+    def inside_manager(self) -> list[tuple[tuple[str, str], int]]:
+        """Count the calls from one module of the manager to another, most first."""
+        return [
+            (pair, count)
+            for pair, count in self.between.most_common()
             if all(file.startswith("manager/") for file in pair)
-        )
+        ]
 
 
 def _shape(value: Any, depth: int) -> str:
@@ -209,6 +209,7 @@ def main() -> None:
     """Print the way: every file with its functions, then the sums."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", action="store_true", help="list files and functions, too")
+    parser.add_argument("--calls", action="store_true", help="list who calls whom in the manager")
     arguments = parser.parse_args()
     found = walk()
     if arguments.files:
@@ -218,9 +219,14 @@ def main() -> None:
         for shape, first in found.shapes.items():
             print(f"{shape} ({first})")
         print()
+    inside = found.inside_manager()
+    if arguments.calls:
+        for (caller, called), count in inside:
+            print(f"{count:4} {caller} -> {called}")
+        print()
     print(
         f"{len(found.order)} files, {len(found.functions)} functions, {found.calls} calls, "
-        f"{found.inside_manager()} of them between modules of the manager, "
+        f"{sum(count for _, count in inside)} of them between modules of the manager, "
         f"{len(found.shapes)} shapes"
     )
 
