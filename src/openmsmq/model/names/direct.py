@@ -6,7 +6,6 @@ import enum
 from collections.abc import Callable
 from typing import Final, Self, TypeAlias
 
-from openmsmq.model.limits import PORT_MAX_NUMBER
 from openmsmq.model.names.base import BaseFormatName, check_format_name_size
 from openmsmq.model.names.errors import IllegalFormatName, UnsupportedName, read_part
 from openmsmq.model.names.local import (
@@ -23,7 +22,7 @@ from openmsmq.model.names.parts import (
     check_url_host,
     fold,
     keyword,
-    read_number,
+    read_port,
 )
 from openmsmq.model.names.paths import LOCAL_COMPUTERS, PathName
 
@@ -59,16 +58,16 @@ class DirectFormatName(BaseFormatName, frozen=True, gc=False):
 
     def __post_init__(self) -> None:
         if self.protocol.is_http:
-            check_url_host(self.host, IllegalFormatName)
+            check_url_host(self.host)
             self._check_url_queue()
         elif self.protocol is DirectProtocol.TCP:
-            check_ip_address(self.host, IllegalFormatName)
+            check_ip_address(self.host)
         else:
             check_computer_name(self.host, IllegalFormatName)
         if self.port is not None:
             if not self.protocol.is_http:
                 raise IllegalFormatName(str(self.port), 0, "only HTTP and HTTPS have a port")
-            check_port(self.port, IllegalFormatName)
+            check_port(self.port)
 
     @classmethod
     def from_wire_text(cls, text: str) -> Self:
@@ -207,7 +206,7 @@ def _read_authority(text: str) -> tuple[str, int | None]:
         host_stop = port_start = text.find(":") if ":" in text else len(text)
         host_start = 0
     host = text[host_start:host_stop]
-    read_part(text, host_start, host_stop, _check_bracketed if host_start else _check_url_host)
+    read_part(text, host_start, host_stop, _check_bracketed if host_start else check_url_host)
     if port_start == len(text):
         return host, None
     if text[port_start] != ":":
@@ -215,19 +214,15 @@ def _read_authority(text: str) -> tuple[str, int | None]:
     return host, read_part(text, port_start + 1, len(text), _read_url_port)
 
 
-def _check_url_host(text: str) -> None:
-    check_url_host(text, IllegalFormatName)
-
-
 def _check_bracketed(text: str) -> None:
-    check_url_host(text, IllegalFormatName)
+    check_url_host(text)
     if ":" not in text:
         raise IllegalFormatName(text, 0, f"{text} is no IPv6 address: leave out the brackets")
 
 
 def _read_url_port(text: str) -> int | None:
     # The grammar allows a colon with no digits after it, as URLs do.
-    return read_number(text, "port", PORT_MAX_NUMBER, IllegalFormatName) if text else None
+    return read_port(text) if text else None
 
 
 def _read_url_queue(text: str) -> QueueOnComputer:
@@ -249,5 +244,5 @@ def _read_ip_address(text: str) -> str:
     start, stop = 0, len(text)
     if text.startswith("[") and text.endswith("]") and ":" in text:
         start, stop = 1, stop - 1
-    read_part(text, start, stop, lambda part: check_ip_address(part, IllegalFormatName))
+    read_part(text, start, stop, check_ip_address)
     return text[start:stop]

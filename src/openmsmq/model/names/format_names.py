@@ -99,7 +99,7 @@ class MulticastFormatName(BaseFormatName, frozen=True, gc=False):
         if not (first.isdecimal() and 224 <= int(first) <= 239):
             problem = "a multicast address is from 224.0.0.0 to 239.255.255.255"
             raise IllegalFormatName(self.address, 0, problem)
-        check_port(self.port, IllegalFormatName)
+        check_port(self.port)
 
     @property
     def openable_for_receive(self) -> bool:
@@ -118,7 +118,7 @@ class DistributionListFormatName(BaseFormatName, frozen=True, gc=False):
 
     def __post_init__(self) -> None:
         if self.domain is not None:
-            check_domain_name(self.domain, IllegalFormatName)
+            check_domain_name(self.domain)
 
     @property
     def openable_for_receive(self) -> bool:

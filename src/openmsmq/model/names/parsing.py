@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Final
 
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import PORT_MAX_NUMBER
 from openmsmq.model.names.base import check_format_name_size
 from openmsmq.model.names.direct import DirectFormatName, read_direct
 from openmsmq.model.names.errors import (
@@ -33,7 +32,7 @@ from openmsmq.model.names.format_names import (
     check_element_count,
 )
 from openmsmq.model.names.local import SystemQueue
-from openmsmq.model.names.parts import check_domain_name, keyword, read_number
+from openmsmq.model.names.parts import check_domain_name, keyword, read_port
 from openmsmq.model.names.paths import PathName
 
 _GUID_CHARACTERS: Final = 36
@@ -209,7 +208,7 @@ def _read_multicast_address(text: str) -> str:
 
 
 def _read_multicast_port(text: str) -> int:
-    port = read_number(text, "port", PORT_MAX_NUMBER, IllegalFormatName)
+    port = read_port(text)
     if text != str(port):
         raise IllegalFormatName(text, 0, "a multicast port has no leading zeros")
     return port
@@ -223,7 +222,7 @@ def _read_distribution_list(text: str) -> DistributionListFormatName:
         problem = "after the GUID only '@' and a domain name can follow"
         raise IllegalFormatName(text, _GUID_CHARACTERS, problem)
     start = _GUID_CHARACTERS + 1
-    read_part(text, start, len(text), lambda part: check_domain_name(part, IllegalFormatName))
+    read_part(text, start, len(text), check_domain_name)
     return DistributionListFormatName(distribution_list, text[start:])
 
 

@@ -20,7 +20,7 @@ from openmsmq.model.limits import (
     QUEUE_NAME_MAX_CHARACTERS,
     SUBQUEUE_NAME_MAX_CHARACTERS,
 )
-from openmsmq.model.names.errors import IllegalName, quoted
+from openmsmq.model.names.errors import IllegalFormatName, IllegalName, quoted
 
 _NEVER: Final = r"\x00-\x20\x80-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ud800-\udfff"
 _NOT_IN_QUEUE_NAME: Final = re.compile(rf'(?! )[{_NEVER}"+,;\\]')
@@ -85,28 +85,32 @@ def check_computer_name(name: str, error: type[IllegalName]) -> None:
     _check("computer name", name, _NOT_IN_COMPUTER_NAME, COMPUTER_NAME_MAX_CHARACTERS, error)
 
 
-def check_domain_name(name: str, error: type[IllegalName]) -> None:
+def check_domain_name(name: str) -> None:
     """Refuse what cannot be the name of a domain. [MQMQ 2.1.5]"""
-    _check("domain name", name, _NOT_IN_DOMAIN_NAME, DOMAIN_NAME_MAX_CHARACTERS, error)
+    _check("domain name", name, _NOT_IN_DOMAIN_NAME, DOMAIN_NAME_MAX_CHARACTERS, IllegalFormatName)
 
 
-def check_ip_address(address: str, error: type[IllegalName]) -> None:
+def check_ip_address(address: str) -> None:
     """Refuse what is no address in Internet notation. [MQMQ 2.1.2, MQQB 2.2.4]
 
     IPv6 addresses stand without brackets and may have a zone, which link-local ones need.
     """
-    check_computer_name(address, error)
+    check_computer_name(address, IllegalFormatName)
     if canonical_ip_address(address) is None:
-        raise error(address, 0, f"{address} is no IP address: use OS: for a computer name")
+        raise IllegalFormatName(
+            address, 0, f"{address} is no IP address: use OS: for a computer name"
+        )
 
 
-def check_url_host(host: str, error: type[IllegalName]) -> None:
+def check_url_host(host: str) -> None:
     """Refuse what cannot stand as a host in a URL; IPv6 addresses come without brackets."""
-    check_computer_name(host, error)
+    check_computer_name(host, IllegalFormatName)
     if flaw := _NOT_IN_URL_HOST.search(host):
-        raise error(host, flaw.start(), f"a host in a URL cannot contain {quoted(flaw[0])}")
+        raise IllegalFormatName(
+            host, flaw.start(), f"a host in a URL cannot contain {quoted(flaw[0])}"
+        )
     if ":" in host and canonical_ip_address(host) is None:
-        raise error(host, host.index(":"), f"{host} is no IPv6 address")
+        raise IllegalFormatName(host, host.index(":"), f"{host} is no IPv6 address")
 
 
 @lru_cache(maxsize=1024)
@@ -118,21 +122,23 @@ def canonical_ip_address(text: str) -> str | None:
         return None
 
 
-def check_port(port: int, error: type[IllegalName]) -> None:
+def check_port(port: int) -> None:
     """Refuse a number that is no port."""
     if not 0 <= port <= PORT_MAX_NUMBER:
-        raise error(str(port), 0, f"{port} is no port: it must be from 0 to {PORT_MAX_NUMBER}")
+        raise IllegalFormatName(
+            str(port), 0, f"{port} is no port: it must be from 0 to {PORT_MAX_NUMBER}"
+        )
 
 
-def read_number(text: str, what: str, number_max: int, error: type[IllegalName]) -> int:
-    """Read a decimal number."""
+def read_port(text: str) -> int:
+    """Read the number of a port."""
     if not text:
-        raise error(text, 0, f"a {what} is missing")
+        raise IllegalFormatName(text, 0, "a port is missing")
     if not (text.isascii() and text.isdecimal()):
-        raise error(text, 0, f"{text!r} is no {what}: only digits can stand here")
+        raise IllegalFormatName(text, 0, f"{text!r} is no port: only digits can stand here")
     digits = text.lstrip("0")
-    if len(digits) > len(str(number_max)) or int(text) > number_max:
-        raise error(text, 0, f"the {what} must be from 0 to {number_max}")
+    if len(digits) > len(str(PORT_MAX_NUMBER)) or int(text) > PORT_MAX_NUMBER:
+        raise IllegalFormatName(text, 0, f"the port must be from 0 to {PORT_MAX_NUMBER}")
     return int(text)
 
 

@@ -30,7 +30,6 @@ from openmsmq.runtime.active_directory.mapping.descriptors import (
 )
 from openmsmq.runtime.active_directory.mapping.entries import Malformed, child_name
 from openmsmq.runtime.active_directory.mapping.managers import (
-    certificate_digest,
     manager_attributes,
     read_manager,
     service_type,
@@ -49,6 +48,7 @@ from openmsmq.runtime.active_directory.mapping.topology import (
     site_attributes,
 )
 from openmsmq.runtime.active_directory.mapping.users import read_user, user_attributes
+from openmsmq.security.signatures.certificates import digest
 from openmsmq.wire.keys import UserCertificate, UserCertificates
 from tests.strategies.names import queue_names
 from tests.unit.runtime.active_directory.as_served import (
@@ -143,7 +143,7 @@ users = st.builds(
         identifier=SELF,
         security_identifier=SID,
         certificates=found,
-        certificate_digests=tuple(map(certificate_digest, found)),
+        certificate_digests=tuple(map(digest, found)),
     ),
     certificates,
 )
@@ -363,7 +363,7 @@ def test_digests_stand_in_the_order_of_the_certificates(found: tuple[bytes, ...]
         signing_keys=tuple(PublicKey("", 0, blob) for blob in found),
     )
     attributes = signing_attributes(manager)
-    assert attributes["mSMQDigests"] == tuple(map(certificate_digest, found))
+    assert attributes["mSMQDigests"] == tuple(map(digest, found))
     structures = attributes["mSMQSignCertificates"]
     registered = UserCertificates.decode(structures[0]).certificates if structures else ()
     assert tuple(known.digest for known in registered) == attributes["mSMQDigests"]
@@ -371,7 +371,7 @@ def test_digests_stand_in_the_order_of_the_certificates(found: tuple[bytes, ...]
 
 @given(certificates)
 def test_a_certificate_stays_as_it_was_registered(found: tuple[bytes, ...]) -> None:
-    known = tuple(UserCertificate(certificate_digest(c), MANAGER, c) for c in found[:2])
+    known = tuple(UserCertificate(digest(c), MANAGER, c) for c in found[:2])
     user = UserInfo(identifier=SELF, security_identifier=SID, certificates=found[::-1])
     structures = user_attributes(user, known)["mSMQSignCertificates"]
     registered = UserCertificates.decode(structures[0]).certificates if structures else ()
@@ -381,7 +381,7 @@ def test_a_certificate_stays_as_it_was_registered(found: tuple[bytes, ...]) -> N
 
 def test_digests_come_in_any_order_and_are_read_in_that_of_the_certificates() -> None:
     found = (b"one", b"two", b"three")
-    digests = tuple(map(certificate_digest, found))
+    digests = tuple(map(digest, found))
     attributes = dict(user_attributes(
         UserInfo(identifier=SELF, security_identifier=SID, certificates=found,
                  certificate_digests=digests)

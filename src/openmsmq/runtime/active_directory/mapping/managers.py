@@ -7,7 +7,6 @@ networks, settings that stay on the computer) is neither read nor written.
 
 from __future__ import annotations
 
-from hashlib import md5
 from typing import Final
 
 from openmsmq.model.identity import Guid
@@ -33,6 +32,7 @@ from openmsmq.runtime.active_directory.mapping.entries import (
     reference_values,
     text_value,
 )
+from openmsmq.security.signatures.certificates import digest
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.keys import (
     ProviderType,
@@ -240,8 +240,8 @@ def certificate_attributes(
 
 
 def _new_certificate(certificate: bytes) -> UserCertificate:
-    digest = certificate_digest(certificate)
-    return UserCertificate(digest, Guid(digest), certificate)
+    found = digest(certificate)
+    return UserCertificate(found, Guid(found), certificate)
 
 
 def signing_attributes(
@@ -249,8 +249,3 @@ def signing_attributes(
 ) -> Attributes:
     """Return the attributes of the computer that hold the certificates of its queue manager."""
     return certificate_attributes(tuple(key.blob for key in manager.signing_keys), known=known)
-
-
-def certificate_digest(certificate: bytes) -> bytes:
-    """Return the digest by which directories find a certificate. [MQMQ 2.2.22]"""
-    return md5(certificate, usedforsecurity=False).digest()
