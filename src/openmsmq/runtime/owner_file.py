@@ -1,8 +1,8 @@
-"""A file for its owner alone that the queue manager writes as long as it can.
+"""Files for their owner alone: one that grows as long as it can, and small ones written as a whole.
 
-One that is full, or that cannot be written any more, ends; the queue manager does not. A symbolic
-link is not followed, and nothing is written to a file of somebody else: who could put one there
-would read what is in it, or have another file overwritten.
+One that grows and is full, or cannot be written any more, ends; the queue manager does not. It
+follows no symbolic link, and is no file of somebody else: who could put one there would read what
+is in it, or have another file overwritten.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import contextlib
 import errno
 import os
 import stat
+from pathlib import Path
 from typing import BinaryIO, Final
 
 from openmsmq.runtime.logs import Event, EventLog
 from openmsmq.runtime.start_errors import StartError, os_reason
 
-_OWNER_ONLY: Final = 0o600
+OWNER_ONLY: Final = 0o600
 
 
 class OwnerFile:
@@ -86,15 +87,35 @@ class OwnerFile:
         self._log.warning(self._ended, file=self._path, reason=reason)
 
 
+def replace_file(path: Path, data: bytes, mode: int = OWNER_ONLY) -> None:
+    """Write a file so that it is whole and on the disk, or as it was before."""
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+        if os.geteuid() == 0:
+            # It is for the user of the queue manager, to whom the directory belongs.
+            owner = path.parent.stat()
+            os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+    draft.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
 def _open_for_owner(path: str, flags: int) -> int:
-    file = os.open(path, flags & ~os.O_TRUNC | os.O_NOFOLLOW, _OWNER_ONLY)
+    file = os.open(path, flags & ~os.O_TRUNC | os.O_NOFOLLOW, OWNER_ONLY)
     try:
         found = os.fstat(file)
         if stat.S_ISREG(found.st_mode):
             if found.st_uid != os.geteuid():
                 raise OSError("it belongs to somebody else")
             # One that was there already has the mode that somebody gave it.
-            os.fchmod(file, _OWNER_ONLY)
+            os.fchmod(file, OWNER_ONLY)
             os.ftruncate(file, 0)
     except OSError:
         os.close(file)

@@ -10,14 +10,7 @@ from openmsmq.wire.keys import SessionAlgorithm
 HashName: TypeAlias = Literal["sha512", "sha256", "sha1", "md5", "md4", "md2"]
 CipherName: TypeAlias = Literal["aes256", "aes192", "aes128", "rc4", "rc2"]
 
-HASHES: Final[dict[str, HashAlgorithm]] = {
-    "sha512": HashAlgorithm.SHA512,
-    "sha256": HashAlgorithm.SHA256,
-    "sha1": HashAlgorithm.SHA1,
-    "md5": HashAlgorithm.MD5,
-    "md4": HashAlgorithm.MD4,
-    "md2": HashAlgorithm.MD2,
-}
+HASHES: Final = {each.name.lower(): each for each in reversed(HashAlgorithm)}
 """Hashes of signatures, the best first."""
 
 CIPHERS: Final[dict[str, SessionAlgorithm]] = {

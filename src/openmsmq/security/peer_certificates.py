@@ -20,6 +20,7 @@ from openmsmq.security.signatures.certificates import (
     CERTIFICATE_MAX_BYTES,
     COMMON_NAME_MAX_CHARACTERS,
     BadCertificate,
+    own_certificate,
 )
 
 _TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
@@ -88,16 +89,9 @@ def make_peer_certificate(
             f"{name!r} is no name for a certificate: use 1 to {COMMON_NAME_MAX_CHARACTERS} "
             "letters, digits, hyphens and dots"
         )
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
     builder = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(serial)
-        .not_valid_before(datetime.fromtimestamp(not_before_s, UTC))
-        .not_valid_after(datetime.fromtimestamp(not_after_s, UTC))
+        own_certificate(key.public_key(), name, not_before_s, not_after_s, serial)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage(both), critical=False)

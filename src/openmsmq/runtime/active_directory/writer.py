@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from openmsmq.directory.naming import REFERENCES
 from openmsmq.model.directory import Change, DirectoryObject, ObjectKind, Removal, kind_of
 from openmsmq.model.errors import DirectoryFailed, IllegalPropertyValue, MachineNotFound
 from openmsmq.model.identity import NIL_GUID, Guid
@@ -44,9 +45,6 @@ from openmsmq.runtime.active_directory.session import Session
 from openmsmq.runtime.active_directory.settings import ServerSettings
 
 _Object = TypeVar("_Object", bound=DirectoryObject)
-_REFERENCES = (
-    "site1", "site2", "site_gates", "sites", "out_routing_servers", "in_routing_servers", "manager",
-)  # fmt: skip
 _CLASSES = {
     ObjectKind.ENTERPRISE: (topology.ENTERPRISE_CLASS,),
     ObjectKind.SITE: (topology.SITE_CLASS,),
@@ -113,7 +111,7 @@ class Writer:
 
     def _with_new_identifiers(self, value: _Object) -> _Object:
         found: dict[str, Any] = {"identifier": self._now(value.identifier)}
-        for name in _REFERENCES:
+        for name in REFERENCES:
             referenced = getattr(value, name, None)
             if isinstance(referenced, tuple):
                 found[name] = tuple(map(self._now, referenced))

@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Meta
 
 from openmsmq.runtime.config.errors import ConfigError
+from openmsmq.runtime.owner_file import replace_file
 from openmsmq.security.access.callers import Caller, Scope, token_caller
 from openmsmq.security.access.sids import ADMINISTRATORS, Sid, identities
 
@@ -43,7 +44,6 @@ _PREFIX: Final = "openmsmq_"
 """What every token begins with, so that programs that look for leaked secrets find it."""
 _NAME: Final = re.compile(rf"[A-Za-z0-9_.-]{{1,{TOKEN_NAME_MAX_CHARACTERS}}}")
 _OTHERS: Final = 0o077
-_MODE: Final = 0o600
 _DAY_S: Final = 24 * 3600
 
 _Text = Annotated[str, Meta(max_length=1000)]
@@ -235,19 +235,9 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _write(path: Path, tokens: tuple[Token, ...]) -> None:
-    """Replace the file as a whole; it belongs to whom the directory belongs to."""
     data = msgspec.json.format(msgspec.json.encode(_File(tokens=tokens)))
-    new = path.with_name(f"{path.name}.new")
     try:
-        new.unlink(missing_ok=True)
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE), "wb") as file:
-            file.write(data + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-            if os.geteuid() == 0:
-                owner = path.parent.stat()
-                os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
-        new.replace(path)
+        replace_file(path, data + b"\n")
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
 

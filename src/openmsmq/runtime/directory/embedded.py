@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeAlias, TypeVar
 
+import msgspec
+
 from openmsmq import aio
 from openmsmq.model.directory import NOWHERE, Change, DirectoryChanges, Position
 from openmsmq.model.errors import MsmqError, NoDirectory
@@ -98,17 +100,8 @@ class EmbeddedDirectory:
 
     async def _connected(self, address: str) -> aio.QueueManager:
         if self._manager is None:
-            self._manager = await aio.connect(
-                aio.Settings(
-                    address=address,
-                    token=self._settings.token,
-                    tls=self._settings.tls,
-                    connect_timeout_s=self._settings.connect_timeout_s,
-                    call_timeout_s=self._settings.call_timeout_s,
-                    start_wait_s=0,
-                    reconnect_within_s=0,
-                )
-            )
+            settings = msgspec.structs.replace(self._settings, address=address)
+            self._manager = await aio.connect(settings)
         return self._manager
 
     def _put_last(self, address: str) -> None:

@@ -6,7 +6,6 @@ The name of a file says for which provider the key is and when it was made.
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from openmsmq.model.errors import MsmqError
+from openmsmq.runtime.owner_file import replace_file
 from openmsmq.runtime.start_errors import StartError, os_reason
 from openmsmq.security.own_key import OwnKey
 from openmsmq.security.peer_certificates import certificate_pem, key_pem, make_peer_certificate
@@ -33,7 +33,6 @@ KEY_FILES_MAX_COUNT: Final = 100
 """Keys that are read; there are as many only if they are renewed all the time and none removed."""
 
 _FOLDER_MODE: Final = 0o700
-_FILE_MODE: Final = 0o600
 _PUBLIC_MODE: Final = 0o644
 _DAY_S: Final = 24 * 3600
 _CLOCKS_DIFFER_S: Final = 3600
@@ -103,7 +102,7 @@ class KeyFiles:
                 path.unlink(missing_ok=True)
         # A write that was cut off has left a part of a key.
         for path in self._folder.glob("*.new"):
-            if _NAME.fullmatch(path.with_suffix(".pem").name):
+            if _NAME.fullmatch(path.stem):
                 path.unlink(missing_ok=True)
 
     def _read(self, path: Path) -> PrivateKey:
@@ -121,23 +120,10 @@ class KeyFiles:
             raise StartError(f"{path} is no key: {error.detail}") from None
 
     def _write(self, key: OwnKey) -> None:
-        """Write a key so that it is whole and on the disk, or not there at all."""
         path = self._folder / _file_name(key)
-        draft = path.with_suffix(".new")
         try:
             self._folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
-            draft.unlink(missing_ok=True)
-            opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE)
-            with os.fdopen(opened, "wb") as file:
-                file.write(key.key.to_pem())
-                file.flush()
-                os.fsync(file.fileno())
-            draft.rename(path)
-            folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            replace_file(path, key.key.to_pem())
         except OSError as error:
             raise StartError(f"cannot write the key {path} ({os_reason(error)})") from None
 
@@ -154,25 +140,10 @@ def make_session_files(certificate: Path, key: Path, name: str, now_s: int, days
     der = make_peer_certificate(made, name, begin_s, now_s + days * _DAY_S, serial)
     try:
         key.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
-        _replace(key, key_pem(made), _FILE_MODE)
-        _replace(certificate, certificate_pem(der), _PUBLIC_MODE)
+        replace_file(key, key_pem(made))
+        replace_file(certificate, certificate_pem(der), _PUBLIC_MODE)
     except OSError as error:
         raise StartError(f"cannot write {key} and {certificate} ({os_reason(error)})") from None
-
-
-def _replace(path: Path, data: bytes, mode: int) -> None:
-    """Write a file so that it is whole and on the disk, or as it was before."""
-    draft = path.with_name(f"{path.name}.new")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-        if os.geteuid() == 0:
-            # It is for the user of the queue manager, to whom the directory belongs.
-            owner = path.parent.stat()
-            os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
-    draft.replace(path)
 
 
 def new_key(bits: int) -> PrivateKey:

@@ -13,6 +13,7 @@ from typing import Final
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
@@ -72,13 +73,21 @@ def make_certificate(
         )
     if serial < 1 or serial.bit_length() > SERIAL_MAX_BITS:
         raise ValueError(f"a serial number of {serial.bit_length()} bits; 1 to {SERIAL_MAX_BITS}")
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-    builder = x509.CertificateBuilder(
-        issuer_name=name,
-        subject_name=name,
-        public_key=key.library_key.public_key(),
+    public = key.library_key.public_key()
+    builder = own_certificate(public, common_name, not_before_s, not_after_s, serial)
+    return builder.sign(key.library_key, hashes.SHA256()).public_bytes(Encoding.DER)
+
+
+def own_certificate(
+    key: CertificatePublicKeyTypes, name: str, not_before_s: int, not_after_s: int, serial: int
+) -> x509.CertificateBuilder:
+    """Begin a certificate that names nobody but its owner; it is to be signed with its own key."""
+    common_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    return x509.CertificateBuilder(
+        issuer_name=common_name,
+        subject_name=common_name,
+        public_key=key,
         serial_number=serial,
         not_valid_before=datetime.fromtimestamp(not_before_s, UTC).replace(tzinfo=None),
         not_valid_after=datetime.fromtimestamp(not_after_s, UTC).replace(tzinfo=None),
     )
-    return builder.sign(key.library_key, hashes.SHA256()).public_bytes(Encoding.DER)

@@ -77,7 +77,7 @@ def test_a_folder_that_cannot_be_made_says_so(tmp_path: Path) -> None:
 def test_a_write_that_was_cut_off_is_made_anew(files: KeyFiles, tmp_path: Path) -> None:
     folder = tmp_path / KEY_FOLDER
     folder.mkdir()
-    (folder / "encryption-advanced-1000.new").write_bytes(b"half a k")
+    (folder / "encryption-advanced-1000.pem.new").write_bytes(b"half a k")
     assert files.load() == []
     assert len(files.make(1000)) == 2
     assert {path.suffix for path in folder.iterdir()} == {".pem"}
@@ -113,6 +113,6 @@ def test_a_key_that_is_too_short_by_now_is_followed_by_a_longer_one(tmp_path: Pa
 
 def test_what_a_write_left_that_was_cut_off_is_removed(files: KeyFiles, tmp_path: Path) -> None:
     kept = files.make(1000)
-    (tmp_path / KEY_FOLDER / "encryption-advanced-900.new").write_bytes(b"half a k")
+    (tmp_path / KEY_FOLDER / "encryption-advanced-900.pem.new").write_bytes(b"half a k")
     files.remove_all_but(kept)
     assert {path.suffix for path in (tmp_path / KEY_FOLDER).iterdir()} == {".pem"}
