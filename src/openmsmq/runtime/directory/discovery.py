@@ -25,47 +25,19 @@ from openmsmq.protocol.discovery import (
     DiscoveryClient,
     Network,
 )
+from openmsmq.runtime.admission.peer_limits import PeerBounds, PeerLimits
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.logs import Event, EventLog
 from openmsmq.runtime.operating_system.interfaces import EVERYBODY, local_networks, prefix_of
 from openmsmq.runtime.start_errors import cannot_listen, os_reason
 
-DATAGRAMS_PER_S_MAX_COUNT: Final = 500
-"""Datagrams of everybody that are looked at in a second; the others are dropped."""
-
-DATAGRAMS_PER_SENDER_PER_S_MAX_COUNT: Final = 20
-"""The same of one address."""
-
 DATAGRAMS_PER_TURN_MAX_COUNT: Final = 64
 """Datagrams that are read from a socket before others have their turn."""
 
+_BOUNDS: Final = PeerBounds(connections_max=0, connections_reserved=0, connections_per_peer_max=0)
+"""There are datagrams only."""
 _ANYWHERE: Final = "0.0.0.0"
 _LOOPBACK_PREFIX: Final = "127."
-
-
-class DatagramBudget:
-    """How many datagrams may still be looked at in this second, of one sender and of all."""
-
-    def __init__(self) -> None:
-        self._second = -1
-        self._count = 0
-        self._by_sender: dict[str, int] = {}
-
-    def allows(self, sender: str, now: Instant) -> bool:
-        """Return whether a datagram may be looked at, and count it."""
-        second = now.ticks_ms // 1_000
-        if second != self._second:
-            self._second = second
-            self._count = 0
-            self._by_sender.clear()
-        of_sender = self._by_sender.get(sender, 0)
-        if of_sender >= DATAGRAMS_PER_SENDER_PER_S_MAX_COUNT:
-            return False
-        if self._count >= DATAGRAMS_PER_S_MAX_COUNT:
-            return False
-        self._count += 1
-        self._by_sender[sender] = of_sender + 1
-        return True
 
 
 def _bound(address: str, port: int, *, option: int | None = None) -> socket.socket:
@@ -167,7 +139,7 @@ class DiscoveryListener:
         self._answer = answer
         self._log = log
         self._clock = clock
-        self._budget = DatagramBudget()
+        self._limits = PeerLimits(_BOUNDS, (), clock())
         places = dict.fromkeys(_ANYWHERE if one == "::" else one for one in addresses)
         # There is no broadcast in IPv6, and nobody searches there.
         self.doors = [_Door(one, port) for one in places if ":" not in one]
@@ -212,7 +184,7 @@ class DiscoveryListener:
         # Nobody can be answered at port 0.
         if not port or not door.is_for_us(source, address):
             return False
-        return self._budget.allows(address, self._clock())
+        return self._limits.takes_datagram(address, self._clock())
 
     def _reply(self, door: _Door, data: bytes, address: str, port: int) -> bool:
         """Answer a query; gives whether the sockets are still the same."""
@@ -283,7 +255,7 @@ class _Search:
         self._networks = networks
         self._port = port
         self._clock = clock
-        self._budget = DatagramBudget()
+        self._limits = PeerLimits(_BOUNDS, (), clock())
         self._loop = asyncio.get_running_loop()
         self.result: asyncio.Future[DirectoryFound | None] = self._loop.create_future()
         self._socket: socket.socket | None = None
@@ -329,7 +301,7 @@ class _Search:
                 return
             data, address, _ = heard
             now = self._clock()
-            if self._budget.allows(address, now):
+            if self._limits.takes_datagram(address, now):
                 self._client.received(network, address, data, now)
                 self.go_on()
             if source is not self._socket:
