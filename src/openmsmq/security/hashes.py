@@ -30,19 +30,11 @@ class Hasher(Protocol):
 
 def hasher(algorithm: HashAlgorithm) -> Hasher:
     """Start to hash."""
-    match algorithm:
-        case HashAlgorithm.SHA512:
-            return hashlib.sha512()
-        case HashAlgorithm.SHA256:
-            return hashlib.sha256()
-        case HashAlgorithm.SHA1:
-            return hashlib.sha1(usedforsecurity=False)
-        case HashAlgorithm.MD5:
-            return hashlib.md5(usedforsecurity=False)
-        case HashAlgorithm.MD4:
-            return legacy.md4()
-        case HashAlgorithm.MD2:
-            return legacy.md2()
+    if algorithm is HashAlgorithm.MD4:
+        return legacy.md4()
+    if algorithm is HashAlgorithm.MD2:
+        return legacy.md2()
+    return hashlib.new(algorithm.name.lower(), usedforsecurity=False)
 
 
 def size_problem(algorithm: HashAlgorithm, size: int) -> str:

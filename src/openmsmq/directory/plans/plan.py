@@ -6,6 +6,7 @@ Reading one needs no directory: names are looked up when it is compared with one
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -16,7 +17,6 @@ from openmsmq.model.directory import ObjectKind
 
 MANAGERS: Final = "queue_managers"
 QUEUES: Final = "queues"
-SECTIONS: Final = ("enterprise", "networks", "sites", MANAGERS, "links", "lists")
 
 ORDER: Final = (
     ObjectKind.ENTERPRISE,
@@ -54,7 +54,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 def read_plan(text: str, file: str) -> Plan:
     """Read a plan; raises `PlanError`, which names the line and the key."""
-    sections = read_tree(text, file).known(SECTIONS)
+    sections = read_tree(text, file).known(_READERS)
     items: list[Item] = []
     for section, node in sections.items():
         items.extend(_READERS[section](node))
@@ -65,9 +65,9 @@ def _read_enterprise(node: Node) -> Iterator[Item]:
     yield Item(ObjectKind.ENTERPRISE, node, "", _given(ObjectKind.ENTERPRISE, node))
 
 
-def _read_networks(node: Node) -> Iterator[Item]:
+def _read_named(kind: ObjectKind, node: Node) -> Iterator[Item]:
     for name, about in node.mapping().items():
-        yield Item(ObjectKind.NETWORK, about, name, _given(ObjectKind.NETWORK, about))
+        yield Item(kind, about, name, _given(kind, about))
 
 
 def _read_sites(node: Node) -> Iterator[Item]:
@@ -98,11 +98,6 @@ def _read_links(node: Node) -> Iterator[Item]:
         yield Item(ObjectKind.LINK, about, "", given, ends=ends)
 
 
-def _read_lists(node: Node) -> Iterator[Item]:
-    for name, about in node.mapping().items():
-        yield Item(ObjectKind.LIST, about, name, _given(ObjectKind.LIST, about))
-
-
 def _given(kind: ObjectKind, node: Node, *others: str) -> dict[str, Any]:
     fields = {field.key: field for field in FIELDS[kind]}
     found = node.known([*fields, *others])
@@ -115,9 +110,9 @@ def _given(kind: ObjectKind, node: Node, *others: str) -> dict[str, Any]:
 
 _READERS: Final[dict[str, Callable[[Node], Iterator[Item]]]] = {
     "enterprise": _read_enterprise,
-    "networks": _read_networks,
+    "networks": partial(_read_named, ObjectKind.NETWORK),
     "sites": _read_sites,
     MANAGERS: _read_managers,
     "links": _read_links,
-    "lists": _read_lists,
+    "lists": partial(_read_named, ObjectKind.LIST),
 }

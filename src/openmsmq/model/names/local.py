@@ -71,21 +71,16 @@ class LocalQueueName(msgspec.Struct, frozen=True, gc=False):
     @property
     def path_text(self) -> str:
         """How the queue stands in a path name, after the computer and a backslash."""
-        subqueue = "" if self.subqueue is None else f";{self.subqueue}"
-        return (
-            ("private$\\" if self.private else "")
-            + f"{self.name}{subqueue}"
-            + (";journal" if self.journal else "")
-        )
+        return self._text("private$\\", ";journal")
 
     def format_text(self, separator: str = "\\") -> str:
         """How the queue stands in a direct format name, after the address and a separator."""
+        return self._text(f"PRIVATE${separator}", ";JOURNAL")
+
+    def _text(self, private: str, journal: str) -> str:
         subqueue = "" if self.subqueue is None else f";{self.subqueue}"
-        return (
-            (f"PRIVATE${separator}" if self.private else "")
-            + f"{self.name}{subqueue}"
-            + (";JOURNAL" if self.journal else "")
-        )
+        area = private if self.private else ""
+        return f"{area}{self.name}{subqueue}{journal if self.journal else ''}"
 
     @property
     def is_read_only(self) -> bool:

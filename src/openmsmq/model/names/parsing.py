@@ -133,22 +133,19 @@ def _optional_guid_digits() -> re.Pattern[str]:
 _GUID_PREFIX: Final = _optional_guid_digits()
 
 
-def _read_suffix(text: str, suffix: str, kind: str) -> bool:
+def _has_suffix(text: str, start: int, suffix: str, kind: str) -> bool:
     """Return whether the one suffix that can follow does follow."""
-    if not text:
+    if start == len(text):
         return False
-    if keyword(text) != suffix.lower():
+    if keyword(text[start:]) != suffix.lower():
         problem = f"after a {kind} format name only {suffix} can follow"
-        raise IllegalFormatName(text, 0, problem)
+        raise IllegalFormatName(text, start, problem)
     return True
 
 
 def _read_public(text: str) -> PublicFormatName:
     queue = _read_guid(text)
-    journal = read_part(
-        text, _GUID_CHARACTERS, len(text), lambda part: _read_suffix(part, ";JOURNAL", "public")
-    )
-    return PublicFormatName(queue, journal)
+    return PublicFormatName(queue, _has_suffix(text, _GUID_CHARACTERS, ";JOURNAL", "public"))
 
 
 def _read_private(text: str) -> PrivateFormatName:
@@ -159,9 +156,7 @@ def _read_private(text: str) -> PrivateFormatName:
     start = _GUID_CHARACTERS + 1
     stop = text.find(";", start) if ";" in text else len(text)
     number = read_part(text, start, stop, _read_private_number)
-    journal = read_part(
-        text, stop, len(text), lambda part: _read_suffix(part, ";JOURNAL", "private")
-    )
+    journal = _has_suffix(text, stop, ";JOURNAL", "private")
     return PrivateFormatName(queue_manager, number, journal)
 
 
@@ -188,9 +183,7 @@ def _read_machine(text: str) -> MachineFormatName:
 
 def _read_connector(text: str) -> ConnectorFormatName:
     connector = _read_guid(text)
-    transactional = read_part(
-        text, _GUID_CHARACTERS, len(text), lambda part: _read_suffix(part, ";XACTONLY", "connector")
-    )
+    transactional = _has_suffix(text, _GUID_CHARACTERS, ";XACTONLY", "connector")
     return ConnectorFormatName(connector, transactional)
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -60,7 +61,7 @@ class GuardedListener:
         context: ssl.SSLContext | None = None,
         handshake_s: float | None = None,
         arrivals: Arrivals | None = None,
-        take_up: Callable[[int, socket.socket, str], Awaitable[None]] | None = None,
+        take_up: Callable[[int, socket.socket, str], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
         """`take_up` brings a connection in instead of the loop, by its number, and owns it."""
         self._limits = limits
@@ -102,7 +103,7 @@ class GuardedListener:
             made.close()
             return
         self._arrivals.last = number
-        task = asyncio.get_running_loop().create_task(self._take_up(number, made, address))
+        task = asyncio.get_running_loop().create_task(self._bring_in(number, made, address))
         self._arriving[number] = task
         # A task that is called off before its first step could not do this itself.
         task.add_done_callback(partial(self._taken_up, number, made))
@@ -126,9 +127,6 @@ class GuardedListener:
         if verdict.refusal is None:
             return ""
         return verdict.refusal.because(self._limits.bounds, keeper.option_prefix)
-
-    async def _take_up(self, number: int, made: socket.socket, address: str) -> None:
-        await self._bring_in(number, made, address)
 
     async def _connect(self, number: int, made: socket.socket, address: str) -> None:
         await asyncio.get_running_loop().connect_accepted_socket(

@@ -102,7 +102,8 @@ class ApiConnection(asyncio.BufferedProtocol):
         self._pump = server.pump
         self._door = door
         self._state = State.GREETING
-        self._peer = "?"
+        self.peer = "?"
+        """Who is at the other end, for the log."""
         self._host = ""
         self._local: Caller | None = None
         self._watch: Watch | None = None
@@ -157,7 +158,7 @@ class ApiConnection(asyncio.BufferedProtocol):
 
     def _weigh(self) -> None:
         """Let the door know what is held for this client."""
-        size = self._reader.held_bytes + self._unsent_bytes
+        size = self._reader.held_bytes + self.unsent_bytes
         heavy = self._server.limits.buffered(self.peer_number, size, read_clocks())
         if heavy is not None:
             self._server.cut_peer(heavy, "too many bytes are held for it")
@@ -180,7 +181,7 @@ class ApiConnection(asyncio.BufferedProtocol):
         self._leave()
         self._state = State.CLOSED
         self._server.log.debug(
-            Event.DISCONNECTED, peer=self._peer, reason=None if exc is None else str(exc)
+            Event.DISCONNECTED, peer=self.peer, reason=None if exc is None else str(exc)
         )
         self._server.connection_ended()
 
@@ -237,17 +238,8 @@ class ApiConnection(asyncio.BufferedProtocol):
             self._transport.close()
 
     @property
-    def peer(self) -> str:
-        """Who is at the other end, for the log."""
-        return self._peer
-
-    @property
-    def has_answers_left(self) -> bool:
-        """Whether the client has yet to take bytes that were written for it."""
-        return self._unsent_bytes > 0
-
-    @property
-    def _unsent_bytes(self) -> int:
+    def unsent_bytes(self) -> int:
+        """How many bytes that were written for the client it has yet to take."""
         try:
             return self._transport.get_write_buffer_size()
         except AttributeError:
@@ -322,7 +314,7 @@ class ApiConnection(asyncio.BufferedProtocol):
         if self._door.kind != "unix":
             name = self._transport.get_extra_info("peername")
             own = self._transport.get_extra_info("sockname")
-            self._peer = f"{name[0]}:{name[1]}" if name else "already gone"
+            self.peer = f"{name[0]}:{name[1]}" if name else "already gone"
             if name and own:
                 self._host = str(name[0])
                 # Now, because a socket that its process has given up is nobody's.
@@ -331,10 +323,10 @@ class ApiConnection(asyncio.BufferedProtocol):
         connection = cast("socket.socket", self._transport.get_extra_info("socket"))
         peer = peer_of(connection)
         if peer is None:
-            self._peer = "unix"
+            self.peer = "unix"
             self._local = socket_caller(self._door.group)
             return None
-        self._peer = str(peer)
+        self.peer = str(peer)
         if may_enter(peer, self._door.group):
             self._local = caller_of(peer.user, peer.group)
             return None
@@ -373,10 +365,10 @@ class ApiConnection(asyncio.BufferedProtocol):
         self._cancel_hello_timer()
         self._server.limits.established(self.peer_number)
         self._state = State.OPEN
-        self._watch = Watch(self._server.audit, caller, self._peer)
+        self._watch = Watch(self._server.audit, caller, self.peer)
         self._number = self._pump.connected(self, caller)
         self._server.log.debug(
-            Event.CONNECTED, peer=self._peer, door=self._door.kind, caller=caller.name
+            Event.CONNECTED, peer=self.peer, door=self._door.kind, caller=caller.name
         )
         welcome = Welcome(
             PROTOCOL_VERSION, SOFTWARE, self._server.manager_name, self._server.manager_id
@@ -400,14 +392,14 @@ class ApiConnection(asyncio.BufferedProtocol):
     def _refuse(self, call: int, refusal: MsmqError) -> None:
         self._state = State.CLOSED
         self._cancel_hello_timer()
-        self._server.note_refusal(self._peer, self._door.kind, refusal)
+        self._server.note_refusal(self.peer, self._door.kind, refusal)
         failed = Failed(refusal.code, refusal.detail)
         self._transport.write(encode_frame(Answer(call, failed)))
         self._transport.close()
 
     def _break(self, reason: str) -> None:
         """End the connection of a client that says what nobody understands."""
-        self._server.note_broken(self._peer, reason)
+        self._server.note_broken(self.peer, reason)
         self._leave()
         self._state = State.CLOSED
         self._transport.close()

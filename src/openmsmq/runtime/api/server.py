@@ -15,7 +15,6 @@ import os
 import socket
 import ssl
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -67,7 +66,9 @@ class ApiServer:
         self._socket_path: Path | None = None
         self._all_gone = asyncio.Event()
         self._limited = LimitedLog(log)
-        self.audit: Final = AuditLog(config.audit_path, self._audit_failed)
+        self.audit: Final = AuditLog(
+            config.audit_path, lambda reason: log.error(Event.AUDIT_FAILED, reason=reason)
+        )
         self.limits: Final = PeerLimits(api_bounds(config), (), read_clocks())
         self._tcp_listener: GuardedListener | None = None
         self._tokens: TokenBook | None = None
@@ -78,9 +79,11 @@ class ApiServer:
 
     async def listen(self) -> None:
         """Open all doors, or raise `StartError` or `ConfigError`."""
-        config = self.config
+        config, log = self.config, self.log
         tokens = self._tokens = TokenBook(
-            config.tokens_path, self._tokens_changed, self._tokens_unusable
+            config.tokens_path,
+            self._tokens_changed,
+            lambda reason: log.error(Event.TOKENS_UNUSABLE, reason=reason),
         )
         self._operators_token = read_token(config.token_file) if config.token_file else None
         if config.api_tcp:
@@ -138,7 +141,7 @@ class ApiServer:
         listening = bind_unix(path, group)
         try:
             listener = await asyncio.get_running_loop().create_unix_server(
-                self._maker(door), sock=listening, backlog=ACCEPT_BACKLOG_COUNT
+                lambda: ApiConnection(self, door), sock=listening, backlog=ACCEPT_BACKLOG_COUNT
             )
         except OSError as error:
             listening.close()
@@ -146,9 +149,6 @@ class ApiServer:
         self._listeners.append(listener)
         self._socket_path = path
         self.log.info(Event.LISTENING, door="unix", path=str(path))
-
-    def _maker(self, door: Door) -> Callable[[], ApiConnection]:
-        return lambda: ApiConnection(self, door)
 
     def reload(self) -> None:
         """Read certificates and tokens again; raises `ConfigError`, and then the old ones count."""
@@ -272,12 +272,6 @@ class ApiServer:
         for token in set(before) - set(after):
             self.audit.noted("token-removed", token.name)
 
-    def _tokens_unusable(self, reason: str) -> None:
-        self.log.error(Event.TOKENS_UNUSABLE, reason=reason)
-
-    def _audit_failed(self, reason: str) -> None:
-        self.log.error(Event.AUDIT_FAILED, reason=reason)
-
     def connection_ended(self) -> None:
         """A connection is gone."""
         if not self.connections:
@@ -306,7 +300,7 @@ class ApiServer:
             connection.finish()
         waited_ms = 0
         while self.connections and waited_ms < self.config.stop_timeout_ms:
-            slow = any(connection.has_answers_left for connection in self.connections)
+            slow = any(connection.unsent_bytes for connection in self.connections)
             if not slow and waited_ms >= STOP_LINGER_MS:
                 break
             self._all_gone.clear()

@@ -8,7 +8,7 @@ gives names addresses, `[next_hops]` says where the messages for a queue manager
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, get_args, get_type_hints
 
 import msgspec
@@ -17,8 +17,6 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.peers import address_of
 from openmsmq.runtime.config.errors import ConfigError, nearest, reason
 from openmsmq.runtime.config.peer_table import read_peers
-
-TABLES: Final = ("parameters", "hosts", "next_hops", "connectors", "peers")
 
 VALUE_MAX_NUMBER: Final = 0xFFFF_FFFF
 """The largest number in a registry value."""
@@ -49,15 +47,8 @@ def read_tables(
 ) -> dict[str, Any]:
     """Read the tables of a file; gives the values by the names of their fields."""
     values = _parameters(tables.get("parameters", {}), parameters, file)
-    if "hosts" in tables:
-        values["hosts"] = _hosts(tables["hosts"], file)
-    if "next_hops" in tables:
-        values["next_hops"] = _next_hops(tables["next_hops"], file)
-    if "connectors" in tables:
-        values["connectors"] = _connectors(tables["connectors"], file)
-    if "peers" in tables:
-        values["peers"] = read_peers(tables["peers"], file)
-    return values
+    found = {key: read(tables[key], file) for key, read in _READERS.items() if key in tables}
+    return values | found
 
 
 def _registry_name(hint: object) -> str | None:
@@ -142,3 +133,12 @@ def _texts(value: object, where: str, wanted: str) -> tuple[str, ...]:
     if not texts or not all(isinstance(text, str) and text for text in texts):
         raise ConfigError(f"{where} = {value!r} is wrong: give {wanted}")
     return tuple(texts)
+
+
+_READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
+    "hosts": _hosts,
+    "next_hops": _next_hops,
+    "connectors": _connectors,
+    "peers": read_peers,
+}
+TABLES: Final = ("parameters", *_READERS)

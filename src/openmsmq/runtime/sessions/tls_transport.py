@@ -58,7 +58,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self.overhead_bytes = 0
         """How many bytes more than were to be written went below."""
         self._meet = meet
-        self._below: asyncio.Transport | None = None
+        self._below: asyncio.Transport
         self._above: asyncio.BufferedProtocol | None = None
         self._heard = False
         self._is_over = False
@@ -161,15 +161,13 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._problem = problem
         self._is_over = True
         self._send_records()
-        below = self._below
-        assert below is not None, "there is no handshake without a connection"
         try:
-            below.write_eof()
+            self._below.write_eof()
         except OSError:
-            below.abort()
+            self._below.abort()
             return
         self._linger = asyncio.get_running_loop().call_later(
-            TLS_REFUSED_LINGER_MS / 1000, below.abort
+            TLS_REFUSED_LINGER_MS / 1000, self._below.abort
         )
 
     # Bytes.
@@ -205,12 +203,11 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             refused_us = is_alert(end) and not self._heard
             self._problem = TlsFailed(handshake_problem(end), refused_us=refused_us)
         self._is_over = True
-        if self._below is not None:
-            self._below.close()
+        self._below.close()
 
     def _send_records(self) -> None:
         data = self._outgoing.read()
-        if data and self._below is not None:
+        if data:
             self.overhead_bytes += len(data)
             self._below.write(data)
 
@@ -237,8 +234,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         with contextlib.suppress(ssl.SSLError):
             self.tls.unwrap()
         self._send_records()
-        if self._below is not None:
-            self._below.write_eof()
+        self._below.write_eof()
 
     def can_write_eof(self) -> bool:
         """It can."""
@@ -247,31 +243,28 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     def close(self) -> None:
         """End both directions, once everything is written."""
         self._is_over = self._left = True
-        if self._below is not None:
-            self._below.close()
+        self._below.close()
 
     def abort(self) -> None:
         """End at once."""
         self._is_over = self._left = True
-        if self._below is not None:
-            self._below.abort()
+        self._below.abort()
 
     def is_closing(self) -> bool:
         """Whether nothing can be written any more."""
-        return self._is_over or self._below is None or self._below.is_closing()
+        return self._is_over or self._below.is_closing()
 
     def get_write_buffer_size(self) -> int:
         """How many bytes wait for the other end, as records."""
-        return 0 if self._below is None else self._below.get_write_buffer_size()
+        return self._below.get_write_buffer_size()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Say from how many on `pause_writing` is called."""
-        assert self._below is not None, "there is a connection by now"
         self._below.set_write_buffer_limits(high, low)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """Ask the connection below."""
-        return default if self._below is None else self._below.get_extra_info(name, default)
+        return self._below.get_extra_info(name, default)
 
 
 def is_alert(error: ssl.SSLError) -> bool:
