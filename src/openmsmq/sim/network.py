@@ -8,7 +8,7 @@ other gave it up, and bytes of an old connection that arrive when the next one i
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
@@ -18,58 +18,21 @@ from openmsmq.sim.checks.wire_watch import Flow, join
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable
+    from typing import TypeAlias
 
-    from openmsmq.sim.clock import Clock
+    from openmsmq.sim.hostile.hideout import Hideout
     from openmsmq.sim.node import Node
     from openmsmq.sim.scenarios.scenario import NetworkHabits
     from openmsmq.sim.world import World
+
+    Host: TypeAlias = Node | Hideout
+    """Whoever has an address: a node, or the adversary."""
 
 _ASKING_PORT: Final = 50_000
 _CONNECT_TIMEOUT_MS: Final = 21_000
 _RESET_MAX_MS: Final = 200
 _DEAF_MIN_MS: Final = 1_000
 _DEAF_MAX_MS: Final = 90_000
-
-
-class Host(Protocol):
-    """Whoever has an address: a node, or the adversary."""
-
-    @property
-    def hostile(self) -> bool:
-        """Whether it is the adversary: nobody checks what that one says."""
-        ...
-
-    @property
-    def up(self) -> bool:
-        """Whether anybody is there."""
-        ...
-
-    @property
-    def boot(self) -> int:
-        """How often it was started."""
-        ...
-
-    index: int
-    name: str
-    address: str
-    clock: Clock
-
-    def later(self, delay_ms: int, action: Callable[..., None], *arguments: Any) -> None:
-        """Let something happen there."""
-        ...
-
-    def accept(self, address: str, proven: str = "") -> int:
-        """Take a connection; gives its session number."""
-        ...
-
-    def input(self, name: str, *arguments: Any, **options: Any) -> None:
-        """Hear what happens to a connection."""
-        ...
-
-    def datagram(self, address: str, port: int, data: bytes, *, is_answer: bool) -> None:
-        """Hear a datagram."""
-        ...
 
 
 class End:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import random
 import traceback
-from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from openmsmq.api.messages import AnyReply, AnyRequest
 from openmsmq.manager.config import ManagerConfig
@@ -48,6 +48,7 @@ from openmsmq.storage.records import MachineRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from openmsmq.sim.applications.applications import Application
     from openmsmq.sim.scenarios.scenario import NodeHabits
     from openmsmq.sim.world import World
 
@@ -56,18 +57,6 @@ ROUNDS_MAX_COUNT: Final = 200
 
 WAKES_PER_SECOND_MAX_COUNT: Final = 1000
 """More wakes than any second needs."""
-
-
-class Caller(Protocol):
-    """An application, as the node sees it."""
-
-    def answered(self, call: int, reply: AnyReply) -> None:
-        """A call has its answer."""
-        ...
-
-    def cut_off(self) -> None:
-        """The connection is gone, and with it every answer that had not come."""
-        ...
 
 
 class Node:
@@ -106,7 +95,7 @@ class Node:
         self.told_number = 0
         """The change of the directory of which it was told last."""
         self._rng = random.Random(world.rng.getrandbits(64))
-        self._callers: dict[int, Caller] = {}
+        self._callers: dict[int, Application] = {}
         self._last_connection = 0
         self._last_session = 0
         self._turn_due = False
@@ -163,7 +152,7 @@ class Node:
 
     # Inputs.
 
-    def connect(self, caller: Caller) -> int:
+    def connect(self, caller: Application) -> int:
         """Let an application in."""
         assert self.manager is not None, f"{self.name} is down"
         self._last_connection += 1

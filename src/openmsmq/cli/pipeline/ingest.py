@@ -27,7 +27,6 @@ from openmsmq.cli.views.console import fail
 from openmsmq.cli.views.output import count_text, print_facts, print_json, size_text
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from openmsmq.spark.pipelines.ingest import BatchReport
@@ -45,21 +44,6 @@ FromOption = Annotated[
         help="A queue manager to read from, instead of the one of --qm; may be repeated.",
     ),
 ]
-
-
-class Job(msgspec.Struct, frozen=True):
-    """What is to be written, and where: the options of the command, checked."""
-
-    source: dict[str, str]
-    output: str
-    format: str
-    checkpoint: str
-    every_s: float | None
-    partition_by: tuple[str, ...]
-    json_schema: str
-    xml_schema: str
-    catalog: str
-    table: str
 
 
 class Totals(msgspec.Struct):
@@ -177,28 +161,39 @@ def ingest(
     source |= {"queue": ",".join(queue), "mode": mode, "reader": reader, **_starting(start)}
     if max_messages is not None:
         source["maxMessagesPerTrigger"] = str(max_messages)
-    every_s = (EVERY_DEFAULT_S if every is None else every) if follow else None
-    job = Job(
-        source,
-        output,
-        format,
-        checkpoint,
-        every_s,
-        _partitions(partition_by),
-        json_schema,
-        xml_schema,
-        catalog,
-        table,
-    )
     with checking():
         from openmsmq.spark.pipelines.ingest import require_format
         from openmsmq.spark.source.options import read_source_options
 
-        read_source_options(job.source)
-        require_format(job.format, job.catalog, job.table)
+        read_source_options(source)
+        require_format(format, catalog, table)
     with spark_session("ingest", master, conf) as spark:
-        totals = run(spark, job)
-    _print(job, totals, json=json)
+        from openmsmq.spark.pipelines import ingest as pipeline
+        from openmsmq.spark.pipelines.ingest.schemas import read_schema
+
+        # Files are counted by the clock of whoever writes them.
+        since = datetime.now(UTC)  # noqa: TID251
+        query = pipeline.ingest(
+            spark,
+            source,
+            output,
+            checkpoint=checkpoint,
+            format=format,
+            every_s=(EVERY_DEFAULT_S if every is None else every) if follow else None,
+            partition_by=_partitions(partition_by),
+            json_schema=read_schema(json_schema, "json-schema") if json_schema else None,
+            xml_schema=read_schema(xml_schema, "xml-schema") if xml_schema else None,
+            catalog=catalog,
+            table=table,
+        )
+        totals = Totals()
+        with _wish_to_stop() as stopping:
+            watch(query, source, totals, stopping)
+        if totals.batches and not totals.files:
+            # Spark has written them, and does not tell.
+            files = pipeline.files_added(spark, output, since)
+            totals.files, totals.bytes = files.count, files.bytes
+    _print(output, totals, json=json)
 
 
 def connection_options(context: typer.Context, addresses: Sequence[str] | None) -> dict[str, str]:
@@ -229,36 +224,6 @@ def _partitions(names: list[str] | None) -> tuple[str, ...]:
     return () if names == ["none"] else tuple(names)
 
 
-def run(spark: SparkSession, job: Job) -> Totals:
-    """Write until the queues are empty, or until somebody wants it to stop."""
-    from openmsmq.spark.pipelines import ingest as pipeline
-    from openmsmq.spark.pipelines.ingest.schemas import read_schema
-
-    # Files are counted by the clock of whoever writes them.
-    since = datetime.now(UTC)  # noqa: TID251
-    query = pipeline.ingest(
-        spark,
-        job.source,
-        job.output,
-        checkpoint=job.checkpoint,
-        format=job.format,
-        every_s=job.every_s,
-        partition_by=job.partition_by,
-        json_schema=read_schema(job.json_schema, "json-schema") if job.json_schema else None,
-        xml_schema=read_schema(job.xml_schema, "xml-schema") if job.xml_schema else None,
-        catalog=job.catalog,
-        table=job.table,
-    )
-    totals = Totals()
-    with _wish_to_stop() as stopping:
-        watch(query, job, totals, stopping)
-    if totals.batches and not totals.files:
-        # Spark has written them, and does not tell.
-        files = pipeline.files_added(spark, job.output, since)
-        totals.files, totals.bytes = files.count, files.bytes
-    return totals
-
-
 @contextlib.contextmanager
 def _wish_to_stop() -> Iterator[threading.Event]:
     """Turn the first Ctrl-C, or SIGTERM, into a wish; the second one stops at once."""
@@ -280,21 +245,23 @@ def _wish_to_stop() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def watch(query: StreamingQuery, job: Job, totals: Totals, stopping: threading.Event) -> None:
+def watch(
+    query: StreamingQuery, source: dict[str, str], totals: Totals, stopping: threading.Event
+) -> None:
     """Report each batch, and end the query when that is wished."""
     last = -1
     while not query.awaitTermination(_POLL_S):
-        last = _report(query, job, totals, last)
+        last = _report(query, source, totals, last)
         if stopping.is_set():
             typer.echo("stopping when the batch is done; Ctrl-C stops at once", err=True)
             _stop(query)
-    _report(query, job, totals, last)
+    _report(query, source, totals, last)
 
 
-def _report(query: StreamingQuery, job: Job, totals: Totals, last: int) -> int:
+def _report(query: StreamingQuery, source: dict[str, str], totals: Totals, last: int) -> int:
     from openmsmq.spark.pipelines.ingest import batch_reports
 
-    for report in batch_reports(query, job.source, last):
+    for report in batch_reports(query, source, last):
         totals.batches += 1
         totals.messages += report.message_count
         totals.behind = report.behind_count
@@ -328,21 +295,12 @@ def _stop(query: StreamingQuery) -> None:
     query.stop()
 
 
-def _print(job: Job, totals: Totals, *, json: bool) -> None:
+def _print(output: str, totals: Totals, *, json: bool) -> None:
     if json:
-        print_json(
-            {
-                "output": job.output,
-                "batches": totals.batches,
-                "messages": totals.messages,
-                "behind": totals.behind,
-                "files": totals.files,
-                "bytes": totals.bytes,
-            }
-        )
+        print_json({"output": output, **msgspec.structs.asdict(totals)})
         return
     print_facts(
-        job.output,
+        output,
         [
             ("messages", f"{totals.messages} in {totals.batches} batch{_es(totals.batches)}"),
             ("files", f"{totals.files} with {size_text(totals.bytes)}"),

@@ -200,17 +200,11 @@ def _check_acknowledgments(message: SimMessage, books: Books) -> None:
         return
     if message.target.index in books.report_droppers:
         return
-    if (
-        asked & AckRequest.POSITIVE_RECEIVE
-        and message.consumed
-        and MessageClass.ACK_RECEIVE not in got
-    ):
+    wants_receipt = asked & AckRequest.POSITIVE_RECEIVE and message.consumed
+    if wants_receipt and MessageClass.ACK_RECEIVE not in got:
         raise Violation(f"{message} was received, and its sender never heard of it")
-    if (
-        asked & AckRequest.POSITIVE_ARRIVAL
-        and message.arrivals
-        and MessageClass.ACK_REACH_QUEUE not in got
-    ):
+    wants_arrival = asked & AckRequest.POSITIVE_ARRIVAL and message.arrivals
+    if wants_arrival and MessageClass.ACK_REACH_QUEUE not in got:
         raise Violation(f"{message} came into its queue, and its sender never heard of it")
 
 
