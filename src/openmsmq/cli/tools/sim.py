@@ -122,7 +122,7 @@ def run(
         enterprise=enterprise,
         administered=administrator,
         hostile=mode if hostile else "",
-        attacks=_chosen(attacks, ATTACKS, "attack"),
+        attacks=_chosen(attacks, tuple(ATTACKS), "attack"),
     )
     if trace or trace_html:
         if seeds != 1:

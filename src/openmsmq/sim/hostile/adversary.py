@@ -18,6 +18,7 @@ from openmsmq.sim.hostile.burdens import Burdens
 from openmsmq.sim.hostile.forgeries import Forgery, Wanted
 from openmsmq.sim.hostile.hideout import Hideout, Visit
 from openmsmq.sim.hostile.overheard import Heard, Overheard
+from openmsmq.sim.scenarios.hostile import ATTACKS, Cue
 
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node
@@ -30,24 +31,6 @@ HIDING: Final = "10.66.0."
 _REACTION_MAX_MS: Final = 300
 _LATER_EVERY_MS: Final = 2_000
 _OWN_NAMES: Final = 3
-_REACTIONS: Final = frozenset(
-    {
-        "order acks",
-        "final acks",
-        "jumps",
-        "younger sequences",
-        "replays",
-        "numbers",
-        "claims",
-        "housemates",
-        "session acks",
-        "forged reports",
-    }
-)
-
-
-_PLAIN_REACTIONS: Final = frozenset({"replays", "numbers", "claims", "housemates"})
-"""Those that need no sequence."""
 
 
 class Adversary:
@@ -64,7 +47,9 @@ class Adversary:
         self.identifier = self._names[0]
         """Who it says it is when it says no other's name."""
         self._kinds = Attacks(self, self._rng).kinds | Burdens(self, self._rng).kinds
-        self._reactive = sorted(_REACTIONS.intersection(scenario.attacks))
+        self._reactive = [
+            name for name in sorted(set(scenario.attacks)) if ATTACKS[name] is not Cue.NOTHING
+        ]
         self._reactions_left = scenario.reactions
         self._hideouts: list[Hideout] = []
         self._housemates: dict[int, Hideout] = {}
@@ -106,7 +91,7 @@ class Adversary:
                 self.world.timeline.after(delay_ms, self._move, self._rng.choice(kinds), heard)
 
     def _plain_reactions(self) -> list[str]:
-        return [kind for kind in self._reactive if kind in _PLAIN_REACTIONS]
+        return [kind for kind in self._reactive if ATTACKS[kind] is Cue.MESSAGES]
 
     def node_is_down(self, node: Node) -> None:
         """A node has lost power: a good moment to be that one."""

@@ -15,6 +15,7 @@ A mode is what the honest side has set up, and so what the threat model promises
 from __future__ import annotations
 
 import random
+from enum import Enum
 from typing import Final
 
 import msgspec
@@ -23,27 +24,36 @@ MODES: Final = ("known", "plain", "tls", "strict")
 ALL_MODES: Final = "all"
 """The modes in turn, seed by seed."""
 
-ATTACKS: Final = (
-    "order acks",
-    "final acks",
-    "jumps",
-    "younger sequences",
-    "replays",
-    "numbers",
-    "claims",
-    "relays",
-    "reports",
-    "dead letters",
-    "floods",
-    "invented senders",
-    "many names",
-    "handshakes",
-    "garbage",
-    "session acks",
-    "housemates",
-    "forged reports",
-)
 
+class Cue(Enum):
+    """What others say that makes the adversary answer at once."""
+
+    NOTHING = "nothing"
+    SEQUENCES = "messages that have a place in a sequence"
+    MESSAGES = "all messages"
+
+
+ATTACKS: Final = {
+    "order acks": Cue.SEQUENCES,
+    "final acks": Cue.SEQUENCES,
+    "jumps": Cue.SEQUENCES,
+    "younger sequences": Cue.SEQUENCES,
+    "replays": Cue.MESSAGES,
+    "numbers": Cue.MESSAGES,
+    "claims": Cue.MESSAGES,
+    "relays": Cue.NOTHING,
+    "reports": Cue.NOTHING,
+    "dead letters": Cue.NOTHING,
+    "floods": Cue.NOTHING,
+    "invented senders": Cue.NOTHING,
+    "many names": Cue.NOTHING,
+    "handshakes": Cue.NOTHING,
+    "garbage": Cue.NOTHING,
+    "session acks": Cue.SEQUENCES,
+    "housemates": Cue.MESSAGES,
+    "forged reports": Cue.SEQUENCES,
+}
+"""What the adversary can try, and what each of them answers to."""
 
 _COMING_FIRST: Final = (
     "order acks",
