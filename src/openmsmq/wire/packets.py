@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from typing import Final, TypeAlias, assert_never
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple, TypeAlias, assert_never
 
 import msgspec
 
@@ -159,12 +159,23 @@ def measure(data: bytes) -> tuple[int, int]:
     return properties_offset, offset
 
 
-INTERNAL_HEADERS: Final = {
-    InternalType.ESTABLISH_CONNECTION: "EstablishConnectionHeader",
-    InternalType.CONNECTION_PARAMETERS: "ConnectionParametersHeader",
-    InternalType.SESSION_ACK: "SessionHeader",
+class OwnHeader(NamedTuple):
+    """The header that only one kind of packet has."""
+
+    name: str
+    read: Callable[[bytes, int], tuple[Any, int]]
+    packet: type[InternalPacket]
+
+
+OWN_HEADERS: Final = {
+    InternalType.ESTABLISH_CONNECTION: OwnHeader(
+        "EstablishConnectionHeader", establish.read, EstablishConnection
+    ),
+    InternalType.CONNECTION_PARAMETERS: OwnHeader(
+        "ConnectionParametersHeader", parameters.read, ConnectionParameters
+    ),
+    InternalType.SESSION_ACK: OwnHeader("SessionHeader", session.read, SessionAck),
 }
-"""What is called the header that only one kind of packet has."""
 
 _SHOWN_HEADERS: Final = {
     "transaction": "TransactionHeader",
@@ -186,7 +197,7 @@ def packet_fields(packet: Packet) -> Iterator[Field]:
     size = len(encode(packet))
     yield group("BaseHeader", packet.base.fields(_internal_bits(packet_type), size))
     yield group("InternalHeader", packet.internal.fields(packet_type))
-    yield group(INTERNAL_HEADERS[packet_type], header.fields())
+    yield group(OWN_HEADERS[packet_type].name, header.fields())
     yield from hex_field("unknown tail", packet.tail)
 
 
@@ -208,16 +219,11 @@ def _decode_internal(data: bytes, base_header: BaseHeader, flags: int, size: int
             f"header bits {flags & base.STRUCTURAL:#06x} in a {packet_type.name} packet, "
             f"not {expected:#06x}",
         )
-    if packet_type is InternalType.ESTABLISH_CONNECTION:
-        establish_header, end = establish.read(data, offset)
-        return EstablishConnection(establish_header, internal_header, base_header, data[end:])
-    if packet_type is InternalType.CONNECTION_PARAMETERS:
-        parameters_header, end = parameters.read(data, offset)
-        return ConnectionParameters(parameters_header, internal_header, base_header, data[end:])
-    if internal_header.refused:
+    if packet_type is InternalType.SESSION_ACK and internal_header.refused:
         raise DecodeError("InternalHeader", 18, "a session acknowledgment that refuses (CS)")
-    session_header, end = session.read(data, offset)
-    return SessionAck(session_header, internal_header, base_header, data[end:])
+    own = OWN_HEADERS[packet_type]
+    header, end = own.read(data, offset)
+    return own.packet(header, internal_header, base_header, data[end:])
 
 
 def _decode_user_message(

@@ -22,18 +22,14 @@ from openmsmq.wire.fields.cursor import Field, group, hex_field
 from openmsmq.wire.headers import (
     base,
     debug,
-    establish,
     internal,
     message_properties,
     multi_queue,
-    parameters,
     security,
-    session,
     soap,
     transaction,
     user,
 )
-from openmsmq.wire.headers.internal import InternalType
 from openmsmq.wire.keys import PublishedKeys, RsaPublicKey, SessionKeyBlob, UserCertificates
 from openmsmq.wire.text import summaries
 from openmsmq.wire.text.bodies import refine
@@ -177,13 +173,8 @@ def _headers(data: bytes) -> Iterator[Field]:
 def _internal_headers(data: bytes) -> Iterator[Field]:
     header, packet_type, offset = internal.read(data, base.SIZE)
     yield group("InternalHeader", header.fields(packet_type))
-    readers: dict[InternalType, Callable[[bytes, int], tuple[Any, int]]] = {
-        InternalType.ESTABLISH_CONNECTION: establish.read,
-        InternalType.CONNECTION_PARAMETERS: parameters.read,
-        InternalType.SESSION_ACK: session.read,
-    }
-    own, _ = readers[packet_type](data, offset)
-    yield group(packets.INTERNAL_HEADERS[packet_type], own.fields())
+    own = packets.OWN_HEADERS[packet_type]
+    yield group(own.name, own.read(data, offset)[0].fields())
 
 
 def _user_message_headers(data: bytes, base_flags: int) -> Iterator[Field]:
