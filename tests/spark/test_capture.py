@@ -277,5 +277,5 @@ def test_the_command_shows_tables_to_people(command, folder, tmp_path):
 
 
 def test_it_is_said_when_nothing_is_wrong(capsys):
-    capture_command.print_report("out", {"packets": 2, "sessions": 1, "anomalies": 0}, [])
+    capture_command.show("out", {"packets": 2, "sessions": 1, "anomalies": 0}, [])
     assert capsys.readouterr().out.splitlines()[-1] == "Nothing is wrong."

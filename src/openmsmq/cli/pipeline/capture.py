@@ -16,15 +16,11 @@ from openmsmq.cli.pipeline.running import (
     require_new_directory,
     spark_session,
 )
-from openmsmq.cli.views.console import Printer
-from openmsmq.cli.views.output import count_text, print_json, print_table, progress
+from openmsmq.cli.views.output import Columns, count_text, print_list, progress
 from openmsmq.spark.pipelines.few import are_small, for_few_rows
 
 if TYPE_CHECKING:
     from openmsmq.spark.pipelines.capture import AnomalyCount
-
-_TABLE_COLUMNS: Final = ("Table", ">Rows", "Where")
-_ANOMALY_COLUMNS: Final = ("Anomaly", "Severity", ">Count", "The first of them")
 
 
 def capture(
@@ -73,37 +69,35 @@ def capture(
         )
         with progress(f"reading {count_text(len(found), 'capture')}"), for_few_rows(spark, few):
             rows, anomalies = pipeline.write_and_count(spark, found, ports, output, few=few)
-    if json:
-        print_objects(output, rows, anomalies)
-    else:
-        print_report(output, rows, anomalies)
+    show(output, rows, anomalies, json=json)
 
 
-def print_objects(output: str, rows: dict[str, int], anomalies: list[AnomalyCount]) -> None:
-    """Print what was found, for programs."""
-    for name, count in rows.items():
-        print_json({"table": name, "rows": count, "path": f"{output}/{name}"})
-    for one in anomalies:
-        print_json(
-            {
-                "anomaly": one.kind,
-                "severity": one.severity,
-                "count": one.count,
-                "file": one.file,
-                "first": one.first,
-            }
-        )
-
-
-def print_report(output: str, rows: dict[str, int], anomalies: list[AnomalyCount]) -> None:
-    """Print what was found, for people."""
-    print_table(
-        _TABLE_COLUMNS, ((name, str(count), f"{output}/{name}") for name, count in rows.items())
-    )
-    Printer().line(("", ""))
-    shown = (
-        (one.kind, one.severity, str(one.count), f"{os.path.basename(one.file)}: {one.first}")
+def show(
+    output: str, rows: dict[str, int], anomalies: list[AnomalyCount], *, json: bool = False
+) -> None:
+    """Print which tables were written, and what is wrong with the traffic."""
+    tables = [
+        {"table": name, "rows": count, "path": f"{output}/{name}"} for name, count in rows.items()
+    ]
+    found = [
+        {
+            "anomaly": one.kind,
+            "severity": one.severity,
+            "count": one.count,
+            "file": one.file,
+            "first": one.first,
+        }
         for one in anomalies
-    )
-    if not print_table(_ANOMALY_COLUMNS, shown):
-        Printer().line(("Nothing is wrong.", ""))
+    ]
+    print_list(tables, {"Table": "table", ">Rows": "rows", "Where": "path"}, "", json=json)
+    if not json:
+        typer.echo()
+    print_list(found, _ANOMALY_COLUMNS, "Nothing is wrong.", json=json)
+
+
+_ANOMALY_COLUMNS: Final[Columns] = {
+    "Anomaly": "anomaly",
+    "Severity": "severity",
+    ">Count": "count",
+    "The first of them": lambda one: f"{os.path.basename(str(one['file']))}: {one['first']}",
+}
