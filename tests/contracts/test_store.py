@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore, open_store
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.memory import MemoryStore
-from openmsmq.storage.port import Batch, Store, StoreFailed, StoreFull
+from openmsmq.storage.port import Batch, Store, StoreFailed, StoreFull, Taken
 
 
 class Subject(Protocol):
@@ -128,6 +128,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.subject: Subject = self.make_subject()
         self.durable: dict[bytes, bytes] = {}
         self.volatile: dict[bytes, bytes] = {}
+        self.aside: dict[bytes, list[bytes]] = {}
+        self.names = 0
         self.full = False
 
     def teardown(self) -> None:
@@ -148,7 +150,17 @@ class StoreMachine(RuleBasedStateMachine):
             for part in (self.durable, self.volatile):
                 for key in [key for key in part if start <= key < stop]:
                     del part[key]
-        for key, value in batch.changes:
+        self.aside |= dict(batch.aside)
+        taken: list[tuple[bytes, bytes | None]] = []
+        for each in batch.taken:
+            number = int.from_bytes(each.key[-8:], "big")
+            values = self.aside[each.name][each.first : each.first + each.count]
+            for value in values:
+                taken.append((each.key[:-8] + number.to_bytes(8, "big"), each.prefix + value))
+                number += 1
+        for name in batch.dropped:
+            del self.aside[name]
+        for key, value in [*taken, *batch.changes]:
             self.volatile.pop(key, None)
             if value is None:
                 self.durable.pop(key, None)
@@ -194,6 +206,36 @@ class StoreMachine(RuleBasedStateMachine):
             (prefix + (number + i + 1).to_bytes(8, "big"), b"%d" % i * 20) for i in range(count)
         ]
         self.commit(Batch([], records) if volatile else Batch([*records]))
+
+    @rule(values=st.lists(values, min_size=1, max_size=9), at_once=st.booleans())
+    def set_aside(self, values: list[bytes], at_once: bool) -> None:
+        self.names += 1
+        name = b"T%d" % self.names
+        batch = Batch([(b"T", name)], aside=[(name, values)])
+        if at_once:
+            batch.taken = [Taken(name, 0, len(values), b"E" + bytes(12), b"at once ")]
+            batch.dropped = [name]
+        self.commit(batch)
+
+    @precondition(lambda self: self.aside)
+    @rule(data=st.data(), queue=st.integers(0, 2), prefix=st.binary(max_size=3))
+    def take(self, data: st.DataObject, queue: int, prefix: bytes) -> None:
+        names = data.draw(st.lists(st.sampled_from(sorted(self.aside)), unique=True, min_size=1))
+        batch = Batch([(b"T", None)])
+        for name in names:
+            count = len(self.aside[name])
+            first = data.draw(st.integers(0, count - 1))
+            number = data.draw(st.integers(0, 9) | st.just(2**64 - count))
+            key = b"E" + queue.to_bytes(4, "big") + number.to_bytes(8, "big")
+            batch.taken.append(Taken(name, first, count - first, key, prefix))
+            if data.draw(st.booleans()):
+                batch.dropped.append(name)
+        self.commit(batch)
+
+    @precondition(lambda self: self.aside)
+    @rule(data=st.data())
+    def drop(self, data: st.DataObject) -> None:
+        self.commit(Batch(dropped=[data.draw(st.sampled_from(sorted(self.aside)))]))
 
     @rule(queue=st.integers(0, 2), count=st.integers(1, 40), reverse=st.booleans())
     def receive(self, queue: int, count: int, reverse: bool) -> None:

@@ -43,7 +43,7 @@ class Application:
     """One application, whose calls are made in one turn or in several."""
 
     def __init__(self) -> None:
-        self.driver = Driver(ManagerConfig(name="ALPHA"), Instant(0, 1_000_000))
+        self.driver = Driver(ManagerConfig(name="ALPHA", aside_min_bytes=1), Instant(0, 1_000_000))
         self.app = self.driver.connect()
         self.handles: dict[tuple[str, AccessMode], int] = {}
         for name in QUEUES[:2]:

@@ -128,7 +128,7 @@ class ManagerMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        config = ManagerConfig(name="ALPHA", range_removal_min=1)
+        config = ManagerConfig(name="ALPHA", range_removal_min=1, aside_min_bytes=1)
         self.driver = Driver(config, Instant(0, START_S), self.nodes)
         self.model = Model()
         self.model.unix_s = START_S

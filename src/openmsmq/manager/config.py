@@ -7,6 +7,7 @@ import msgspec
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import (
+    ASIDE_FROM_BYTES,
     DIRECTORY_POLL_S,
     DIRECTORY_PROBE_S,
     EXPRESS_MEMORY_DEFAULT_KB,
@@ -88,6 +89,8 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     range_removal_min: int = RANGE_REMOVAL_FROM_COUNT
     """Messages from which on a reader's completed ones are taken out as a range."""
     staged_bytes_max: int = STAGED_MAX_BYTES
+    aside_min_bytes: int = ASIDE_FROM_BYTES
+    """Bytes from which on the messages of a prepared transaction are set aside."""
     directory: DirectoryConfig = DirectoryConfig()
     identifier: Guid | None = None
     """Who a new queue manager is, if its directory has chosen that; one with a store stays who it

@@ -440,6 +440,10 @@ QUERIES_OVER_MAX_COUNT: Final = 10_000
 STAGED_MAX_BYTES: Final = 1024 * 1024 * 1024
 """Bytes of all parts of batches that wait to be committed. [ours]"""
 
+ASIDE_FROM_BYTES: Final = 256 * 1024
+"""From so many bytes on, what a prepared transaction sends is set aside: it is written once, and
+not again when the transaction commits. Less is not worth a file of its own. [ours]"""
+
 STAGED_MAX_AGE_S: Final = 7 * 24 * 3600
 """After so long, a part of a batch that nobody committed is given up. [ours]"""
 

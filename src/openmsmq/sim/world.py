@@ -104,6 +104,8 @@ class World:
                 directory=directory,
                 # Readers of few messages take them out as a range too.
                 range_removal_min=1,
+                # And small transactions are set aside.
+                aside_min_bytes=1,
             )
             hops = {
                 str(identifier): tuple(map(_address, self._next_hops(index, other)))

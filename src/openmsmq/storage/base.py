@@ -2,7 +2,8 @@
 
 Only checkpoints write it, in transactions that end with a sync. A value is followed by the crc32
 of its key and itself, which is verified whenever it is read. Beside the records stands the number
-of the last journal batch that they contain, and a note of how far the journal went.
+of the last journal batch that they contain, what was set aside by then, and a note of how far the
+journal went.
 
 Reading skips what the memtable has changed. Many deleted keys in a row, as at the front of a queue
 that is being emptied, are remembered as a hidden run, so that each is stepped over once.
@@ -20,9 +21,11 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 import lmdb
+import msgspec
 from zlib_ng.zlib_ng import crc32
 
 from openmsmq.storage.files import FULL, FileOps, disk_error
+from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import JournalNote
 from openmsmq.storage.layout import ADVICE
 from openmsmq.storage.pages import find_damage
@@ -61,7 +64,9 @@ _RECORDS: Final = b"records"
 _STATE: Final = b"state"
 _APPLIED: Final = b"applied"
 _JOURNAL: Final = b"journal"
+_ASIDE: Final = b"aside"
 _NOTE: Final = struct.Struct("<QQQ")
+_NOTES: Final = msgspec.msgpack.Decoder(AsideNotes)
 _KEY: Final = itemgetter(0)
 _VALUE: Final = slice(None, -CRC_BYTES)
 """The part of what is stored that is the value; made once, not for each record."""
@@ -115,6 +120,7 @@ class Base:
         self._runs: list[tuple[bytes, bytes]] = []
         self.applied = 0
         self.note: JournalNote | None = None
+        self.aside: AsideNotes = {}
         # LMDB would take an empty file for a new one.
         if not create:
             if not (path.exists() and path.stat().st_size):
@@ -137,6 +143,8 @@ class Base:
             self._begin_reading()
             self.applied = self._read_applied(create=create)
             self.note = self._read_note()
+            aside = self._read_state(_ASIDE)
+            self.aside = {} if aside is None else _NOTES.decode(aside)
         except BaseException as error:
             self.close()
             if isinstance(error, lmdb.Error):
@@ -318,8 +326,11 @@ class Base:
         *,
         applied: int | None = None,
         note: JournalNote | None = None,
+        aside: AsideNotes | None = None,
     ) -> None:
         """Apply changes in one transaction; on return they are on the disk.
+
+        `aside` is what was set aside by the batch `applied`.
 
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
@@ -339,6 +350,9 @@ class Base:
                 if note is not None:
                     numbers = _NOTE.pack(note.written, *note.sizes_bytes)
                     transaction.put(_JOURNAL, pack(_JOURNAL, numbers), db=self._state)
+                if aside is not None and aside != self.aside:
+                    notes = msgspec.msgpack.encode(aside)
+                    transaction.put(_ASIDE, pack(_ASIDE, notes), db=self._state)
         except lmdb.Error as error:
             raise self._write_error(error, len(changes)) from error
         # LMDB leaves the last state as it is while it writes the next, so the reader could stay
@@ -347,6 +361,7 @@ class Base:
         self._begin_reading()
         self.applied = self.applied if applied is None else applied
         self.note = note or self.note
+        self.aside = self.aside if aside is None else aside
         self._forget_runs([key for key, _ in puts])
 
     def clear(self, start: bytes, stop: bytes, limit: int) -> bytes:

@@ -9,6 +9,8 @@ what the values are, not how they change; so only the end of a checkpoint needs 
 
 A range that is deleted is one line of the journal, however many records it has. From then on
 nobody sees them; they are cleared out of the base in slices too, before anything else is moved.
+Taking what was set aside is one line, too (`aside` says why). What is taken does not fill the
+journal, which says otherwise when to move; so a batch that sets values aside moves as many.
 """
 
 from __future__ import annotations
@@ -21,23 +23,39 @@ from typing import Final
 
 import msgspec
 
+from openmsmq.storage.aside import Aside
 from openmsmq.storage.base import KEY_MAX_BYTES, Base
 from openmsmq.storage.files import DirectoryLock, FileOps, disk_error
-from openmsmq.storage.frames import Changes, Framing, Record, encode_changes
+from openmsmq.storage.frames import (
+    AsideNotes,
+    Changes,
+    Framing,
+    Moves,
+    Record,
+    encode_changes,
+)
 from openmsmq.storage.journal import Journal, JournalNote
 from openmsmq.storage.layout import (
     ADVICE,
     BASE_NAME,
     JOURNAL_NAMES,
     LOCK_NAME,
+    SCHEMA_VERSION,
     UNMARKED_VERSION,
     StoreFormat,
     new_format,
     read_format,
     write_format,
 )
-from openmsmq.storage.memtable import Memtable
-from openmsmq.storage.port import Batch, StoreDamaged, StoreError, StoreFailed, StoreFull
+from openmsmq.storage.memtable import CHANGE_COST_BYTES, Memtable
+from openmsmq.storage.port import (
+    KEY_NUMBER_BYTES,
+    Batch,
+    StoreDamaged,
+    StoreError,
+    StoreFailed,
+    StoreFull,
+)
 
 CHECKPOINT_BYTES: Final = 16 << 20
 """Size of a journal file: so much is written between two checkpoints."""
@@ -71,14 +89,22 @@ class JournaledStore:
     """A store in a directory; see `open_store`."""
 
     def __init__(
-        self, lock: DirectoryLock, journal: Journal, base: Base, *, checkpoint_bytes: int
+        self,
+        lock: DirectoryLock,
+        journal: Journal,
+        base: Base,
+        aside: Aside,
+        *,
+        checkpoint_bytes: int,
     ) -> None:
         self._lock = lock
         self._journal = journal
         self._base = base
+        self._aside = aside
         self._spare_bytes = checkpoint_bytes // DELETIONS_SPARE_SHARE
         self._memtable = Memtable(base.contains)
         self._sealed_sequence: int | None = None
+        self._sealed_aside: AsideNotes = {}
         self._failure: str | None = None
         self._closed = False
         # Whether the base knows of a batch of this turn of the journal.
@@ -89,8 +115,7 @@ class JournaledStore:
         last: int | None = None
         for records in self._journal.recover(self._base.applied, self._base.note):
             if last is not None:
-                self._memtable.seal()
-                self._sealed_sequence = last
+                self._seal(last)
             for record in records:
                 try:
                     self._replay_batch(record)
@@ -101,12 +126,29 @@ class JournaledStore:
                         "it was written by something else than this software"
                     ) from error
             last = records[-1].sequence
+        self._aside.begin()
 
     def _replay_batch(self, record: Record) -> None:
-        ranges, changes = record.content()
-        for start, stop in ranges:
+        content = record.content()
+        for start, stop in content.ranges:
             self._memtable.delete_range(start, stop)
-        self._memtable.apply(changes)
+        for name, note in content.moves.aside.items():
+            self._aside.keep(name, note)
+        self._take(content.moves, record.sequence)
+        self._memtable.apply(content.changes)
+
+    def _take(self, moves: Moves, sequence: int) -> None:
+        """Apply what a batch that is in the journal takes and drops."""
+        for taken in moves.taken:
+            self._memtable.apply(taken.records(self._aside.values(taken.name)))
+        for name in moves.dropped:
+            self._aside.drop(name, sequence)
+
+    def _seal(self, sequence: int) -> None:
+        """Begin to move everything up to a batch into the base."""
+        self._memtable.seal()
+        self._sealed_sequence = sequence
+        self._sealed_aside = dict(self._aside.notes)
 
     @property
     def base_count(self) -> int:
@@ -157,16 +199,17 @@ class JournaledStore:
         if self._failure is not None:
             raise StoreFailed(self._failure)
         changes = self._journaled(batch)
-        is_durable = bool(changes or batch.ranges)
+        is_durable = bool(changes or batch.ranges or batch.moves)
         try:
+            moves = self._set_aside(batch) if batch.moves else None
             if is_durable:
-                payload = encode_changes(changes, batch.ranges)
-                self._make_room(len(payload), adds=_adds(changes, len(batch.ranges)))
-                self._journal.append(payload)
-                if not self._noted:
-                    self._note()
+                self._write(changes, batch, moves)
             for start, stop in batch.ranges:
                 self._memtable.delete_range(start, stop)
+            if moves is not None:
+                for name, values in batch.aside:
+                    self._aside.keep(name, moves.aside[name], values)
+                self._take(moves, self._journal.last_sequence)
             self._memtable.apply(batch.changes)
         except (StoreFailed, StoreDamaged) as error:
             self._refuse_commits(error)
@@ -175,6 +218,38 @@ class JournaledStore:
         self._memtable.forget(batch.forgotten)
         if is_durable:
             self._move_in_step()
+            if batch.aside:
+                self._move_as_much(batch)
+
+    def _set_aside(self, batch: Batch) -> Moves:
+        """Write what is set aside into files, which have to be on the disk before the journal."""
+        notes: AsideNotes = {}
+        sequence = self._journal.last_sequence + 1
+        try:
+            for name, values in batch.aside:
+                notes[name] = self._aside.write(values, sequence)
+        except StoreError:
+            self._give_up(notes)
+            raise
+        return Moves(notes, batch.taken, batch.dropped)
+
+    def _give_up(self, notes: AsideNotes) -> None:
+        for note in notes.values():
+            self._aside.give_up(note)
+
+    def _write(self, changes: Changes, batch: Batch, moves: Moves | None) -> None:
+        """Write a batch into the journal."""
+        payload = encode_changes(changes, batch.ranges, moves)
+        adds = bool(batch.aside) or _adds(changes, len(batch.ranges) + len(batch.dropped))
+        try:
+            self._make_room(len(payload), adds=adds)
+        except StoreFull:
+            if moves is not None:
+                self._give_up(moves.aside)
+            raise
+        self._journal.append(payload)
+        if not self._noted:
+            self._note()
 
     def _journaled(self, batch: Batch) -> Changes:
         """Return the changes that have to reach the disk; deleting a volatile key does not."""
@@ -184,6 +259,9 @@ class JournaledStore:
         for key, _ in batch.volatile:
             if not 0 < len(key) <= KEY_MAX_BYTES:
                 raise ValueError(f"a key has 1 to {KEY_MAX_BYTES} bytes, not {len(key)}")
+        for taken in batch.taken:
+            if not KEY_NUMBER_BYTES < len(taken.key) <= KEY_MAX_BYTES:
+                raise ValueError(f"what is taken gets no key of {len(taken.key)} bytes")
         volatile = self._memtable.volatile
         if not volatile:
             return batch.changes
@@ -223,8 +301,7 @@ class JournaledStore:
             self._base.write([], note=shorter)
         self._journal.switch(payload_bytes, self._spare_bytes)
         self._noted = False
-        self._memtable.seal()
-        self._sealed_sequence = self._journal.last_sequence
+        self._seal(self._journal.last_sequence)
 
     def _finish_checkpoint(self) -> None:
         while self._sealed_sequence is not None:
@@ -254,6 +331,19 @@ class JournaledStore:
         except (StoreFailed, StoreDamaged) as error:
             self._refuse_commits(error)
 
+    def _move_as_much(self, batch: Batch) -> None:
+        """Move as much into the base as a batch has set aside."""
+        cost_bytes = sum(
+            sum(map(len, values)) + CHANGE_COST_BYTES * len(values) for _, values in batch.aside
+        )
+        try:
+            if self._sealed_sequence is not None and not self._memtable.gone:
+                self._move_slice(max(cost_bytes, SLICE_BYTES))
+        except StoreFull:
+            return
+        except (StoreFailed, StoreDamaged) as error:
+            self._refuse_commits(error)
+
     def _refuse_commits(self, error: StoreError) -> None:
         """Accept nothing more: after a failed sync, a later one that succeeds proves nothing."""
         self._failure = f"no commit is accepted after an earlier failure: {error}"
@@ -264,17 +354,19 @@ class JournaledStore:
             start, stop = self._memtable.gone[0]
             self._memtable.cleared(self._base.clear(start, stop, CLEARED_MAX_COUNT))
 
-    def _move_slice(self) -> None:
+    def _move_slice(self, cost_bytes: int = SLICE_BYTES) -> None:
         memtable = self._memtable
         while memtable.gone:
             self._clear_slice()
-        changes, place = memtable.next_slice(SLICE_BYTES)
+        changes, place = memtable.next_slice(cost_bytes)
         last = memtable.is_last(place)
         applied = self._sealed_sequence if last else None
-        self._base.write(changes, applied=applied, note=self._journal.note)
+        aside = self._sealed_aside if last else None
+        self._base.write(changes, applied=applied, note=self._journal.note, aside=aside)
         memtable.moved(changes, place)
         if last:
             self._sealed_sequence = None
+            self._aside.applied(self._base.applied)
 
     def _relieve(self) -> None:
         """Make room in the base by moving deletions, which free pages, before everything else."""
@@ -290,8 +382,7 @@ class JournaledStore:
         try:
             self._finish_checkpoint()
             if self._base.applied < self._journal.last_sequence:
-                self._memtable.seal()
-                self._sealed_sequence = self._journal.last_sequence
+                self._seal(self._journal.last_sequence)
                 self._finish_checkpoint()
                 self._journal.rewind()
                 self._noted = False
@@ -306,6 +397,7 @@ class JournaledStore:
         announce()
         # What the files have is in the base, so nobody needs to recognise it again.
         self._journal.begin_anew(framing)
+        self._aside.framing = framing
 
     def close(self) -> None:
         """Release everything; nothing that was committed is lost."""
@@ -373,12 +465,17 @@ def _open(
         base = Base(files, directory / BASE_NAME, thorough=thorough)
         parts.callback(base.close)
         check_note(description, base)
-        journal = Journal(files, directory, framing_of(description), size_bytes=checkpoint_bytes)
+        framing = framing_of(description)
+        journal = Journal(files, directory, framing, size_bytes=checkpoint_bytes)
         parts.callback(journal.close)
-        store = JournaledStore(lock, journal, base, checkpoint_bytes=checkpoint_bytes)
+        aside = Aside(files, directory, framing, base.aside)
+        store = JournaledStore(lock, journal, base, aside, checkpoint_bytes=checkpoint_bytes)
         if description.version == UNMARKED_VERSION:
             ready = msgspec.structs.replace(new_format(), state="ready")
             store.reframe(framing_of(ready), lambda: write_format(files, directory, ready))
+        elif description.version < SCHEMA_VERSION:
+            ready = msgspec.structs.replace(description, version=SCHEMA_VERSION)
+            write_format(files, directory, ready)
         parts.pop_all()
     return store
 

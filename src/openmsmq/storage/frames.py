@@ -20,6 +20,8 @@ from typing import Final
 import msgspec
 from zlib_ng.zlib_ng import crc32, crc32_combine
 
+from openmsmq.storage.port import Taken
+
 Changes = Sequence[tuple[bytes, bytes | None]]
 Ranges = Sequence[tuple[bytes, bytes]]
 
@@ -37,12 +39,51 @@ _UNSEALED: Final = struct.Struct("<IQ")
 _NUMBERS: Final = struct.Struct("<IQI")
 
 _WITH_RANGES: Final = b"\xc1"
-"""What the payload of a batch with ranges begins with: no MessagePack begins so."""
+"""What the payload of a batch with ranges begins with: no list in MessagePack begins so."""
+_WITH_MOVES: Final = b"\xc0"
+"""What the payload of a batch begins with that sets values aside, takes or drops them."""
+
+
+class AsideNote(msgspec.Struct, frozen=True, array_like=True):
+    """Where values are that a batch has set aside."""
+
+    file: int
+    """The number of their file."""
+    sequence: int
+    """The batch that set them aside."""
+    size_bytes: int
+    """The length of the file, of which they may be a part."""
+
+
+AsideNotes = dict[bytes, AsideNote]
+
+
+class Moves(msgspec.Struct, frozen=True):
+    """What a batch sets aside, takes and drops."""
+
+    aside: AsideNotes = {}
+    taken: list[Taken] = []
+    dropped: list[bytes] = []
+
+
+class Content(msgspec.Struct, frozen=True, array_like=True):
+    """The durable part of a batch."""
+
+    ranges: list[tuple[bytes, bytes]]
+    changes: list[tuple[bytes, bytes | None]]
+    moves: Moves = Moves()
+
+    @property
+    def count(self) -> int:
+        """How many things it changes."""
+        moves = self.moves
+        taken = sum(each.count for each in moves.taken)
+        return len(self.ranges) + len(self.changes) + taken + len(moves.aside) + len(moves.dropped)
+
+
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(list[tuple[bytes, bytes | None]])
-_RANGES_DECODER: Final = msgspec.msgpack.Decoder(
-    tuple[list[tuple[bytes, bytes]], list[tuple[bytes, bytes | None]]]
-)
+_CONTENT_DECODER: Final = msgspec.msgpack.Decoder(Content)
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -53,16 +94,18 @@ class Record(msgspec.Struct, frozen=True):
     end: int
     payload: bytes
 
-    def content(self) -> tuple[Ranges, Changes]:
-        """Decode the batch: the ranges that it deletes, and its changes."""
-        if self.payload.startswith(_WITH_RANGES):
-            return _RANGES_DECODER.decode(memoryview(self.payload)[len(_WITH_RANGES) :])
-        return (), _DECODER.decode(self.payload)
+    def content(self) -> Content:
+        """Decode the batch."""
+        if self.payload.startswith((_WITH_RANGES, _WITH_MOVES)):
+            return _CONTENT_DECODER.decode(memoryview(self.payload)[len(_WITH_RANGES) :])
+        return Content([], _DECODER.decode(self.payload))
 
 
-def encode_changes(changes: Changes, ranges: Ranges = ()) -> bytes:
+def encode_changes(changes: Changes, ranges: Ranges = (), moves: Moves | None = None) -> bytes:
     """Encode the durable part of a batch as the payload of a record."""
-    if ranges:
+    if moves is not None:
+        payload = _WITH_MOVES + _ENCODER.encode((ranges, changes, moves))
+    elif ranges:
         payload = _WITH_RANGES + _ENCODER.encode((ranges, changes))
     else:
         payload = _ENCODER.encode(changes)

@@ -5,6 +5,7 @@
     journal-00000001.log  two files of fixed size that take turns, see `journal`
     journal-00000002.log
     records.mdb           everything the last checkpoint knew, see `base`
+    aside-00000001.log    and others like it: what is set aside, see `aside`
 
 The format file is written first with the state `creating`, and again with `ready` when all other
 files are there. So a crash during creation is finished by the next start, and a file that is
@@ -24,8 +25,9 @@ from openmsmq.storage.files import FileOps, write_whole
 from openmsmq.storage.frames import FIRST_MARK, MARK_BYTES
 from openmsmq.storage.port import StoreDamaged, StoreTooNew
 
-SCHEMA_VERSION: Final = 2
-"""Grows with every change that an older version of this software could not read."""
+SCHEMA_VERSION: Final = 3
+"""Grows with every change that an older version of this software could not read: 3 may have values
+that are set aside."""
 
 UNMARKED_VERSION: Final = 1
 """The version whose journals all have the same mark, and whose base has no note of the journal."""
@@ -34,8 +36,14 @@ FORMAT_NAME: Final = "format.json"
 LOCK_NAME: Final = "lock"
 BASE_NAME: Final = "records.mdb"
 JOURNAL_NAMES: Final = ("journal-00000001.log", "journal-00000002.log")
+ASIDE_NAMES: Final = "aside-*.log"
 
 ADVICE: Final = "run `openmsmq store check` for a list, and restore the directory from a backup"
+
+
+def aside_name(number: int) -> str:
+    """Return the name of a file with values that are set aside."""
+    return f"aside-{number:08}.log"
 
 
 class StoreFormat(msgspec.Struct, frozen=True):

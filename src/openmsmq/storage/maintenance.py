@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from openmsmq.storage.aside import Aside
 from openmsmq.storage.base import Base, damaged_pages
 from openmsmq.storage.engine import check_note, framing_of, lock_store, open_store
 from openmsmq.storage.files import FileOps, disk_error
+from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import Journal, JournalNote
 from openmsmq.storage.layout import BASE_NAME, StoreFormat, read_format
 from openmsmq.storage.port import StoreDamaged
@@ -140,6 +142,7 @@ class _BaseFacts(msgspec.Struct, frozen=True):
 
     applied: int
     note: JournalNote | None
+    aside: AsideNotes
 
 
 def _check_base(
@@ -178,7 +181,7 @@ def _check_base(
         if description is not None:
             with findings.collecting():
                 check_note(description, base)
-        return _BaseFacts(base.applied, base.note)
+        return _BaseFacts(base.applied, base.note, base.aside)
     finally:
         base.close()
 
@@ -190,15 +193,32 @@ def _check_journal(
     base: _BaseFacts,
     findings: _Findings,
 ) -> None:
-    journal = Journal(files, directory, framing_of(description), size_bytes=0, write=False)
+    framing = framing_of(description)
+    journal = Journal(files, directory, framing, size_bytes=0, write=False)
+    aside = Aside(files, directory, framing, base.aside)
     try:
         batches = changes = 0
         for records in journal.recover(base.applied, base.note):
             batches += len(records)
-            changes += sum(len(part) for record in records for part in record.content())
+            for record in records:
+                content = record.content()
+                changes += content.count
+                aside.notes.update(content.moves.aside)
+                # What was dropped without being taken is not needed any more.
+                needed = {taken.name for taken in content.moves.taken}
+                _check_aside(aside, needed, findings)
+                for name in content.moves.dropped:
+                    aside.notes.pop(name)
+        _check_aside(aside, aside.notes, findings)
         findings.numbers.update(journal_batch_count=batches, journal_change_count=changes)
     finally:
         journal.close()
+
+
+def _check_aside(aside: Aside, names: Iterable[bytes], findings: _Findings) -> None:
+    for name in names:
+        with findings.collecting():
+            aside.read(aside.notes[name])
 
 
 def compact_store(
@@ -261,6 +281,6 @@ def _copy(source: Base, target: Base, progress: Progress) -> int:
             done += len(part)
             part = []
             progress(done, total)
-    target.write(part, applied=source.applied, note=source.note)
+    target.write(part, applied=source.applied, note=source.note, aside=source.aside)
     progress(done + len(part), total)
     return done + len(part)

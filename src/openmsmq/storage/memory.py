@@ -6,6 +6,10 @@ What a disk can do to a store is asked for: `crash` gives the store as it is aft
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import msgspec
+
 from openmsmq.storage.keys import KeyIndex
 from openmsmq.storage.port import Batch, StoreFailed, StoreFull
 
@@ -13,11 +17,12 @@ from openmsmq.storage.port import Batch, StoreFailed, StoreFull
 class MemoryStore:
     """An ordered map of a durable and a volatile part; the volatile one is seen first."""
 
-    __slots__ = ("_closed", "_durable", "_failed", "_index", "_next_failure", "_volatile")
+    __slots__ = ("_aside", "_closed", "_durable", "_failed", "_index", "_next_failure", "_volatile")
 
     def __init__(self) -> None:
         self._durable: dict[bytes, bytes] = {}
         self._volatile: dict[bytes, bytes] = {}
+        self._aside: dict[bytes, list[bytes]] = {}
         self._index = KeyIndex()
         self._next_failure: tuple[type[StoreFull] | type[StoreFailed], bool] | None = None
         self._failed = False
@@ -48,7 +53,7 @@ class MemoryStore:
             self._next_failure = None
             self._failed = failure is StoreFailed
             if reached_disk:
-                self._apply(Batch(batch.changes, ranges=batch.ranges))
+                self._apply(msgspec.structs.replace(batch, volatile=[], forgotten=[]))
             raise failure("the store in memory was told to fail")
         self._apply(batch)
 
@@ -61,7 +66,7 @@ class MemoryStore:
     def crash(self) -> MemoryStore:
         """Return the store as the next start finds it: only what is durable, all faults gone."""
         survivor = MemoryStore()
-        survivor._apply(Batch(list(self._durable.items())))
+        survivor._apply(Batch([*self._durable.items()], aside=[*self._aside.items()]))
         return survivor
 
     def fail_next(
@@ -79,20 +84,29 @@ class MemoryStore:
         durable, volatile = self._durable, self._volatile
         for start, stop in batch.ranges:
             self._delete_range(start, stop)
-        for key, value in batch.changes:
-            there = (durable.pop(key, None) is not None) | (volatile.pop(key, None) is not None)
-            if value is not None:
-                durable[key] = value
-                if not there:
-                    self._index.add(key)
-            elif there:
-                self._index.remove(key)
+        self._aside.update(batch.aside)
+        for taken in batch.taken:
+            self._change(taken.records(self._aside[taken.name]))
+        for name in batch.dropped:
+            del self._aside[name]
+        self._change(batch.changes)
         for key, value in batch.volatile:
             if key not in volatile and key not in durable:
                 self._index.add(key)
             volatile[key] = value
         for key in batch.forgotten:
             if volatile.pop(key, None) is not None:
+                self._index.remove(key)
+
+    def _change(self, changes: Iterable[tuple[bytes, bytes | None]]) -> None:
+        durable, volatile = self._durable, self._volatile
+        for key, value in changes:
+            there = (durable.pop(key, None) is not None) | (volatile.pop(key, None) is not None)
+            if value is not None:
+                durable[key] = value
+                if not there:
+                    self._index.add(key)
+            elif there:
                 self._index.remove(key)
 
     def _delete_range(self, start: bytes, stop: bytes) -> None:

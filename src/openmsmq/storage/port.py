@@ -10,11 +10,17 @@ A key has 1 to 511 bytes and lives in one of two places: durable, or volatile (i
 at the next start). Readers see one ordered map of both: a volatile value hides a durable one, and
 a deletion removes both. Within a batch, `ranges` are deleted first, then come `changes`, then
 `volatile`, and `forgotten` last: it drops keys that have a volatile value and no durable one.
+
+Values may be set aside before it is known under which keys they will be, or whether at all. They
+are durable and no reader sees them; a later batch takes them, which writes none of them again.
+Within a batch this comes behind `ranges` and before `changes`: `aside`, then `taken`, then
+`dropped`.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 import msgspec
 
@@ -43,6 +49,32 @@ class StoreInUse(StoreError):
     """Another process has the store open."""
 
 
+KEY_NUMBER_BYTES: Final = 8
+"""The end of the first key of what is taken: a number that goes up from record to record."""
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """Values that were set aside, one behind the other, and become records."""
+
+    name: bytes
+    first: int
+    """The place of the first one among the values of this name."""
+    count: int
+    key: bytes
+    """The key of the first one."""
+    prefix: bytes = b""
+    """What comes before each value."""
+
+    def records(self, values: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+        """Return the records, given all values of the name."""
+        head, prefix = self.key[:-KEY_NUMBER_BYTES], self.prefix
+        number = int.from_bytes(self.key[-KEY_NUMBER_BYTES:], "big")
+        return [
+            (head + key_number.to_bytes(KEY_NUMBER_BYTES, "big"), prefix + value)
+            for key_number, value in enumerate(values[self.first : self.first + self.count], number)
+        ]
+
+
 class Batch(msgspec.Struct):
     """What one turn of the queue manager changes."""
 
@@ -56,9 +88,20 @@ class Batch(msgspec.Struct):
     ranges: list[tuple[bytes, bytes]] = []
     """Every key with start <= key < stop is deleted, durable or not, before anything else. To say
     so takes no longer for a million keys than for one; the store clears them away later."""
+    aside: list[tuple[bytes, list[bytes]]] = []
+    """Values to be set aside under a name that no other values have."""
+    taken: list[Taken] = []
+    """Values that become records; they stay aside until they are dropped."""
+    dropped: list[bytes] = []
+    """Names whose values nobody will take any more."""
+
+    @property
+    def moves(self) -> bool:
+        """Whether values are set aside, taken or dropped."""
+        return bool(self.aside or self.taken or self.dropped)
 
     def __bool__(self) -> bool:
-        return bool(self.changes or self.volatile or self.forgotten or self.ranges)
+        return bool(self.changes or self.volatile or self.forgotten or self.ranges or self.moves)
 
 
 class StoreReader(Protocol):

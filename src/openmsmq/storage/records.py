@@ -132,16 +132,28 @@ class HeldEntry(msgspec.Struct, frozen=True, gc=False):
     """The queue it moves to; 0 when it is received."""
 
 
+class AsideRun(msgspec.Struct, frozen=True, gc=False):
+    """Messages of a prepared transaction that are set aside, one behind the other."""
+
+    queue: int
+    count: int
+    size: int
+    """The bytes of their packets."""
+
+
 class TransactionRecord(msgspec.Struct, frozen=True):
     """A prepared transaction."""
 
     sends: list[StagedSend]
+    """What it sends, unless that is set aside."""
     held: list[HeldEntry]
     prepared_time_s: int
     query: str = ""
     batch: int = 0
     owner: str = ""
     """Who may end it, as `Caller.owner_name`; empty for administrators only."""
+    aside: list[AsideRun] = []
+    """What is set aside under the transaction's key, in its order."""
 
 
 class ReservationRecord(msgspec.Struct, frozen=True):

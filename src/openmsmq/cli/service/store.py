@@ -23,7 +23,7 @@ from openmsmq.cli.views.output import (
 STORE_FOLDER: Final = "store"
 """The store's place below the directory that `serve --data` is given."""
 
-STORE_FILES: Final = ("format.json", "records.mdb", "journal-*.log")
+STORE_FILES: Final = ("format.json", "records.mdb", "journal-*.log", "aside-*.log")
 """What a store is known by, even if a part of it is lost."""
 
 app: Final = typer.Typer(

@@ -15,6 +15,7 @@ from openmsmq.model.errors import MsmqError
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.storage import records
+from openmsmq.storage.port import Taken
 from openmsmq.storage.records import FACTS_BYTES
 
 if TYPE_CHECKING:
@@ -80,10 +81,30 @@ class EntriesPlaced(Effect):
         """Return into which queue, and how much."""
         return {
             "queue": self.queue.name,
-            "count": len(self.rows),
+            "count": len(self.lookup_ids),
             "bytes": self.size,
             "express": self.express,
         }
+
+
+class EntriesTaken(EntriesPlaced):
+    """New entries come into a queue that were set aside before."""
+
+    __slots__ = ("taken",)
+
+    def __init__(
+        self, news: News, clock: Deadlines, queue: LocalQueue, taken: Taken, size: int
+    ) -> None:
+        super().__init__(news, clock, queue, [], [], express=False)
+        self.taken = taken
+        first = records.lookup_of(taken.key)
+        self.lookup_ids = list(range(first, first + taken.count))
+        self.size = size
+
+    def store(self, writes: Writes) -> None:
+        """Say which they are; their bytes are on the disk."""
+        writes.take(self.taken)
+        writes.touch(self.queue)
 
 
 class EntriesRemoved(Effect):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from openmsmq.manager.messages.effects import DeadlinesNoted, Due, EntriesPlaced
+from openmsmq.manager.messages.effects import DeadlinesNoted, Due, EntriesPlaced, EntriesTaken
 from openmsmq.manager.messages.lifetimes import is_near
 from openmsmq.manager.messages.news import News
 from openmsmq.manager.queues.queue import LocalQueue, Row
@@ -16,7 +16,14 @@ from openmsmq.model.errors import InsufficientResources
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.names import SystemQueue
 from openmsmq.storage import records
-from openmsmq.storage.records import ASKS_FINAL_ACK, FACTS_BYTES, EntryFacts, StagedSend
+from openmsmq.storage.port import Taken
+from openmsmq.storage.records import (
+    ASKS_FINAL_ACK,
+    FACTS_BYTES,
+    AsideRun,
+    EntryFacts,
+    StagedSend,
+)
 from openmsmq.wire import message_bytes
 from openmsmq.wire.headers import user
 
@@ -177,6 +184,16 @@ class Placing:
             for number, (send, mark) in enumerate(zip(sends, marks, strict=True), arrival)
         ]
         self.place_alike(queue, rows, [], express=False)
+
+    def take_aside(
+        self, queue: LocalQueue, name: bytes, first: int, run: AsideRun, now: Instant
+    ) -> None:
+        """Put messages into a queue that are set aside under a name, with their marks."""
+        arrival = self._counters.take_arrivals(run.count)
+        facts = records.encode_facts(EntryFacts(now.unix_s))
+        key = records.entry_key(queue.id, 7 << 56 | arrival)
+        taken = Taken(name, first, run.count, key, facts)
+        self._ledger.add(EntriesTaken(self.news, self._deadlines, queue, taken, run.size))
 
 
 def are_plain_sends(sends: list[StagedSend]) -> bool:

@@ -59,7 +59,7 @@ class TransactionBegun(Effect):
 class TransactionPrepared(Effect):
     """A transaction waits for its coordinator's word, and survives until then."""
 
-    __slots__ = ("call", "now", "owner", "replies", "requests", "state", "work")
+    __slots__ = ("aside", "call", "now", "owner", "replies", "requests", "state", "work")
 
     def __init__(
         self,
@@ -77,27 +77,35 @@ class TransactionPrepared(Effect):
         self.work = work
         self.now = now
         self.owner = state.caller.owner_name
+        self.aside: list[bytes] = []
+        """Those of its messages that are set aside."""
 
     def apply(self) -> None:
         """Let only a coordinator decide about it."""
         self.work.happen(TransactionEvent.PREPARE)
         self.work.prepared_time_s = self.now.unix_s
+        self.aside = self.requests.set_aside(self.work)
 
     def store(self, writes: Writes) -> None:
         """Write what it will do and what it holds."""
-        record = records.encode_record(self.work.record(self.now))
-        writes.put(records.transaction_key(self.work.unit_of_work), record)
+        if self.aside:
+            writes.set_aside(self.work.key, self.aside)
+        writes.put(self.work.key, records.encode_record(self.work.record(self.now)))
 
     def follow(self) -> None:
         """Let it belong to its coordinator, and not to the connection."""
         if self.work.connection is not None:
             self.requests.leave(self.work)
+        if self.aside:
+            # The store has them.
+            self.work.sends = []
         self.replies.answer(self.state.id, self.call, api.Done())
 
     def revert(self, error: MsmqError, /) -> None:
         """Let it be active again, and its application's."""
         self.replies.fail(self.state.id, self.call, error)
         self.work.query, self.work.batch = "", 0
+        self.work.aside = []
         self.requests.give(self.work, self.owner)
         self.requests.go_back(self.work, self.now)
 
@@ -140,7 +148,9 @@ class TransactionEnded(Effect):
     def store(self, writes: Writes) -> None:
         """Forget that it was prepared."""
         if self.was_prepared:
-            writes.delete(records.transaction_key(self.work.unit_of_work))
+            writes.delete(self.work.key)
+        if self.work.aside:
+            writes.drop(self.work.key)
 
     def follow(self) -> None:
         """Forget it."""

@@ -91,9 +91,7 @@ class TransactionRequests:
 
     def sends_to(self, queue: LocalQueue) -> bool:
         """Whether a transaction under way will put something into a queue."""
-        return any(
-            send.queue == queue.id for work in self._transactions.values() for send in work.sends
-        )
+        return any(work.sends_to(queue.id) for work in self._transactions.values())
 
     def adopt(self, unit_of_work: Guid, connection: int | None, owner: str) -> Transaction:
         """Take up a transaction: a new one, or one that the store has."""
@@ -190,7 +188,13 @@ class TransactionRequests:
         work = self.find(state, request.transaction)
         if request.query:
             work.query, work.batch = request.query, request.batch
+        # What is set aside has the transaction's number.
+        self._counters.cover_transactions()
         self._ledger.add(TransactionPrepared(self, self._replies, state, call, work, now))
+
+    def set_aside(self, work: Transaction) -> list[bytes]:
+        """Return what a transaction lets the store set aside, if that is enough to be worth it."""
+        return self._work.set_aside(work, self._config.aside_min_bytes)
 
     def list_in_doubt(
         self, state: Connection, call: int, _: api.ListTransactions, _now: Instant
@@ -201,7 +205,7 @@ class TransactionRequests:
             api.InDoubt(
                 bytes(work.unit_of_work),
                 work.prepared_time_s,
-                len(work.sends),
+                work.send_count,
                 len(work.receives),
                 work.query,
                 work.batch,

@@ -12,7 +12,14 @@ from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid
 from openmsmq.model.message import MessageClass
-from openmsmq.storage.records import HeldEntry, StagedSend, TransactionRecord
+from openmsmq.storage.records import (
+    AsideRun,
+    HeldEntry,
+    StagedSend,
+    TransactionRecord,
+    transaction_key,
+)
+from openmsmq.wire import message_bytes
 from openmsmq.wire.headers.transaction import transaction_marks
 
 
@@ -20,6 +27,7 @@ class Transaction:
     """One transaction of an application, or one that outlived it because it is prepared."""
 
     __slots__ = (
+        "aside",
         "batch",
         "bytes",
         "connection",
@@ -55,6 +63,8 @@ class Transaction:
         """Who may end it from elsewhere by its lasting name, as `Caller.owner_name`."""
         self.state = TransactionState.ACTIVE
         self.sends: list[StagedSend] = []
+        self.aside: list[AsideRun] = []
+        """What it sends instead, once that is set aside in the store."""
         self.receives: list[tuple[LocalQueue, int]] = []
         self.moves: list[tuple[LocalQueue, int, LocalQueue]] = []
         self.bytes = 0
@@ -75,13 +85,32 @@ class Transaction:
     @property
     def message_count(self) -> int:
         """How many messages it sends, receives and moves."""
-        return len(self.sends) + len(self.receives) + len(self.moves)
+        return self.send_count + len(self.receives) + len(self.moves)
+
+    @property
+    def send_count(self) -> int:
+        """How many messages it sends."""
+        return sum(run.count for run in self.aside) if self.aside else len(self.sends)
+
+    @property
+    def key(self) -> bytes:
+        """Where the store has it while it is prepared, and under what its messages are aside."""
+        return transaction_key(self.unit_of_work)
+
+    def sends_to(self, queue: int) -> bool:
+        """Whether it will put something into a queue."""
+        return any(run.queue == queue for run in self.aside) or any(
+            send.queue == queue for send in self.sends
+        )
 
     def record(self, now: Instant) -> TransactionRecord:
         """What a prepared transaction needs to survive."""
         held = [HeldEntry(queue.id, lookup_id) for queue, lookup_id in self.receives]
         held += [HeldEntry(queue.id, found, target.id) for queue, found, target in self.moves]
-        return TransactionRecord(self.sends, held, now.unix_s, self.query, self.batch, self.owner)
+        sends = [] if self.aside else self.sends
+        return TransactionRecord(
+            sends, held, now.unix_s, self.query, self.batch, self.owner, self.aside
+        )
 
 
 class TransactionWork:
@@ -97,7 +126,14 @@ class TransactionWork:
 
     def commit(self, work: Transaction, now: Instant) -> None:
         """Let everything take effect, all with one batch."""
-        for number, (sends, marks) in _sends_by_queue(work).items():
+        first = 0
+        for run in work.aside:
+            queue = self._table.by_id(run.queue)
+            # Nobody wants to hear of them if their queue is gone: they are plain.
+            if queue is not None:
+                self._placing.take_aside(queue, work.key, first, run, now)
+            first += run.count
+        for number, (sends, marks) in ({} if work.aside else _sends_by_queue(work)).items():
             queue = self._table.by_id(number)
             if queue is not None:
                 self._put(queue, sends, marks, now)
@@ -119,6 +155,26 @@ class TransactionWork:
             self._placing.put_staged(queue, sends, marks, now)
         else:
             self._delivery.put(queue, sends, now, marks)
+
+    def set_aside(self, work: Transaction, from_bytes: int) -> list[bytes]:
+        """Return the messages of a transaction that commits without writing them again.
+
+        They are as their queues will have them, but for what is known of their arrival. None are
+        given if they are few, or if what becomes of any is decided when the transaction commits.
+        """
+        if work.bytes < from_bytes or not are_plain_sends(work.sends):
+            return []
+        values: list[bytes] = []
+        runs: list[AsideRun] = []
+        marked = message_bytes.marked
+        for number, (sends, marks) in _sends_by_queue(work).items():
+            queue = self._table.by_id(number)
+            if queue is None or queue.can.lead_away:
+                return []
+            values += [marked(send.packet, mark) for send, mark in zip(sends, marks, strict=True)]
+            runs.append(AsideRun(number, len(sends), sum(len(send.packet) for send in sends)))
+        work.aside = runs
+        return values
 
     def abort(self, work: Transaction, now: Instant) -> None:
         """Give everything back; what was received counts one more abort.
@@ -154,7 +210,9 @@ class TransactionWork:
         work.happen(TransactionEvent.PREPARE)
         work.prepared_time_s = record.prepared_time_s
         work.sends = record.sends
+        work.aside = record.aside
         work.bytes = sum(len(send.packet) for send in record.sends)
+        work.bytes += sum(run.size for run in record.aside)
         work.query, work.batch = record.query, record.batch
         for held in record.held:
             queue = self._table.by_id(held.queue)

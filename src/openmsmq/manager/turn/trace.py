@@ -61,6 +61,8 @@ class TurnTrace:
             inputs, self._under_way = self._under_way, []
         records = [*batch.changes, *batch.volatile]
         stored_bytes = sum(len(key) + len(value or b"") for key, value in records)
+        stored_bytes += sum(len(value) for _, values in batch.aside for value in values)
+        moved = len(batch.aside) + sum(taken.count for taken in batch.taken) + len(batch.dropped)
         self._ended.append(
             {
                 "ticket": ticket,
@@ -69,7 +71,7 @@ class TurnTrace:
                 "effects": [
                     {"effect": type(effect).__name__, **effect.describe()} for effect in effects
                 ],
-                "records": len(records) + len(batch.forgotten) + len(batch.ranges),
+                "records": len(records) + len(batch.forgotten) + len(batch.ranges) + moved,
                 "stored_bytes": stored_bytes,
             }
         )

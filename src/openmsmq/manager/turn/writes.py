@@ -6,7 +6,7 @@ from typing import Protocol
 
 from openmsmq.manager.turn.defects import Defect
 from openmsmq.storage import records
-from openmsmq.storage.port import Batch
+from openmsmq.storage.port import Batch, Taken
 
 
 class Counted(Protocol):
@@ -23,7 +23,7 @@ class Writes:
     __slots__ = ("_touched", "batch")
 
     def __init__(self) -> None:
-        self.batch = Batch([], [], [], [])
+        self.batch = Batch()
         self._touched: set[Counted] = set()
 
     def put(self, key: bytes, value: bytes) -> None:
@@ -47,6 +47,18 @@ class Writes:
     def delete_range(self, start: bytes, stop: bytes) -> None:
         """Remove all records with `start` <= key < `stop`, before this turn keeps any."""
         self.batch.ranges.append((start, stop))
+
+    def set_aside(self, name: bytes, values: list[bytes]) -> None:
+        """Make values durable that a later turn takes or drops."""
+        self.batch.aside.append((name, values))
+
+    def take(self, taken: Taken) -> None:
+        """Let values that were set aside become records."""
+        self.batch.taken.append(taken)
+
+    def drop(self, name: bytes) -> None:
+        """Forget what was set aside under a name, when this turn has taken what it takes."""
+        self.batch.dropped.append(name)
 
     def delete(self, key: bytes) -> None:
         """Remove a record, wherever it is."""

@@ -21,6 +21,8 @@ FIRST_QUEUE: Final = MachineRecord(NIL_GUID, "").next_queue
 JOURNAL: Final = 1
 DEAD_LETTERS: Final = frozenset({2, 3})
 _ENTRY_KIND: Final = ord("E")
+_QUEUE_END: Final = len(records.counts_key(0))
+"""Where in the key of an entry its queue ends."""
 _QUEUE_KIND: Final = ord("Q")
 _SEQUENCE_KIND: Final = ord("I")
 
@@ -62,6 +64,8 @@ class StoreWatch:
         self.entries: dict[bytes, Lying] = {}
         self.shelves: dict[int, Shelf] = {}
         self.by_path: dict[str, Shelf] = {}
+        self.aside: dict[bytes, list[bytes]] = {}
+        """What is set aside for transactions that are prepared."""
         self.leaving: set[int] = set()
         """The numbers of all outgoing queues."""
         self.outgoing_count = 0
@@ -83,7 +87,7 @@ class StoreWatch:
         changes: list[Change] = []
         for start, stop in batch.ranges:
             self._range(start, stop, changes)
-        for key, value in batch.changes:
+        for key, value in self._with_taken(batch):
             if key[0] == _ENTRY_KIND:
                 self._entry(key, value, True, changes)
             else:
@@ -95,6 +99,26 @@ class StoreWatch:
             if key[0] == _ENTRY_KIND and not self.entries[key].durable:
                 self._entry(key, None, False, changes)
         return changes
+
+    def _with_taken(self, batch: Batch) -> list[tuple[bytes, bytes | None]]:
+        """Return the changes of a batch, and what it takes of what was set aside.
+
+        Readers see the entries of a batch at once, in the order of their keys.
+        """
+        self.aside.update(batch.aside)
+        taken = [record for each in batch.taken for record in each.records(self.aside[each.name])]
+        for name in batch.dropped:
+            del self.aside[name]
+        queues = {key[:_QUEUE_END] for key, _ in taken}
+        came = [
+            (key, value)
+            for key, value in batch.changes
+            if value is not None and key[:_QUEUE_END] in queues
+        ]
+        later = (
+            [change for change in batch.changes if change not in came] if came else batch.changes
+        )
+        return [*sorted([*taken, *came]), *later]
 
     def lose_power(self) -> list[Lying]:
         """Forget what was only in memory, and give it."""

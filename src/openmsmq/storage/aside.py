@@ -1,0 +1,144 @@
+"""What is set aside: values of one batch in a file of their own, until a later batch takes them.
+
+A file `aside-*.log` holds one record, framed like those of the journal, with the number of the
+batch that set it aside. It is on the disk before that batch is, and never changes while any batch
+could need it. So the batch that takes the values says only where they are, and replaying it reads
+them there again. Each value is written twice in all: here, and into the base.
+
+Which files count stands in the journal, and in the base as of its last checkpoint. A file is used
+again when the base has the batch that dropped it: until then a crash lets it be read again. To
+write over a file is several times as fast as to make one. A file that nobody speaks of was being
+written when the power failed, or was left over; a start removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from openmsmq.storage.files import FileOps, disk_error
+from openmsmq.storage.frames import AsideNote, AsideNotes, Framing
+from openmsmq.storage.layout import ADVICE, ASIDE_NAMES, aside_name
+from openmsmq.storage.port import StoreDamaged
+
+FREE_MAX_BYTES: Final = 256 << 20
+"""Files that wait to be used again may have so many bytes; others are removed."""
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(list[bytes])
+
+
+class Aside:
+    """The values of a store that are set aside, and their files."""
+
+    def __init__(
+        self, files: FileOps, directory: Path, framing: Framing, notes: AsideNotes
+    ) -> None:
+        self._files = files
+        self._directory = directory
+        self.framing = framing
+        self.notes = dict(notes)
+        """Where the values of each name are."""
+        self._values: dict[bytes, list[bytes]] = {}
+        self._dropped: list[tuple[int, AsideNote]] = []
+        """What was dropped, and by which batch."""
+        self._free: dict[int, int] = {}
+        """Files that may be used again, with their sizes."""
+        self._last_file = max((note.file for note in notes.values()), default=0)
+
+    def write(self, values: list[bytes], sequence: int) -> AsideNote:
+        """Write values for a batch that comes next; on return they are on the disk."""
+        payload = _ENCODER.encode(values)
+        header = self.framing.header(sequence, payload)
+        needed_bytes = len(header) + len(payload)
+        if self._free:
+            number, size_bytes = self._free.popitem()
+        else:
+            self._last_file += 1
+            number, size_bytes = self._last_file, 0
+        note = AsideNote(number, sequence, max(size_bytes, needed_bytes))
+        path = self._path(note)
+        try:
+            file = self._files.open(path, create=True)
+            try:
+                if size_bytes < needed_bytes:
+                    self._files.allocate(file, needed_bytes)
+                self._files.write_through(file, [header, payload], 0)
+            finally:
+                self._files.close(file)
+            if not size_bytes:
+                self._files.sync_directory(self._directory)
+        except OSError as error:
+            self.give_up(note)
+            raise disk_error(error, "set messages aside", path) from error
+        return note
+
+    def give_up(self, note: AsideNote) -> None:
+        """Forget what was written for a batch that was refused, and give its place back."""
+        with contextlib.suppress(OSError):
+            self._files.remove(self._path(note))
+
+    def keep(self, name: bytes, note: AsideNote, values: list[bytes] | None = None) -> None:
+        """Know of values whose batch is in the journal."""
+        self.notes[name] = note
+        self._last_file = max(self._last_file, note.file)
+        if values is not None:
+            self._values[name] = values
+
+    def values(self, name: bytes) -> list[bytes]:
+        """Return the values of a name; raise `StoreDamaged` if they are not as they were."""
+        found = self._values.get(name)
+        if found is None:
+            found = self._values[name] = self.read(self.notes[name])
+        return found
+
+    def read(self, note: AsideNote) -> list[bytes]:
+        """Read what a file has; raise `StoreDamaged` if it is not what the note says."""
+        path = self._path(note)
+        try:
+            file = self._files.open(path, write=False)
+            try:
+                data = self._files.read(file, note.size_bytes, 0)
+            finally:
+                self._files.close(file)
+        except FileNotFoundError:
+            raise StoreDamaged(f"{path} is missing: {ADVICE}") from None
+        except OSError as error:
+            raise disk_error(error, "read what was set aside", path) from error
+        record = self.framing.read_record(data, 0)
+        if record is None or record.sequence != note.sequence:
+            raise StoreDamaged(f"{path} is not as batch {note.sequence} wrote it: {ADVICE}")
+        return _DECODER.decode(record.payload)
+
+    def drop(self, name: bytes, sequence: int) -> None:
+        """Forget the values of a name, as a batch says; their file waits for the base."""
+        self._dropped.append((sequence, self.notes.pop(name)))
+        self._values.pop(name, None)
+
+    def applied(self, sequence: int) -> None:
+        """Use files again: the base has all batches up to this one."""
+        waiting = [(when, note) for when, note in self._dropped if when > sequence]
+        for when, note in self._dropped:
+            if when > sequence:
+                continue
+            if sum(self._free.values()) + note.size_bytes <= FREE_MAX_BYTES:
+                self._free[note.file] = note.size_bytes
+            else:
+                self.give_up(note)
+        self._dropped = waiting
+
+    def begin(self) -> None:
+        """Read what is set aside, so that damage is noticed now; remove files nobody speaks of."""
+        for name in self.notes:
+            self.values(name)
+        notes = [*self.notes.values(), *(note for _, note in self._dropped)]
+        known = {self._path(note) for note in notes}
+        for path in sorted(self._directory.glob(ASIDE_NAMES)):
+            if path not in known:
+                self._files.remove(path)
+
+    def _path(self, note: AsideNote) -> Path:
+        return self._directory / aside_name(note.file)
