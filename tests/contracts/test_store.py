@@ -150,17 +150,7 @@ class StoreMachine(RuleBasedStateMachine):
             for part in (self.durable, self.volatile):
                 for key in [key for key in part if start <= key < stop]:
                     del part[key]
-        self.aside |= dict(batch.aside)
-        taken: list[tuple[bytes, bytes | None]] = []
-        for each in batch.taken:
-            number = int.from_bytes(each.key[-8:], "big")
-            values = self.aside[each.name][each.first : each.first + each.count]
-            for value in values:
-                taken.append((each.key[:-8] + number.to_bytes(8, "big"), each.prefix + value))
-                number += 1
-        for name in batch.dropped:
-            del self.aside[name]
-        for key, value in [*taken, *batch.changes]:
+        for key, value in [*self.taken(batch), *batch.changes]:
             self.volatile.pop(key, None)
             if value is None:
                 self.durable.pop(key, None)
@@ -169,6 +159,19 @@ class StoreMachine(RuleBasedStateMachine):
         self.volatile.update(batch.volatile)
         for key in batch.forgotten:
             self.volatile.pop(key, None)
+
+    def taken(self, batch: Batch) -> list[tuple[bytes, bytes]]:
+        """Set aside and drop what a batch says; give what it takes."""
+        self.aside |= dict(batch.aside)
+        found: list[tuple[bytes, bytes]] = []
+        for each in batch.taken:
+            number = int.from_bytes(each.key[-8:], "big")
+            for value in self.aside[each.name][each.first : each.first + each.count]:
+                found.append((each.key[:-8] + number.to_bytes(8, "big"), each.prefix + value))
+                number += 1
+        for name in batch.dropped:
+            del self.aside[name]
+        return found
 
     @rule(
         changes=st.lists(puts | deletions, max_size=12),

@@ -67,6 +67,7 @@ class Trace:
         """Note a batch on its way to the disk."""
         if self.wanted:
             values = [value for _, value in batch.changes if value]
+            values += [value for _, aside in batch.aside for value in aside]
             numbers = tuple(number for value in values for number in numbers_in(value))
             text = f"batch {ticket}: {len(batch.changes)} changes, {len(batch.volatile)} volatile"
             arrival_ms = self._timeline.now_ms + delay_ms

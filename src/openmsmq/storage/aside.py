@@ -120,15 +120,14 @@ class Aside:
 
     def applied(self, sequence: int) -> None:
         """Use files again: the base has all batches up to this one."""
-        waiting = [(when, note) for when, note in self._dropped if when > sequence]
-        for when, note in self._dropped:
+        dropped, self._dropped = self._dropped, []
+        for when, note in dropped:
             if when > sequence:
-                continue
-            if sum(self._free.values()) + note.size_bytes <= FREE_MAX_BYTES:
+                self._dropped.append((when, note))
+            elif sum(self._free.values()) + note.size_bytes <= FREE_MAX_BYTES:
                 self._free[note.file] = note.size_bytes
             else:
                 self.give_up(note)
-        self._dropped = waiting
 
     def begin(self) -> None:
         """Read what is set aside, so that damage is noticed now; remove files nobody speaks of."""

@@ -18,6 +18,7 @@ from hypothesis import Phase, settings
 
 from tests.sim.mutants import Mutant, applied
 from tests.unit.storage import damaged_pages
+from tests.unit.storage import test_aside as aside
 from tests.unit.storage import test_base as base
 from tests.unit.storage import test_engine as engine
 from tests.unit.storage import test_frames as frames
@@ -242,6 +243,119 @@ DEFECTS = [
         "while memtable.gone:",
         "while False:",
         engine.test_a_range_is_cleared_before_a_younger_value_of_it_is_moved,
+    ),
+    # What is set aside.
+    Defect(
+        "what is set aside is not synced before its batch",
+        "storage.aside:Aside.write",
+        "self._files.write_through(",
+        "self._files.write(",
+        aside.test_after_a_loss_of_power_anywhere_everything_goes_on,
+        {"stride": 5},
+    ),
+    Defect(
+        "the name of a new file is not synced",
+        "storage.aside:Aside.write",
+        "self._files.sync_directory(self._directory)",
+        "pass",
+        aside.test_after_a_loss_of_power_anywhere_everything_goes_on,
+        {"stride": 5},
+    ),
+    Defect(
+        "a file is used again while a start would read it",
+        "storage.aside:Aside.applied",
+        "when > sequence",
+        "False",
+        aside.test_what_was_dropped_while_a_checkpoint_ran_is_found_by_the_next_start,
+    ),
+    Defect(
+        "a file is used again at once",
+        "storage.aside:Aside.drop",
+        "self._dropped.append((sequence, self.notes.pop(name)))",
+        "self._free[self.notes[name].file] = self.notes.pop(name).size_bytes",
+        aside.test_a_file_is_not_used_again_while_a_start_would_read_it,
+    ),
+    Defect(
+        "a start does not take what a batch took",
+        "storage.engine:JournaledStore._replay_batch",
+        "self._take(content.moves, record.sequence)",
+        "pass",
+        aside.test_after_a_loss_of_power_anywhere_everything_goes_on,
+        {"stride": 5},
+    ),
+    Defect(
+        "a start takes only what the last checkpoint knew",
+        "storage.engine:JournaledStore._replay_batch",
+        "content.moves.aside.items()",
+        "()",
+        aside.test_after_a_loss_of_power_anywhere_everything_goes_on,
+        {"stride": 5},
+    ),
+    Defect(
+        "a start does not delete the ranges of a batch that takes",
+        "storage.engine:JournaledStore._replay_batch",
+        "for start, stop in content.ranges:",
+        "for start, stop in ():",
+        aside.test_ranges_are_deleted_before_anything_is_taken_also_by_a_start,
+    ),
+    Defect(
+        "the base says what is aside now, not as of its checkpoint",
+        "storage.engine:JournaledStore._move_slice",
+        "self._sealed_aside if last",
+        "dict(self._aside.notes) if last",
+        aside.test_what_was_dropped_while_a_checkpoint_ran_is_found_by_the_next_start,
+    ),
+    Defect(
+        "the base does not say what is aside",
+        "storage.engine:JournaledStore._move_slice",
+        "self._sealed_aside if last else None",
+        "None",
+        aside.test_after_a_loss_of_power_anywhere_everything_goes_on,
+        {"stride": 5},
+    ),
+    Defect(
+        "a file of an earlier batch is taken for the right one",
+        "storage.aside:Aside.read",
+        "record.sequence != note.sequence",
+        "False",
+        aside.test_a_damaged_file_is_noticed_by_a_start_and_by_a_check,
+        {"harm": "older", "taken": False},
+    ),
+    Defect(
+        "what is aside is not read at the start",
+        "storage.aside:Aside.begin",
+        "self.values(name)",
+        "pass",
+        aside.test_a_damaged_file_is_noticed_by_a_start_and_by_a_check,
+        {"harm": "changed", "taken": False},
+    ),
+    Defect(
+        "a refused batch leaves its files",
+        "storage.aside:Aside.give_up",
+        "self._files.remove(self._path(note))",
+        "pass",
+        aside.test_a_full_disk_refuses_what_is_set_aside_and_leaves_no_file,
+    ),
+    Defect(
+        "a store with something aside looks like an older one",
+        "storage.engine:_open",
+        "description.version < SCHEMA_VERSION",
+        "False",
+        aside.test_a_store_of_version_2_is_read_and_becomes_a_new_one,
+    ),
+    Defect(
+        "what is taken waits in memory until the journal is full",
+        "storage.engine:JournaledStore._move_as_much",
+        "self._move_slice(max(cost_bytes, SLICE_BYTES))",
+        "pass",
+        aside.test_a_batch_that_sets_aside_moves_as_many_into_the_base,
+    ),
+    Defect(
+        "compacting forgets what is aside",
+        "storage.maintenance:_copy",
+        ", aside=source.aside",
+        "",
+        aside.test_compacting_keeps_what_is_set_aside,
     ),
     Defect(
         "commits go on after a failed sync",

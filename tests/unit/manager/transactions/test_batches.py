@@ -7,7 +7,9 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.manager.outputs import Persist
+from openmsmq.model.clock import Instant
 from openmsmq.model.limits import (
+    ASIDE_FROM_BYTES,
     QUERIES_LISTED_MAX_COUNT,
     QUERIES_OVER_MAX_COUNT,
     QUERY_IDLE_S,
@@ -18,7 +20,8 @@ from openmsmq.model.limits import (
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.access.sids import LOCAL_SYSTEM
 from openmsmq.storage import records
-from openmsmq.storage.port import StoreFull
+from openmsmq.storage.memory import MemoryStore
+from openmsmq.storage.port import Batch, StoreFull
 from tests.strategies.messages import Draft
 from tests.unit.manager.office import LEDGER, START_S, Office, error_name
 
@@ -30,9 +33,9 @@ NEW = api.BatchCommitted(False)
 BEFORE = api.BatchCommitted(True)
 
 
-@pytest.fixture
-def office() -> Office:
-    return Office()
+@pytest.fixture(params=[1, ASIDE_FROM_BYTES], ids=["aside", "stored twice"])
+def office(request: pytest.FixtureRequest) -> Office:
+    return Office(aside_min_bytes=request.param)
 
 
 def active(office: Office, *sent: bytes) -> api.Begun:
@@ -612,3 +615,73 @@ def test_a_refused_forgetting_forgets_nothing(office: Office) -> None:
     commit(office, part(office, b"one"))
     assert office.fail(api.ForgetQuery(QUERY)) == [FULL]
     assert last(office) == 0
+
+
+# What is set aside.
+
+
+def written(office: Office, request: api.AnyRequest) -> list[bytes]:
+    """Return all values that a request stores."""
+    seen: list[bytes] = []
+    plain_commit = MemoryStore.commit
+
+    def commit_and_tell(store: MemoryStore, batch: Batch) -> None:
+        seen.extend(value for _, value in batch.changes if value is not None)
+        seen.extend(value for _, values in batch.aside for value in values)
+        plain_commit(store, batch)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MemoryStore, "commit", commit_and_tell)
+        office.ok(request)
+    return seen
+
+
+def test_a_large_part_is_written_once_and_its_commit_names_it() -> None:
+    office = Office()
+    large = active(office, b"L" * ASIDE_FROM_BYTES)
+    small = active(office, b"S" * 1000)
+    for begun, body, again in ((large, b"L" * 900, 0), (small, b"S" * 900, 1)):
+        prepared = written(office, api.Prepare(begun.transaction))
+        assert sum(body in value for value in prepared) == 1
+        committed = written(office, api.Resolve(begun.unit_of_work, commit=True))
+        assert sum(body in value for value in committed) == again
+    assert office.bodies(LEDGER) == [b"L" * ASIDE_FROM_BYTES, b"S" * 1000]
+
+
+def test_what_was_set_aside_is_as_if_it_had_been_stored_at_its_commit() -> None:
+    """Time of arrival, marks and place are those of a transaction that sets nothing aside."""
+    found = []
+    for least in (1, ASIDE_FROM_BYTES):
+        office = Office(aside_min_bytes=least)
+        office.send(b"before", name=LEDGER)
+        units = [part(office, *(b"%d%d" % (i, j) for j in range(3))) for i in range(2)]
+        office.driver.now = Instant(7_000, START_S + 7)
+        office.send(b"meanwhile", name=LEDGER)
+        commit(office, *units)
+        found.append(office.driver.node.store.scan(*records.kind_range(b"E"), 99))
+    assert found[0] == found[1]
+    assert len(found[0]) == 8
+
+
+def test_parts_that_are_set_aside_and_parts_that_are_not_keep_their_order() -> None:
+    office = Office(aside_min_bytes=1000)
+    units = [part(office, b"%d" % i * (1000 if i % 2 else 10)) for i in range(6)]
+    office.restart()
+    commit(office, *units)
+    assert [body[:1] for body in office.bodies(LEDGER)] == [b"%d" % i for i in range(6)]
+
+
+def test_what_is_set_aside_for_a_queue_that_is_gone_goes_nowhere() -> None:
+    office = Office(aside_min_bytes=1)
+    other = r"private$\other"
+    office.ok(api.CreateQueue(other, transactional=True))
+    begun = active(office, b"kept")
+    handle = office.open(other, AccessMode.SEND)
+    office.ok(api.Send(handle, [Draft(transactional=True).packet()] * 2, begun.transaction))
+    office.ok(api.Prepare(begun.transaction, QUERY, 0))
+    for _ in range(2):
+        assert office.ok(api.ListTransactions()).transactions[0].sent_count == 3
+        office.restart()
+    office.ok(api.DeleteQueue(other))
+    commit(office, begun.unit_of_work)
+    assert office.bodies(LEDGER) == [b"kept"]

@@ -10,6 +10,7 @@ from openmsmq.manager.messages.housekeeping import SLICE_ROWS
 from openmsmq.manager.outputs import Persist
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid
+from openmsmq.model.limits import ASIDE_FROM_BYTES
 from openmsmq.model.queue import AccessMode
 from openmsmq.storage import records
 from openmsmq.storage.port import Batch, StoreFull
@@ -25,9 +26,9 @@ USAGE = "MQ_ERROR_TRANSACTION_USAGE"
 FULL = "MQ_ERROR_INSUFFICIENT_RESOURCES"
 
 
-@pytest.fixture
-def office() -> Office:
-    office = Office()
+@pytest.fixture(params=[1, ASIDE_FROM_BYTES], ids=["aside", "stored twice"])
+def office(request: pytest.FixtureRequest) -> Office:
+    office = Office(aside_min_bytes=request.param)
     office.ok(api.CreateQueue(ADMIN))
     return office
 

@@ -1,0 +1,404 @@
+"""What is set aside survives any crash, is taken once, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from openmsmq.storage import aside as module
+from openmsmq.storage.engine import (
+    CHECKPOINT_MAX_COUNT,
+    CHECKPOINT_MIN_BYTES,
+    JournaledStore,
+    open_store,
+)
+from openmsmq.storage.files import FileOps
+from openmsmq.storage.layout import SCHEMA_VERSION, read_format, write_format
+from openmsmq.storage.maintenance import check_store, compact_store
+from openmsmq.storage.port import Batch, StoreDamaged, StoreFull, Taken
+from tests.contracts.test_store import CrampedFiles
+from tests.unit.storage.test_recovery import PageCache
+
+State = dict[bytes, bytes]
+
+
+def opened(directory: Path, files: FileOps | None = None) -> JournaledStore:
+    return open_store(directory, checkpoint_bytes=CHECKPOINT_MIN_BYTES, files=files)
+
+
+def content(store: JournaledStore) -> State:
+    return dict(store.scan(b"", b"\xff", 10_000))
+
+
+def aside_files(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.glob("aside-*"))
+
+
+def entry(number: int) -> bytes:
+    return b"E" + bytes(4) + number.to_bytes(8, "big")
+
+
+def values(letter: bytes, count: int = 5) -> list[bytes]:
+    return [letter * (100 + 30 * place) for place in range(count)]
+
+
+def set_aside(letter: bytes) -> Batch:
+    return Batch([(b"T" + letter, b"prepared")], aside=[(letter, values(letter))])
+
+
+def take(letter: bytes, number: int) -> Batch:
+    taken = [Taken(letter, 0, 5, entry(number), b"facts ")]
+    return Batch([(b"T" + letter, None)], taken=taken, dropped=[letter])
+
+
+def filling(number: int) -> Batch:
+    """Three of these fill a file of the journal."""
+    return Batch([(b"F%d" % (number % 4), bytes([number]) * 1100)])
+
+
+def history() -> list[tuple[Batch, State, list[bytes]]]:
+    """Return batches, and what each of them puts and deletes, told once more in other words."""
+
+    def arrived(letter: bytes, number: int) -> State:
+        return {entry(number + i): b"facts " + each for i, each in enumerate(values(letter))}
+
+    def filled(number: int) -> tuple[Batch, State, list[bytes]]:
+        return filling(number), {b"F%d" % (number % 4): bytes([number]) * 1100}, []
+
+    at_once = set_aside(b"c")
+    at_once.taken = take(b"c", 30).taken
+    at_once.dropped = [b"c"]
+    return [
+        (set_aside(b"a"), {b"Ta": b"prepared"}, []),
+        filled(1),
+        (set_aside(b"b"), {b"Tb": b"prepared"}, []),
+        filled(2),
+        (take(b"a", 10), arrived(b"a", 10), [b"Ta"]),
+        (Batch([(entry(10), None), (entry(14), None)]), {}, [entry(10), entry(14)]),
+        filled(3),
+        (at_once, {b"Tc": b"prepared"} | arrived(b"c", 30), []),
+        filled(4),
+        (Batch([(b"Tb", None)], dropped=[b"b"]), {}, [b"Tb"]),
+        filled(5),
+        filled(6),
+        filled(7),
+        # By now files are free that were used before.
+        (set_aside(b"d"), {b"Td": b"prepared"}, []),
+        filled(8),
+        (set_aside(b"e"), {b"Te": b"prepared"}, []),
+        (Batch(ranges=[(entry(0), entry(31))]), {}, [entry(i) for i in (11, 12, 13, 30)]),
+        filled(9),
+        (take(b"d", 40), arrived(b"d", 40), [b"Td"]),
+        filled(10),
+        filled(11),
+        (take(b"e", 50), arrived(b"e", 50), [b"Te"]),
+        filled(12),
+    ]
+
+
+def states() -> list[State]:
+    found: list[State] = [{}]
+    for _, puts, gone in history():
+        found.append({key: each for key, each in found[-1].items() if key not in gone} | puts)
+    return found
+
+
+class PowerCut(BaseException):
+    """The power is gone."""
+
+
+class Fading(PageCache):
+    """A disk whose power fails at the n-th request: what was not synced is lost, names as well."""
+
+    def __init__(self, fails_at: int | None = None) -> None:
+        super().__init__()
+        self.count = 0
+        self.fails_at = fails_at
+        self.names: list[Path] = []
+
+    def step(self) -> None:
+        self.count += 1
+        if self.count == self.fails_at:
+            raise PowerCut
+
+    def open(self, path: Path, *, create: bool = False, write: bool = True) -> int:
+        if create and not path.exists():
+            self.names.append(path)
+        return super().open(path, create=create, write=write)
+
+    def write(self, file: int, parts: Sequence[bytes], offset: int) -> None:
+        # Half of it, and then all of it, may have come to the disk's cache.
+        self.step()
+        data = b"".join(parts)
+        super().write(file, [data[: len(data) // 2]], offset)
+        self.step()
+        super().write(file, [data[len(data) // 2 :]], offset + len(data) // 2)
+        self.step()
+
+    def sync(self, file: int) -> None:
+        super().sync(file)
+        self.step()
+
+    def sync_directory(self, path: Path) -> None:
+        super().sync_directory(path)
+        self.names = [name for name in self.names if name.parent != path]
+        self.step()
+
+    def remove(self, path: Path) -> None:
+        self.step()
+        super().remove(path)
+
+    def fail(self, directory: Path) -> None:
+        """Lose what was not synced."""
+        for path in self.names:
+            path.unlink(missing_ok=True)
+        self.lose_power([path for path in directory.iterdir() if path.suffix == ".log"])
+
+
+@pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_after_a_loss_of_power_anywhere_everything_goes_on(tmp_path: Path, stride: int) -> None:
+    batches = [batch for batch, _, _ in history()]
+    expected = states()
+    fails_at, cut = 0, True
+    while cut:
+        fails_at += stride
+        directory = tmp_path / str(fails_at)
+        opened(directory).close()
+        files = Fading(fails_at)
+        done, cut = 0, False
+        store: JournaledStore | None = None
+        try:
+            store = opened(directory, files)
+            for batch in batches:
+                store.commit(batch)
+                done += 1
+        except PowerCut:
+            cut = True
+        if store is not None:
+            store.abandon()
+        if not cut:
+            break
+        files.fail(directory)
+        # Twice, so that what the first start replays is replayed again.
+        for _ in range(2):
+            assert check_store(directory).sound, fails_at
+            store = opened(directory)
+            found = content(store)
+            assert found in expected[done : done + 2], (fails_at, done)
+            store.abandon()
+        done = expected.index(found)
+        store = opened(directory)
+        for batch in batches[done:]:
+            store.commit(batch)
+            done += 1
+            assert content(store) == expected[done], (fails_at, done)
+        store.close()
+        assert check_store(directory).sound
+        store = opened(directory)
+        assert content(store) == expected[-1]
+        store.close()
+    assert fails_at > 100
+
+
+def test_to_take_writes_no_value_again(tmp_path: Path) -> None:
+    written: list[bytes] = []
+
+    class Listening(FileOps):
+        def write_through(self, file: int, parts: Sequence[bytes], offset: int) -> None:
+            written.append(b"".join(parts))
+            super().write_through(file, parts, offset)
+
+    store = open_store(tmp_path, files=Listening())
+    store.commit(set_aside(b"a"))
+    assert sum(values(b"a")[4] in each for each in written) == 1
+    store.commit(take(b"a", 1))
+    assert sum(values(b"a")[4] in each for each in written) == 1
+    assert store.get(entry(5)) == b"facts " + values(b"a")[4]
+    store.close()
+
+
+def test_ranges_are_deleted_before_anything_is_taken_also_by_a_start(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    for letter in (b"a", b"b"):
+        store.commit(set_aside(letter))
+    store.commit(take(b"a", 1))
+    batch = take(b"b", 3)
+    batch.ranges = [(entry(0), entry(100))]
+    store.commit(batch)
+    expected = [(entry(3 + i), b"facts " + each) for i, each in enumerate(values(b"b"))]
+    for _ in range(2):
+        assert store.scan(b"E", b"F", 100) == expected
+        store.abandon()
+        store = open_store(tmp_path)
+    store.close()
+
+
+def test_a_file_is_not_used_again_while_a_start_would_read_it(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.commit(set_aside(b"a"))
+    store.commit(take(b"a", 1))
+    store.commit(set_aside(b"b"))
+    assert len(aside_files(tmp_path)) == 2
+    expected = content(store)
+    store.abandon()
+    store = open_store(tmp_path)
+    assert content(store) == expected
+    store.checkpoint()
+    store.commit(take(b"b", 11))
+    store.commit(set_aside(b"c"))
+    # The base has what was taken first.
+    assert aside_files(tmp_path) == ["aside-00000001.log", "aside-00000002.log"]
+    store.close()
+
+
+def test_what_was_dropped_while_a_checkpoint_ran_is_found_by_the_next_start(
+    tmp_path: Path,
+) -> None:
+    store = opened(tmp_path)
+    store.commit(set_aside(b"a"))
+    for number in range(1, 4):
+        store.commit(filling(number))
+    assert not store.base_count
+    # The other file has begun, and the checkpoint of the one in which it is set aside ends soon.
+    store.commit(take(b"a", 1))
+    for number in range(20):
+        if not store.base_count:
+            store.commit(Batch([(b"G%d" % number, bytes(200))]))
+    assert store.base_count
+    # Its file is not used again: a start reads it, because the base has nothing of the batch yet.
+    store.commit(set_aside(b"b"))
+    expected = content(store)
+    store.abandon()
+    assert check_store(tmp_path).sound
+    store = opened(tmp_path)
+    assert content(store) == expected
+    store.close()
+
+
+def test_files_that_nobody_speaks_of_are_removed_at_the_start(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.commit(set_aside(b"a"))
+    store.abandon()
+    (tmp_path / "aside-00000009.log").write_bytes(b"half of it")
+    store = opened(tmp_path)
+    assert aside_files(tmp_path) == ["aside-00000001.log"]
+    store.commit(take(b"a", 1))
+    store.close()
+    opened(tmp_path).close()
+    assert aside_files(tmp_path) == []
+
+
+def test_few_files_wait_to_be_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(tmp_path)
+    for letter in (b"a", b"b", b"c"):
+        store.commit(set_aside(letter))
+    size = (tmp_path / "aside-00000001.log").stat().st_size
+    monkeypatch.setattr(module, "FREE_MAX_BYTES", 2 * size)
+    for number, letter in enumerate((b"a", b"b", b"c")):
+        store.commit(take(letter, 10 * number))
+    assert len(aside_files(tmp_path)) == 3
+    store.checkpoint()
+    assert len(aside_files(tmp_path)) == 2
+    store.close()
+
+
+@pytest.mark.parametrize("taken", [False, True], ids=["aside", "taken"])
+@pytest.mark.parametrize("harm", ["missing", "cut", "changed", "older"])
+def test_a_damaged_file_is_noticed_by_a_start_and_by_a_check(
+    tmp_path: Path, harm: str, taken: bool
+) -> None:
+    store = opened(tmp_path)
+    store.commit(set_aside(b"z"))
+    path = tmp_path / "aside-00000001.log"
+    older = path.read_bytes()
+    store.commit(Batch(dropped=[b"z"]))
+    store.checkpoint()
+    store.commit(set_aside(b"a"))
+    if taken:
+        store.commit(take(b"a", 1))
+    store.abandon()
+    data = path.read_bytes()
+    if harm == "missing":
+        path.unlink()
+    elif harm == "cut":
+        path.write_bytes(data[:-1])
+    elif harm == "changed":
+        path.write_bytes(data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])
+    else:
+        path.write_bytes(older)
+    report = check_store(tmp_path)
+    assert report.problem_count == 1
+    assert "aside-00000001.log" in report.problems[0]
+    with pytest.raises(StoreDamaged, match=r"aside-00000001\.log"):
+        opened(tmp_path)
+
+
+def test_a_full_disk_refuses_what_is_set_aside_and_leaves_no_file(tmp_path: Path) -> None:
+    files = CrampedFiles()
+    store = opened(tmp_path, files)
+    store.commit(set_aside(b"a"))
+    files.full = True
+    batch = set_aside(b"b")
+    batch.aside.append((b"c", values(b"c")))
+    with pytest.raises(StoreFull, match="set messages aside"):
+        store.commit(batch)
+    assert aside_files(tmp_path) == ["aside-00000001.log"]
+    # What takes adds little, and is accepted.
+    store.commit(take(b"a", 1))
+    assert store.get(entry(1)) == b"facts " + values(b"a")[0]
+    files.full = False
+    store.commit(set_aside(b"b"))
+    store.close()
+
+
+def test_a_batch_that_sets_aside_moves_as_many_into_the_base(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    count = CHECKPOINT_MAX_COUNT
+    store.commit(Batch(aside=[(b"all", [b"v" * 10] * count)]))
+    store.commit(Batch(taken=[Taken(b"all", 0, count, entry(1))], dropped=[b"all"]))
+    many = [b"v" * 10] * 20_000
+    for number in range(1, 4):
+        store.commit(Batch(aside=[(b"more %d" % number, many)]))
+        assert number * 20_000 <= store.base_count <= number * 20_000 + 1
+    store.close()
+
+
+def test_compacting_keeps_what_is_set_aside(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.commit(set_aside(b"a"))
+    store.close()
+    compact_store(tmp_path)
+    assert check_store(tmp_path).sound
+    store = opened(tmp_path)
+    store.commit(take(b"a", 1))
+    assert store.get(entry(3)) == b"facts " + values(b"a")[2]
+    store.close()
+
+
+def test_a_store_of_version_2_is_read_and_becomes_a_new_one(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.commit(filling(1))
+    store.abandon()
+    description = read_format(FileOps(), tmp_path)
+    assert description is not None
+    write_format(FileOps(), tmp_path, msgspec.structs.replace(description, version=2))
+    assert check_store(tmp_path).sound
+    store = opened(tmp_path)
+    assert content(store) == {b"F1": b"\1" * 1100}
+    # Earlier versions must not open it any more: they would not see what is set aside.
+    again = read_format(FileOps(), tmp_path)
+    assert again is not None
+    assert (again.version, again.salt, again.mark) == (
+        SCHEMA_VERSION,
+        description.salt,
+        description.mark,
+    )
+    store.commit(set_aside(b"a"))
+    store.abandon()
+    store = opened(tmp_path)
+    store.commit(take(b"a", 1))
+    assert store.get(entry(1)) == b"facts " + values(b"a")[0]
+    store.close()
