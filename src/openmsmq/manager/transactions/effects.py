@@ -59,7 +59,7 @@ class TransactionBegun(Effect):
 class TransactionPrepared(Effect):
     """A transaction waits for its coordinator's word, and survives until then."""
 
-    __slots__ = ("aside", "call", "now", "owner", "replies", "requests", "state", "work")
+    __slots__ = ("call", "now", "owner", "replies", "requests", "state", "work")
 
     def __init__(
         self,
@@ -77,35 +77,31 @@ class TransactionPrepared(Effect):
         self.work = work
         self.now = now
         self.owner = state.caller.owner_name
-        self.aside: list[bytes] = []
-        """Those of its messages that are set aside."""
 
     def apply(self) -> None:
         """Let only a coordinator decide about it."""
         self.work.happen(TransactionEvent.PREPARE)
         self.work.prepared_time_s = self.now.unix_s
-        self.aside = self.requests.set_aside(self.work)
 
     def store(self, writes: Writes) -> None:
         """Write what it will do and what it holds."""
-        if self.aside:
-            writes.set_aside(self.work.key, self.aside)
+        if self.work.aside:
+            writes.set_aside(self.work.key, self.work.marked)
         writes.put(self.work.key, records.encode_record(self.work.record(self.now)))
 
     def follow(self) -> None:
         """Let it belong to its coordinator, and not to the connection."""
         if self.work.connection is not None:
             self.requests.leave(self.work)
-        if self.aside:
-            # The store has them.
-            self.work.sends = []
+        if self.work.aside:
+            self.work.keep_aside()
         self.replies.answer(self.state.id, self.call, api.Done())
 
     def revert(self, error: MsmqError, /) -> None:
         """Let it be active again, and its application's."""
         self.replies.fail(self.state.id, self.call, error)
         self.work.query, self.work.batch = "", 0
-        self.work.aside = []
+        self.work.recall_aside()
         self.requests.give(self.work, self.owner)
         self.requests.go_back(self.work, self.now)
 

@@ -188,13 +188,11 @@ class TransactionRequests:
         work = self.find(state, request.transaction)
         if request.query:
             work.query, work.batch = request.query, request.batch
-        # What is set aside has the transaction's number.
-        self._counters.cover_transactions()
+        if work.bytes >= self._config.aside_min_bytes:
+            self._work.set_aside(work)
+            # What is set aside has the transaction's number.
+            self._counters.cover_transactions()
         self._ledger.add(TransactionPrepared(self, self._replies, state, call, work, now))
-
-    def set_aside(self, work: Transaction) -> list[bytes]:
-        """Return what a transaction lets the store set aside, if that is enough to be worth it."""
-        return self._work.set_aside(work, self._config.aside_min_bytes)
 
     def list_in_doubt(
         self, state: Connection, call: int, _: api.ListTransactions, _now: Instant

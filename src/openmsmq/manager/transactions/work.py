@@ -32,6 +32,7 @@ class Transaction:
         "bytes",
         "connection",
         "maker",
+        "marked",
         "moves",
         "number",
         "owner",
@@ -65,6 +66,8 @@ class Transaction:
         self.sends: list[StagedSend] = []
         self.aside: list[AsideRun] = []
         """What it sends instead, once that is set aside in the store."""
+        self.marked: list[bytes] = []
+        """The packets that are on their way there."""
         self.receives: list[tuple[LocalQueue, int]] = []
         self.moves: list[tuple[LocalQueue, int, LocalQueue]] = []
         self.bytes = 0
@@ -96,6 +99,16 @@ class Transaction:
     def key(self) -> bytes:
         """Where the store has it while it is prepared, and under what its messages are aside."""
         return transaction_key(self.unit_of_work)
+
+    def keep_aside(self) -> None:
+        """Keep nothing here of what the store has set aside."""
+        self.sends = []
+        self.marked = []
+
+    def recall_aside(self) -> None:
+        """Set nothing aside: the disk refused it."""
+        self.aside = []
+        self.marked = []
 
     def sends_to(self, queue: int) -> bool:
         """Whether it will put something into a queue."""
@@ -156,25 +169,25 @@ class TransactionWork:
         else:
             self._delivery.put(queue, sends, now, marks)
 
-    def set_aside(self, work: Transaction, from_bytes: int) -> list[bytes]:
-        """Return the messages of a transaction that commits without writing them again.
+    def set_aside(self, work: Transaction) -> None:
+        """Let the store have the messages of a transaction, so that its commit only names them.
 
-        They are as their queues will have them, but for what is known of their arrival. None are
-        given if they are few, or if what becomes of any is decided when the transaction commits.
+        They are as their queues will have them, but for what is known of their arrival. If what
+        becomes of any of them is decided when the transaction commits, nothing is set aside.
         """
-        if work.bytes < from_bytes or not are_plain_sends(work.sends):
-            return []
+        if not are_plain_sends(work.sends):
+            return
         values: list[bytes] = []
         runs: list[AsideRun] = []
         marked = message_bytes.marked
         for number, (sends, marks) in _sends_by_queue(work).items():
             queue = self._table.by_id(number)
             if queue is None or queue.can.lead_away:
-                return []
+                return
             values += [marked(send.packet, mark) for send, mark in zip(sends, marks, strict=True)]
             runs.append(AsideRun(number, len(sends), sum(len(send.packet) for send in sends)))
         work.aside = runs
-        return values
+        work.marked = values
 
     def abort(self, work: Transaction, now: Instant) -> None:
         """Give everything back; what was received counts one more abort.
