@@ -86,58 +86,48 @@ def _option(key: str) -> inspect.Parameter:
     default = DEFAULTS[key]
     if default not in ("", (), True, False):
         shown += f" [default: {default}]"
-    return inspect.Parameter(
-        key,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[Optional[kind], typer.Option(*names, help=shown)],  # noqa: UP045
-    )
+    return _parameter(key, Optional[kind], None, *names, help=shown)  # noqa: UP045
 
 
-def _leave(key: str, shown: str) -> inspect.Parameter:
-    """Make a flag that stands in no file and no variable, because it is meant once."""
-    return inspect.Parameter(
-        key,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=False,
-        annotation=Annotated[bool, typer.Option(flag(key), help=shown)],
-    )
+def _parameter(key: str, kind: Any, default: Any, *names: str, **said: Any) -> inspect.Parameter:
+    annotation = Annotated[kind, typer.Option(*names, **said)]
+    place = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(key, place, default=default, annotation=annotation)
 
 
 def _give_options() -> None:
-    config = inspect.Parameter(
+    config = _parameter(
         "config",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[
-            str | None,
-            typer.Option(
-                "--config",
-                help="TOML file with these options, and with tables for the rest.",
-            ),
-        ],
+        str | None,
+        None,
+        "--config",
+        help="TOML file with these options, and with tables for the rest.",
     )
-    leaves = [
-        _leave(
-            "new_store", "Begin anew in a data directory whose store is lost. For one start only."
-        ),
-        _leave("rename", "Give the queue manager another name than it had. For one start only."),
-    ]
-    trace = inspect.Parameter(
+    # These stand in no file and no variable, because they are meant once.
+    new_store = _parameter(
+        "new_store",
+        bool,
+        False,
+        "--new-store",
+        help="Begin anew in a data directory whose store is lost. For one start only.",
+    )
+    rename = _parameter(
+        "rename",
+        bool,
+        False,
+        "--rename",
+        help="Give the queue manager another name than it had. For one start only.",
+    )
+    trace = _parameter(
         "trace_turns",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[
-            str | None,
-            typer.Option(
-                "--trace-turns",
-                metavar="FILE",
-                help="For developers: write what each turn did to this file, one JSON line a turn,"
-                f" until it has {TURN_FILE_MAX_BYTES >> 20} MB. What messages contain is left out.",
-            ),
-        ],
+        str | None,
+        None,
+        "--trace-turns",
+        metavar="FILE",
+        help="For developers: write what each turn did to this file, one JSON line a turn,"
+        f" until it has {TURN_FILE_MAX_BYTES >> 20} MB. What messages contain is left out.",
     )
-    parameters = [config, *map(_option, DEFAULTS), *leaves, trace]
+    parameters = [config, *map(_option, DEFAULTS), new_store, rename, trace]
     serve.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     serve.__annotations__ = {each.name: each.annotation for each in parameters}
 
