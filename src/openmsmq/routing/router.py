@@ -18,11 +18,9 @@ class Solver(Protocol[Key]):
 
     def table(self, own: Sequence[SiteNumber]) -> RoutingTable[Key]:
         """Build the routing table of a queue manager that belongs to these sites."""
-        ...
 
     def tree(self, destination: SiteNumber) -> Tree:
         """Find the paths from everywhere to one site."""
-        ...
 
 
 def make_solver(graph: Graph[Key]) -> Solver[Key]:

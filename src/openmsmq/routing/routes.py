@@ -114,12 +114,3 @@ class Tree(msgspec.Struct, frozen=True):
     next_site: Numbers
     link: Numbers
     """The link to the next site."""
-
-    def path(self, source: SiteNumber) -> list[SiteNumber]:
-        """List the sites from a source to the destination; empty if there is no path."""
-        if self.reach.cost[source] == NOTHING:
-            return []
-        sites = [source]
-        for _ in range(int(self.reach.hops[source])):
-            sites.append(int(self.next_site[sites[-1]]))
-        return sites

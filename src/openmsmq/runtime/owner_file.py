@@ -107,6 +107,15 @@ def replace_file(path: Path, data: bytes, mode: int = OWNER_ONLY) -> None:
         os.close(folder)
 
 
+def file_signature(path: Path) -> tuple[object, ...]:
+    """Return what is another when a file has changed."""
+    try:
+        found = path.stat()
+    except OSError:
+        return (path,)
+    return path, found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode
+
+
 def _open_for_owner(path: str, flags: int) -> int:
     file = os.open(path, flags & ~os.O_TRUNC | os.O_NOFOLLOW, OWNER_ONLY)
     try:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from openmsmq.model.limits import HOP_MAX_COUNT
 from openmsmq.routing.changes import Change, GateDown, LinkDown, SetCost
-from openmsmq.routing.graph import Graph
+from openmsmq.routing.graph import Graph, SiteNumber
 from openmsmq.routing.router import make_solver
-from openmsmq.routing.routes import Route, RouteState, RoutingTable
+from openmsmq.routing.routes import NOTHING, Route, RouteState, RoutingTable, Tree
 from openmsmq.routing.snapshot import Key, LinkEntry, SiteEntry, Snapshot
 
 NAMES = "abcdef"
@@ -138,6 +138,16 @@ def expected_route(snapshot: Snapshot[str], source: str, goal: str) -> Route[str
     return Route(goal, state, total, len(first) - 1, tuple(ranked))
 
 
+def path_of(tree: Tree, source: SiteNumber) -> list[SiteNumber]:
+    """List the sites from a source to the destination; empty if there is no path."""
+    if tree.reach.cost[source] == NOTHING:
+        return []
+    sites = [source]
+    for _ in range(int(tree.reach.hops[source])):
+        sites.append(int(tree.next_site[sites[-1]]))
+    return sites
+
+
 class Router(Generic[Key]):
     """Answers for the sites of one snapshot by their keys."""
 
@@ -151,4 +161,4 @@ class Router(Generic[Key]):
 
     def path(self, source: Key, destination: Key) -> tuple[Key, ...]:
         tree = self._solver.tree(self._numbers[destination])
-        return tuple(self.graph.sites[number] for number in tree.path(self._numbers[source]))
+        return tuple(self.graph.sites[number] for number in path_of(tree, self._numbers[source]))

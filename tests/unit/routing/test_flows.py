@@ -14,7 +14,7 @@ from openmsmq.routing.graph import Graph
 from openmsmq.routing.router import make_solver
 from openmsmq.routing.routes import RouteState
 from openmsmq.routing.snapshot import LinkEntry, SiteEntry, Snapshot
-from tests.unit.routing.enterprises import NAMES, changes_of, snapshots
+from tests.unit.routing.enterprises import NAMES, changes_of, path_of, snapshots
 
 amounts = st.lists(st.integers(0, 2**40), min_size=2 * len(NAMES), max_size=2 * len(NAMES))
 
@@ -32,7 +32,7 @@ def test_each_site_passes_on_what_all_paths_through_it_carry(
         expected = np.zeros((count, 2), np.int64)
         for source in range(count):
             if tree.reach.state[source] == RouteState.OPEN:
-                for passing, receiving in pairwise(tree.path(source)):
+                for passing, receiving in pairwise(path_of(tree, source)):
                     expected[passing] += sent[source]
                     link = int(tree.link[passing])
                     ends = graph.first[link], graph.second[link]
@@ -68,7 +68,7 @@ def compare(snapshot: Snapshot[str], changes: list[Change]) -> dict[str, list[st
     for destination, name in enumerate(sites):
         old, new = before.tree(destination), after.tree(destination)
         expected = [
-            bool(new.path(source)) and old.path(source) != new.path(source)
+            bool(path_of(new, source)) and path_of(old, source) != path_of(new, source)
             for source in range(len(sites))
         ]
         assert moved(old, new).tolist() == expected

@@ -16,7 +16,7 @@ from openmsmq.routing.plain import PlainSolver
 from openmsmq.routing.router import Solver, make_solver
 from openmsmq.routing.routes import RouteState
 from openmsmq.routing.snapshot import LinkEntry, SiteEntry, Snapshot
-from tests.unit.routing.enterprises import Router, best_paths, expected_route, snapshots
+from tests.unit.routing.enterprises import Router, best_paths, expected_route, path_of, snapshots
 
 SOLVERS = [ArraySolver, PlainSolver]
 
@@ -57,7 +57,7 @@ def test_every_path_is_the_first_of_the_best(make: MakeSolver, snapshot: Snapsho
     for goal in number:
         tree = solver.tree(number[goal])
         for source in number:
-            path = tuple(solver.graph.sites[site] for site in tree.path(number[source]))
+            path = tuple(solver.graph.sites[site] for site in path_of(tree, number[source]))
             assert path == next(iter(best_paths(snapshot, source, goal)), ())
 
 

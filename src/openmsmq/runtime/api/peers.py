@@ -71,15 +71,11 @@ def caller_of(user: int, group: int | None = None) -> Caller:
     try:
         found = pwd.getpwuid(user)
     except KeyError:
-        groups = frozenset(() if group is None else (group,))
-        return unix_caller(str(user), user, groups, administrator=is_administrator(user))
-    own = found.pw_gid if group is None else group
-    return unix_caller(
-        found.pw_name,
-        user,
-        frozenset(_groups(user, own)),
-        administrator=is_administrator(user),
-    )
+        name, groups = str(user), [] if group is None else [group]
+    else:
+        name = found.pw_name
+        groups = os.getgrouplist(name, found.pw_gid if group is None else group)
+    return unix_caller(name, user, frozenset(groups), administrator=is_administrator(user))
 
 
 def socket_caller(group: int | None) -> Caller:

@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Meta
 
 from openmsmq.runtime.config.errors import ConfigError
-from openmsmq.runtime.owner_file import replace_file
+from openmsmq.runtime.owner_file import file_signature, replace_file
 from openmsmq.security.access.callers import Caller, Scope, token_caller
 from openmsmq.security.access.sids import ADMINISTRATORS, Sid, identities
 
@@ -127,7 +127,7 @@ class TokenBook:
         self._path = path
         self._changed = changed
         self._failed = failed
-        self._seen = _signature(path)
+        self._seen = file_signature(path)
         self._tokens = {token.digest: token for token in read_tokens(path)}
 
     def __len__(self) -> int:
@@ -138,7 +138,7 @@ class TokenBook:
 
         A file that cannot be read any more has no tokens: nobody comes in by an old one.
         """
-        seen = _signature(self._path)
+        seen = file_signature(self._path)
         if seen == self._seen:
             return False
         self._seen = seen
@@ -160,14 +160,6 @@ class TokenBook:
     def still_has(self, token: Token, now_s: int) -> bool:
         """Whether a token is as good as when it was shown."""
         return self._tokens.get(token.digest) == token and token.is_good(now_s)
-
-
-def _signature(path: Path) -> tuple[int, int, int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode
 
 
 # Changing.

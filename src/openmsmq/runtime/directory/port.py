@@ -17,19 +17,15 @@ class DirectoryPort(Protocol):
 
     async def changes(self, position: Position) -> DirectoryChanges:
         """Ask what has changed since a copy was at `position`."""
-        ...
 
     async def moved(self, position: Position) -> bool:
         """Wait for a while until the directory is no longer at `position`; say whether it is so."""
-        ...
 
     async def write(self, changes: Sequence[Change]) -> tuple[Change, ...]:
         """Change objects, in order, until one is refused.
 
         Gives them as the directory has them now: it may choose the identifiers of new objects.
         """
-        ...
 
     async def close(self) -> None:
         """End the connection."""
-        ...

@@ -107,13 +107,9 @@ class SessionConnection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """Give up a peer that takes nothing and still makes us write."""
-        self._sessions.limited.warning(
-            Event.SESSION_CUT,
-            session=self._number,
-            peer=self.peer,
-            reason=f"it has not taken {SESSION_WRITE_BUFFER_MAX_BYTES} bytes that wait for it",
+        self._sessions.give_up(
+            self, f"it has not taken {SESSION_WRITE_BUFFER_MAX_BYTES} bytes that wait for it"
         )
-        self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
@@ -481,6 +477,13 @@ class Sessions:
         if heavy is not None:
             self._cut(heavy, "too many bytes are held for it")
 
+    def give_up(self, connection: SessionConnection, reason: str) -> None:
+        """Cut a peer that does not do what it should."""
+        self.limited.warning(
+            Event.SESSION_CUT, session=connection.key, peer=connection.peer, reason=reason
+        )
+        connection.transport.abort()
+
     def _look_later(self) -> None:
         self._look_timer = asyncio.get_running_loop().call_later(
             SESSIONS_LOOK_MS / 1000, self._look
@@ -491,13 +494,8 @@ class Sessions:
         now = read_clocks()
         for connection in list(self._open):
             if connection.takes_nothing(now):
-                self.limited.warning(
-                    Event.SESSION_CUT,
-                    session=connection.key,
-                    peer=connection.peer,
-                    reason=f"it has taken nothing of what waits for it for {SESSION_UNREAD_MS} ms",
-                )
-                connection.transport.abort()
+                reason = f"it has taken nothing of what waits for it for {SESSION_UNREAD_MS} ms"
+                self.give_up(connection, reason)
         self._look_timer = None
         if self._open:
             self._look_later()

@@ -14,7 +14,7 @@ import ssl
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import msgspec
 
@@ -28,6 +28,7 @@ from openmsmq.runtime.limits import (
     TLS_VOUCHED_MAX_COUNT,
     TLS_WARN_S,
 )
+from openmsmq.runtime.owner_file import file_signature
 from openmsmq.runtime.sessions.tls_transport import TlsFailed
 from openmsmq.security.peer_certificates import PeerCertificate, fingerprint, read_peer_certificate
 from openmsmq.security.signatures.certificates import BadCertificate
@@ -37,7 +38,6 @@ _DAY_S: Final = 24 * 3600
 _CERTIFICATE: Final = re.compile(
     r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----"
 )
-_Signature: TypeAlias = tuple[object, ...]
 
 
 class Proof(msgspec.Struct, frozen=True):
@@ -229,12 +229,12 @@ class SessionTrust:
     def _path(self, file: str) -> Path:
         return Path(self._data) / file
 
-    def _signature(self) -> _Signature:
+    def _signature(self) -> tuple[object, ...]:
         table = self._table
         paths = [
             self._path(file) for file in (table.certificate, table.key, table.authorities) if file
         ]
-        return tuple(map(_stat, [*paths, *self._peer_files()]))
+        return tuple(map(file_signature, [*paths, *self._peer_files()]))
 
     def _peer_files(self) -> list[Path]:
         if not self._table.peer_certificates:
@@ -388,11 +388,3 @@ def _check_key(path: Path) -> None:
 
 def _no_password() -> str:
     raise ConfigError("the key of [session_tls] is encrypted: give one that is not")
-
-
-def _stat(path: Path) -> _Signature:
-    try:
-        found = path.stat()
-    except OSError:
-        return (str(path),)
-    return (str(path), found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)
