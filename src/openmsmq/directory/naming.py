@@ -6,17 +6,20 @@ by its two sites, `Branch:Region`, in either order. Identifiers are understood e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Final
 
 from openmsmq.directory.image import DirectoryImage, queue_part
-from openmsmq.model.directory import DirectoryObject, ObjectKind
+from openmsmq.model.directory import DirectoryObject, ObjectKind, kind_of
 from openmsmq.model.identity import Guid
 from openmsmq.model.names.parts import fold
 from openmsmq.model.queue import QueueProperties
 from openmsmq.model.topology import QueueManagerInfo, RoutingLink, UserInfo
 
 LINK_SEPARATOR: Final = ":"
+
+ENTERPRISE_KEY: Final = ""
+"""What leads to the one enterprise of a directory, whatever its name."""
 
 WORDS: Final = {
     ObjectKind.ENTERPRISE: "enterprise",
@@ -97,6 +100,24 @@ def names_of(value: DirectoryObject, image: DirectoryImage) -> Iterator[str]:
                     yield f"{computer}\\{queue_part(value.path_name)}"
         case _:
             pass
+
+
+def keys_of(value: DirectoryObject) -> list[Hashable]:
+    """Return what leads to an object, and no other object of the same kind can have."""
+    match value:
+        case RoutingLink():
+            return [frozenset((value.site1, value.site2))]
+        case QueueManagerInfo():
+            names = (value.computer_name, value.qualified_computer_name)
+            return [fold(name) for name in names if name]
+        case QueueProperties():
+            return [(value.manager, fold(queue_part(value.path_name)))]
+        case UserInfo():
+            return [value.security_identifier]
+        case _:
+            if kind_of(value) is ObjectKind.ENTERPRISE:
+                return [ENTERPRISE_KEY]
+            return [fold(value.name)] if value.name else []
 
 
 def sorted_by_name(

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from openmsmq.directory.codec import encode_object
 from openmsmq.directory.image import DirectoryImage, queue_part
-from openmsmq.directory.naming import WORDS, name_of, reference_name
+from openmsmq.directory.naming import WORDS, keys_of, name_of, reference_name
 from openmsmq.model.directory import Change, DirectoryObject, ObjectKind, Removal, kind_of
 from openmsmq.model.errors import (
     IllegalPathName,
@@ -195,7 +195,7 @@ class _Rules:
                 continue
             taken: dict[object, DirectoryObject] = {}
             for value in self._after.of_kind(kind).values():
-                for word in _words(value):
+                for word in keys_of(value):
                     first = taken.setdefault(word, value)
                     if first is not value:
                         raise self._twice(kind, first, value)
@@ -313,7 +313,7 @@ class _Rules:
     def _check_path(self, queue: QueueProperties, who: str) -> None:
         owner = self._after.managers[queue.manager]
         computer = queue.path_name.rpartition("\\")[0]
-        if fold(computer) not in _computer_words(owner):
+        if fold(computer) not in keys_of(owner):
             raise IllegalPathName(
                 f"{who} is published for the queue manager {owner.computer_name}; its path name "
                 f"must begin with {owner.computer_name}\\"
@@ -360,23 +360,3 @@ def _check_name(name: str, who: str) -> None:
         raise IllegalPropertyValue(
             f"{who}: a name has at most {NAME_MAX_CHARACTERS} characters, all of them printable"
         )
-
-
-def _computer_words(manager: QueueManagerInfo) -> set[str]:
-    names = (manager.computer_name, manager.qualified_computer_name)
-    return {fold(name) for name in names if name}
-
-
-def _words(value: DirectoryObject) -> Iterable[object]:
-    """Return what no other object of the same kind can have."""
-    match value:
-        case RoutingLink():
-            return [frozenset((value.site1, value.site2))]
-        case QueueManagerInfo():
-            return _computer_words(value)
-        case QueueProperties():
-            return [(value.manager, fold(queue_part(value.path_name)))]
-        case UserInfo():
-            return [value.security_identifier]
-        case _:
-            return [fold(value.name)]

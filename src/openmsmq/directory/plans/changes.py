@@ -12,9 +12,9 @@ from typing import Any, cast
 import msgspec
 
 from openmsmq.directory.image import DirectoryImage, queue_part
-from openmsmq.directory.naming import WORDS, sorted_by_name
+from openmsmq.directory.naming import ENTERPRISE_KEY, WORDS, sorted_by_name
 from openmsmq.directory.plans.fields import DEFAULTS, FIELDS
-from openmsmq.directory.plans.names import ENTERPRISE_KEY, PlanNames
+from openmsmq.directory.plans.names import PlanNames
 from openmsmq.directory.plans.plan import ORDER, Item, Plan
 from openmsmq.model.directory import TYPES, Change, DirectoryObject, ObjectKind, Removal, kind_of
 from openmsmq.model.errors import MsmqError

@@ -7,10 +7,10 @@ equals sign before the first backslash is a format name.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from openmsmq.directory.image import DirectoryImage, queue_part
-from openmsmq.directory.naming import WORDS
+from openmsmq.directory.naming import WORDS, keys_of
 from openmsmq.directory.plans.yaml_tree import Node, nearest
 from openmsmq.model.directory import DirectoryObject, ObjectKind, kind_of
 from openmsmq.model.errors import MsmqError
@@ -21,9 +21,6 @@ from openmsmq.model.queue import QueueProperties
 from openmsmq.model.topology import QueueManagerInfo, RoutingLink, UserInfo
 
 _Key: TypeAlias = tuple[ObjectKind, Hashable]
-
-ENTERPRISE_KEY: Final = ""
-"""What the one enterprise of a directory is called here, whatever its name."""
 
 
 class PlanNames:
@@ -38,7 +35,7 @@ class PlanNames:
 
     def add(self, value: DirectoryObject) -> None:
         """Let the names of an object be known."""
-        for key in _keys(value):
+        for key in keys_of(value):
             self._identifiers.setdefault((kind_of(value), key), value.identifier)
 
     def add_name(self, kind: ObjectKind, key: Hashable, identifier: Guid, name: str = "") -> None:
@@ -136,25 +133,8 @@ class PlanNames:
                 return False
         if isinstance(value, QueueProperties) and not self._has_name(value.manager):
             return False
-        keys = [key for key in _keys(value) if self.find(kind_of(value), key) == value.identifier]
+        keys = [key for key in keys_of(value) if self.find(kind_of(value), key) == value.identifier]
         return bool(keys)
 
     def _has_name(self, manager: Guid) -> bool:
         return self.name(ObjectKind.MANAGER, manager) is not None
-
-
-def _keys(value: DirectoryObject) -> list[Hashable]:
-    match value:
-        case RoutingLink():
-            return [frozenset((value.site1, value.site2))]
-        case QueueManagerInfo():
-            names = (value.computer_name, value.qualified_computer_name)
-            return [fold(name) for name in names if name]
-        case QueueProperties():
-            return [(value.manager, fold(queue_part(value.path_name)))]
-        case UserInfo():
-            return [value.security_identifier]
-        case _:
-            if kind_of(value) is ObjectKind.ENTERPRISE:
-                return [ENTERPRISE_KEY]
-            return [fold(value.name)] if value.name else []
