@@ -1010,7 +1010,7 @@ def test_a_lock_does_not_survive_its_connection(
 
 
 def test_a_call_without_an_answer_ends_in_time(connect: Connect, relay: Relay, orders: Any) -> None:
-    queue = connect(relay.address, call_timeout_s=0.05).queue(ORDERS)
+    queue = connect(relay.address, call_timeout_s=1.0).queue(ORDERS)
     queue.send("x")
     relay.swallow_answers()
     with pytest.raises(mq.OutcomeUnknown, match="in time"):
