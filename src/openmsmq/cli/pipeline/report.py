@@ -109,6 +109,8 @@ def run(spark: SparkSession, wanted: Wanted) -> str:
     few = are_few(deliveries)
     with progress("summing up"), for_few_rows(spark, few):
         rows = local(deliveries) if few else deliveries
+        if few and "before" in more and are_few(more["before"]):
+            more["before"] = local(more["before"])
         return pipeline.report(rows, title=wanted.title, events=events, **more)
 
 

@@ -92,11 +92,22 @@ def local(rows: DataFrame) -> DataFrame:
 
 
 def of_table(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
-    """Make a data frame of few rows."""
+    """Make a data frame of few rows; times are in the zone of the session, as Spark gives them."""
+    import pyarrow as pa
+
+    zone = pa.timestamp("us", spark.conf.get("spark.sql.session.timeZone"))
+    for index, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            table = table.set_column(index, field.name, table.column(index).cast(zone))
     # Spark believes only this that there is one partition, and then moves no rows.
     made = spark.createDataFrame(table, schema).coalesce(1)
     _TABLES[made] = table
     return made
+
+
+def is_here(rows: DataFrame) -> bool:
+    """Whether a data frame was made here of few rows."""
+    return rows in _TABLES
 
 
 def table_of(rows: DataFrame) -> pa.Table:

@@ -2,52 +2,50 @@
 
 Rows of destination queues, journals, administration queues, report queues and dead-letter queues
 come in, in any number of tables put together, in any order and also twice. What each row proves is
-decided in `evidence`, what follows from it in `outcomes`. Nothing is collected
-on the driver, unless the caller says that there are few.
+decided in `evidence`, what all rows say about a message in `facts`, what follows from it in
+`outcomes`: in plain Python, which tasks of Spark run where there are many rows. Then nothing is
+collected on the driver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
+from itertools import chain, groupby
 from typing import Final
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from openmsmq.spark.pipelines.delivery import names as naming
-from openmsmq.spark.pipelines.delivery.evidence import classify, without_bodies
-from openmsmq.spark.pipelines.delivery.facts import facts_of
-from openmsmq.spark.pipelines.delivery.outcomes import judged
-from openmsmq.spark.pipelines.delivery.paths import hops_by_message, source_of, with_hops
-from openmsmq.spark.pipelines.few import local
+from openmsmq.model.message import MessageClass
+from openmsmq.spark.pipelines.delivery.evidence import TAKEN, Seen, require_columns
+from openmsmq.spark.pipelines.delivery.facts import SECOND, Proof, proof_of, with_names
+from openmsmq.spark.pipelines.delivery.names import NAMES_MAX_COUNT, Place, learned_from
+from openmsmq.spark.pipelines.delivery.outcomes import Delivery, Judge
+from openmsmq.spark.pipelines.few import of_table
+from openmsmq.spark.pipelines.plain_rows import TIME, batches_of, schema_of, tuples_of
 
-COLUMNS: Final = (
-    "message_id",
-    "label",
-    "source_qm",
-    "source_queue_manager",
-    "destination",
-    "destination_queue_manager",
-    "destination_queue",
-    "sent_time",
-    "priority",
-    "transactional",
-    "size_bytes",
-    "outcome",
-    "reason",
-    "arrived",
-    "in_doubt",
-    "acknowledge",
-    "reached_time",
-    "received_time",
-    "latency_reach_s",
-    "latency_receive_s",
-    "path",
-    "dead_letter_reason",
-    "found_in",
-)
+COLUMNS: Final = Delivery._fields
 """The columns of the result."""
+
+SCHEMA: Final = schema_of(
+    Delivery,
+    **dict.fromkeys(("sent_time", "reached_time", "received_time"), TIME),
+    **dict.fromkeys(("priority", "acknowledge"), pa.int32()),
+    path=pa.list_(pa.struct([("queue_manager", pa.string()), ("time", TIME)])),
+    found_in=pa.list_(pa.string()),
+)
+_PROOFS: Final = schema_of(Proof)
+_LEARNED: Final = pa.schema(
+    [
+        *((name, pa.string()) for name in ("key", "queue_manager", "queue")),
+        ("uses", pa.int64()),
+    ]
+)
 
 
 def delivery(
@@ -68,61 +66,127 @@ def delivery(
     not ask Spark for them.
 
     `as_of` is the moment at which lifetimes are looked at; without it, the latest time at which a
-    row came into its queue. `lost_after_s` shortens the time after which a message of which
-    nothing is heard is no more in transit. `names` gives names for identities of queue managers,
-    beside those that the messages show.
+    row came into its queue: times that senders wrote are not trusted for it. `lost_after_s`
+    shortens the time after which a message of which nothing is heard is no more in transit.
+    `names` gives names for identities of queue managers, beside those that the messages show.
 
-    With `few`, the messages are few: then this computes the result now, step by step.
+    With `few`, the messages are few: then this computes the result now, without tasks.
     """
+    known_columns = messages.columns if columns is None else columns
+    require_columns(known_columns)
+    was_taken = F.col(TAKEN) if TAKEN in known_columns else F.lit(taken)
+    seen = messages.select(*_seen(was_taken))
+    given = {identity.lower(): name for identity, name in (names or {}).items()}
+    judge = Judge(given, lost_after_s)
+    moment = None if as_of is None else round(as_of.timestamp() * SECOND)
+    return (_few if few else _many)(seen, judge, moment)
 
-    def step(rows: DataFrame) -> DataFrame:
-        return local(rows) if few else rows
 
-    evidence = step(without_bodies(classify(messages, taken=taken, columns=columns)))
-    known = step(naming.known_names(evidence))
-    placed = _with_names(step(facts_of(evidence, as_of)), known, names or {})
-    traced = with_hops(placed, step(hops_by_message(evidence, known, names or {})))
-    return step(judged(traced, lost_after_s).select(*COLUMNS))
+def _seen(was_taken: Column) -> Iterator[Column]:
+    """Return the columns of `Seen`."""
+    body = F.col("body")
+    made = {
+        # Bodies may be large, and a table that is small on disk may have many that are alike.
+        "body": F.when(F.col("message_class") == int(MessageClass.REPORT), body),
+        "size_bytes": F.octet_length(body).cast("bigint"),
+        TAKEN: was_taken,
+    }
+    return (made.get(name, F.col(name)).alias(name) for name in Seen._fields)
 
 
-def _with_names(facts: DataFrame, known: DataFrame, names: Mapping[str, str]) -> DataFrame:
-    """Return which queue managers and queue it is about, by the best names there are."""
-    source = known.select(
-        F.col("key").alias("source_key"), F.col("queue_manager").alias("source_name")
-    )
-    owner = known.select(
-        F.col("key").alias("owner_key"), F.col("queue_manager").alias("owner_name")
-    )
-    target = known.select(
-        F.col("key").alias("destination"), F.struct("queue_manager", "queue").alias("learned")
-    )
-    destination = F.col("destination")
-    given = naming.given_name(names, naming.owner_identity(destination))
-    surely = F.coalesce("place.queue_manager", "learned.queue_manager", given, "owner_name")
-    given_source = naming.given_name(names, F.col("source_qm"))
-    identified = facts.withColumns(
-        {
-            "source_qm": source_of(F.col("message_id")),
-            "source_key": naming.identity_key(source_of(F.col("message_id"))),
-            "owner_key": naming.owner_key(destination),
-        }
-    )
+def _few(seen: DataFrame, judge: Judge, moment: int | None) -> DataFrame:
+    rows = list(tuples_of(seen.toArrow(), Seen._make))
+    meanings: dict[str, set[Place]] = defaultdict(set)
+    for row in rows:
+        for key, place in learned_from(row):
+            meanings[key].add(place)
+    known = {key: places.pop() for key, places in meanings.items() if len(places) == 1}
+    if moment is None:
+        times = (row.arrived_time for row in rows if row.arrived_time is not None)
+        moment = max(times, default=None)
+    proofs = [with_names(proof, known, moment) for proof in map(proof_of, rows) if proof]
+    found = _judged(judge, sorted(proofs, key=_group))
+    table = pa.Table.from_batches(batches_of(found, SCHEMA), SCHEMA)
+    return of_table(seen.sparkSession, table, from_arrow_schema(SCHEMA))
+
+
+def _many(seen: DataFrame, judge: Judge, moment: int | None) -> DataFrame:
+    last = F.max("arrived_time") if moment is None else F.timestamp_micros(F.lit(moment))
+    as_of = seen.agg(F.unix_micros(last).alias("as_of"))
+    group = F.coalesce("short", "about")
     return (
-        identified.join(F.broadcast(source), "source_key", "left")
-        .join(F.broadcast(owner), "owner_key", "left")
-        .join(F.broadcast(target), "destination", "left")
-        .withColumns(
-            {"surely_to": surely, "surely_from": F.coalesce(given_source, F.col("source_name"))}
-        )
-        .withColumns(
-            {
-                "source_queue_manager": F.coalesce("surely_from", "source_qm"),
-                "destination_queue_manager": F.coalesce(
-                    F.col("surely_to"), naming.owner_text(destination)
-                ),
-                "destination_queue": F.coalesce(
-                    "place.queue", "learned.queue", naming.queue_text(destination)
-                ),
-            }
-        )
+        _with_names(_mapped(seen, _prove, _PROOFS).drop("as_of"), _known_names(seen))
+        .crossJoin(F.broadcast(as_of))
+        .select(*Proof._fields)
+        .repartition(group)
+        .sortWithinPartitions(group)
+        .mapInArrow(partial(_judge_rows, judge), from_arrow_schema(SCHEMA))
     )
+
+
+def _known_names(seen: DataFrame) -> DataFrame:
+    """Learn names: key, queue_manager, queue. A key that would mean two things is left out."""
+    place = F.struct("queue_manager", "queue")
+    return (
+        _mapped(seen, _learn, _LEARNED)
+        .groupBy("key")
+        .agg(F.min(place).alias("least"), F.max(place).alias("most"), F.sum("uses").alias("uses"))
+        .where(F.col("least") == F.col("most"))
+        .orderBy(F.desc("uses"), "key")
+        .limit(NAMES_MAX_COUNT)
+        .select("key", "least.queue_manager", "least.queue")
+    )
+
+
+def _with_names(proofs: DataFrame, known: DataFrame) -> DataFrame:
+    """Add the names that were learned, as `with_names` does it."""
+    made = {
+        "source_key": {"queue_manager": "source_name"},
+        "owner_key": {"queue_manager": "owner_name"},
+        "destination": {"queue_manager": "destination_manager", "queue": "destination_queue"},
+    }
+    for key, names in made.items():
+        found = known.select(
+            F.col("key").alias(key), *(F.col(name).alias(as_) for name, as_ in names.items())
+        )
+        proofs = proofs.drop(*names.values()).join(F.broadcast(found), key, "left")
+    return proofs
+
+
+# In tasks.
+
+
+def _mapped(
+    rows: DataFrame,
+    task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    schema: pa.Schema,
+) -> DataFrame:
+    return rows.mapInArrow(task, from_arrow_schema(schema))
+
+
+def _prove(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    rows = chain.from_iterable(tuples_of(batch, Seen._make) for batch in batches)
+    return batches_of((proof for proof in map(proof_of, rows) if proof), _PROOFS)
+
+
+def _learn(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    uses: Counter[tuple[str, Place]] = Counter()
+    for batch in batches:
+        for row in tuples_of(batch, Seen._make):
+            uses.update(learned_from(row))
+    return batches_of(((key, *place, count) for (key, place), count in uses.items()), _LEARNED)
+
+
+def _judge_rows(judge: Judge, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    rows = chain.from_iterable(tuples_of(batch, Proof._make) for batch in batches)
+    return batches_of(_judged(judge, rows), SCHEMA)
+
+
+def _judged(judge: Judge, proofs: Iterable[Proof]) -> Iterator[Delivery]:
+    """Judge rows of which those about the same message stand together."""
+    for _, rows in groupby(proofs, _group):
+        yield from judge.judged(list(rows))
+
+
+def _group(proof: Proof) -> str:
+    return proof.short or proof.about or ""

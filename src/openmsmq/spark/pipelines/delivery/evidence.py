@@ -8,45 +8,54 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
-from openmsmq.model.message import MessageClass
+from openmsmq.model.message import MessageClass, is_negative
 from openmsmq.model.names import SystemQueue
 from openmsmq.spark.errors import QueueProblem
 
 TAKEN: Final = "taken"
 """A column that input may have: true for a row that its reader took out of its queue."""
 
-NEGATIVE: Final = 0x8000
-RECEIVE_STAGE: Final = 0x4000
+_POSITIVE: Final = (MessageClass.ACK_REACH_QUEUE, MessageClass.ACK_RECEIVE)
+_DEAD_LETTERS: Final = (
+    SystemQueue.DEAD_LETTER.path_text,
+    SystemQueue.TRANSACTIONAL_DEAD_LETTER.path_text,
+)
 
 _SHOWN_COUNT: Final = 3
 """Missing columns that an error names."""
 
-NEEDED: Final = (
-    "queue_manager",
-    "queue",
-    "arrived_time",
-    "message_id",
-    "source_qm",
-    "sent_time",
-    "label",
-    "body",
-    "correlation_id",
-    "message_class",
-    "message_class_name",
-    "priority",
-    "transactional",
-    "destination",
-    "response_queue",
-    "dead_letter_queue",
-    "acknowledge",
-    "time_to_reach_queue_s",
-    "time_to_be_received_s",
-)
+
+class Seen(NamedTuple):
+    """A message as it was found in a queue; times are in microseconds since 1970."""
+
+    queue_manager: str | None
+    queue: str | None
+    arrived_time: int | None
+    message_id: str | None
+    source_qm: str | None
+    sent_time: int | None
+    label: str | None
+    body: bytes | None
+    """Of trace reports only: bodies may be large."""
+    correlation_id: str | None
+    message_class: int | None
+    message_class_name: str | None
+    priority: int | None
+    transactional: bool | None
+    destination: str | None
+    response_queue: str | None
+    dead_letter_queue: str | None
+    acknowledge: int | None
+    time_to_reach_queue_s: int | None
+    time_to_be_received_s: int | None
+    size_bytes: int | None
+    taken: bool | None
+    """Whether its reader took it out of its queue."""
+
+
+NEEDED: Final = tuple(name for name in Seen._fields if name not in ("size_bytes", "taken"))
 """The columns of `openmsmq.spark.schema` that delivery looks at."""
 
 
@@ -88,53 +97,6 @@ ARRIVED: Final = (Evidence.WAITING, Evidence.TAKEN, Evidence.JOURNAL)
 """Rows that show in which queue a destination is."""
 
 
-def classify(
-    messages: DataFrame, *, taken: bool = False, columns: Sequence[str] | None = None
-) -> DataFrame:
-    """Add two columns: `evidence`, and `about`, the identifier of the message that a row is of.
-
-    `taken` says whether the reader took the rows out of their queues, unless the column `taken`
-    says it of each. `columns` are those of `messages`, for who must not ask Spark for them.
-    """
-    known = messages.columns if columns is None else columns
-    require_columns(known)
-    was_taken = F.col(TAKEN) if TAKEN in known else F.lit(taken)
-    evidence = _evidence(was_taken)
-    about = F.when(evidence == Evidence.ACKNOWLEDGMENT.value, F.col("correlation_id")).when(
-        evidence.isin(*COPIES), F.col("message_id")
-    )
-    return messages.withColumns({"evidence": evidence, "about": about})
-
-
-def without_bodies(classified: DataFrame) -> DataFrame:
-    """Keep what delivery looks at: of bodies their size, and what is in those of trace reports.
-
-    Bodies may be large, and a table that is small on disk may have many that are alike.
-    """
-    is_trace = F.col("evidence") == Evidence.TRACE.value
-    return classified.select(
-        *(name for name in NEEDED if name != "body"),
-        *("evidence", "about"),
-        F.octet_length("body").cast("bigint").alias("size_bytes"),
-        F.when(is_trace, F.col("body")).alias("body"),
-    )
-
-
-def is_negative(message_class: Column) -> Column:
-    """Whether a class tells of a failure."""
-    return message_class.bitwiseAND(F.lit(NEGATIVE)) != 0
-
-
-def is_end_in_queue(message_class: Column) -> Column:
-    """Whether a class tells of a failure after the message had reached its queue.
-
-    One of them comes from the sender, who only waited too long and does not know.
-    """
-    both = F.lit(NEGATIVE | RECEIVE_STAGE)
-    at_sender = message_class == MessageClass.NACK_RECEIVE_TIMEOUT_AT_SENDER
-    return (message_class.bitwiseAND(both) == both) & ~at_sender
-
-
 def require_columns(columns: Sequence[str]) -> None:
     """Refuse a table that is none of messages."""
     missing = [name for name in NEEDED if name not in columns]
@@ -146,26 +108,23 @@ def require_columns(columns: Sequence[str]) -> None:
         )
 
 
-def _evidence(was_taken: Column) -> Column:
-    queue = F.lower("queue")
-    message_class = F.col("message_class")
+def evidence_of(row: Seen) -> Evidence:
+    """Decide what a row proves."""
+    queue, message_class = (row.queue or "").lower(), row.message_class or 0
     negative = is_negative(message_class)
+    if row.message_id is None:
+        return Evidence.NOTHING
     # A message that names its own dead-letter queue says so wherever it is; acknowledgments never.
-    dead = (
-        queue.endswith(SystemQueue.DEAD_LETTER.path_text)
-        | queue.endswith(SystemQueue.TRANSACTIONAL_DEAD_LETTER.path_text)
-        | (negative & F.col("dead_letter_queue").isNotNull())
-    )
-    positive = message_class.isin(int(MessageClass.ACK_REACH_QUEUE), int(MessageClass.ACK_RECEIVE))
-    acknowledgment = (positive | negative) & F.col("correlation_id").isNotNull()
-    return (
-        F.when(F.col("message_id").isNull(), Evidence.NOTHING.value)
-        .when(dead, Evidence.DEAD_LETTER.value)
-        .when(message_class == int(MessageClass.REPORT), Evidence.TRACE.value)
-        .when(acknowledgment, Evidence.ACKNOWLEDGMENT.value)
-        .when(message_class == int(MessageClass.ORDER_ACK), Evidence.NOTHING.value)
-        .when(queue.endswith(SystemQueue.JOURNAL.path_text), Evidence.SENT.value)
-        .when(queue.endswith(";journal"), Evidence.JOURNAL.value)
-        .when(was_taken, Evidence.TAKEN.value)
-        .otherwise(Evidence.WAITING.value)
-    )
+    if queue.endswith(_DEAD_LETTERS) or (negative and row.dead_letter_queue is not None):
+        return Evidence.DEAD_LETTER
+    if message_class == MessageClass.REPORT:
+        return Evidence.TRACE
+    if row.correlation_id is not None and (negative or message_class in _POSITIVE):
+        return Evidence.ACKNOWLEDGMENT
+    if message_class == MessageClass.ORDER_ACK:
+        return Evidence.NOTHING
+    if queue.endswith(SystemQueue.JOURNAL.path_text):
+        return Evidence.SENT
+    if queue.endswith(";journal"):
+        return Evidence.JOURNAL
+    return Evidence.TAKEN if row.taken else Evidence.WAITING

@@ -7,107 +7,86 @@ messages shows the identity of the queue manager that has the journal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.names import SystemQueue
-from openmsmq.spark.pipelines.delivery.evidence import ARRIVED, Evidence
+from openmsmq.spark.pipelines.delivery.evidence import ARRIVED, Evidence, Seen, evidence_of
 
 NAMES_MAX_COUNT: Final = 200_000
 """Names that are learned, most used first: every task gets all of them."""
 
-_DIRECT_HOST: Final = r"(?i)^DIRECT=[a-z]+:(?://)?([^\\/]+)[\\/]"
-_DIRECT_QUEUE: Final = r"(?i)^DIRECT=[a-z]+:(?://)?[^\\/]+[\\/](.+)$"
-_PRIVATE_OWNER: Final = r"(?i)^PRIVATE=\{?([0-9a-f-]{36})\}?\\"
-_SEVERAL: Final = r"(?i)^(MULTICAST|DL)=|,"
+_ASCII: Final = re.ASCII | re.IGNORECASE
+_DIRECT: Final = re.compile(r"DIRECT=[a-z]+:(?://)?([^\\/]+)[\\/](.*)", _ASCII | re.DOTALL)
+_PRIVATE_OWNER: Final = re.compile(r"PRIVATE=\{?([0-9a-f-]{36})\}?\\", _ASCII)
+_PRIVATE_QUEUE: Final = re.compile(r"private\$[\\/]", _ASCII)
+_SEVERAL: Final = re.compile(r"^(MULTICAST|DL)=|,", _ASCII)
 
 
-def known_names(evidence: DataFrame) -> DataFrame:
-    """Learn names: key, queue_manager, queue. A key that would mean two things is left out.
+class Destination(NamedTuple):
+    """What a format name says by itself."""
 
-    Keys are a whole destination, `host:` with an address or computer, `id:` with an identity.
+    owner: str | None = None
+    """The address, computer or identity that it has."""
+    identity: str | None = None
+    """The identity of the queue manager that it names; None if it is named otherwise."""
+    key: str | None = None
+    """The key of the queue manager that it names."""
+    queue: str | None = None
+    """The path name of the queue in a direct format name, else the whole format name."""
+
+
+@lru_cache(maxsize=10_000)
+def destination_of(name: str | None) -> Destination:
+    """Read the format name of a destination."""
+    if name is None:
+        return Destination()
+    if direct := _DIRECT.match(name):
+        host, queue = direct.groups()
+        path = _PRIVATE_QUEUE.sub(r"private$\\", queue, count=1) if queue else name
+        return Destination(host, None, f"host:{host.lower()}", path)
+    if private := _PRIVATE_OWNER.match(name):
+        identity = private[1].lower()
+        key = None if identity == str(NIL_GUID) else identity_key(identity)
+        return Destination(private[1], identity, key, name)
+    return Destination(queue=name)
+
+
+def identity_key(identity: str) -> str:
+    """Return the key of a queue manager by its identity."""
+    return f"id:{identity.lower()}"
+
+
+class Place(NamedTuple):
+    """Where something is: a queue manager by its name, and perhaps a queue of it."""
+
+    queue_manager: str | None
+    queue: str | None = None
+
+
+def place_of(row: Seen) -> Place:
+    """Return where a row was found; a subqueue is a part of its queue."""
+    return Place(row.queue_manager, None if row.queue is None else row.queue.partition(";")[0])
+
+
+def learned_from(row: Seen) -> Iterator[tuple[str, Place]]:
+    """Yield what a row shows about names, by key.
+
+    Keys are a whole destination, `host:` with an address or computer, `id:` with an identity. A key
+    that would mean two things is of no use.
     """
-    queue = F.lower("queue")
-    arrived = F.col("evidence").isin(*ARRIVED) & ~F.col("destination").rlike(_SEVERAL)
-    at_source = (F.col("evidence") == Evidence.SENT) | queue.endswith(
+    if row.queue_manager is None:
+        return
+    kind, manager = evidence_of(row), Place(row.queue_manager)
+    if kind in ARRIVED and row.destination is not None and not _SEVERAL.search(row.destination):
+        yield row.destination, place_of(row)
+        if key := destination_of(row.destination).key:
+            yield key, manager
+    at_source = kind is Evidence.SENT or (row.queue or "").lower().endswith(
         SystemQueue.TRANSACTIONAL_DEAD_LETTER.path_text
     )
-    # Few rows are left after this, and Spark does it once, however often names are looked up.
-    seen = (
-        evidence.select(
-            "queue_manager",
-            F.substring_index("queue", ";", 1).alias("queue"),
-            F.when(arrived, F.col("destination")).alias("destination"),
-            F.when(at_source, F.col("source_qm")).alias("source_qm"),
-        )
-        .where("queue_manager IS NOT NULL AND (destination IS NOT NULL OR source_qm IS NOT NULL)")
-        .groupBy("queue_manager", "queue", "destination", "source_qm")
-        .agg(F.count("*").alias("uses"))
-    )
-    facts = F.array(
-        F.struct(F.col("destination").alias("key"), F.col("queue")),
-        F.struct(owner_key(F.col("destination")).alias("key"), _no_text().alias("queue")),
-        F.struct(identity_key(F.col("source_qm")).alias("key"), _no_text().alias("queue")),
-    )
-    place = F.struct("queue_manager", "fact.queue")
-    return (
-        seen.select("queue_manager", "uses", F.explode(facts).alias("fact"))
-        .where(F.col("fact.key").isNotNull())
-        .groupBy(F.col("fact.key").alias("key"))
-        .agg(F.min(place).alias("least"), F.max(place).alias("most"), F.sum("uses").alias("uses"))
-        .where(F.col("least") == F.col("most"))
-        .orderBy(F.desc("uses"), "key")
-        .limit(NAMES_MAX_COUNT)
-        .select("key", "least.queue_manager", "least.queue")
-    )
-
-
-def owner_key(destination: Column) -> Column:
-    """The key of the queue manager that a destination names; null if it names none."""
-    host = _found(destination, _DIRECT_HOST)
-    owner = F.lower(_found(destination, _PRIVATE_OWNER))
-    by_identity = F.when(owner != str(NIL_GUID), identity_key(owner))
-    return F.coalesce(F.concat(F.lit("host:"), F.lower(host)), by_identity)
-
-
-def owner_text(destination: Column) -> Column:
-    """The address, computer or identity that a destination has, when nothing better is known."""
-    return F.coalesce(_found(destination, _DIRECT_HOST), _found(destination, _PRIVATE_OWNER))
-
-
-def owner_identity(destination: Column) -> Column:
-    """The identity of the queue manager that a destination names; null if it is named otherwise."""
-    return F.lower(_found(destination, _PRIVATE_OWNER))
-
-
-def queue_text(destination: Column) -> Column:
-    """The path name of the queue in a direct format name, else the whole format name."""
-    path = F.regexp_replace(
-        _found(destination, _DIRECT_QUEUE), r"(?i)^private\$[\\/]", r"private\$\\"
-    )
-    return F.coalesce(path, destination)
-
-
-def identity_key(identity: Column) -> Column:
-    """The key of a queue manager by its identity."""
-    return F.concat(F.lit("id:"), F.lower(identity))
-
-
-def given_name(names: Mapping[str, str], identity: Column) -> Column:
-    """The name that the user gave for an identity; null if none."""
-    if not names:
-        return _no_text()
-    pairs = [F.lit(text) for pair in names.items() for text in (pair[0].lower(), pair[1])]
-    return F.try_element_at(F.create_map(*pairs), F.lower(identity))
-
-
-def _found(text: Column, pattern: str) -> Column:
-    return F.nullif(F.regexp_extract(text, pattern, 1), F.lit(""))
-
-
-def _no_text() -> Column:
-    return F.lit(None).cast("string")
+    if at_source and row.source_qm is not None:
+        yield identity_key(row.source_qm), manager

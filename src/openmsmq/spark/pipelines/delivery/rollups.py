@@ -12,8 +12,8 @@ The words for counts, which add up in every row:
 | `failed_after_arrival_count` | undelivered ones that had arrived: the rest of the arrived |
 | `untraced_count` | open ones that asked for no positive acknowledgment: nothing can tell of them |
 
-Percentiles are exact (Spark's `percentile`): times have a resolution of one second, so there are
-few different latencies, and an exact answer costs no more than an approximate one. Each stands
+Percentiles are exact: times have a resolution of one second, so there are few different latencies,
+and all of them can be counted. Each stands
 beside the number of messages that it rests on, those whose time is known.
 
 `loss` is the share of undelivered messages. Messages that are still on their way count as not lost.
@@ -21,27 +21,36 @@ beside the number of messages that it rests on, those whose time is known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from functools import partial
+from itertools import accumulate, chain, pairwise
+from typing import Any, Final, NamedTuple
 
+import msgspec
+import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from openmsmq.model.message import MessageClass, is_negative
+from openmsmq.spark.pipelines.delivery.facts import SECOND
 from openmsmq.spark.pipelines.delivery.outcomes import (
     DELIVERED,
     OPEN,
     UNDELIVERED,
+    Delivery,
     Outcome,
     asked_to_be_told,
 )
 from openmsmq.spark.pipelines.few import of_table, table_of
+from openmsmq.spark.pipelines.plain_rows import TIME, batches_of, tuples_of
 
 PERCENTILES: Final = (50, 95, 99)
-REASONS: Final = tuple(member.name for member in MessageClass if is_negative(member))
+REASONS: Final = frozenset(member.name for member in MessageClass if is_negative(member))
 OTHER_REASON: Final = "other"
 """Dead letters that do not say why, or with a number that has no name."""
 
@@ -53,6 +62,125 @@ class Sum(StrEnum):
     QUEUE = "queue"
     HOUR = "hour"
     LINK = "link"
+
+
+class Group(NamedTuple):
+    """One of what deliveries are summed up by: of a queue or a link two names."""
+
+    kind: str
+    first: str | None = None
+    second: str | None = None
+    hour: int | None = None
+
+
+class Tally(msgspec.Struct):
+    """What is counted of the messages of a group."""
+
+    counts: dict[str, int] = {}
+    """Messages by what is true of them, by outcome, and their bytes if any size is known."""
+    reasons: dict[str, int] = {}
+    reach: dict[float, int] = {}
+    """How many took so many seconds to reach their queue, or the end of a link."""
+    receive: dict[float, int] = {}
+    first_sent: int | None = None
+    last_sent: int | None = None
+
+    def add(self, other: Tally) -> None:
+        """Count what another one has counted."""
+        for name in ("counts", "reasons", "reach", "receive"):
+            own = getattr(self, name)
+            for key, count in getattr(other, name).items():
+                own[key] = own.get(key, 0) + count
+        self._sent(other.first_sent)
+        self._sent(other.last_sent)
+
+    def message(
+        self,
+        one: Delivery,
+        *,
+        outcome: str | None,
+        arrived: bool,
+        reach_s: float | None,
+        receive_s: float | None = None,
+    ) -> None:
+        """Count a message; without an outcome it went well here, and ended elsewhere."""
+        counts = self.counts
+        facts = {
+            "messages": True,
+            "arrived": arrived,
+            "failed_after_arrival": arrived and outcome in UNDELIVERED,
+            "untraced": outcome in OPEN and not asked_to_be_told(one.acknowledge),
+            "in_doubt": one.in_doubt,
+            outcome or "": outcome is not None,
+        }
+        for name, is_true in facts.items():
+            if is_true:
+                counts[name] = counts.get(name, 0) + 1
+        if one.size_bytes is not None:
+            counts["size_bytes"] = counts.get("size_bytes", 0) + one.size_bytes
+        if outcome == Outcome.DEAD_LETTER:
+            reason = known_reason(one.dead_letter_reason)
+            self.reasons[reason] = self.reasons.get(reason, 0) + 1
+        for seconds, taken in ((reach_s, self.reach), (receive_s, self.receive)):
+            if seconds is not None:
+                taken[seconds] = taken.get(seconds, 0) + 1
+        self._sent(one.sent_time)
+
+    def _sent(self, time: int | None) -> None:
+        if time is not None:
+            self.first_sent = time if self.first_sent is None else min(self.first_sent, time)
+            self.last_sent = time if self.last_sent is None else max(self.last_sent, time)
+
+    def measures(self) -> tuple[Any, ...]:
+        """Return what `MEASURES` names."""
+        counts = self.counts
+        messages = counts.get("messages", 0)
+        undelivered = sum(counts.get(one, 0) for one in UNDELIVERED)
+        return (
+            messages,
+            sum(counts.get(one, 0) for one in DELIVERED),
+            *(counts.get(one, 0) for one in Outcome),
+            undelivered,
+            sum(counts.get(one, 0) for one in OPEN),
+            counts.get("arrived", 0),
+            counts.get("failed_after_arrival", 0),
+            counts.get("untraced", 0),
+            counts.get("size_bytes"),
+            *_times(self.reach),
+            *_times(self.receive),
+            undelivered / messages if messages else None,
+            list(self.reasons.items()),
+            counts.get("in_doubt", 0),
+            self.first_sent,
+            self.last_sent,
+        )
+
+
+_TIMES: Final = ("count", *(f"p{percent}_s" for percent in PERCENTILES))
+_COUNTS: Final = (
+    *("message_count", "delivered_count"),
+    *(f"{one.value}_count" for one in Outcome),
+    *("undelivered_count", "open_count"),
+    *("arrived_count", "failed_after_arrival_count", "untraced_count"),
+    "size_bytes",
+)
+_LATENCIES: Final = tuple(
+    f"latency_{what}_{time}" for what in ("reach", "receive") for time in _TIMES
+)
+_SUMS: Final = pa.schema(
+    [
+        *((name, pa.string()) for name in ("kind", "first", "second")),
+        ("hour", TIME),
+        *((name, pa.int64()) for name in _COUNTS),
+        *((name, pa.int64() if name.endswith("count") else pa.float64()) for name in _LATENCIES),
+        ("loss", pa.float64()),
+        ("dead_letter_reasons", pa.map_(pa.string(), pa.int64())),
+        ("in_doubt_count", pa.int64()),
+        *((name, TIME) for name in ("first_sent_time", "last_sent_time")),
+    ]
+)
+MEASURES: Final = tuple(_SUMS.names[len(Group._fields) :])
+_PARTS: Final = pa.schema([("key", pa.binary()), ("tally", pa.binary())])
 
 
 def by_queue(deliveries: DataFrame) -> DataFrame:
@@ -75,25 +203,20 @@ def by_link(deliveries: DataFrame) -> DataFrame:
     return part(sums(deliveries, (Sum.LINK,)), Sum.LINK)
 
 
-def summary(deliveries: DataFrame) -> DataFrame:
-    """Sum up everything in one row."""
-    # Without a group there is a row even if there are no messages.
-    return (
-        _facts(deliveries, (Sum.ALL,))
-        .agg(*_measures())
-        .select(*(name for name, _ in _shown(Sum.ALL)))
-    )
-
-
 def sums(
-    deliveries: DataFrame, kinds: Sequence[Sum] = tuple(Sum), more: Sequence[Column] = ()
+    deliveries: DataFrame, kinds: Sequence[Sum] = tuple(Sum), *, few: bool = False
 ) -> DataFrame:
-    """Sum up by all of these at once, in one pass; `part` takes each out of it.
-
-    `more` are further measures, of the column `sent_time`.
-    """
-    keys = ("kind", "first", "second", "hour")
-    return _facts(deliveries, kinds).groupBy(*keys).agg(*_measures(), *more)
+    """Sum up by all of these at once, in one pass; `part` takes each out of it."""
+    if few:
+        spark, table = deliveries.sparkSession, table_of(deliveries).select(Delivery._fields)
+        made = pa.Table.from_batches(batches_of(_rows(_tallied(kinds, [table])), _SUMS), _SUMS)
+        return of_table(spark, made, from_arrow_schema(_SUMS))
+    return (
+        deliveries.select(*Delivery._fields)
+        .mapInArrow(partial(_tally, kinds), from_arrow_schema(_PARTS))
+        .repartition("key")
+        .mapInArrow(_merge, from_arrow_schema(_SUMS))
+    )
 
 
 def part(summed: DataFrame, kind: Sum) -> DataFrame:
@@ -104,201 +227,143 @@ def part(summed: DataFrame, kind: Sum) -> DataFrame:
 
 def few_of(summed: DataFrame, kind: Sum) -> DataFrame:
     """Take one table out of few rows that `sums` gives, without asking Spark."""
-    table = table_of(summed)
-    columns = _columns(kind)
-    chosen = table.filter(pc.field("kind") == kind.value).select([one for one, _ in columns])
-    fields = [StructField(name, summed.schema[column].dataType) for column, name in columns]
-    return of_table(
-        summed.sparkSession,
-        chosen.rename_columns([name for _, name in columns]),
-        StructType(fields),
-    )
+    columns, names = zip(*_columns(kind), strict=True)
+    table = table_of(summed).filter(pc.field("kind") == kind.value).select(columns)
+    made = table.rename_columns(names)
+    return of_table(summed.sparkSession, made, from_arrow_schema(made.schema))
 
 
 def _columns(kind: Sum) -> list[tuple[str, str]]:
     """Return which columns of all sums one table has, and what it calls them."""
-    names = {
-        Sum.QUEUE: ("destination_queue_manager", "destination_queue"),
-        Sum.LINK: ("source_queue_manager", "target_queue_manager"),
+    if kind is Sum.LINK:
+        # What took a link has the time to reach its end, and nothing is received there.
+        return [
+            ("first", "source_queue_manager"),
+            ("second", "target_queue_manager"),
+            *((name, name) for name in _ON_LINK),
+            *((f"latency_reach_{time}", f"latency_{time}") for time in _TIMES),
+            *((name, name) for name in ("loss", "dead_letter_reasons")),
+        ]
+    shown = MEASURES if kind is Sum.ALL else MEASURES[: MEASURES.index("in_doubt_count")]
+    named = [(name, name) for name in shown if name not in ("undelivered_count", "open_count")]
+    keys = {
+        Sum.QUEUE: [("first", "destination_queue_manager"), ("second", "destination_queue")],
+        Sum.HOUR: [("hour", "hour")],
     }
-    keys = [("hour", "hour")] if kind is Sum.HOUR else []
-    if kind in names:
-        keys = list(zip(("first", "second"), names[kind], strict=True))
-    return [*keys, *_shown(kind)]
+    return [*keys.get(kind, ()), *named]
 
 
-_LATENCIES: Final = ("latency_reach", "latency_receive")
-_TIMES: Final = ("count", *(f"p{percent}_s" for percent in PERCENTILES))
-_GROUPED: Final = (
-    "message_count",
-    "delivered_count",
-    *(f"{one.value}_count" for one in Outcome),
-    *("arrived_count", "failed_after_arrival_count", "untraced_count"),
+_ON_LINK: Final = (
+    *("message_count", "arrived_count", "undelivered_count", "open_count"),
     "size_bytes",
-    *(f"{name}_{time}" for name in _LATENCIES for time in _TIMES),
-    *("loss", "dead_letter_reasons"),
 )
-_MORE: Final = ("in_doubt_count", "first_sent_time", "last_sent_time")
-_ON_LINK: Final = ("message_count", "arrived_count", "undelivered_count", "open_count")
 
 
-def _shown(kind: Sum) -> list[tuple[str, str]]:
-    if kind is not Sum.LINK:
-        names = (*_GROUPED, *_MORE) if kind is Sum.ALL else _GROUPED
-        return [(name, name) for name in names]
-    # What took a link has the time to reach its end, and nothing is received there.
-    times = [(f"latency_reach_{time}", f"latency_{time}") for time in _TIMES]
-    names = (*_ON_LINK, "size_bytes")
-    return [
-        *((name, name) for name in names),
-        *times,
-        *((name, name) for name in ("loss", "dead_letter_reasons")),
-    ]
+# In tasks, or here.
 
 
-def _facts(deliveries: DataFrame, kinds: Sequence[Sum]) -> DataFrame:
-    """Return a row for each message and each of what it is summed up by; several for its links."""
-    whole = {
-        Sum.ALL: _fact(Sum.ALL),
-        Sum.QUEUE: _fact(
-            Sum.QUEUE,
-            first=F.col("destination_queue_manager"),
-            second=F.col("destination_queue"),
-        ),
-        Sum.HOUR: _fact(Sum.HOUR, hour=F.date_trunc("hour", "sent_time")),
-    }
-    found = F.array(*(fact for kind, fact in whole.items() if kind in kinds))
-    if Sum.LINK in kinds:
-        on_links = F.transform(links(), _link_fact)
-        found = on_links if len(kinds) == 1 else F.concat(found, on_links)
-    return deliveries.select(
-        "size_bytes", "dead_letter_reason", "sent_time", F.explode(found).alias("fact")
-    ).select("size_bytes", "dead_letter_reason", "sent_time", "fact.*")
+def _tally(kinds: Sequence[Sum], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    found = _tallied(kinds, batches)
+    encode = msgspec.msgpack.encode
+    return batches_of(((encode(key), encode(one)) for key, one in found.items()), _PARTS)
 
 
-def _fact(
-    kind: Sum,
-    *,
-    first: Column | None = None,
-    second: Column | None = None,
-    hour: Column | None = None,
-) -> Column:
-    open_and_unasked = _among(OPEN) & ~asked_to_be_told(F.col("acknowledge"))
-    return _struct(
-        kind,
-        (first, second, hour),
-        outcome=F.col("outcome"),
-        arrived=F.col("arrived"),
-        untraced=open_and_unasked,
-        in_doubt=F.col("in_doubt"),
-        reach_s=F.col("latency_reach_s"),
-        receive_s=F.col("latency_receive_s"),
-    )
+def _merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    found: dict[Group, Tally] = {}
+    read = msgspec.msgpack.Decoder(Tally).decode
+    for key, tally in chain.from_iterable(tuples_of(batch, tuple) for batch in batches):
+        group = msgspec.msgpack.decode(key, type=Group)
+        found.setdefault(group, Tally()).add(read(tally))
+    return batches_of(_rows(found), _SUMS)
 
 
-def _link_fact(link: Column) -> Column:
-    return _struct(
-        Sum.LINK,
-        (link["source"], link["target"], None),
-        # What went over a link well ended elsewhere.
-        outcome=F.when(~link["arrived"], F.col("outcome")),
-        arrived=link["arrived"],
-        untraced=F.lit(False),
-        in_doubt=F.lit(False),
-        reach_s=link["seconds"],
-        receive_s=F.lit(None),
-    )
+def _rows(found: Mapping[Group, Tally]) -> Iterator[tuple[Any, ...]]:
+    return ((*group, *tally.measures()) for group, tally in found.items())
 
 
-def _struct(kind: Sum, keys: tuple[Column | None, ...], **values: Column) -> Column:
-    types = {"first": "string", "second": "string", "hour": "timestamp"}
-    named = zip(types.items(), keys, strict=True)
-    return F.struct(
-        F.lit(kind.value).alias("kind"),
-        *(
-            (F.lit(None) if key is None else key).cast(type_name).alias(name)
-            for (name, type_name), key in named
-        ),
-        *(
-            (value.cast("double") if name.endswith("_s") else value).alias(name)
-            for name, value in values.items()
-        ),
-    )
+def _tallied(
+    kinds: Sequence[Sum], batches: Iterable[pa.RecordBatch | pa.Table]
+) -> dict[Group, Tally]:
+    found: dict[Group, Tally] = defaultdict(Tally)
+    for batch in batches:
+        hours = hours_of(batch.column("sent_time"))
+        for one, hour in zip(tuples_of(batch, Delivery._make), hours, strict=True):
+            groups = {
+                Sum.ALL: Group(Sum.ALL),
+                Sum.QUEUE: Group(Sum.QUEUE, one.destination_queue_manager, one.destination_queue),
+                Sum.HOUR: Group(Sum.HOUR, hour=hour),
+            }
+            for kind, group in groups.items():
+                if kind in kinds:
+                    found[group].message(
+                        one,
+                        outcome=one.outcome,
+                        arrived=one.arrived,
+                        reach_s=one.latency_reach_s,
+                        receive_s=one.latency_receive_s,
+                    )
+            for link in links_of(one) if Sum.LINK in kinds else ():
+                found[Group(Sum.LINK, link.source, link.target)].message(
+                    one,
+                    outcome=None if link.arrived else one.outcome,
+                    arrived=link.arrived,
+                    reach_s=link.seconds,
+                )
+    return found
 
 
-def _measures() -> list[Column]:
-    outcome, undelivered, arrived = F.col("outcome"), _among(UNDELIVERED), F.col("arrived")
-    return [
-        F.count("*").alias("message_count"),
-        F.count_if(_among(DELIVERED)).alias("delivered_count"),
-        *(F.count_if(outcome == one.value).alias(f"{one.value}_count") for one in Outcome),
-        F.count_if(undelivered).alias("undelivered_count"),
-        F.count_if(_among(OPEN)).alias("open_count"),
-        F.count_if(arrived).alias("arrived_count"),
-        F.count_if(arrived & undelivered).alias("failed_after_arrival_count"),
-        F.count_if(F.col("untraced")).alias("untraced_count"),
-        F.sum("size_bytes").alias("size_bytes"),
-        *_times("latency_reach", F.col("reach_s")),
-        *_times("latency_receive", F.col("receive_s")),
-        F.try_divide(F.count_if(undelivered), F.count("*")).alias("loss"),
-        _reasons(),
-        F.count_if(F.col("in_doubt")).alias("in_doubt_count"),
-        F.min("sent_time").alias("first_sent_time"),
-        F.max("sent_time").alias("last_sent_time"),
-    ]
+def hours_of(times: pa.Array | pa.ChunkedArray) -> list[int | None]:
+    """Return the hours of times, in the zone that the column has, as microseconds."""
+    hours: list[int | None] = pc.floor_temporal(times, unit="hour").cast(pa.int64()).to_pylist()
+    return hours
 
 
-def _times(name: str, seconds: Column) -> list[Column]:
-    percentiles = [
-        F.percentile(seconds, percent / 100).alias(f"{name}_p{percent}_s")
-        for percent in PERCENTILES
-    ]
-    return [F.count(seconds).alias(f"{name}_count"), *percentiles]
+def _times(seconds: Mapping[float, int]) -> Iterator[float | None]:
+    """Yield a count and exact percentiles, between two values in proportion."""
+    taken = sorted(seconds)
+    ends = list(accumulate(seconds[one] for one in taken))
+    count = ends[-1] if ends else 0
+    yield count
+    for percent in PERCENTILES:
+        if not count:
+            yield None
+            continue
+        place, rest = divmod((count - 1) * percent, 100)
+        low, high = (
+            taken[bisect_right(ends, min(number, count - 1))] for number in (place, place + 1)
+        )
+        yield low + (high - low) * rest / 100
 
 
-def _reasons() -> Column:
-    """How many dead letters have which reason: a map without zeros."""
-    dead = F.col("outcome") == Outcome.DEAD_LETTER.value
-    reason = known_reason(F.col("dead_letter_reason"))
-    # The reasons are few and known, so that all of them are counted in one pass.
-    counts = [
-        F.struct(F.lit(name).alias("key"), F.count_if(dead & (reason == name)).alias("value"))
-        for name in (*REASONS, OTHER_REASON)
-    ]
-    found = F.filter(F.array(*counts), lambda entry: entry["value"] > 0)
-    return F.map_from_entries(found).alias("dead_letter_reasons")
-
-
-def known_reason(reason: Column) -> Column:
+def known_reason(reason: str | None) -> str:
     """Return a reason by its name, or `OTHER_REASON`: so there are few different ones."""
-    return F.when(reason.isin(*REASONS), reason).otherwise(OTHER_REASON)
+    return reason if reason in REASONS else OTHER_REASON
 
 
-def links() -> Column:
-    """Return the links a message took, from columns `path` and `destination_queue_manager`."""
-    path, to = F.col("path"), F.col("destination_queue_manager")
-    last = F.element_at(path, -1)["queue_manager"]
-    walked = F.transform(
-        F.slice(path, 2, F.size(path)),
-        lambda step, index: _link(F.get(path, index), step["queue_manager"], step["time"]),
-    )
-    missing = F.array(
-        _link(F.element_at(path, -1), to, F.lit(None).cast("timestamp"), arrived=False)
-    )
-    return F.when(F.coalesce(last != to, F.lit(False)), F.concat(walked, missing)).otherwise(walked)
+class Link(NamedTuple):
+    """A link that a message took, or on which it ended."""
+
+    source: str | None
+    target: str | None
+    left: int | None
+    came: int | None
+    arrived: bool
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took."""
+        if self.left is None or self.came is None:
+            return None
+        return (self.came - self.left) / SECOND
 
 
-def _link(source: Column, target: Column, came: Column, *, arrived: bool = True) -> Column:
-    left = source["time"]
-    return F.struct(
-        source["queue_manager"].alias("source"),
-        target.alias("target"),
-        left.alias("left"),
-        came.alias("came"),
-        ((F.unix_micros(came) - F.unix_micros(left)) / 1_000_000).alias("seconds"),
-        F.lit(arrived).alias("arrived"),
-    )
-
-
-def _among(outcomes: tuple[Outcome, ...]) -> Column:
-    return F.col("outcome").isin(*(one.value for one in outcomes))
+def links_of(one: Delivery) -> list[Link]:
+    """Return the links that a message took."""
+    ends = [(step["queue_manager"], step["time"]) for step in one.path]
+    found = [
+        Link(source, target, left, came, True) for (source, left), (target, came) in pairwise(ends)
+    ]
+    (last, left), to = ends[-1], one.destination_queue_manager
+    if None not in (last, to) and last != to:
+        found.append(Link(last, to, left, None, False))
+    return found

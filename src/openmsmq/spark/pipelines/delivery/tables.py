@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -17,7 +18,7 @@ from openmsmq.spark.connecting import connected
 from openmsmq.spark.errors import QueueProblem
 from openmsmq.spark.pipelines.delivery import COLUMNS, delivery
 from openmsmq.spark.pipelines.delivery.evidence import NEEDED, TAKEN, require_columns
-from openmsmq.spark.pipelines.delivery.rollups import Sum, few_of, part, summary, sums
+from openmsmq.spark.pipelines.delivery.rollups import MEASURES, Sum, Tally, few_of, part, sums
 from openmsmq.spark.pipelines.few import held, table_of, write_parquet
 from openmsmq.spark.schema import spark_schema
 from openmsmq.spark.source.options import read_source_options
@@ -113,14 +114,16 @@ def write_results(
     if not few:
         # Read back, so that nothing is computed twice; the schema is known, so Spark need not look.
         deliveries = spark.read.schema(found.schema).parquet(f"{output}/{DELIVERY}")
-    with held(sums(deliveries), few) as summed:
+    summing = sums(deliveries, few=few)
+    with contextlib.nullcontext(summing) if few else held(summing, few) as summed:
         take = few_of if few else part
         for name, kind in SUMS.items():
             found = take(summed, kind)
             write_parquet(found if few else found.coalesce(1), f"{output}/{name}", few)
         total = _rows(take(summed, Sum.ALL), few)
         queues = _rows(take(summed, Sum.QUEUE), few, _BUSIEST, top)
-        return (total or _rows(summary(deliveries)))[0], queues
+        nothing = dict(zip(MEASURES, Tally().measures(), strict=True))
+        return (total or [nothing])[0], queues
 
 
 def _rows(
@@ -154,7 +157,7 @@ def read_deliveries(spark: SparkSession, directory: str) -> DataFrame:
             f"{path} has no column {missing[0]}: an older version wrote it; run openmsmq pipeline "
             "delivery again"
         )
-    return found
+    return found.select(*COLUMNS)
 
 
 def read_events(spark: SparkSession, directory: str) -> list[tuple[datetime, str]]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from openmsmq.spark.pipelines.few import is_here
 from openmsmq.spark.pipelines.report.collecting import collect
 from openmsmq.spark.pipelines.report.data import Event
 from openmsmq.spark.pipelines.report.page import page
@@ -37,7 +38,7 @@ def report(
     `before_name` is what the page calls them.
     """
     # They are looked at several times, and perhaps not in a table yet.
-    keeps = not deliveries.is_cached
+    keeps = not is_here(deliveries) and not deliveries.is_cached
     if keeps:
         deliveries.persist()
     try:

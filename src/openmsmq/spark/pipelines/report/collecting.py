@@ -6,21 +6,38 @@ is drawn; the third takes messages that are worth a look. Each gives a bounded n
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from openmsmq.spark.pipelines.delivery.facts import SECOND, first, known
 from openmsmq.spark.pipelines.delivery.outcomes import (
     DELIVERED,
     UNDELIVERED,
+    Delivery,
     Outcome,
     asked_to_be_told,
 )
-from openmsmq.spark.pipelines.delivery.rollups import PERCENTILES, Sum, known_reason, links, sums
+from openmsmq.spark.pipelines.delivery.rollups import (
+    PERCENTILES,
+    Sum,
+    hours_of,
+    known_reason,
+    links_of,
+    sums,
+)
+from openmsmq.spark.pipelines.few import is_here, table_of
+from openmsmq.spark.pipelines.plain_rows import batches_of, tuples_of
 from openmsmq.spark.pipelines.report.data import (
     EDGES_S,
     EXAMPLES_MAX_COUNT,
@@ -61,23 +78,27 @@ _LIMITS: Final = {
     Sum.HOUR: HOURS_MAX_COUNT,
     Sum.LINK: LINKS_MAX_COUNT,
 }
-_FAILED: Final = (Outcome.DEAD_LETTER.value, Outcome.FAILED.value)
+_FAILED: Final = (Outcome.DEAD_LETTER, Outcome.FAILED)
+_FINE: Final = (*DELIVERED, Outcome.IN_TRANSIT)
 _SLOW: Final = "slow"
-_BETWEEN: Final = "\x1f"
-"""Between two names that make one; no computer's name has it."""
+_OUTSIDE: Final = 0.005
+"""The share of messages at either end of time that may be far from all others."""
 
 
 def collect(
     deliveries: DataFrame, *, events: Sequence[Event] = (), before: tuple[str, DataFrame] | None
 ) -> ReportData:
     """Compute the numbers from what the pipeline `delivery` gives."""
+    if not is_here(deliveries):
+        deliveries = deliveries.select(*Delivery._fields)
     summed = _Summed(deliveries)
-    if not summed.rows[Sum.ALL]:
+    if not summed.of(Sum.ALL):
         return ReportData()
-    (total,) = summed.rows[Sum.ALL]
-    loads = tuple(map(_load, summed.rows[Sum.LINK]))
-    axis = _axis(total)
-    counted = _counted(deliveries, axis, loads[:LANES_MAX_COUNT])
+    (total,) = summed.of(Sum.ALL)
+    loads = tuple(map(_load, summed.of(Sum.LINK)))
+    axis = _axis(total, summed)
+    lanes = frozenset((one.source, one.target) for one in loads[:LANES_MAX_COUNT])
+    counted = _counted(deliveries, _Counter(axis, lanes))
     slowest, examples = _examples(deliveries)
     return ReportData(
         totals=_counts(total),
@@ -91,18 +112,18 @@ def collect(
         latencies=_latencies(counted),
         fates=_fates(counted),
         links=loads,
-        queues=tuple(Group(_place(row), _counts(row)) for row in summed.rows[Sum.QUEUE]),
+        queues=tuple(Group(_place(row), _counts(row)) for row in summed.of(Sum.QUEUE)),
         hours=tuple(
             Group(f"{_utc(row['hour']):%Y-%m-%d %H:00}", _counts(row))
-            for row in sorted(summed.rows[Sum.HOUR], key=lambda row: row["hour"])
+            for row in reversed(summed.of(Sum.HOUR))
         ),
         ledger=_ledger(counted),
         slowest=slowest,
         examples=examples,
         before=None if before is None else _before(*before),
-        queue_count=summed.count(Sum.QUEUE),
-        link_count=summed.count(Sum.LINK),
-        hour_count=summed.count(Sum.HOUR),
+        queue_count=summed.counts[Sum.QUEUE],
+        link_count=summed.counts[Sum.LINK],
+        hour_count=summed.counts[Sum.HOUR],
     )
 
 
@@ -113,47 +134,63 @@ class _Summed:
     """The sums: all, the busiest queues and links, the latest hours, and how many there are."""
 
     def __init__(self, deliveries: DataFrame, kinds: Sequence[Sum] = tuple(Sum)) -> None:
-        sent_s = F.unix_seconds("sent_time")
-        ends = F.percentile_approx(sent_s, F.lit([0.005, 0.995]), F.lit(1000)).alias("ends_s")
-        rank = F.when(F.col("kind") == Sum.HOUR.value, F.unix_seconds("hour")).otherwise(
-            F.col("message_count")
-        )
-        order = Window.partitionBy("kind").orderBy(F.desc(rank), "first", "second")
-        # Times that are not known are no hour.
-        found = sums(deliveries, kinds, [ends]).where(
-            (F.col("kind") != Sum.HOUR.value) | F.col("hour").isNotNull()
-        )
-        numbered = found.withColumns(
-            {
-                "place": F.row_number().over(order),
-                "kind_count": F.count("*").over(Window.partitionBy("kind")),
-            }
-        )
-        limits = F.create_map(
-            *(F.lit(value) for pair in _LIMITS.items() for value in (pair[0].value, pair[1]))
-        )
-        self.rows: dict[Sum, list[Any]] = defaultdict(list)
-        for row in numbered.where(F.col("place") <= limits[F.col("kind")]).collect():
-            self.rows[Sum(row["kind"])].append(row)
-        for rows in self.rows.values():
-            rows.sort(key=lambda row: row["place"])
+        self.counts: Counter[str] = Counter()
+        self.hours: Counter[int] = Counter()
+        """How many messages were sent in each hour."""
+        self.rows: dict[str, list[Any]] = {kind: [] for kind in kinds}
+        for row in _rows_of(sums(deliveries, kinds, few=is_here(deliveries))):
+            kind, rank = row["kind"], row["message_count"]
+            if kind == Sum.HOUR:
+                # Times that are not known are no hour.
+                if row["hour"] is None:
+                    continue
+                rank = row["hour"]
+                self.hours[rank] += row["message_count"]
+            self.counts[kind] += 1
+            # The fullest and latest first, then by name.
+            place = (-rank, *((name is not None, name) for name in (row["first"], row["second"])))
+            insort(self.rows[kind], (place, row), key=itemgetter(0))
+            del self.rows[kind][_LIMITS[Sum(kind)] :]
 
-    def count(self, kind: Sum) -> int:
-        """How many of a kind there are, shown or not."""
-        return self.rows[kind][0]["kind_count"] if self.rows[kind] else 0
+    def of(self, kind: Sum) -> list[Any]:
+        """Return the rows that are shown of a kind."""
+        return [row for _, row in self.rows[kind]]
+
+    def most_sent(self) -> tuple[int, int]:
+        """Return between which hours nearly all messages were sent, in seconds."""
+        hours = sorted(self.hours)
+        ends = list(accumulate(self.hours[hour] for hour in hours))
+        outside = ends[-1] * _OUTSIDE
+        low, high = (hours[bisect_left(ends, share)] for share in (outside, ends[-1] - outside))
+        return low // SECOND, high // SECOND + 3600
+
+
+def _rows_of(found: DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield rows, and not all at once if there are many; times are in microseconds."""
+    if is_here(found):
+        table = table_of(found)
+        names = table.column_names
+        yield from tuples_of(table, lambda values: dict(zip(names, values, strict=True)))
+        return
+    for row in found.toLocalIterator():
+        yield {
+            # Spark gives times without a zone, in the time of this computer.
+            name: round(value.timestamp() * SECOND) if isinstance(value, datetime) else value
+            for name, value in row.asDict().items()
+        }
 
 
 def _before(name: str, deliveries: DataFrame) -> Before | None:
     summed = _Summed(deliveries, (Sum.ALL, Sum.QUEUE, Sum.LINK))
-    if not summed.rows[Sum.ALL]:
+    if not summed.of(Sum.ALL):
         return None
-    loads = map(_load, summed.rows[Sum.LINK])
+    loads = map(_load, summed.of(Sum.LINK))
     return Before(
         name,
-        _counts(summed.rows[Sum.ALL][0]),
-        {_place(row): _counts(row) for row in summed.rows[Sum.QUEUE]},
+        _counts(summed.of(Sum.ALL)[0]),
+        {_place(row): _counts(row) for row in summed.of(Sum.QUEUE)},
         {(load.source, load.target): load for load in loads},
-        all(len(summed.rows[kind]) == summed.count(kind) for kind in (Sum.QUEUE, Sum.LINK)),
+        all(len(summed.of(kind)) == summed.counts[kind] for kind in (Sum.QUEUE, Sum.LINK)),
     )
 
 
@@ -193,152 +230,143 @@ def _place(row: Any) -> str:
     return "\\".join(part for part in (row["first"], row["second"]) if part is not None)
 
 
-def _axis(total: Any) -> Axis | None:
+def _axis(total: Any, summed: _Summed) -> Axis | None:
     """Choose the time to draw: that of sending, and until most messages had arrived."""
-    first, last = _utc(total["first_sent_time"]), _utc(total["last_sent_time"])
-    if first is None or last is None:
+    if total["first_sent_time"] is None:
         return None
-    bounds = time_range(int(first.timestamp()), int(last.timestamp()), *total["ends_s"])
-    took_s = [total[f"latency_{what}_p{PERCENTILES[-1]}_s"] for what in ("reach", "receive")]
-    start_s, end_s = bounds[0], bounds[1] + int(max((took or 0 for took in took_s), default=0))
+    first_s, last_s = (total[f"{end}_sent_time"] // SECOND for end in ("first", "last"))
+    start_s, end_s = time_range(first_s, last_s, *summed.most_sent())
+    took_s = (total[f"latency_{what}_p{PERCENTILES[-1]}_s"] for what in ("reach", "receive"))
+    end_s += int(max(took or 0 for took in took_s))
     step_s = step_for(end_s - start_s)
     start_s -= start_s % step_s
     return Axis(datetime.fromtimestamp(start_s, UTC), step_s, (end_s - start_s) // step_s + 1)
 
 
-def _utc(time: datetime | None) -> datetime | None:
-    # Spark gives times without a zone, in the time of this computer.
-    return None if time is None else time.astimezone(UTC)
+def _utc(time: int | None) -> datetime | None:
+    return None if time is None else datetime.fromtimestamp(time / SECOND, UTC)
 
 
 # The second pass: counts by a kind, some names, an hour and two numbers.
 
 
 class _Key(NamedTuple):
-    names: tuple[str, ...]
-    hour: datetime | None
-    x: int | None
-    y: int | None
+    kind: str
+    names: tuple[str, ...] = ()
+    hour: int | None = None
+    x: int | None = None
+    y: int | None = None
 
 
 _Counted = Mapping[str, Mapping[_Key, int]]
+_COUNTS: Final = pa.schema([("is_listed", pa.bool_()), ("key", pa.binary()), ("count", pa.int64())])
 
 
-def _counted(deliveries: DataFrame, axis: Axis | None, lanes: Sequence[LinkLoad]) -> _Counted:
-    keys = [*_latency_keys(), _fate_key(), _ledger_key()]
-    if axis is not None:
-        arrived = F.coalesce("reached_time", "received_time")
-        keys += [
-            _key("sent", [_group()], x=_step(axis, F.col("sent_time"))),
-            F.when(F.col("arrived"), _key("arrived", [], x=_step(axis, arrived))),
-        ]
-    found = F.array_compact(F.array(*keys))
-    if axis is not None and lanes:
-        found = F.concat(found, _crossing_keys(axis, lanes))
-    rows = (
-        deliveries.select(F.explode(found).alias("key"))
-        .groupBy("key")
-        .count()
-        .orderBy(F.col("key.kind") == "ledger", F.desc("count"), "key")
-        .limit(COUNTED_MAX_COUNT)
-        .collect()
-    )
+class _Counter(NamedTuple):
+    """Counts what is drawn and listed: in tasks, or here."""
+
+    axis: Axis | None
+    lanes: frozenset[tuple[str, str]]
+
+    def counted(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Counter[_Key]:
+        counts: Counter[_Key] = Counter()
+        for batch in batches:
+            hours = hours_of(batch.column("sent_time"))
+            for one, hour in zip(tuples_of(batch, Delivery._make), hours, strict=True):
+                counts.update(self._keys(one, hour))
+        return counts
+
+    def task(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        counts = self.counted(batches).items()
+        encode = msgspec.msgpack.encode
+        rows = ((_is_listed(key), encode(key), count) for key, count in counts)
+        return batches_of(rows, _COUNTS)
+
+    def _keys(self, one: Delivery, hour: int | None) -> Iterator[_Key]:
+        for name, seconds in (("reach", one.latency_reach_s), ("receive", one.latency_receive_s)):
+            if seconds is not None:
+                yield _Key("latency", (name,), x=bisect_right(EDGES_S, seconds))
+        reason, asked = _reason(one), str(asked_to_be_told(one.acknowledge))
+        yield _Key("fate", (one.outcome, reason))
+        path = (_short(step["queue_manager"]) for step in one.path[:HOPS_MAX_COUNT])
+        yield _Key("ledger", (_short(_queue(one)), one.outcome, reason, asked, *path), hour)
+        if self.axis is not None:
+            yield _Key("sent", (_sent_as(one),), x=self._step(one.sent_time))
+            if one.arrived:
+                arrived = first(one.reached_time, one.received_time)
+                yield _Key("arrived", x=self._step(arrived))
+            yield from self._crossings(one)
+
+    def _crossings(self, one: Delivery) -> Iterator[_Key]:
+        for link in links_of(one):
+            ends = (link.source or "", link.target or "")
+            if link.arrived and ends in self.lanes:
+                # Who was not told of the arrival may know of the receiving.
+                is_last = link.target == one.destination_queue_manager
+                came = self._step(first(link.came, one.received_time if is_last else None))
+                left = self._step(link.left)
+                if came is not None:
+                    # Where it came at once, it does not matter when it left.
+                    start = came if left is None or came - left <= 1 else left
+                    yield _Key("crossing", ends, x=start, y=came)
+
+    def _step(self, time: int | None) -> int | None:
+        """Return the number of a time's step; None if it is not drawn, or not known."""
+        if time is None or self.axis is None:
+            return None
+        start_s = int(self.axis.start.timestamp())
+        number = (time // SECOND - start_s) // self.axis.step_s
+        return number if 0 <= number < self.axis.step_count else None
+
+
+def _counted(deliveries: DataFrame, counter: _Counter) -> _Counted:
+    if is_here(deliveries):
+        rows: Iterable[tuple[_Key, int]] = counter.counted([table_of(deliveries)]).items()
+    else:
+        found = (
+            deliveries.mapInArrow(counter.task, from_arrow_schema(_COUNTS))
+            .groupBy("is_listed", "key")
+            .agg(F.sum("count").alias("count"))
+            .orderBy("is_listed", F.desc("count"), "key")
+            .limit(COUNTED_MAX_COUNT)
+        )
+        read = msgspec.msgpack.Decoder(_Key).decode
+        rows = [(read(row["key"]), row["count"]) for row in found.collect()]
     counted: dict[str, dict[_Key, int]] = defaultdict(dict)
-    for row in rows:
-        key = row["key"]
-        names = tuple(name or "" for name in key["names"])
-        counted[key["kind"]][_Key(names, _utc(key["hour"]), key["x"], key["y"])] = row["count"]
+    for key, count in sorted(rows, key=_fullest_first)[:COUNTED_MAX_COUNT]:
+        counted[key.kind][key] = count
     return counted
 
 
-def _key(
-    kind: str,
-    names: Sequence[Column] | Column,
-    *,
-    hour: Column | None = None,
-    x: Column | None = None,
-    y: Column | None = None,
-) -> Column:
-    texts = names if isinstance(names, Column) else F.array(*names)
-    return F.struct(
-        F.lit(kind).alias("kind"),
-        texts.cast("array<string>").alias("names"),
-        (F.lit(None) if hour is None else hour).cast("timestamp").alias("hour"),
-        (F.lit(None) if x is None else x).cast("int").alias("x"),
-        (F.lit(None) if y is None else y).cast("int").alias("y"),
-    )
+def _is_listed(key: _Key) -> bool:
+    return key.kind == "ledger"
 
 
-def _step(axis: Axis, time: Column) -> Column:
-    """The number of a time's step; null if it is not drawn, or not known."""
-    start_s = int(axis.start.timestamp())
-    number = F.floor((F.unix_seconds(time) - start_s) / axis.step_s)
-    return F.when(number.between(0, axis.step_count - 1), number)
+def _fullest_first(row: tuple[_Key, int]) -> tuple[Any, ...]:
+    key, count = row
+    numbers = (-1 if number is None else number for number in key[2:])
+    return _is_listed(key), -count, key.kind, key.names, *numbers
 
 
-def _group() -> Column:
-    good, bad = ([one.value for one in group] for group in (DELIVERED, UNDELIVERED))
-    outcome = F.col("outcome")
-    return (
-        F.when(F.col("sent_time").isNull(), "untimed")
-        .when(outcome.isin(*good), "delivered")
-        .when(outcome.isin(*bad), "undelivered")
-        .otherwise("open")
-    )
+def _sent_as(one: Delivery) -> str:
+    if one.sent_time is None:
+        return "untimed"
+    if one.outcome in DELIVERED:
+        return "delivered"
+    return "undelivered" if one.outcome in UNDELIVERED else "open"
 
 
-def _latency_keys() -> list[Column]:
-    edges = F.array(*(F.lit(float(edge)) for edge in EDGES_S))
-
-    def key(name: str) -> Column:
-        seconds = F.col(f"latency_{name}_s")
-        bar = F.size(F.filter(edges, lambda edge: edge <= seconds))
-        return F.when(seconds.isNotNull(), _key("latency", [F.lit(name)], x=bar))
-
-    return [key("reach"), key("receive")]
+def _reason(one: Delivery) -> str:
+    return known_reason(one.reason) if one.outcome in _FAILED else ""
 
 
-def _reason() -> Column:
-    failed = F.col("outcome").isin(*_FAILED)
-    return F.when(failed, known_reason(F.col("reason"))).otherwise("")
+def _queue(one: Delivery) -> str:
+    names = (one.destination_queue_manager, one.destination_queue)
+    return "\\".join(name for name in names if name is not None)
 
 
-def _fate_key() -> Column:
-    return _key("fate", [F.col("outcome"), _reason()])
-
-
-def _ledger_key() -> Column:
-    queue = F.concat_ws("\\", "destination_queue_manager", "destination_queue")
-    asked = asked_to_be_told(F.col("acknowledge")).cast("string")
-    names = F.array(_short(queue), F.col("outcome"), _reason(), asked)
-    path = F.transform(F.slice("path.queue_manager", 1, HOPS_MAX_COUNT), _short)
-    return _key("ledger", F.concat(names, path), hour=F.date_trunc("hour", "sent_time"))
-
-
-def _crossing_keys(axis: Axis, lanes: Sequence[LinkLoad]) -> Column:
-    drawn = F.array(*(F.lit(f"{one.source}{_BETWEEN}{one.target}") for one in lanes))
-    destination = F.col("destination_queue_manager")
-
-    def crossing(link: Column) -> Column:
-        # Who was not told of the arrival may know of the receiving.
-        last = F.when(link["target"] == destination, F.col("received_time"))
-        came = F.when(link["arrived"], F.coalesce(link["came"], last))
-        return F.struct(
-            link["source"].alias("source"),
-            link["target"].alias("target"),
-            _step(axis, link["left"]).alias("left"),
-            _step(axis, came).alias("came"),
-        )
-
-    def key(crossed: Column) -> Column:
-        left, came = crossed["left"], crossed["came"]
-        ends = F.concat_ws(_BETWEEN, crossed["source"], crossed["target"])
-        # Where it came at once, it does not matter when it left.
-        start = F.when(came - left <= 1, came).otherwise(F.coalesce(left, came))
-        found = _key("crossing", [crossed["source"], crossed["target"]], x=start, y=came)
-        return F.when(came.isNotNull() & F.array_contains(drawn, ends), found)
-
-    return F.array_compact(F.transform(F.transform(links(), crossing), key))
+def _short(text: str | None) -> str:
+    return (text or "")[:TEXT_MAX_CHARACTERS]
 
 
 def _course(axis: Axis, counted: _Counted, loads: Sequence[LinkLoad]) -> Course:
@@ -400,7 +428,7 @@ def _fates(counted: _Counted) -> tuple[Fate, ...]:
 
 def _ledger(counted: _Counted) -> tuple[LedgerRow, ...]:
     rows = [
-        LedgerRow(key.hour, queue, tuple(path), outcome, reason, asked == "true", count)
+        LedgerRow(_utc(key.hour), queue, tuple(path), outcome, reason, asked == "True", count)
         for key, count in counted.get("ledger", {}).items()
         for queue, outcome, reason, asked, *path in [key.names]
     ]
@@ -409,76 +437,67 @@ def _ledger(counted: _Counted) -> tuple[LedgerRow, ...]:
 
 # The third pass.
 
+_SHOWN: Final = pa.schema([("name", pa.string()), ("one", pa.binary())])
+_Ranked = dict[str, list[tuple[tuple[float, str], Delivery]]]
+
 
 def _examples(deliveries: DataFrame) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
     """Return the slowest messages, and some of each fate that somebody should look at."""
-    outcome, in_doubt = F.col("outcome"), F.col("in_doubt")
-    slow_s = F.greatest("latency_receive_s", "latency_reach_s")
-    fine = outcome.isin(*(one.value for one in (*DELIVERED, Outcome.IN_TRANSIT)))
-    fate = F.when(in_doubt, "in doubt").when(~fine, F.concat_ws(" ", outcome, _reason()))
-    kinds = F.array_compact(
-        F.array(
-            F.when(slow_s.isNotNull(), _ranked(F.lit(_SLOW), slow_s)),
-            F.when(fate.isNotNull(), _ranked(fate, F.unix_seconds("sent_time").cast("double"))),
-        )
-    )
-    order = F.struct("kind.rank", "message_id")
-    limits = max(SLOWEST_MAX_COUNT, EXAMPLES_MAX_COUNT)
-    rows = (
-        deliveries.select(F.explode(kinds).alias("kind"), "message_id", _shown().alias("shown"))
-        .groupBy("kind.name")
-        .agg(F.max_by(F.col("shown"), order, limits).alias("shown"))
-        .collect()
-    )
-    found = {row["name"]: row["shown"] for row in rows}
-    slowest = tuple(map(_example, found.pop(_SLOW, [])[:SLOWEST_MAX_COUNT]))
-    return slowest, tuple(
-        _example(shown) for name in sorted(found) for shown in found[name][:EXAMPLES_MAX_COUNT]
+    if is_here(deliveries):
+        found = _ranked(tuples_of(table_of(deliveries), Delivery._make))
+    else:
+        rows = deliveries.mapInArrow(_rank, from_arrow_schema(_SHOWN)).collect()
+        read = msgspec.msgpack.Decoder(Delivery).decode
+        # A message may stand under several names; it is ranked under all of them again.
+        found = _ranked({row["one"]: read(row["one"]) for row in rows}.values())
+    shown = {name: [_example(one) for _, one in reversed(ones)] for name, ones in found.items()}
+    slowest = shown.pop(_SLOW, [])[:SLOWEST_MAX_COUNT]
+    return tuple(slowest), tuple(
+        one for name in sorted(shown) for one in shown[name][:EXAMPLES_MAX_COUNT]
     )
 
 
-def _ranked(name: Column, rank: Column) -> Column:
-    return F.struct(name.alias("name"), F.coalesce(rank, F.lit(0.0)).alias("rank"))
+def _rank(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    found = _ranked(one for batch in batches for one in tuples_of(batch, Delivery._make))
+    rows = ((name, msgspec.msgpack.encode(one)) for name, ones in found.items() for _, one in ones)
+    return batches_of(rows, _SHOWN)
 
 
-def _shown() -> Column:
-    queue = F.concat_ws("\\", "destination_queue_manager", "destination_queue")
-    path = F.transform(
-        F.slice("path", 1, HOPS_MAX_COUNT),
-        lambda hop: F.struct(_short(hop["queue_manager"]).alias("name"), hop["time"].alias("time")),
-    )
-    return F.struct(
-        "message_id",
-        _short(F.col("label")).alias("label"),
-        "outcome",
-        _reason().alias("reason"),
-        _short(queue).alias("queue"),
-        _short(F.col("destination")).alias("destination"),
-        "sent_time",
-        path.alias("path"),
-        asked_to_be_told(F.col("acknowledge")).alias("asked"),
-        "in_doubt",
-        "latency_reach_s",
-        "latency_receive_s",
-    )
+def _ranked(deliveries: Iterable[Delivery]) -> _Ranked:
+    """Choose by name those that are worth a look, the slowest and the latest last."""
+    found: _Ranked = defaultdict(list)
+    for one in deliveries:
+        for name, rank in _looks(one):
+            ones = found[name]
+            insort(ones, ((rank, one.message_id), one), key=itemgetter(0))
+            del ones[:-SLOWEST_MAX_COUNT]
+    return found
 
 
-def _example(row: Any) -> Example:
+def _looks(one: Delivery) -> Iterator[tuple[str, float]]:
+    slow_s = known(max, (one.latency_receive_s, one.latency_reach_s))
+    if slow_s is not None:
+        yield _SLOW, slow_s
+    if one.in_doubt or one.outcome not in _FINE:
+        fate = "in doubt" if one.in_doubt else f"{one.outcome} {_reason(one)}"
+        yield fate, (one.sent_time or 0) // SECOND
+
+
+def _example(one: Delivery) -> Example:
     return Example(
-        row["message_id"],
-        row["label"] or "",
-        row["outcome"],
-        row["reason"],
-        row["queue"],
-        row["destination"] or "",
-        _utc(row["sent_time"]),
-        tuple(Hop(hop["name"] or "?", _utc(hop["time"])) for hop in row["path"]),
-        row["asked"],
-        row["in_doubt"],
-        row["latency_reach_s"],
-        row["latency_receive_s"],
+        one.message_id,
+        _short(one.label),
+        one.outcome,
+        _reason(one),
+        _short(_queue(one)),
+        _short(one.destination),
+        _utc(one.sent_time),
+        tuple(
+            Hop(_short(step["queue_manager"]) or "?", _utc(step["time"]))
+            for step in one.path[:HOPS_MAX_COUNT]
+        ),
+        asked_to_be_told(one.acknowledge),
+        one.in_doubt,
+        one.latency_reach_s,
+        one.latency_receive_s,
     )
-
-
-def _short(text: Column) -> Column:
-    return F.substring(text, 1, TEXT_MAX_CHARACTERS)

@@ -7,6 +7,7 @@ everything is shown, and nothing is filtered.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
@@ -61,6 +62,7 @@ def page(data: ReportData, title: str) -> str:
     )
 
 
+@functools.cache
 def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES),
