@@ -18,6 +18,7 @@ TAKEN: Final = "taken"
 """A column that input may have: true for a row that its reader took out of its queue."""
 
 _POSITIVE: Final = (MessageClass.ACK_REACH_QUEUE, MessageClass.ACK_RECEIVE)
+_SENT: Final = SystemQueue.JOURNAL.path_text
 _DEAD_LETTERS: Final = (
     SystemQueue.DEAD_LETTER.path_text,
     SystemQueue.TRANSACTIONAL_DEAD_LETTER.path_text,
@@ -123,7 +124,7 @@ def evidence_of(row: Seen) -> Evidence:
         return Evidence.ACKNOWLEDGMENT
     if message_class == MessageClass.ORDER_ACK:
         return Evidence.NOTHING
-    if queue.endswith(SystemQueue.JOURNAL.path_text):
+    if queue.endswith(_SENT):
         return Evidence.SENT
     if queue.endswith(";journal"):
         return Evidence.JOURNAL

@@ -17,18 +17,42 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
 import openmsmq.spark.pipelines.routes.tasks as tasks
 from openmsmq.routing.changes import Change, changed
 from openmsmq.routing.graph import Graph
 from openmsmq.routing.snapshot import Snapshot
-from openmsmq.spark.pipelines.few import local, mapped, of_table
+from openmsmq.spark.pipelines.few import mapped, of_table, table_of
+from openmsmq.spark.pipelines.plain_rows import batches_of
 from openmsmq.spark.pipelines.routes.input import Plan, read_changes, read_plan, read_traffic
 
 _NUMBERS: Final = StructType([StructField("id", LongType())])
+_ENDS: Final = [("site_1", pa.string()), ("site_2", pa.string())]
+_LOADS: Final = pa.schema(
+    [
+        *_ENDS,
+        *((name, pa.int64()) for name in ("cost", "messages", "bytes")),
+        *((name, pa.int64()) for name in ("messages_1_to_2", "bytes_1_to_2")),
+        *((name, pa.int64()) for name in ("messages_2_to_1", "bytes_2_to_1", "capacity_bytes")),
+        ("share", pa.float64()),
+    ]
+)
+_LOAD_CHANGES: Final = pa.schema(
+    [
+        *_ENDS,
+        ("capacity_bytes", pa.int64()),
+        *(
+            (f"{time}_{name}", pa.float64() if name == "share" else pa.int64())
+            for time in ("old", "new")
+            for name in ("cost", "messages", "bytes", "share")
+        ),
+        ("overloads", pa.bool_()),
+    ]
+)
 
 
 class WhatIf(NamedTuple):
@@ -102,46 +126,33 @@ def routed_of(plan: Plan, traffic: DataFrame) -> DataFrame:
 
 def loads_of(plan: Plan, snapshot: Snapshot[str], traffic: DataFrame) -> DataFrame:
     """Add up what the links of a snapshot carry; capacities are those of the plan."""
-    totals = (
-        mapped(traffic, partial(tasks.loads, Graph.of(snapshot)), tasks.LOADS, plan.is_small)
-        .groupBy("link")
-        .agg(*(F.sum(name).alias(name) for name in tasks.LOADS.names[1:]))
-    )
-    entries = traffic.sparkSession.createDataFrame(
-        [
-            (
-                place,
-                link.site1,
-                link.site2,
-                link.cost,
-                plan.capacities.get((link.site1, link.site2)),
-                # Up is towards the site that sorts later.
-                link.site1 < link.site2,
-            )
-            for place, link in enumerate(snapshot.links)
-        ],
-        "link long, site_1 string, site_2 string, cost long, capacity_bytes long, is_up boolean",
-    )
-    directions = {
-        f"{what}_{direction}": F.when(is_up, F.col(f"up_{what}")).otherwise(F.col(f"down_{what}"))
-        for direction, is_up in (("1_to_2", F.col("is_up")), ("2_to_1", ~F.col("is_up")))
-        for what in ("messages", "bytes")
-    }
-    loads = (
-        entries.join(totals, "link", "left")
-        .fillna(0, tasks.LOADS.names[1:])
-        .select(
-            "site_1",
-            "site_2",
-            "cost",
-            _sum("messages"),
-            _sum("bytes"),
-            *(column.alias(name) for name, column in directions.items()),
-            "capacity_bytes",
-            ((F.col("up_bytes") + F.col("down_bytes")) / F.col("capacity_bytes")).alias("share"),
-        )
-    )
-    return _now_if_few(plan, loads)
+    found = mapped(traffic, partial(tasks.loads, Graph.of(snapshot)), tasks.LOADS, plan.is_small)
+    totals = _totals(found, plan.is_small)
+    rows = []
+    for place, link in enumerate(snapshot.links):
+        load = totals.get(place, (0, 0, 0, 0))
+        # Up is towards the site that sorts later.
+        to_2, to_1 = (load[:2], load[2:]) if link.site1 < link.site2 else (load[2:], load[:2])
+        messages, size_bytes = (sum(both) for both in zip(to_2, to_1, strict=True))
+        capacity = plan.capacities.get((link.site1, link.site2))
+        share = None if capacity is None else size_bytes / capacity
+        ends = (link.site1, link.site2, link.cost)
+        rows.append((*ends, messages, size_bytes, *to_2, *to_1, capacity, share))
+    return _of_rows(traffic.sparkSession, rows, _LOADS)
+
+
+def _totals(found: DataFrame, few: bool) -> dict[int, tuple[int, ...]]:
+    """Add up by link: there are not many, as a graph is small."""
+    names = tasks.LOADS.names[1:]
+    if few:
+        grouped = table_of(found).group_by("link", use_threads=False)
+        summed = grouped.aggregate([(name, "sum") for name in names])
+    else:
+        summed = found.groupBy("link").agg(*(F.sum(name).alias(f"{name}_sum") for name in names))
+        summed = summed.toArrow()
+    columns = summed.select([f"{name}_sum" for name in names]).columns
+    sums = zip(*(column.to_pylist() for column in columns), strict=True)
+    return dict(zip(summed.column("link").to_pylist(), sums, strict=True))
 
 
 def what_if_of(
@@ -161,37 +172,40 @@ def what_if_of(
     if traffic is None:
         return WhatIf(pairs, None)
     loads = loads_of(plan, plan.snapshot, traffic) if loads is None else loads
-    counted = pairs.join(traffic, ["from_site", "to_site"], "left")
     return WhatIf(
-        _now_if_few(plan, counted.fillna(0, ["messages", "bytes"])),
-        _now_if_few(plan, _load_changes(loads, loads_of(plan, after, traffic))),
+        _with_traffic(pairs, traffic, plan.is_small),
+        _load_changes(loads, loads_of(plan, after, traffic)),
     )
+
+
+def _with_traffic(pairs: DataFrame, traffic: DataFrame, few: bool) -> DataFrame:
+    ends = ["from_site", "to_site"]
+    if not few:
+        return pairs.join(traffic, ends, "left").fillna(0, ["messages", "bytes"])
+    table = table_of(pairs).join(table_of(traffic), ends, "left outer", use_threads=False)
+    for name in ("messages", "bytes"):
+        index = table.schema.get_field_index(name)
+        table = table.set_column(index, name, table.column(index).fill_null(0))
+    return of_table(pairs.sparkSession, table, from_arrow_schema(table.schema))
 
 
 def _load_changes(before: DataFrame, after: DataFrame) -> DataFrame:
-    ends = ["site_1", "site_2"]
     told = ("cost", "messages", "bytes", "share")
-    old, new = (
-        loads.select(
-            *ends, "capacity_bytes", *(F.col(name).alias(f"{time}_{name}") for name in told)
-        )
-        for time, loads in (("old", before), ("new", after))
-    )
-    overloads = (F.col("new_share") > 1) & ~(F.col("old_share") > 1)
-    return (
-        old.join(new.drop("capacity_bytes"), ends, "left")
-        .fillna(0, ["new_messages", "new_bytes"])
-        .withColumn("overloads", F.coalesce(overloads, F.lit(False)))
-    )
+    new_loads = {(row["site_1"], row["site_2"]): row for row in table_of(after).to_pylist()}
+    gone = {"cost": None, "messages": 0, "bytes": 0, "share": None}
+    rows = []
+    for old in table_of(before).to_pylist():
+        ends = (old["site_1"], old["site_2"])
+        new = new_loads.get(ends, gone)
+        overloads = (new["share"] or 0) > 1 and old["share"] <= 1
+        both = (load[name] for load in (old, new) for name in told)
+        rows.append((*ends, old["capacity_bytes"], *both, overloads))
+    return _of_rows(before.sparkSession, rows, _LOAD_CHANGES)
 
 
-def _now_if_few(plan: Plan, rows: DataFrame) -> DataFrame:
-    """Compute the rows of a small plan now: they are used several times."""
-    return local(rows) if plan.is_small else rows
-
-
-def _sum(what: str) -> Column:
-    return (F.col(f"up_{what}") + F.col(f"down_{what}")).alias(what)
+def _of_rows(spark: SparkSession, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
+    table = pa.Table.from_batches(batches_of(rows, schema), schema)
+    return of_table(spark, table, from_arrow_schema(schema))
 
 
 def _by_site(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -136,18 +137,16 @@ def summarise(inputs: Inputs, written: Mapping[str, DataFrame], limit: int) -> S
             small,
         ),
         _first(
-            None if routed is None else routed.where(F.col("state") != RouteState.OPEN.label),
-            limit,
-            busiest,
-            small,
+            routed, limit, busiest, small, lambda column: column("state") != RouteState.OPEN.label
         ),
         {} if pairs is None else _counts(pairs, "change", small),
         _first(pairs, limit, busiest[1:] if inputs.traffic is None else busiest, small),
         _first(
-            None if changed_links is None else changed_links.where("overloads"),
+            changed_links,
             limit,
             (("new_share", True), ("site_1", False), ("site_2", False)),
             small,
+            lambda column: column("overloads"),
         ),
     )
 
@@ -158,15 +157,28 @@ def _counts(table: DataFrame, column: str, small: bool) -> dict[str, int]:
     return {row[0]: row[1] for row in table.groupBy(column).count().orderBy(column).collect()}
 
 
-def _first(table: DataFrame | None, limit: int, order: Order, small: bool) -> Rows:
-    """Return the first rows in an order: columns, and whether the largest come first."""
+def _first(
+    table: DataFrame | None,
+    limit: int,
+    order: Order,
+    small: bool,
+    chosen: Callable[[Callable[[str], Any]], Any] | None = None,
+) -> Rows:
+    """Return the first rows in an order: columns, and whether the largest come first.
+
+    `chosen` says of columns, as Arrow or Spark has them, which rows count.
+    """
     if table is None:
         return []
     if small:
+        found = table_of(table)
+        found = found if chosen is None else found.filter(chosen(pc.field))
         ways = [(name, "descending" if down else "ascending") for name, down in order]
-        rows: Rows = table_of(table).sort_by(ways).slice(0, limit).to_pylist()
+        rows: Rows = found.sort_by(ways).slice(0, limit).to_pylist()
         return rows
     keys = [F.desc_nulls_last(name) if down else F.asc_nulls_last(name) for name, down in order]
+    if chosen is not None:
+        table = table.where(chosen(F.col))
     return [row.asDict() for row in table.orderBy(*keys).limit(limit).collect()]
 
 
