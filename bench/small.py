@@ -12,7 +12,6 @@ import os
 import random
 import shutil
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ from bench.measure import Effort, Figure
 from bench.peers.process import disk_directory
 from bench.routes import make_enterprise
 from bench.spark import used_by_s
+from bench.trees import Asked, trees
 from openmsmq.capture.link_layers import Endpoint
 from openmsmq.capture.recorder import Recorder
 from openmsmq.model.identity import Guid
@@ -46,8 +46,6 @@ SITES: Final = 72
 """Sites of the plan: some 5,000 pairs."""
 TRIALS: Final = 4
 COMMANDS: Final = ("delivery", "report", "capture", "routes")
-BEFORE: Final = "OPENMSMQ_BENCH_BEFORE"
-"""Names the directory `src` of another tree, with which this one is compared."""
 BEFORE_BAR: Final = 1 / 3
 _START_S: Final = 1_700_000_000
 _SEED: Final = 14
@@ -58,17 +56,14 @@ _TARGET: Final = "9c3d0000-0000-4000-8000-00000000000c"
 def run(effort: Effort) -> Iterator[Figure]:
     """Run each command in one session: the first time, and when Spark is warm."""
     trials = max(2, round(TRIALS * min(1.0, effort.rounds / Effort().rounds)))
-    before = os.environ.get(BEFORE, "")
-    with disk_directory() as directory, contextlib.ExitStack() as parts:
+    with disk_directory() as directory:
         _make_messages(directory / "messages")
         _make_capture(directory / "traffic.pcapng")
         _make_plan(directory)
-        trees = [parts.enter_context(_tree(directory, "now", ""))]
-        if before:
-            trees.append(parts.enter_context(_tree(directory, "before", before)))
-        taken = _in_turn(trees, trials)
+        with trees("bench.small", directory, lambda own: [str(directory), str(own)]) as made:
+            taken = _in_turn(made, trials)
     yield from _figures(taken[0])
-    if before:
+    if len(taken) > 1:
         yield from _compared(*taken)
 
 
@@ -80,7 +75,6 @@ class Taken(NamedTuple):
 
 
 Turns: TypeAlias = dict[str, list[Taken]]
-Tree: TypeAlias = Callable[[str], Taken]
 
 
 def _figures(taken: Turns) -> Iterator[Figure]:
@@ -111,41 +105,15 @@ def _warm(turns: list[Taken]) -> Taken:
     )
 
 
-def _in_turn(trees: list[Tree], trials: int) -> list[Turns]:
-    taken: list[Turns] = [{} for _ in trees]
+def _in_turn(made: list[tuple[Asked, int]], trials: int) -> list[Turns]:
+    taken: list[Turns] = [{} for _ in made]
     for _ in range(trials + 1):
         for name in ("least", *COMMANDS):
-            for tree, turns in zip(trees, taken, strict=True):
-                turns.setdefault(name, []).append(tree(name))
+            for (ask, process), turns in zip(made, taken, strict=True):
+                used_s = used_by_s([process])
+                wall_s = float(ask(name))
+                turns.setdefault(name, []).append(Taken(wall_s, used_by_s([process]) - used_s))
     return taken
-
-
-@contextlib.contextmanager
-def _tree(directory: Path, name: str, sources: str) -> Iterator[Tree]:
-    """Start Spark with the sources of this tree, or of another one; runs a command for a name."""
-    environment = dict(os.environ)
-    if sources:
-        environment["PYTHONPATH"] = os.pathsep.join((sources, os.getcwd()))
-    own = directory / name
-    own.mkdir()
-    arguments = [sys.executable, "-m", "bench.small", str(directory), str(own)]
-    with subprocess.Popen(
-        arguments, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        asked, answered = process.stdin, process.stdout
-        assert asked is not None
-        assert answered is not None
-
-        def run_one(command: str) -> Taken:
-            used_s = used_by_s([process.pid])
-            print(command, file=asked, flush=True)
-            wall_s = float(answered.readline())
-            return Taken(wall_s, used_by_s([process.pid]) - used_s)
-
-        try:
-            yield run_one
-        finally:
-            asked.close()
 
 
 # In the process of a tree.

@@ -7,12 +7,9 @@ rows to a queue. Counted is the time of cores that each of the two processes tak
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import random
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -25,8 +22,8 @@ from bench.measure import Effort, Figure
 from bench.peers.openmsmq import fill, launch
 from bench.peers.pair import BODY_BYTES
 from bench.peers.process import disk_directory
-from bench.small import BEFORE
 from bench.spark import used_by_s
+from bench.trees import trees
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,53 +41,25 @@ _WRITTEN: Final = r"private$\written"
 
 Taken: TypeAlias = dict[str, float]
 """Microseconds of a core for each message, by who took them."""
-Tree: TypeAlias = Callable[[str], Taken]
 
 
 def run(effort: Effort) -> Iterator[Figure]:
     """Let tasks read, copy and write messages of 1 KiB; with another tree in turn, if asked."""
     count = max(10_000, round(COUNT * effort.rounds / Effort().rounds))
-    before = os.environ.get(BEFORE, "")
-    with disk_directory() as directory, contextlib.ExitStack() as parts:
-        trees = [parts.enter_context(_tree(directory / "now", "", count))]
-        if before:
-            trees.append(parts.enter_context(_tree(directory / "before", before, count)))
+    with (
+        disk_directory() as directory,
+        trees("bench.spark_tasks", directory, lambda own: [str(own), str(count)]) as made,
+    ):
         for job in JOBS:
-            turns: list[list[Taken]] = [[] for _ in trees]
+            turns: list[list[Taken]] = [[] for _ in made]
             for _ in range(TRIALS):
-                for tree, taken in zip(trees, turns, strict=True):
-                    taken.append(tree(job))
+                for (ask, _process), taken in zip(made, turns, strict=True):
+                    taken.append(json.loads(ask(job)))
             best = [{who: min(one[who] for one in taken) for who in taken[0]} for taken in turns]
             for who, now_us in best[0].items():
                 yield Figure(f"{job}: {who}", now_us, "µs")
-                if before:
+                if len(best) > 1:
                     yield Figure("  by before", now_us / best[1][who], "times")
-
-
-@contextlib.contextmanager
-def _tree(own: Path, sources: str, count: int) -> Iterator[Tree]:
-    """Start a queue manager and a task with the sources of this tree, or of another one."""
-    environment = dict(os.environ)
-    if sources:
-        environment["PYTHONPATH"] = os.pathsep.join((sources, os.getcwd()))
-    own.mkdir()
-    arguments = [sys.executable, "-m", "bench.spark_tasks", str(own), str(count)]
-    with subprocess.Popen(
-        arguments, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        asked, answered = process.stdin, process.stdout
-        assert asked is not None
-        assert answered is not None
-
-        def run_one(job: str) -> Taken:
-            print(job, file=asked, flush=True)
-            taken: Taken = json.loads(answered.readline())
-            return taken
-
-        try:
-            yield run_one
-        finally:
-            asked.close()
 
 
 # In the process of a tree.

@@ -29,7 +29,7 @@ from openmsmq.model.message import MessageClass, is_negative
 from openmsmq.spark.pipelines.delivery import delivery
 from openmsmq.spark.pipelines.delivery.outcomes import Outcome
 from openmsmq.spark.pipelines.delivery.tables import Manager, read_events, write_results
-from openmsmq.spark.pipelines.few import for_few_rows
+from openmsmq.spark.pipelines.few import for_few_rows, local
 from openmsmq.spark.pipelines.report import Event, report
 from openmsmq.spark.pipelines.report.advice import advices
 from openmsmq.spark.pipelines.report.collecting import collect
@@ -472,7 +472,11 @@ def test_all_numbers_of_the_page_agree_with_each_other_and_with_the_rows(
 ) -> None:
     rows = draw_rows(5, 200)
     wanted = list(expected(rows).values())
-    data = collect(delivery(spark.createDataFrame(table(rows))), before=None)
+    found = delivery(spark.createDataFrame(table(rows)))
+    data = collect(found, before=("before", found))
+    # Few rows are counted here, and many in tasks.
+    few = local(found)
+    assert collect(few, before=("before", few)) == data
     totals, course = data.totals, data.course
     assert course is not None
     assert totals.message_count == len(wanted)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ SETTINGS: Final = {
     "spark.sql.execution.arrow.localRelationThreshold": "0",
 }
 
+
+Choice: TypeAlias = Callable[[Callable[[str], Any]], Any]
+"""Says which rows are chosen, in terms of columns, which Arrow and Spark make from names."""
 
 _TABLES: Final[WeakKeyDictionary[DataFrame, pa.Table]] = WeakKeyDictionary()
 """The rows of data frames that were made here, so that nobody asks Spark for them again."""
@@ -88,6 +91,8 @@ def for_few_rows(spark: SparkSession, few: bool = True) -> Iterator[None]:
 
 def local(rows: DataFrame) -> DataFrame:
     """Compute few rows now; what is made of them has a plan without what made them."""
+    if is_here(rows):
+        return rows
     return of_table(rows.sparkSession, rows.toArrow(), rows.schema)
 
 
@@ -105,6 +110,17 @@ def of_table(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFr
     return made
 
 
+def of_rows(spark: SparkSession, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
+    """Make a data frame of few tuples; times are in microseconds."""
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from openmsmq.spark.pipelines.plain_rows import batches_of
+
+    table = pa.Table.from_batches(batches_of(rows, schema), schema)
+    return of_table(spark, table, from_arrow_schema(schema))
+
+
 def is_here(rows: DataFrame) -> bool:
     """Whether a data frame was made here of few rows."""
     return rows in _TABLES
@@ -114,6 +130,31 @@ def table_of(rows: DataFrame) -> pa.Table:
     """Return few rows: those from which a data frame was made, or what Spark computes."""
     known = _TABLES.get(rows)
     return rows.toArrow() if known is None else known
+
+
+def first_rows(
+    rows: DataFrame,
+    order: Sequence[tuple[str, bool]] = (),
+    limit: int | None = None,
+    chosen: Choice | None = None,
+) -> list[dict[str, Any]]:
+    """Return the first rows in an order: columns, and whether the largest come first."""
+    import pyarrow.compute as pc
+    from pyspark.sql import functions as F
+
+    if is_here(rows):
+        table = table_of(rows)
+        table = table if chosen is None else table.filter(chosen(pc.field))
+        ways = [(name, "descending" if down else "ascending") for name, down in order]
+        table = table.sort_by(ways) if ways else table
+        found: list[dict[str, Any]] = table.slice(0, limit).to_pylist(maps_as_pydicts="strict")
+        return found
+    rows = rows if chosen is None else rows.where(chosen(F.col))
+    if order:
+        rows = rows.orderBy(
+            *(F.desc_nulls_last(name) if down else F.asc_nulls_last(name) for name, down in order)
+        )
+    return [row.asDict() for row in (rows if limit is None else rows.limit(limit)).collect()]
 
 
 def write_parquet(rows: DataFrame, output: str, few: bool) -> None:

@@ -183,9 +183,6 @@ def _schema(columns: Iterable[Column]) -> pa.Schema:
     return pa.schema([pa.field(column.name, column.type) for column in columns])
 
 
-PACKET_SCHEMA: Final = _schema(PACKETS)
-SESSION_SCHEMA: Final = _schema(SESSIONS)
-ANOMALY_SCHEMA: Final = _schema(ANOMALIES)
 DECODED_SCHEMA: Final = pa.schema(
     [pa.field(name, pa.struct(list(_schema(columns)))) for name, _, columns in _KINDS]
 )

@@ -26,7 +26,7 @@ from openmsmq.spark.pipelines.delivery.evidence import TAKEN, Seen, require_colu
 from openmsmq.spark.pipelines.delivery.facts import SECOND, Proof, proof_of, with_names
 from openmsmq.spark.pipelines.delivery.names import NAMES_MAX_COUNT, Place, learned_from
 from openmsmq.spark.pipelines.delivery.outcomes import Delivery, Judge
-from openmsmq.spark.pipelines.few import of_table
+from openmsmq.spark.pipelines.few import of_rows
 from openmsmq.spark.pipelines.plain_rows import TIME, batches_of, schema_of, tuples_of
 
 COLUMNS: Final = Delivery._fields
@@ -105,9 +105,7 @@ def _few(seen: DataFrame, judge: Judge, moment: int | None) -> DataFrame:
         times = (row.arrived_time for row in rows if row.arrived_time is not None)
         moment = max(times, default=None)
     proofs = [with_names(proof, known, moment) for proof in map(proof_of, rows) if proof]
-    found = _judged(judge, sorted(proofs, key=_group))
-    table = pa.Table.from_batches(batches_of(found, SCHEMA), SCHEMA)
-    return of_table(seen.sparkSession, table, from_arrow_schema(SCHEMA))
+    return of_rows(seen.sparkSession, _judged(judge, sorted(proofs, key=_group)), SCHEMA)
 
 
 def _many(seen: DataFrame, judge: Judge, moment: int | None) -> DataFrame:

@@ -46,7 +46,7 @@ from openmsmq.spark.pipelines.delivery.outcomes import (
     Outcome,
     asked_to_be_told,
 )
-from openmsmq.spark.pipelines.few import of_table, table_of
+from openmsmq.spark.pipelines.few import is_here, of_rows, of_table, table_of
 from openmsmq.spark.pipelines.plain_rows import TIME, batches_of, tuples_of
 
 PERCENTILES: Final = (50, 95, 99)
@@ -203,14 +203,11 @@ def by_link(deliveries: DataFrame) -> DataFrame:
     return part(sums(deliveries, (Sum.LINK,)), Sum.LINK)
 
 
-def sums(
-    deliveries: DataFrame, kinds: Sequence[Sum] = tuple(Sum), *, few: bool = False
-) -> DataFrame:
+def sums(deliveries: DataFrame, kinds: Sequence[Sum] = tuple(Sum)) -> DataFrame:
     """Sum up by all of these at once, in one pass; `part` takes each out of it."""
-    if few:
-        spark, table = deliveries.sparkSession, table_of(deliveries).select(Delivery._fields)
-        made = pa.Table.from_batches(batches_of(_rows(_tallied(kinds, [table])), _SUMS), _SUMS)
-        return of_table(spark, made, from_arrow_schema(_SUMS))
+    if is_here(deliveries):
+        table = table_of(deliveries).select(Delivery._fields)
+        return of_rows(deliveries.sparkSession, _rows(_tallied(kinds, [table])), _SUMS)
     return (
         deliveries.select(*Delivery._fields)
         .mapInArrow(partial(_tally, kinds), from_arrow_schema(_PARTS))
@@ -221,16 +218,12 @@ def sums(
 
 def part(summed: DataFrame, kind: Sum) -> DataFrame:
     """Take one table out of what `sums` gives."""
-    columns = (F.col(column).alias(name) for column, name in _columns(kind))
-    return summed.where(F.col("kind") == kind.value).select(*columns)
-
-
-def few_of(summed: DataFrame, kind: Sum) -> DataFrame:
-    """Take one table out of few rows that `sums` gives, without asking Spark."""
     columns, names = zip(*_columns(kind), strict=True)
-    table = table_of(summed).filter(pc.field("kind") == kind.value).select(columns)
-    made = table.rename_columns(names)
-    return of_table(summed.sparkSession, made, from_arrow_schema(made.schema))
+    if is_here(summed):
+        table = table_of(summed).filter(pc.field("kind") == kind.value).select(columns)
+        made = table.rename_columns(names)
+        return of_table(summed.sparkSession, made, from_arrow_schema(made.schema))
+    return summed.where(F.col("kind") == kind.value).select(*columns).toDF(*names)
 
 
 def _columns(kind: Sum) -> list[tuple[str, str]]:

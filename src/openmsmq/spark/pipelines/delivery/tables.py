@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -18,8 +17,8 @@ from openmsmq.spark.connecting import connected
 from openmsmq.spark.errors import QueueProblem
 from openmsmq.spark.pipelines.delivery import COLUMNS, delivery
 from openmsmq.spark.pipelines.delivery.evidence import NEEDED, TAKEN, require_columns
-from openmsmq.spark.pipelines.delivery.rollups import MEASURES, Sum, Tally, few_of, part, sums
-from openmsmq.spark.pipelines.few import held, table_of, write_parquet
+from openmsmq.spark.pipelines.delivery.rollups import MEASURES, Sum, Tally, part, sums
+from openmsmq.spark.pipelines.few import first_rows, held, write_parquet
 from openmsmq.spark.schema import spark_schema
 from openmsmq.spark.source.options import read_source_options
 
@@ -114,37 +113,14 @@ def write_results(
     if not few:
         # Read back, so that nothing is computed twice; the schema is known, so Spark need not look.
         deliveries = spark.read.schema(found.schema).parquet(f"{output}/{DELIVERY}")
-    summing = sums(deliveries, few=few)
-    with contextlib.nullcontext(summing) if few else held(summing, few) as summed:
-        take = few_of if few else part
+    with held(sums(deliveries), few) as summed:
         for name, kind in SUMS.items():
-            found = take(summed, kind)
+            found = part(summed, kind)
             write_parquet(found if few else found.coalesce(1), f"{output}/{name}", few)
-        total = _rows(take(summed, Sum.ALL), few)
-        queues = _rows(take(summed, Sum.QUEUE), few, _BUSIEST, top)
+        total = first_rows(part(summed, Sum.ALL))
+        queues = first_rows(part(summed, Sum.QUEUE), _BUSIEST, top)
         nothing = dict(zip(MEASURES, Tally().measures(), strict=True))
         return (total or [nothing])[0], queues
-
-
-def _rows(
-    found: DataFrame,
-    few: bool = False,
-    order: Sequence[tuple[str, bool]] = (),
-    limit: int | None = None,
-) -> list[Row]:
-    """Return the first rows in an order: columns, and whether the largest come first."""
-    if few:
-        table = table_of(found)
-        if order:
-            table = table.sort_by(
-                [(name, "descending" if down else "ascending") for name, down in order]
-            )
-        rows: list[Row] = table.slice(0, limit).to_pylist(maps_as_pydicts="strict")
-        return rows
-    if order:
-        keys = [F.desc_nulls_last(name) if down else F.asc_nulls_last(name) for name, down in order]
-        found = found.orderBy(*keys)
-    return [row.asDict() for row in (found if limit is None else found.limit(limit)).collect()]
 
 
 def read_deliveries(spark: SparkSession, directory: str) -> DataFrame:

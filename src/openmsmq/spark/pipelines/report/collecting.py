@@ -138,7 +138,7 @@ class _Summed:
         self.hours: Counter[int] = Counter()
         """How many messages were sent in each hour."""
         self.rows: dict[str, list[Any]] = {kind: [] for kind in kinds}
-        for row in _rows_of(sums(deliveries, kinds, few=is_here(deliveries))):
+        for row in _rows_of(sums(deliveries, kinds)):
             kind, rank = row["kind"], row["message_count"]
             if kind == Sum.HOUR:
                 # Times that are not known are no hour.

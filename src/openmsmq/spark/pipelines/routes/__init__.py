@@ -26,8 +26,7 @@ import openmsmq.spark.pipelines.routes.tasks as tasks
 from openmsmq.routing.changes import Change, changed
 from openmsmq.routing.graph import Graph
 from openmsmq.routing.snapshot import Snapshot
-from openmsmq.spark.pipelines.few import mapped, of_table, table_of
-from openmsmq.spark.pipelines.plain_rows import batches_of
+from openmsmq.spark.pipelines.few import mapped, of_rows, of_table, table_of
 from openmsmq.spark.pipelines.routes.input import Plan, read_changes, read_plan, read_traffic
 
 _NUMBERS: Final = StructType([StructField("id", LongType())])
@@ -138,7 +137,7 @@ def loads_of(plan: Plan, snapshot: Snapshot[str], traffic: DataFrame) -> DataFra
         share = None if capacity is None else size_bytes / capacity
         ends = (link.site1, link.site2, link.cost)
         rows.append((*ends, messages, size_bytes, *to_2, *to_1, capacity, share))
-    return _of_rows(traffic.sparkSession, rows, _LOADS)
+    return of_rows(traffic.sparkSession, rows, _LOADS)
 
 
 def _totals(found: DataFrame, few: bool) -> dict[int, tuple[int, ...]]:
@@ -200,12 +199,7 @@ def _load_changes(before: DataFrame, after: DataFrame) -> DataFrame:
         overloads = (new["share"] or 0) > 1 and old["share"] <= 1
         both = (load[name] for load in (old, new) for name in told)
         rows.append((*ends, old["capacity_bytes"], *both, overloads))
-    return _of_rows(before.sparkSession, rows, _LOAD_CHANGES)
-
-
-def _of_rows(spark: SparkSession, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
-    table = pa.Table.from_batches(batches_of(rows, schema), schema)
-    return of_table(spark, table, from_arrow_schema(schema))
+    return of_rows(before.sparkSession, rows, _LOAD_CHANGES)
 
 
 def _by_site(

@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from openmsmq.routing.changes import Change
 from openmsmq.routing.graph import Graph
 from openmsmq.routing.routes import RouteState
 from openmsmq.spark.pipelines import routes
-from openmsmq.spark.pipelines.few import table_of, write_parquet
+from openmsmq.spark.pipelines.few import Choice, first_rows, is_here, table_of, write_parquet
 from openmsmq.spark.pipelines.routes.input import (
     Plan,
     RouteInputError,
@@ -118,68 +116,31 @@ def steps(
 
 def summarise(inputs: Inputs, written: Mapping[str, DataFrame], limit: int) -> Summary:
     """Look at the tables that were written."""
-    tables = written[ROUTING_TABLES]
-    loaded, routed, pairs, changed_links = map(
-        written.get, (LINK_TRAFFIC, ROUTED_TRAFFIC, CHANGED_PAIRS, CHANGED_LINKS)
-    )
     graph = Graph.of(inputs.plan.snapshot)
-    small = inputs.plan.is_small
     busiest: Order = (("messages", True), ("from_site", False), ("to_site", False))
+    by_ends: Order = (("site_1", False), ("site_2", False))
+
+    def first(name: str, order: Order, chosen: Choice | None = None) -> Rows:
+        table = written.get(name)
+        return [] if table is None else first_rows(table, order, limit, chosen)
+
     return Summary(
         len(graph.sites),
         len(graph.costs),
         [key for key, closed in zip(graph.sites, graph.closed, strict=True) if closed],
-        _counts(tables, "state", small),
-        _first(
-            loaded,
-            limit,
-            (("share", True), ("bytes", True), ("site_1", False), ("site_2", False)),
-            small,
-        ),
-        _first(
-            routed, limit, busiest, small, lambda column: column("state") != RouteState.OPEN.label
-        ),
-        {} if pairs is None else _counts(pairs, "change", small),
-        _first(pairs, limit, busiest[1:] if inputs.traffic is None else busiest, small),
-        _first(
-            changed_links,
-            limit,
-            (("new_share", True), ("site_1", False), ("site_2", False)),
-            small,
-            lambda column: column("overloads"),
-        ),
+        _counts(written[ROUTING_TABLES], "state"),
+        first(LINK_TRAFFIC, (("share", True), ("bytes", True), *by_ends)),
+        first(ROUTED_TRAFFIC, busiest, lambda column: column("state") != RouteState.OPEN.label),
+        _counts(written[CHANGED_PAIRS], "change") if CHANGED_PAIRS in written else {},
+        first(CHANGED_PAIRS, busiest[1:] if inputs.traffic is None else busiest),
+        first(CHANGED_LINKS, (("new_share", True), *by_ends), lambda column: column("overloads")),
     )
 
 
-def _counts(table: DataFrame, column: str, small: bool) -> dict[str, int]:
-    if small:
+def _counts(table: DataFrame, column: str) -> dict[str, int]:
+    if is_here(table):
         return dict(sorted(Counter(table_of(table).column(column).to_pylist()).items()))
     return {row[0]: row[1] for row in table.groupBy(column).count().orderBy(column).collect()}
-
-
-def _first(
-    table: DataFrame | None,
-    limit: int,
-    order: Order,
-    small: bool,
-    chosen: Callable[[Callable[[str], Any]], Any] | None = None,
-) -> Rows:
-    """Return the first rows in an order: columns, and whether the largest come first.
-
-    `chosen` says of columns, as Arrow or Spark has them, which rows count.
-    """
-    if table is None:
-        return []
-    if small:
-        found = table_of(table)
-        found = found if chosen is None else found.filter(chosen(pc.field))
-        ways = [(name, "descending" if down else "ascending") for name, down in order]
-        rows: Rows = found.sort_by(ways).slice(0, limit).to_pylist()
-        return rows
-    keys = [F.desc_nulls_last(name) if down else F.asc_nulls_last(name) for name, down in order]
-    if chosen is not None:
-        table = table.where(chosen(F.col))
-    return [row.asDict() for row in table.orderBy(*keys).limit(limit).collect()]
 
 
 def _is_one_array(path: str) -> bool:
