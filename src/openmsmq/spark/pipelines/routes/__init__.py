@@ -181,7 +181,7 @@ def _with_traffic(pairs: DataFrame, traffic: DataFrame, few: bool) -> DataFrame:
     ends = ["from_site", "to_site"]
     if not few:
         return pairs.join(traffic, ends, "left").fillna(0, ["messages", "bytes"])
-    table = table_of(pairs).join(table_of(traffic), ends, "left outer", use_threads=False)
+    table = table_of(pairs).join(table_of(traffic), ends, join_type="left outer")
     for name in ("messages", "bytes"):
         index = table.schema.get_field_index(name)
         table = table.set_column(index, name, table.column(index).fill_null(0))
