@@ -11,9 +11,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
 
 import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import ArrayType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import Column, DataFrame
 
 ROWS_MAX_COUNT: Final = 10_000
 """Rows of a record batch that is made here."""
@@ -65,3 +71,35 @@ def batches_of(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[p
     while some := list(islice(left, ROWS_MAX_COUNT)):
         columns = zip(zip(*some, strict=True), schema.types, strict=True)
         yield pa.record_batch([pa.array(values, type_) for values, type_ in columns], schema=schema)
+
+
+def in_tasks(
+    rows: DataFrame,
+    lists: Column,
+    task: Callable[[list[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    schema: pa.Schema,
+) -> DataFrame:
+    """Map rows in tasks; each of the lists has rows that a task must see together.
+
+    It is what `mapInArrow` does. But that wants to know the columns of its rows at once, and a
+    definition of a declarative pipeline must not ask for them: its tables are not there yet.
+    """
+    made = pa.struct(list(schema))
+
+    def run(column: pa.Array) -> pa.Array:
+        batch = pa.RecordBatch.from_struct_array(column.flatten())
+        found = [each.to_struct_array() for each in task([batch])]
+        values = pa.concat_arrays(found) if found else pa.array([], made)
+        # All that is made of these lists stands in the place of the first: nobody counts them.
+        ends = [len(values) if place else 0 for place in range(len(column) + 1)]
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values)
+
+    # Spark looks at the types that a function says it takes.
+    run.__annotations__ = {"column": pa.Array, "return": pa.Array}
+    map_lists: Any = arrow_udf(run, ArrayType(from_arrow_schema(schema)))  # type: ignore[call-overload]
+    return rows.select(F.inline(map_lists(lists)))
+
+
+def one_by_one(names: Sequence[str]) -> Column:
+    """Return lists of one row each, with these columns."""
+    return F.array(F.struct(*names))

@@ -10,7 +10,7 @@ collected on the driver.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import chain, groupby
@@ -19,15 +19,21 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from openmsmq.model.message import MessageClass
 from openmsmq.spark.pipelines.delivery.evidence import TAKEN, Seen, require_columns
-from openmsmq.spark.pipelines.delivery.facts import SECOND, Proof, proof_of, with_names
+from openmsmq.spark.pipelines.delivery.facts import LEARNED, SECOND, Proof, proof_of, with_names
 from openmsmq.spark.pipelines.delivery.names import NAMES_MAX_COUNT, Place, learned_from
 from openmsmq.spark.pipelines.delivery.outcomes import Delivery, Judge
 from openmsmq.spark.pipelines.few import of_rows
-from openmsmq.spark.pipelines.plain_rows import TIME, batches_of, schema_of, tuples_of
+from openmsmq.spark.pipelines.plain_rows import (
+    TIME,
+    batches_of,
+    in_tasks,
+    one_by_one,
+    schema_of,
+    tuples_of,
+)
 
 COLUMNS: Final = Delivery._fields
 """The columns of the result."""
@@ -40,6 +46,7 @@ SCHEMA: Final = schema_of(
     found_in=pa.list_(pa.string()),
 )
 _PROOFS: Final = schema_of(Proof)
+_PROVED: Final = tuple(name for name in Proof._fields if name not in LEARNED)
 _LEARNED: Final = pa.schema(
     [
         *((name, pa.string()) for name in ("key", "queue_manager", "queue")),
@@ -112,21 +119,21 @@ def _many(seen: DataFrame, judge: Judge, moment: int | None) -> DataFrame:
     last = F.max("arrived_time") if moment is None else F.timestamp_micros(F.lit(moment))
     as_of = seen.agg(F.unix_micros(last).alias("as_of"))
     group = F.coalesce("short", "about")
-    return (
-        _with_names(_mapped(seen, _prove, _PROOFS).drop("as_of"), _known_names(seen))
+    proofs = in_tasks(seen, one_by_one(Seen._fields), _prove, _PROOFS).select(*_PROVED)
+    named = (
+        _with_names(proofs, _known_names(seen))
         .crossJoin(F.broadcast(as_of))
-        .select(*Proof._fields)
-        .repartition(group)
-        .sortWithinPartitions(group)
-        .mapInArrow(partial(_judge_rows, judge), from_arrow_schema(SCHEMA))
+        .groupBy(group)
+        .agg(F.collect_list(F.struct(*Proof._fields)).alias("proofs"))
     )
+    return in_tasks(named, F.col("proofs"), partial(_judge_rows, judge), SCHEMA)
 
 
 def _known_names(seen: DataFrame) -> DataFrame:
     """Learn names: key, queue_manager, queue. A key that would mean two things is left out."""
     place = F.struct("queue_manager", "queue")
     return (
-        _mapped(seen, _learn, _LEARNED)
+        in_tasks(seen, one_by_one(Seen._fields), _learn, _LEARNED)
         .groupBy("key")
         .agg(F.min(place).alias("least"), F.max(place).alias("most"), F.sum("uses").alias("uses"))
         .where(F.col("least") == F.col("most"))
@@ -147,19 +154,11 @@ def _with_names(proofs: DataFrame, known: DataFrame) -> DataFrame:
         found = known.select(
             F.col("key").alias(key), *(F.col(name).alias(as_) for name, as_ in names.items())
         )
-        proofs = proofs.drop(*names.values()).join(F.broadcast(found), key, "left")
+        proofs = proofs.join(F.broadcast(found), key, "left")
     return proofs
 
 
 # In tasks.
-
-
-def _mapped(
-    rows: DataFrame,
-    task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-    schema: pa.Schema,
-) -> DataFrame:
-    return rows.mapInArrow(task, from_arrow_schema(schema))
 
 
 def _prove(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

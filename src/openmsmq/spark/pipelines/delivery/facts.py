@@ -53,6 +53,10 @@ class Proof(NamedTuple):
     """When everything is judged."""
 
 
+LEARNED: Final = Proof._fields[Proof._fields.index("source_name") :]
+"""What is not in the row itself, but follows from all rows."""
+
+
 def proof_of(row: Seen) -> Proof | None:
     """Read what a row tells; None if it tells nothing of any message."""
     kind = evidence_of(row)

@@ -47,7 +47,7 @@ from openmsmq.spark.pipelines.delivery.outcomes import (
     asked_to_be_told,
 )
 from openmsmq.spark.pipelines.few import is_here, of_rows, of_table, table_of
-from openmsmq.spark.pipelines.plain_rows import TIME, batches_of, tuples_of
+from openmsmq.spark.pipelines.plain_rows import TIME, batches_of, in_tasks, one_by_one, tuples_of
 
 PERCENTILES: Final = (50, 95, 99)
 REASONS: Final = frozenset(member.name for member in MessageClass if is_negative(member))
@@ -208,12 +208,9 @@ def sums(deliveries: DataFrame, kinds: Sequence[Sum] = tuple(Sum)) -> DataFrame:
     if is_here(deliveries):
         table = table_of(deliveries).select(Delivery._fields)
         return of_rows(deliveries.sparkSession, _rows(_tallied(kinds, [table])), _SUMS)
-    return (
-        deliveries.select(*Delivery._fields)
-        .mapInArrow(partial(_tally, kinds), from_arrow_schema(_PARTS))
-        .repartition("key")
-        .mapInArrow(_merge, from_arrow_schema(_SUMS))
-    )
+    parts = in_tasks(deliveries, one_by_one(Delivery._fields), partial(_tally, kinds), _PARTS)
+    same = parts.groupBy("key").agg(F.collect_list(F.struct("key", "tally")).alias("parts"))
+    return in_tasks(same, F.col("parts"), _merge, _SUMS)
 
 
 def part(summed: DataFrame, kind: Sum) -> DataFrame:
@@ -223,7 +220,8 @@ def part(summed: DataFrame, kind: Sum) -> DataFrame:
         table = table_of(summed).filter(pc.field("kind") == kind.value).select(columns)
         made = table.rename_columns(names)
         return of_table(summed.sparkSession, made, from_arrow_schema(made.schema))
-    return summed.where(F.col("kind") == kind.value).select(*columns).toDF(*names)
+    named = (F.col(column).alias(name) for column, name in zip(columns, names, strict=True))
+    return summed.where(F.col("kind") == kind.value).select(*named)
 
 
 def _columns(kind: Sum) -> list[tuple[str, str]]:
