@@ -161,6 +161,23 @@ MUTANTS = (
         seeds=150,
     ),
     Mutant(
+        "prepared transactions lose what is set aside at a restart",
+        "manager.transactions.work:TransactionWork.restore",
+        "work.aside = record.aside",
+        "work.aside = []",
+        seeds=150,
+    ),
+    Mutant(
+        "what is set aside is taken by an abort as well",
+        "manager.transactions.work:TransactionWork.abort",
+        "prepared = work.state is TransactionState.ABORTING_PREPARED",
+        "prepared = work.state is TransactionState.ABORTING_PREPARED\n"
+        "    for run in work.aside:\n"
+        "        queue = self._table.by_id(run.queue)\n"
+        "        self._placing.take_aside(queue, work.key, 0, run, now)",
+        seeds=150,
+    ),
+    Mutant(
         "prepared transactions lose their locks at a restart",
         "manager.transactions.work:TransactionWork.restore",
         "queue.entries.hold([held.lookup_id], work.number)",
