@@ -513,6 +513,7 @@ MUTANTS = (
         "return Verdict.STALE",
         "return Verdict.ACCEPT",
         seeds=150,
+        likely=95,
         options=_OVERTAKING,
     ),
     Mutant(
@@ -686,7 +687,7 @@ MUTANTS = (
         "return not doubt.is_settled",
         "return False",
         seeds=300,
-        likely=12,
+        likely=112,
         options=_ENTERPRISE,
     ),
     Mutant(
