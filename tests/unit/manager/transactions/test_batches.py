@@ -685,3 +685,17 @@ def test_what_is_set_aside_for_a_queue_that_is_gone_goes_nowhere() -> None:
     office.ok(api.DeleteQueue(other))
     commit(office, begun.unit_of_work)
     assert office.bodies(LEDGER) == [b"kept"]
+
+
+def test_each_queue_gets_its_own_of_what_is_set_aside() -> None:
+    office = Office(aside_min_bytes=1)
+    other = r"private$\other"
+    office.ok(api.CreateQueue(other, transactional=True))
+    begun = active(office, b"first", b"second")
+    handle = office.open(other, AccessMode.SEND)
+    packets = [Draft(body=body, transactional=True).packet() for body in (b"third", b"fourth")]
+    office.ok(api.Send(handle, packets, begun.transaction))
+    office.ok(api.Prepare(begun.transaction, QUERY, 0))
+    commit(office, begun.unit_of_work)
+    assert office.bodies(LEDGER) == [b"first", b"second"]
+    assert office.bodies(other) == [b"third", b"fourth"]
