@@ -24,6 +24,7 @@ COMPILED = [
     "manager/**/*.py",
     "protocol/**/*.py",
     "runtime/api/connection.py",
+    "runtime/api/outflow.py",
     "runtime/server.py",
     "storage/keys.py",
     "storage/memtable.py",

@@ -36,6 +36,17 @@ LIMITS_INTRODUCTION: Final = """\
 Maxima and default durations, from `openmsmq.model.limits`. The last word of a name is its unit.
 """
 
+METRICS_INTRODUCTION: Final = """\
+What `openmsmq metrics` prints, and `manager.metrics()` gives, in the text format of Prometheus;
+[watch a queue manager](../guides/watch-a-queue-manager.md) says how to use it. The rows come from
+`openmsmq.client.metrics`. What a queue manager does not know is left out. Counters begin at 0 with
+each start of the queue manager; those of a queue end with it.
+
+Labels have values from closed sets, but for names of queues: the first {count} by name have series
+of their own, and the others are added up under `queue="{other}"`. Whoever asks sees the queues that
+it may see, and no others.
+"""
+
 STATES_INTRODUCTION: Final = """\
 How entries, transactions, sessions and links move on, drawn from the tables `TRANSITIONS` in
 `openmsmq.manager.queues.entries`, `openmsmq.manager.transactions.states`,
@@ -224,6 +235,17 @@ def cli_page() -> str:
     return f"{NOTE}\n\n# Command line\n\n{cli_reference()}"
 
 
+def metrics_page() -> str:
+    from openmsmq.client.metrics import FAMILIES, OTHER, QUEUES_MAX_COUNT
+
+    lines = ["| Metric | Type | Labels | What it says |", "|---|---|---|---|"]
+    for family in FAMILIES:
+        labels = ", ".join(f"`{label}`" for label in family.labels)
+        lines.append(f"| `{family.name}` | {family.kind} | {labels} | {family.help} |")
+    introduction = METRICS_INTRODUCTION.format(count=QUEUES_MAX_COUNT, other=OTHER)
+    return "\n".join([f"{NOTE}\n\n# Metrics\n\n{introduction}", *lines]) + "\n"
+
+
 def spark_schema_page() -> str:
     from openmsmq.spark.schema import schema_tables
 
@@ -340,6 +362,7 @@ def pages() -> dict[Path, str]:
         reference / "cli.md": cli_page(),
         reference / "errors.md": errors_page(),
         reference / "limits.md": limits_page(),
+        reference / "metrics.md": metrics_page(),
         reference / "requests.md": requests_page(),
         reference / "spark-schema.md": spark_schema_page(),
     }

@@ -1,10 +1,18 @@
-"""What all tests share: the conformance marks, and how Hypothesis runs."""
+"""What all tests share: the conformance marks, and how Hypothesis and Java run."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
+
+from tests.java import quick_java
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadGroupScheduling
 
 pytest_plugins = ["tests.conformance.plugin", "pytester"]
 
@@ -16,3 +24,15 @@ settings.register_profile(
 settings.register_profile("thorough", settings.get_profile("openmsmq"), max_examples=5_000)
 settings.register_profile("fast", settings.get_profile("openmsmq"), max_examples=20)
 settings.load_profile("openmsmq")
+
+# Whoever has chosen how Java runs keeps that.
+for _variable, _options in quick_java().items():
+    os.environ.setdefault(_variable, _options)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadGroupScheduling | None:
+    """With `--dist loadgroup`, deal files out whole."""
+    from tests.scheduling import ByFile
+
+    return ByFile(config, log) if config.getvalue("dist") == "loadgroup" else None

@@ -53,6 +53,7 @@ VIOLATIONS: Final = {
     "pyspark": [("client/planted.py", "import pyspark"), ("cli/planted.py", "import pyarrow")],
     "tables": [("spark/planted.py", "import deltalake"), ("cli/planted.py", "import pyiceberg")],
     "jinja2": [("cli/planted.py", "import jinja2")],
+    "starlette": [("cli/planted.py", "import starlette"), ("client/planted.py", "import uvicorn")],
     "pygraphviz": [("cli/planted.py", "import pygraphviz")],
     "scipy": [("model/planted.py", "import scipy")],
     "yaml": [("model/planted.py", "import yaml")],

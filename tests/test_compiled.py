@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -65,3 +67,28 @@ def f():
 )
 def test_what_would_be_compiled_wrongly_is_noticed(source: str) -> None:
     assert _problems(source)
+
+
+def _imported(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def test_tests_of_the_core_that_import_a_compiled_module_run_with_the_compiled_one() -> None:
+    makefile = (HOME / "Makefile").read_text(encoding="utf-8")
+    (recipe,) = re.findall(r"^test-compiled:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    run = [HOME / word for word in recipe.split() if word.startswith("tests/")]
+    assert all(path.exists() for path in run)
+    compiled = {module.removesuffix(".py").replace("/", ".") for module in MODULES}
+    wanted = {
+        path
+        for package in ("api", "manager", "protocol", "runtime", "storage")
+        for path in (HOME / "tests/unit" / package).rglob("test_*.py")
+        if compiled.intersection(_imported(path.read_text(encoding="utf-8")))
+    }
+    assert len(wanted) > 20
+    assert {path for path in wanted if not {path, *path.parents}.intersection(run)} == set()

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/internals/threat-model.md").read_text(encoding="utf-8")
 TESTS = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
 PLACES = sorted(set(re.findall(r"`(tests/[\w/]+(?:\.py)?)`", PAGE)))
-PACKAGES = "api|capture|directory|manager|protocol|runtime|security|storage|wire"
+PACKAGES = "api|capture|console|directory|manager|protocol|runtime|security|storage|wire"
 MODULES = sorted(set(re.findall(rf"`((?:{PACKAGES})(?:\.\w+)+)`", PAGE)))
 OPTIONS = ServerConfig(data="none")
 BOUNDS = transfer_bounds(OPTIONS)

@@ -35,12 +35,17 @@ WITHOUT_TESTS: Final = {
             "cli/enterprise",
             "cli/messages",
             "cli/options",
+            "cli/operating",
             "cli/queues",
             "cli/service",
             "cli/tools",
             "cli/views",
         ),
         "each command has a file in tests/cli, where it is run as people run it",
+    ),
+    **dict.fromkeys(
+        ("console/asking", "console/bodies", "console/pages", "console/sessions"),
+        "in tests/console, by a browser before a real queue manager",
     ),
     **dict.fromkeys(
         ("sim/applications", "sim/checks", "sim/enterprise", "sim/hostile", "sim/scenarios"),
@@ -75,6 +80,7 @@ ABOUT_SEVERAL: Final = {
     "protocol/test_session_conversation.py": "two whole sessions that talk to each other",
     "protocol/test_session_slow_packets.py": "a session and its packets that come slowly",
     "runtime/active_directory/test_resolving.py": "what the manager makes of lists that were read",
+    "storage/test_old_stores.py": "a queue manager on whole stores of older versions",
     "storage/test_planted_defects.py": "defects anywhere in the store, and who notices them",
     "storage/test_recovery.py": "the start of a store, from its journal to its pages",
     "wire/test_golden_frames.py": "a conversation of the specification, with all its headers",
@@ -394,9 +400,9 @@ MAXIMUM_METHODS: Final = 30
 LARGER: Final = {
     "client/verbs/queue.py: change": "public: a keyword for each property of a queue",
     "client/verbs/queue.py: reserve_batch": "public: a keyword for each limit of a batch",
+    "client/verbs/watching.py: queue_page": "public: a keyword for each way to choose queues",
     "spark/pipelines/ingest/__init__.py: ingest": "public: a keyword for each option of a pipeline",
     "wire/headers/message_properties.py: of": "a keyword for each field that may be given",
-    "sim/checks/books.py: Books": "one method for each thing that a checker is told",
 }
 
 

@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+from openmsmq.cli import app as program
 from openmsmq.cli.options.connecting import EXIT_CODES
 from scripts.cli_reference import cli_reference
 from tests.cli.conftest import ServerProcess, command_line, environment
@@ -200,3 +201,35 @@ def test_the_reference_has_every_command_and_exit_code():
     for code in EXIT_CODES:
         assert f"| {code} |" in page
     assert "`--time-to-be-received SECONDS`" in page
+
+
+def named(found):
+    return {each.name for each in (*found.registered_commands, *found.registered_groups)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["status"], "status"),
+        (["status", "--help"], "status"),
+        (["queue", "list"], "queue"),
+        (["--qm", "send", "queue", "status"], "queue"),
+    ],
+)
+def test_only_the_command_that_isasked_for_is_made(arguments, name):
+    found = program.asked_for(program.app, arguments)
+    assert named(found) == {name}
+    assert found.registered_callback is program.app.registered_callback
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["", "--help", "--help send", "sned send", "--qm", "--qm send", "--tls send"],
+)
+def test_help_and_what_is_misspelt_have_all_commands(arguments):
+    assert program.asked_for(program.app, arguments.split()) is program.app
+
+
+def test_what_is_misspelt_is_set_right_though_another_command_follows(offline):
+    assert "'send'" in offline.refused("sned", "status", code=2)
+    assert "--qm" in offline("--help").out

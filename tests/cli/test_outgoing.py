@@ -13,11 +13,10 @@ from openmsmq.api.messages import ConnectionAttempt, OutgoingStatus
 from openmsmq.cli.queues.journal import SYSTEM_JOURNAL
 from openmsmq.cli.queues.outgoing import (
     OUTGOING_KEYS,
-    STATUS_WORDS,
     outgoing_object,
     print_outgoing,
 )
-from openmsmq.model.queue import ConnectionStatus
+from openmsmq.model.queue import CONNECTION_WORDS, ConnectionStatus
 from tests.cli.conftest import ServerProcess
 
 NOWHERE = "127.0.99.99"
@@ -322,4 +321,4 @@ def test_programs_get_all_fields_with_times_and_words():
 
 
 def test_every_status_of_a_connection_has_words():
-    assert set(STATUS_WORDS) == set(ConnectionStatus)
+    assert set(CONNECTION_WORDS) == set(ConnectionStatus)

@@ -363,7 +363,7 @@ def fails_unexpectedly() -> None:
 
 
 def test_an_unexpected_failure_is_one_sentence_and_no_traceback(monkeypatch, capsys):
-    monkeypatch.setattr(app_module, "_command", lambda: lambda **_: fails_unexpectedly())
+    monkeypatch.setattr(app_module, "_command", lambda _: lambda **_: fails_unexpectedly())
     monkeypatch.delenv("OPENMSMQ_DEBUG", raising=False)
     with pytest.raises(SystemExit) as stopped:
         app_module.main()
@@ -375,7 +375,7 @@ def test_an_unexpected_failure_is_one_sentence_and_no_traceback(monkeypatch, cap
 
 
 def test_an_unexpected_failure_can_be_looked_at(monkeypatch):
-    monkeypatch.setattr(app_module, "_command", lambda: lambda **_: fails_unexpectedly())
+    monkeypatch.setattr(app_module, "_command", lambda _: lambda **_: fails_unexpectedly())
     monkeypatch.setenv("OPENMSMQ_DEBUG", "1")
     with pytest.raises(RuntimeError, match="the sky fell"):
         app_module.main()

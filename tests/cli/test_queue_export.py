@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import openmsmq as mq
 from openmsmq.cli.messages import exporting
-from openmsmq.cli.messages.queue_file import (
+from openmsmq.client.messages.queue_file import (
     MAGIC,
     FileCut,
     Origin,

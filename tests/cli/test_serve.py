@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import configparser
+import contextlib
 import re
 import resource
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +56,7 @@ def test_status_says_that_the_disk_is_full_and_since_when(
     large.write_bytes(bytes(300_000))
     openmsmq(*at, "queue", "create", r"private$\orders")
     assert openmsmq(*at, "status", "--json").object["store_problem"] == ""
+    assert openmsmq(*at, "status", "--ready").out == "ALPHA takes messages\n"
     number = own_server.process.pid
     _, most = resource.prlimit(number, resource.RLIMIT_FSIZE)
     # What stands in the journals has its place already; no file can grow beyond their size.
@@ -64,8 +67,10 @@ def test_status_says_that_the_disk_is_full_and_since_when(
 
     full = openmsmq(*at, "status", "--json").object
     words = openmsmq(*at, "status").out
+    unready = openmsmq.refused(*at, "status", "--ready")
 
     assert "MQ_ERROR_INSUFFICIENT_RESOURCES" in refused
+    assert "ALPHA takes nothing since" in unready
     assert "free some space" in full["store_problem"]
     assert full["started_time"] <= full["store_problem_since"]
     assert f"takes nothing since {full['store_problem_since']}: no space" in words
@@ -134,6 +139,51 @@ def test_systemd_gives_up_after_mistakes_only() -> None:
     # Otherwise systemd gives up after a few attempts, whatever the status was.
     assert unit["Unit"]["StartLimitIntervalSec"] == "0"
     assert unit["Service"]["ExecReload"].endswith("-HUP $MAINPID")
+    # Without this nobody listens to what the server tells.
+    assert unit["Service"]["Type"] == "notify"
+    assert int(unit["Service"]["WatchdogSec"]) >= 30
+
+
+def test_systemd_hears_that_a_server_is_ready_lives_reloads_and_stops(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.settimeout(60)
+        options = [f"--data={tmp_path / 'data'}", "--name=ALPHA", "--no-api-tcp", "--no-transfer"]
+        started = subprocess.Popen(
+            command_line("serve", "--log-level=error", *options),
+            env={
+                **environment(),
+                "NOTIFY_SOCKET": str(tmp_path / "notify"),
+                "WATCHDOG_USEC": "300000",
+            },
+            stdout=subprocess.DEVNULL,
+        )
+
+        def hears(wanted: str) -> str:
+            while wanted not in (heard := systemd.recv(1000).decode().splitlines()):
+                assert heard == ["WATCHDOG=1"]
+            return heard[-1]
+
+        assert hears("READY=1") == "STATUS=ALPHA serves"
+        hears("WATCHDOG=1")
+        hears("WATCHDOG=1")
+        # While its loop does not turn, the watchdog hears nothing.
+        started.send_signal(signal.SIGSTOP)
+        with contextlib.suppress(TimeoutError):
+            systemd.settimeout(0.3)
+            while True:
+                systemd.recv(1000)
+        with pytest.raises(TimeoutError):
+            systemd.recv(1000)
+        systemd.settimeout(60)
+        started.send_signal(signal.SIGCONT)
+        hears("WATCHDOG=1")
+        started.send_signal(signal.SIGHUP)
+        assert hears("RELOADING=1").startswith("MONOTONIC_USEC=")
+        hears("READY=1")
+        started.send_signal(signal.SIGTERM)
+        hears("STOPPING=1")
+        assert started.wait(timeout=30) == 0
 
 
 def test_the_container_opens_every_port_that_a_queue_manager_listens_on() -> None:

@@ -787,7 +787,7 @@ def test_nobody_at_the_address_is_said_clearly(connect: Connect) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(mq.ConnectionLost, match="no queue manager answers"):
-        connect(f"127.0.0.1:{port}")
+        connect(f"127.0.0.1:{port}", start_wait_s=0.1)
 
 
 def test_a_silent_server_is_not_waited_for(connect: Connect) -> None:

@@ -21,6 +21,11 @@ KEPT, PULLED, TRANSACTED = r"private$\kept", r"private$\pulled", r"private$\tran
 BODY_BYTES = 1024
 
 
+def queue_names(suffix: str = "") -> tuple[str, str, str]:
+    """The queues of a worker; several that work at a time have different ones."""
+    return KEPT + suffix, PULLED + suffix, TRANSACTED + suffix
+
+
 def body(number: int) -> bytes:
     """A body that names its number and fills a kilobyte."""
     return b"%d:" % number + b"x" * (BODY_BYTES - len(str(number)) - 1)
@@ -41,13 +46,11 @@ def say(*words: Any) -> None:
 class Worker:
     """Sends, receives, commits and aborts at random until something breaks."""
 
-    def __init__(self, address: str, seed: int, first: int) -> None:
+    def __init__(self, address: str, seed: int, first: int, suffix: str = "") -> None:
         self.random = random.Random(seed)
         self.next = first
         self.manager = mq.connect(address)
-        self.kept = self.manager.queue(KEPT)
-        self.pulled = self.manager.queue(PULLED)
-        self.transacted = self.manager.queue(TRANSACTED)
+        self.kept, self.pulled, self.transacted = map(self.manager.queue, queue_names(suffix))
 
     def numbers(self) -> list[int]:
         """Reserve a few numbers."""
@@ -128,7 +131,7 @@ def main() -> None:
     """Work until the queue manager is gone, then say how the end looked."""
     address, seed, first = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     try:
-        worker = Worker(address, seed, first)
+        worker = Worker(address, seed, first, *sys.argv[4:])
         say("started")
         worker.work()
     except (ConnectionError, mq.MsmqError) as error:

@@ -28,6 +28,7 @@ from tests.docs.pages import (
     notes,
     steps,
 )
+from tests.java import VARIABLES
 
 RUNNER = Path(__file__).with_name("page_runner.py")
 STEP_S = 60
@@ -100,7 +101,9 @@ def namespaces() -> tuple[str, ...]:
 
 def environment(home: Path, *, activated: bool) -> dict[str, str]:
     """Return the environment of a reader who has activated the virtual environment, or has not."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(KEPT_BACK)}
+    # One page, that of whoever has not activated it, shows Java as readers have it.
+    unknown = KEPT_BACK if activated else (*KEPT_BACK, *VARIABLES)
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(unknown)}
     ours = str(Path(sys.executable).parent)
     others = [folder for folder in os.environ["PATH"].split(":") if folder != ours]
     return kept | {
@@ -171,6 +174,13 @@ def test_a_page_runs_as_it_is_pasted(page: str, activated: bool, tmp_path: Path)
         printed = result["printed"]
         assert result["problem"] == "", f"{step.name}\n{step.text}\n{printed}"
     assert [text for text in PRINTED.get(page, ()) if text not in everything] == []
+
+
+def test_readme_has_java_as_its_readers_have_it(tmp_path: Path) -> None:
+    plain, quick = (environment(tmp_path, activated=activated) for activated in (False, True))
+    assert not plain.keys() & set(VARIABLES)
+    assert quick.keys() >= set(VARIABLES)
+    assert "README.md" in WITH_SPARK
 
 
 LEFT_OUT = {

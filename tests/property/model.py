@@ -996,8 +996,7 @@ class Model:
                 if counted and place in received:
                     place.aborts += 1
                 if place.state == "here":
-                    place.doom = None
-                    self._news.append(queue)
+                    self._back_in(queue, place, may_go=counted)
 
         def undone() -> None:
             if before != "prepared":
@@ -1010,6 +1009,14 @@ class Model:
         for queue, place in doomed:
             assert place.doom is not None
             self.remove(queue, place, place.doom)
+
+    def _back_in(self, queue: Queue, place: Place, *, may_go: bool) -> None:
+        reason, place.doom = place.doom, None
+        if reason is not None and may_go:
+            # A purge came while the abort waited for the disk.
+            self.remove(queue, place, reason)
+        else:
+            self._news.append(queue)
 
     def _back_to(self, work: Transaction, state: str) -> None:
         work.state = state

@@ -22,7 +22,7 @@ from openmsmq.client.blocking import QueueManager
 from openmsmq.model.errors import QueueNotActive
 from tests.runtime.scripted_engine import free_port
 
-WITHIN_S = 30.0
+WITHIN_S = 90.0
 SOURCE = Path(__file__).parents[2] / "src"
 PROGRAM = [sys.executable, "-m", "openmsmq.cli.app"]
 HASTY = "TryConnectInterval = 100\nSeqResend13Time = 1\nSeqResend46Time = 1\nSeqMaxAckDelay = 1\n"

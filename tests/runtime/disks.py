@@ -28,6 +28,7 @@ class Disk:
     def __init__(self, folder: Path, size_mb: int) -> None:
         self.image = folder / "disk.img"
         self.path = folder / "disk"
+        self._was_mounted = False
         self._is_shut_down = False
         self.path.mkdir()
         with self.image.open("wb") as file:
@@ -36,16 +37,23 @@ class Disk:
         _run("mkfs.ext4", "-q", "-F", "-m0", str(self.image))
 
     def mount(self, *options: str) -> None:
-        if self._is_shut_down:
+        if self._was_mounted:
             # A process in another mount namespace (`ip netns exec` makes one) may still hold the
-            # file system, which the kernel would mount again as it is, with its power cut.
+            # file system, which the kernel would mount again as it is: with its power cut, or not
+            # at all if it is to be read only.
             fresh = self.image.with_name(self.image.name + ".after")
             _run("cp", "--sparse=always", str(self.image), str(fresh))
             fresh.replace(self.image)
-            self._is_shut_down = False
-        _run("mount", "-o", ",".join(("loop", *options)), str(self.image), str(self.path))
+        self._was_mounted, self._is_shut_down = True, False
+        _run("mount", "-o", "loop", str(self.image), str(self.path))
+        if options:
+            # Only now: what its journal has could not be put in its place before.
+            _run("mount", "-o", ",".join(("remount", *options)), str(self.path))
 
     def unmount(self) -> None:
+        if not self._is_shut_down:
+            # Who else holds it may keep it from being written at once.
+            _run("sync", "-f", str(self.path))
         # The kernel lets go of the files of a killed process a moment after it is gone.
         for _ in range(1000):
             with contextlib.suppress(subprocess.CalledProcessError):

@@ -19,7 +19,7 @@ from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import UserMessage, decode, encode
 
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 RECOVERABLE = 0x20
 
 

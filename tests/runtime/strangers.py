@@ -15,7 +15,7 @@ from tests.runtime.computers import Computer
 from tests.transfer.letters import direct, letter
 
 STRANGER = Guid(b"a stranger here ")
-WITHIN_S = 30.0
+WITHIN_S = 90.0
 NUMBERS = itertools.count(1)
 
 ESTABLISH = encode(EstablishConnection(EstablishHeader(STRANGER, NIL_GUID)))

@@ -17,6 +17,7 @@ from hashlib import md5
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import msgspec
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -27,6 +28,7 @@ import openmsmq
 import openmsmq.aio
 from openmsmq import Settings
 from openmsmq.api import messages as api
+from openmsmq.api.framing import encode_frame
 from openmsmq.directory.rows import row_of
 from openmsmq.model.errors import AccessDenied
 from openmsmq.model.identity import Guid
@@ -40,10 +42,13 @@ from openmsmq.runtime.clocks import read_clocks
 from openmsmq.security.access.callers import Scope
 from openmsmq.security.access.sids import ADMINISTRATORS, Sid, unix_user
 from openmsmq.storage.memory import MemoryStore
+from openmsmq.wire.headers.multi_queue import AddressList, MultiQueueFormatHeader
+from openmsmq.wire.headers.queue_names import DirectName
+from openmsmq.wire.packets import UserMessage, decode, encode
 from tests.runtime.computers import PROGRAM, environment
 from tests.runtime.namespaces import required_laboratory
 from tests.runtime.other_users import User
-from tests.runtime.raw_client import TIMEOUT_S, RawClient, connect
+from tests.runtime.raw_client import TIMEOUT_S, RawClient, connect, packet
 from tests.server_thread import ServerThread, start_server
 from tests.unit.manager.access_cases import (
     ALICE,
@@ -199,6 +204,61 @@ def test_a_weak_token_leaves_transactions_for_others(tmp_path: Path) -> None:
         mine = victim.call(api.Begin())
         assert isinstance(mine, api.Begun)
         assert victim.call(api.Prepare(mine.transaction)) == api.Done()
+
+
+LONG = "A" * (8 << 20)
+
+
+def test_a_weak_token_keeps_nobody_waiting_by_what_is_long(tmp_path: Path) -> None:
+    """Names and lists of any length are refused before anything is done with their parts."""
+    shown = token(tmp_path, Scope.SEND, queues=(ORDERS,))
+    with start(tmp_path) as server, connect(server.host, server.port) as root:
+        root.create()
+        for request in (
+            api.GetNames(LONG),
+            api.GetQueue(LONG),
+            api.OpenQueue(rf"private$\{LONG}", AccessMode.SEND),
+            api.Send(1, [b""] * 1_000_000),
+            api.CommitBatch("query", 0, [b""] * 1_000_000),
+        ):
+            with connect(server.host, server.port, shown) as weak:
+                weak.socket.sendall(encode_frame(api.Call(1, request)))
+                assert weak.is_hung_up_on()
+        with connect(server.host, server.port, shown) as weak:
+            opened = weak.open(AccessMode.SEND)
+            lists = MultiQueueFormatHeader(AddressList((DirectName(r"OS:a\q"),) * 1024))
+            for count in (33, 32):
+                packets = [
+                    listing(packet(opened.direct_name, b"%d" % number), lists)
+                    for number in range(count)
+                ]
+                reply = weak.call(api.Send(opened.handle, packets))
+                assert isinstance(reply, api.Failed if count == 33 else api.Sent)
+        assert root.call(api.GetQueue(ORDERS)).queues[0].message_count == 32
+
+
+@pytest.mark.parametrize("prepared", [False, True], ids=["open", "prepared"])
+def test_a_weak_token_passes_no_quota_by_transactions(tmp_path: Path, prepared: bool) -> None:
+    shown = token(tmp_path, Scope.SEND, queues=(ORDERS,))
+    with start(tmp_path) as server, connect(server.host, server.port) as root:
+        root.call(api.CreateQueue(ORDERS, transactional=True, quota_kb=1024))
+        with connect(server.host, server.port, shown) as weak:
+            opened = weak.open(AccessMode.SEND)
+            sent = [packet(opened.direct_name, bytes(300_000), transactional=True)]
+            replies = []
+            for _ in range(4):
+                work = weak.call(api.Begin())
+                replies.append(weak.call(api.Send(opened.handle, sent, work.transaction)))
+                if prepared:
+                    assert isinstance(weak.call(api.Prepare(work.transaction)), api.Done)
+            assert [type(reply) for reply in replies] == [api.Sent] * 3 + [api.Failed]
+            assert root.call(api.GetStatus()).staged_bytes > 900_000
+
+
+def listing(plain: bytes, lists: MultiQueueFormatHeader) -> bytes:
+    message = decode(plain)
+    assert isinstance(message, UserMessage)
+    return encode(msgspec.structs.replace(message, multi_queue=lists))
 
 
 def test_names_of_transactions_come_from_the_randomness_of_the_system(

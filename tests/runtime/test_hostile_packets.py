@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 import pytest
 
 from openmsmq.client.blocking import QueueManager
 from openmsmq.manager.outputs import Disconnect
+from openmsmq.model.limits import FORMAT_NAME_MAX_COUNT
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers import base, security, soap, user
 from openmsmq.wire.headers.multi_queue import AddressList, MultiQueueFormatHeader
@@ -29,6 +31,7 @@ from openmsmq.wire.headers.soap import SoapHeader
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage, decode, encode, headers_end
+from tests.effort import steps_of
 from tests.fuzz.desk import HERE, OPENING, STRANGE, new_desk
 from tests.runtime.computers import Computer, neighbours, running
 from tests.runtime.strangers import STRANGER, Stranger, addresses, memory_mb
@@ -188,7 +191,18 @@ class Shapes:
         text = bytearray(self.lists)
         text[at + 14 : at + size] = b"a\0" * ((size - 14) // 2)
         found["direct name in a list without its end"] = bytes(text)
+        for count in (FORMAT_NAME_MAX_COUNT + 1, 200_000):
+            found[f"{count} names in a list"] = self._long_list(count)
         return found
+
+    def _long_list(self, count: int) -> bytes:
+        """Name a queue so often: nothing lies here, and to read it would take seconds."""
+        at = self.lists_at
+        (size,) = struct.unpack_from("<I", self.lists, at)
+        name = b"\3\0" + "OS:a\\q\0".encode("utf-16-le")
+        begin = struct.pack("<IHHI", 12 + count * len(name), 0x64, 0, count)
+        more = begin + name * count + self.lists[at + size :]
+        return self._behind(self.lists[:at], more)
 
     def _names(self) -> dict[str, bytes]:
         end = self.properties_at
@@ -287,6 +301,20 @@ def test_a_length_that_lies_costs_the_session_and_stores_nothing(shape: str) -> 
     after = dict(desk.store.scan(b"", b"\xff" * 64, 10_000))
     assert {key: after.get(key) for key, _ in before} == dict(before)
     assert not any(b"a body of bytes" in value for value in after.values())
+
+
+def test_a_packet_full_of_names_is_no_more_work_than_any_other_of_its_size() -> None:
+    full = Shapes(HERE).all()["200000 names in a list"]
+    plain = encode(letter(STRANGER, 1, direct(HERE, ORDERS), bytes(len(full))))
+    names = {"full": full, "plain": plain}
+    steps = {}
+    for name, packet in names.items():
+        desk = new_desk()
+        desk.manager.session_accepted(2, STRANGE, desk.now)
+        desk.manager.session_data(2, OPENING, desk.now)
+        desk.work()
+        steps[name] = steps_of(partial(desk.manager.session_data, 2, packet, desk.now))
+    assert steps["full"] < steps["plain"] + 500, steps
 
 
 # Over TCP.

@@ -377,6 +377,55 @@ def test_a_client_that_does_not_read_makes_the_server_hold_little(tmp_path):
         assert client.call(api.GetQueue(r"private$\orders")).queues[0].message_count == 0
 
 
+def test_answers_behind_a_long_one_wait_for_it_and_a_slow_client_gets_all_of_them(tmp_path):
+    size, count = 100_000, 40
+    with (
+        start_server(
+            str(tmp_path), store=MemoryStore(), write_buffer_bytes=200_000, api_socket="none"
+        ) as server,
+        connect(server.host, server.port) as client,
+    ):
+        client.create()
+        client.send(client.open(AccessMode.SEND), *[b"x" * size] * count)
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20_000)
+        reading = client.open(AccessMode.RECEIVE)
+        long = api.FetchPackets(reading.handle, 0, 1 << 40, bytes_max=16 << 20)
+        short = api.GetQueue(r"private$\orders")
+        calls = client.submit(*[long, short, short] * 4)
+        # In the order in which they were asked for, so that one which overtook would be lost.
+        for place, call in enumerate(calls):
+            reply = client.answer(call)
+            if place % 3:
+                assert reply.queues[0].message_count == count
+            else:
+                assert bytes(reply.entries).count(b"x" * size) == count
+
+
+def test_a_server_that_stops_in_the_middle_of_a_long_answer_sends_the_rest(tmp_path):
+    size, count = 100_000, 120
+    with (
+        start_server(str(tmp_path), store=MemoryStore(), api_socket="none") as server,
+        connect(server.host, server.port) as client,
+    ):
+        client.create()
+        client.send(client.open(AccessMode.SEND), *[b"x" * size] * count)
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20_000)
+        client.create("empty")
+        waiting = client.open(AccessMode.RECEIVE, "empty")
+        (waits,) = client.submit(api.Receive(waiting.handle, timeout_ms=None))
+        reading = client.open(AccessMode.RECEIVE)
+        (long,) = client.submit(api.FetchPackets(reading.handle, 0, 1 << 40, bytes_max=16 << 20))
+        # It has begun, and the buffers of both sockets have no room for all of it.
+        client.socket.recv(1, socket.MSG_PEEK)
+        stopping = threading.Thread(target=server.stop)
+        stopping.start()
+        assert bytes(client.answer(long).entries).count(b"x" * size) == count
+        assert "stopping" in client.answer(waits).detail
+        assert client.is_hung_up_on()
+        client.socket.close()
+        stopping.join()
+
+
 # Trouble with the store.
 
 

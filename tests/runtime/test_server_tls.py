@@ -68,6 +68,27 @@ def test_a_client_that_trusts_the_certificate_works_over_tls(tmp_path, certifica
         assert received[0] == b"x" * 100_000
 
 
+def test_long_answers_arrive_over_tls_with_those_behind_them(tmp_path, certificate):
+    context = ssl.create_default_context(cafile=str(certificate))
+    size, count = 100_000, 40
+    with (
+        start_server(str(tmp_path), store=MemoryStore(), tls_cert=str(certificate)) as server,
+        RawClient.tcp(server.host, server.port, context) as client,
+    ):
+        assert isinstance(client.hello(), api.Welcome)
+        client.create()
+        client.send(client.open(AccessMode.SEND), *[b"x" * size] * count)
+        reading = client.open(AccessMode.RECEIVE)
+        long = api.FetchPackets(reading.handle, 0, 1 << 40, bytes_max=16 << 20)
+        calls = client.submit(*[long, api.GetQueue(r"private$\orders")] * 4)
+        for place, call in enumerate(calls):
+            reply = client.answer(call)
+            if place % 2:
+                assert reply.queues[0].message_count == count
+            else:
+                assert bytes(reply.entries).count(b"x" * size) == count
+
+
 def test_a_refusal_and_the_end_may_come_in_one_piece(tmp_path, certificate):
     file = tmp_path / "token"
     file.write_text("s3cret", encoding="utf-8")

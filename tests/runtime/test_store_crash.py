@@ -65,7 +65,7 @@ def verify(directory: Path, reported: int) -> int:
     return number
 
 
-@pytest.mark.timeout(120 + KILLS)
+@pytest.mark.timeout(600 + 10 * KILLS)
 def test_a_killed_process_loses_no_batch_and_leaves_no_half_one(tmp_path: Path) -> None:
     draw = random.Random()
     directory = tmp_path / "store"
@@ -92,7 +92,7 @@ def test_a_process_killed_while_it_creates_the_store_leaves_nothing_in_the_way(
         assert check_store(directory).sound
 
 
-@pytest.mark.timeout(120 + 2 * POWER_CUTS)
+@pytest.mark.timeout(600 + 10 * POWER_CUTS)
 def test_a_power_cut_loses_no_batch_and_leaves_no_half_one(tmp_path: Path) -> None:
     draw = random.Random()
     with mounted_disk(tmp_path, 64) as disk:

@@ -46,7 +46,7 @@ RELAY = "127.0.0.8"
 
 STRANGER = Guid(b"a stranger here ")
 HONEST = Guid(b"a known receiver")
-WITHIN_S = 30.0
+WITHIN_S = 90.0
 NUMBERS = itertools.count(1)
 
 ESTABLISH = encode(EstablishConnection(EstablishHeader(STRANGER, NIL_GUID)))

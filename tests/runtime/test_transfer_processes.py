@@ -50,7 +50,7 @@ def test_a_message_goes_from_one_to_the_other_and_can_be_read_in_the_capture(tmp
             sender.queue(f"DIRECT=OS:beta\\{QUEUE}").send(b"by name", recoverable=True)
             sender.queue(f"DIRECT=TCP:{BETA}\\{QUEUE}").send(b"by address")
             orders = receiver.queue(QUEUE)
-            bodies = {orders.receive(timeout=20).body for _ in range(2)}
+            bodies = {orders.receive(timeout=60).body for _ in range(2)}
         assert bodies == {b"by name", b"by address"}
         assert [server.end(signal.SIGTERM)[0] for server in (alpha, beta)] == [0, 0]
     with capture.open("rb") as opened:
@@ -75,5 +75,5 @@ def test_a_message_waits_for_a_queue_manager_that_is_away(tmp_path, port):
         beta = stack.enter_context(serve(tmp_path, port, BETA))
         with openmsmq.connect(f"{BETA}:{beta.port}") as receiver:
             queue = receiver.queue("private$\\orders")
-            received = [queue.receive(timeout=20).body for _ in range(100)]
+            received = [queue.receive(timeout=60).body for _ in range(100)]
         assert received == [b"%d" % number for number in range(100)]

@@ -14,7 +14,7 @@ from tests.runtime.computers import (
 
 LEDGER, ORDERS = r"private$\ledger", r"private$\orders"
 JOURNAL = "system$;journal"
-WITHIN_S = 30
+WITHIN_S = 90
 
 
 def lead(computer: Computer, *hops: tuple[Computer, Computer]) -> None:

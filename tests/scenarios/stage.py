@@ -149,7 +149,7 @@ class Stage:
         self.world.power_returns(node)
 
     def outgoing_count(self, node):
-        return self.books.watches[node.index].outgoing_count
+        return self.books.disks.watches[node.index].outgoing_count
 
     def settle(self):
         """Wait until nothing is on its way."""
@@ -159,7 +159,7 @@ class Stage:
         """Receive everything, and check every promise."""
         self.settle()
         self._let(*(Drain(self.world, node) for node in self.nodes))
-        watches = self.books.watches.values()
+        watches = self.books.disks.watches.values()
         self.until(
             lambda: not any(watch.outgoing_count or watch.awaiting_count for watch in watches)
         )

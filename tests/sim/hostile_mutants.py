@@ -18,6 +18,7 @@ HOSTILE_MUTANTS = (
         "if outgoing is not None and self._counts(outgoing, packet, peer, now):",
         "if outgoing is not None:",
         options=_beside("all", "order acks"),
+        likely=21,
     ),
     Mutant(
         "a final acknowledgment counts whoever brings it",
@@ -62,6 +63,7 @@ HOSTILE_MUTANTS = (
         "return True or",
         options=_beside("tls", "housemates"),
         seeds=120,
+        likely=8,
     ),
     Mutant(
         "strangers are let in though the rules are strict",
@@ -139,6 +141,7 @@ HOSTILE_MUTANTS = (
         "return True",
         options=_beside("known", "many names"),
         seeds=120,
+        likely=10,
     ),
     Mutant(
         "strangers may store more than the quota",
@@ -146,6 +149,7 @@ HOSTILE_MUTANTS = (
         "return totals.room_for_strangers(size) and self._has_share(asker.address, size)",
         "return True",
         options=_beside("known", "floods"),
+        likely=57,
     ),
     # Closed doors.
     Mutant(

@@ -94,6 +94,30 @@ _STREAMS = Options(
 )
 """Streams and batches, and others who want the same messages."""
 
+_ASIDE = Options(
+    managers=1,
+    operations=12,
+    doing=("prepared", "batches"),
+    only=("crash", "disk full", "application"),
+)
+"""Transactions that are prepared, of which most are set aside."""
+
+_PURGES = Options(
+    managers=1,
+    operations=30,
+    doing=("transaction", "own transaction", "receive", "purge"),
+    faults=False,
+)
+"""Purges, and transactions that hold what they are to remove."""
+
+_WAITING = Options(
+    managers=1,
+    operations=60,
+    doing=("transaction", "prepared", "own transaction", "purge"),
+    only=("disk slow",),
+)
+"""Purges that come while transactions wait for the disk."""
+
 _ENTERPRISE = Options(enterprise=True, managers=14)
 """Sites, links and gates, of which some fail."""
 
@@ -159,6 +183,7 @@ MUTANTS = (
         "found: list[tuple[bytes, bytes]] = []",
         'found: list[tuple[bytes, bytes]] = []\n    if kind == b"T":\n        return found',
         seeds=150,
+        likely=6,
     ),
     Mutant(
         "prepared transactions lose what is set aside at a restart",
@@ -166,6 +191,7 @@ MUTANTS = (
         "work.aside = record.aside",
         "work.aside = []",
         seeds=150,
+        likely=6,
     ),
     Mutant(
         "what is set aside is taken by an abort as well",
@@ -176,6 +202,107 @@ MUTANTS = (
         "        queue = self._table.by_id(run.queue)\n"
         "        self._placing.take_aside(queue, work.key, 0, run, now)",
         seeds=150,
+    ),
+    Mutant(
+        "each queue gets the first of what is set aside",
+        "manager.transactions.work:TransactionWork.commit",
+        "first += run.count",
+        "first += 0",
+        options=_ASIDE,
+    ),
+    Mutant(
+        "what is set aside counts as smaller than it is",
+        "manager.transactions.work:TransactionWork.set_aside",
+        "sum(len(send.packet) for send in sends)",
+        "sum(len(send.packet) for send in sends[1:])",
+        options=_ASIDE,
+    ),
+    Mutant(
+        "a prepared transaction does not say what is aside",
+        "manager.transactions.work:Transaction.record",
+        "self.owner, self.aside",
+        "self.owner, []",
+        options=_ASIDE,
+    ),
+    Mutant(
+        "a restart takes what is aside in another order",
+        "manager.transactions.work:TransactionWork.restore",
+        "work.aside = record.aside",
+        "work.aside = record.aside[::-1]",
+        options=_ASIDE,
+    ),
+    Mutant(
+        "what is set aside stays for ever",
+        "manager.transactions.effects:TransactionEnded.store",
+        "writes.drop(self.work.key)",
+        "pass",
+        options=_ASIDE,
+    ),
+    Mutant(
+        "what is set aside stays after an abort",
+        "manager.transactions.effects:TransactionEnded.store",
+        "if self.work.aside:",
+        "if self.work.aside and self.event is TransactionEvent.COMMIT:",
+        options=_ASIDE,
+    ),
+    Mutant(
+        "all transactions set aside under one name",
+        "manager.transactions.work:Transaction.key",
+        "transaction_key(self.unit_of_work)",
+        "transaction_key(type(self.unit_of_work)(bytes(16)))",
+        options=_ASIDE,
+    ),
+    Mutant(
+        "what is taken gets too few arrival numbers",
+        "manager.messages.placing:Placing.take_aside",
+        "take_arrivals(run.count)",
+        "take_arrivals(1)",
+        options=_ASIDE,
+    ),
+    Mutant(
+        "what is taken is not counted on the disk",
+        "manager.messages.effects:EntriesTaken.store",
+        "writes.touch(self.queue)",
+        "pass",
+        options=_ASIDE,
+    ),
+    Mutant(
+        "messages that ask for more are set aside",
+        "manager.transactions.work:TransactionWork.set_aside",
+        "are_plain_sends(work.sends)",
+        "are_plain_sends(work.sends[:1])",
+        options=_ASIDE,
+    ),
+    Mutant(
+        "messages for other computers are set aside",
+        "manager.transactions.work:TransactionWork.set_aside",
+        "queue is None or queue.can.lead_away",
+        "queue is None",
+    ),
+    # Purges, and what transactions hold.
+    Mutant(
+        "a purge forgets what a transaction holds",
+        "manager.queues.entries:Entries.doom",
+        "self._doomed[lookup_id] = reason",
+        "pass",
+        likely=57,
+        options=_PURGES,
+    ),
+    Mutant(
+        "an abort that waits for the disk gives back what is purged meanwhile",
+        "manager.transactions.work:TransactionWork.release_unpurged",
+        "if reason is None:",
+        "if True:",
+        likely=27,
+        options=_WAITING,
+    ),
+    Mutant(
+        "the front of a queue is what a transaction holds",
+        "manager.queues.queue:LocalQueue.front",
+        "if lookup_id in held:",
+        "if held.get(lookup_id, 1) < 1:",
+        likely=39,
+        options=_PURGES,
     ),
     Mutant(
         "prepared transactions lose their locks at a restart",
@@ -265,6 +392,7 @@ MUTANTS = (
         "if work.state not in UNDER_WAY:",
         "if False:",
         seeds=100,
+        likely=48,
     ),
     Mutant(
         "a transaction counts as committed though the disk refused it",
@@ -272,6 +400,7 @@ MUTANTS = (
         "work.happen(TransactionEvent.REFUSE)",
         "pass",
         seeds=100,
+        likely=13,
     ),
     # Streams and batches.
     Mutant(
@@ -287,6 +416,7 @@ MUTANTS = (
         "self._replies.answer_when_done(state.id, call, api.Reserved(stop))",
         "self._replies.answer(state.id, call, api.Reserved(stop))",
         options=_STREAMS,
+        likely=1,
     ),
     Mutant(
         "a refused completion gives up the reservation",
@@ -294,6 +424,7 @@ MUTANTS = (
         "self.queue.keep(self.before)",
         "pass",
         options=_STREAMS,
+        likely=1,
     ),
     Mutant(
         "others are given what is reserved",
@@ -301,6 +432,7 @@ MUTANTS = (
         "reserved = self.reservation.stop > 0",
         "reserved = False",
         options=_STREAMS,
+        likely=10,
     ),
     Mutant(
         "a purge takes what is reserved",
@@ -308,6 +440,7 @@ MUTANTS = (
         "if self.is_reserved(found):",
         "if False:",
         options=_STREAMS,
+        likely=10,
     ),
     Mutant(
         "what is reserved expires",
@@ -317,6 +450,7 @@ MUTANTS = (
         options=Options(
             managers=1, operations=40, doing=("stream", "recoverable"), only=("clock",)
         ),
+        likely=38,
     ),
     Mutant(
         "what is completed as a range ends one message later",
@@ -324,6 +458,7 @@ MUTANTS = (
         "level << 56 | stop)",
         "level << 56 | stop + 1)",
         options=_STREAMS,
+        likely=5,
     ),
     Mutant(
         "what is completed as a range is not taken out of all priorities",
@@ -338,6 +473,7 @@ MUTANTS = (
         "self.queue.entries.range_gone(self.bounds)",
         "pass",
         seeds=200,
+        likely=130,
         options=_STREAMS,
     ),
     Mutant(
@@ -347,6 +483,23 @@ MUTANTS = (
         "if False:",
         seeds=200,
         options=_STREAMS,
+        likely=4,
+    ),
+    Mutant(
+        "a part of what is reserved counts for more than it is",
+        "manager.reading.bulk_looks:BulkLooks._note",
+        "size - records.FACTS_BYTES * count",
+        "size",
+        seeds=200,
+        options=_STREAMS,
+    ),
+    Mutant(
+        "a look ends before the range does",
+        "manager.reading.bulk_looks:_Look.take",
+        "self.next_start = self._arrivals.start",
+        "self.next_start = self._stop; self._count = 0",
+        seeds=200,
+        options=_STREAMS,
     ),
     Mutant(
         "a reservation goes beyond what transactions hold",
@@ -354,6 +507,7 @@ MUTANTS = (
         "if mine_below <= arrival < stop:",
         "if False:",
         options=_STREAMS,
+        likely=10,
     ),
     Mutant(
         "completed messages stay in their queue",
@@ -389,6 +543,7 @@ MUTANTS = (
         "writes.put(key, records.encode_record(self.after))",
         "pass",
         options=_STREAMS,
+        likely=4,
     ),
     Mutant(
         "the number of a batch counts though the disk refused it",
@@ -397,6 +552,7 @@ MUTANTS = (
         "self.before is None or _set(self.last, self.query, self.before)",
         seeds=200,
         options=_STREAMS,
+        likely=4,
     ),
     # Effects: what a turn does, what follows, and the way back.
     Mutant(
@@ -411,12 +567,14 @@ MUTANTS = (
         "effect.store(self.writes)",
         "effect.store(self.writes)\n        effect.follow()",
         seeds=400,
+        likely=38,
     ),
     Mutant(
         "a session goes on though the disk refused its packets",
         "manager.transfer.effects:PacketsTaken.revert",
         "self.sessions.refuse(self.peer, self.now)",
         "pass",
+        likely=17,
     ),
     Mutant(
         "a session acknowledges packets that the disk refused",
@@ -460,6 +618,7 @@ MUTANTS = (
         "protocol.link:Link.wake",
         "self._begin_round(now, may_ping=False)",
         "pass",
+        likely=3,
     ),
     Mutant(
         "outgoing queues are not looked at after a restart",
@@ -472,6 +631,7 @@ MUTANTS = (
         "wire.packet_buffer:PacketBuffer._keep",
         "pieces[-1] += data",
         "pieces[-1][:] = data",
+        likely=30,
     ),
     # Duplicates.
     Mutant(
@@ -499,6 +659,7 @@ MUTANTS = (
         "manager.incoming.local_arrivals:LocalArrivals._take_plain",
         "message_bytes.message_id_under(source, packet)",
         "message_bytes.message_id_under(bytes(16), packet)",
+        likely=26,
     ),
     # Sequences.
     Mutant(
@@ -523,6 +684,7 @@ MUTANTS = (
         "self.flow.sequence.assume(self.sequence, self.number)\n"
         "    self.flow.sequence.settle(self.sequence, self.number)",
         seeds=400,
+        likely=38,
     ),
     Mutant(
         "the place in a sequence stays assumed though the disk refused it",
@@ -530,6 +692,7 @@ MUTANTS = (
         "self.sequence.forget_assumed()",
         "pass",
         seeds=100,
+        likely=38,
     ),
     Mutant(
         "the place in a sequence is forgotten at a restart",
@@ -544,6 +707,7 @@ MUTANTS = (
         "writes.put(records.outgoing_key(outgoing.queue.id), record)",
         "pass",
         seeds=200,
+        likely=3,
     ),
     Mutant(
         "all sequences have the same identifier",
@@ -556,6 +720,7 @@ MUTANTS = (
         "protocol.outgoing_sequence:OutgoingSequence.order_acked",
         "bisect_right(self._numbers, number)",
         "bisect_right(self._numbers, number + 1)",
+        likely=16,
     ),
     Mutant(
         "a transactional message is done when the next node has it",
@@ -569,12 +734,14 @@ MUTANTS = (
         "outgoing.sequence.outstanding()",
         "()",
         seeds=200,
+        likely=35,
     ),
     Mutant(
         "order acknowledgments are never sent",
         "manager.incoming.incoming_sequences:IncomingSequences.heard",
         "flow.sequence.heard(now)",
         "pass",
+        likely=3,
     ),
     Mutant(
         "a message names the number before it, though that one is gone",
@@ -609,6 +776,7 @@ MUTANTS = (
         "and (costs[site], site) < min(ranks)",
         "",
         options=_ENTERPRISE,
+        likely=3,
     ),
     Mutant(
         "messages go to the gates of the own site instead of the next one",
@@ -623,6 +791,7 @@ MUTANTS = (
         "self.hops(destination))",
         "self.hops(destination)[:1])",
         options=_ENTERPRISE,
+        likely=13,
     ),
     Mutant(
         "a routing server that is no gate passes messages to others like itself",
@@ -630,6 +799,7 @@ MUTANTS = (
         "self.enterprise.gates_of(me.sites)",
         "self.enterprise.routing_servers(me.sites)",
         options=_ENTERPRISE,
+        likely=3,
     ),
     Mutant(
         "in-routing servers are passed by",
@@ -644,6 +814,7 @@ MUTANTS = (
         "enterprise.serving(me.out_routing_servers)",
         "()",
         options=_ENTERPRISE,
+        likely=4,
     ),
     Mutant(
         "a message forgets how many hops it has made",
@@ -680,6 +851,7 @@ MUTANTS = (
         "not outgoing.is_rerouted or self._leads_on(outgoing, peer)",
         "True",
         options=_ENTERPRISE,
+        likely=3,
     ),
     Mutant(
         "messages go round between gates with different directories until they are lost",
@@ -705,6 +877,7 @@ MUTANTS = (
         "changes: Sequence[Change] = told.changes",
         "changes: Sequence[Change] = [c for c in told.changes if not isinstance(c, Removal)]",
         options=_ENTERPRISE,
+        likely=6,
     ),
 )
 

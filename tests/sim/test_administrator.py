@@ -120,7 +120,7 @@ def test_nodes_hear_of_changes_at_different_moments_and_all_of_them_in_the_end()
         stored = world.directory_stored
 
         def note(world=world, heard=heard, stored=stored):
-            for index, watch in world.books.watches.items():
+            for index, watch in world.books.disks.watches.items():
                 heard.setdefault((index, watch.directory_number), world.timeline.now_ms)
             stored()
 
@@ -144,14 +144,14 @@ def stranded_in_the_triangle(*down, dead_links=()):
     world.enterprise.dead_links.update(dead_links)
     for node in world.nodes:
         node.manager = None if node.index in down else object()
-        world.books.watches[node.index] = StoreWatch()
+        world.books.disks.watches[node.index] = StoreWatch()
     return world, Stranded(world, world.enterprise)
 
 
 def lying(world, at, goal, message):
     packet = bytes(32) + bytes([goal + 1]) * 16
     entry = Lying(Shelf(9, "out", QueueRole.OUTGOING), 1, message.number, 0, packet, True)
-    world.books.watches[at].entries[b"E"] = entry
+    world.books.disks.watches[at].entries[b"E"] = entry
     return world.nodes[at], entry
 
 

@@ -35,7 +35,8 @@ class Scene:
     """Two nodes that never start, and books that are written by hand."""
 
     def __init__(self):
-        self.world = make_world(0, Options(managers=2, faults=False))
+        doing = ("recoverable", "transaction", "purge")
+        self.world = make_world(0, Options(managers=2, faults=False, doing=doing))
         self.books = self.world.books
         self.alpha, self.bravo = self.world.nodes
         self._lookup = 0
@@ -48,7 +49,7 @@ class Scene:
                 )
                 record = QueueRecord(properties, ROLES.get(number, QueueRole.APPLICATION))
                 changes.append((records.queue_key(number), records.encode_record(record)))
-            self.books.stored(node, Batch(changes))
+            self.books.disks.stored(node, Batch(changes))
 
     def message(self, kind=Kind.RECOVERABLE, target=None, group=None, **wishes):
         group = group or self.books.new_group(self.alpha)
@@ -98,11 +99,11 @@ class Scene:
             packet = self.packet(message, message_class=message_class)
             value = records.encode_entry(EntryFacts(0), packet)
             changes.append((records.entry_key(number, self._lookup), value))
-        self.books.stored(node, Batch([], changes) if volatile else Batch(changes))
+        self.books.disks.stored(node, Batch([], changes) if volatile else Batch(changes))
         return [key for key, _ in changes]
 
     def remove(self, node, *keys):
-        self.books.stored(node, Batch([(key, None) for key in keys]))
+        self.books.disks.stored(node, Batch([(key, None) for key in keys]))
 
     def give(self, node, queue, message, key, group=None):
         entry = api.Entry(records.lookup_of(key), 0, 0, 0, self.packet(message))
@@ -184,7 +185,7 @@ def test_an_express_message_may_be_handed_to_a_reader_again_after_a_loss_of_powe
     scene.give(scene.alpha, PLAIN, message, key)
     with broken("came into its queue 2 times"):
         scene.give(scene.alpha, PLAIN, message, key)
-    scene.books.crashed(scene.alpha)
+    scene.books.disks.crashed(scene.alpha)
     scene.give(scene.alpha, PLAIN, message, key)
 
 
@@ -218,7 +219,7 @@ def test_a_message_that_comes_twice_is_noticed(scene):
 def test_an_express_message_may_come_again_after_a_loss_of_power(scene):
     message = scene.sent(Kind.EXPRESS)
     scene.put(scene.alpha, PLAIN, message, volatile=True)
-    scene.books.crashed(scene.alpha)
+    scene.books.disks.crashed(scene.alpha)
     scene.put(scene.alpha, PLAIN, message, volatile=True)
     assert message.arrivals == 2
 
@@ -282,6 +283,59 @@ def test_a_purge_may_remove_a_message(scene):
     scene.remove(scene.alpha, key)
     scene.books.errand_ends(errand, scene.alpha)
     endings.check(scene.world)
+
+
+def test_a_reader_that_is_given_what_a_transaction_holds_is_noticed(scene):
+    message = scene.sent(Kind.TRANSACTIONAL)
+    (key,) = scene.put(scene.alpha, TRANSACTIONAL, message)
+    group = scene.books.new_group(scene.alpha)
+    scene.give(scene.alpha, TRANSACTIONAL, message, key, group)
+    with broken(f"m1 was given to a reader while {group} holds it"):
+        scene.read(message, key)
+
+
+def purged(scene, message):
+    """Let a queue be purged, and what a transaction holds stay in it."""
+    scene.world.timeline.now_ms += 1
+    errand = scene.books.errand(scene.alpha, message.queue, PURGING)
+    scene.books.errand_ends(errand, scene.alpha)
+    scene.books.purged(errand, scene.alpha, message.queue)
+
+
+def test_a_purged_message_that_is_given_to_somebody_is_noticed(scene):
+    message = scene.sent(Kind.TRANSACTIONAL)
+    (key,) = scene.put(scene.alpha, TRANSACTIONAL, message)
+    group = scene.books.new_group(scene.alpha)
+    scene.give(scene.alpha, TRANSACTIONAL, message, key, group)
+    purged(scene, message)
+    scene.books.failed(group)
+    with broken("m1 was given to a reader, though it had been purged"):
+        scene.read(message, key)
+
+
+@pytest.mark.parametrize("fault", ["crashed", "refused"])
+def test_a_purge_of_what_was_held_may_be_forgotten(scene, fault):
+    message = scene.sent(Kind.TRANSACTIONAL)
+    (key,) = scene.put(scene.alpha, TRANSACTIONAL, message)
+    purged(scene, message)
+    getattr(scene.books.disks, fault)(scene.alpha)
+    scene.read(message, key)
+
+
+def test_a_message_that_came_after_a_purge_breaks_nothing(scene):
+    message = scene.sent()
+    errand = scene.books.errand(scene.alpha, PLAIN, PURGING)
+    (key,) = scene.put(scene.alpha, PLAIN, message)
+    scene.books.purged(errand, scene.alpha, PLAIN)
+    scene.books.errand_ends(errand, scene.alpha)
+    scene.read(message, key)
+
+
+def test_what_stays_aside_when_its_transaction_is_over_is_noticed(scene):
+    name = b"T" + bytes(16)
+    scene.books.disks.stored(scene.alpha, Batch([(name, b"prepared")], aside=[(name, [b"a"])]))
+    with broken("keeps what is aside for a transaction that is over"):
+        scene.books.disks.stored(scene.alpha, Batch([(name, None)]))
 
 
 def test_a_message_that_is_reserved_read_and_completed_breaks_nothing(scene):

@@ -27,7 +27,7 @@ from openmsmq.sim.scenarios.enterprise import (
 from openmsmq.sim.scenarios.scenario import Options
 from openmsmq.sim.violation import Violation
 
-SEEDS = int(os.environ.get("OPENMSMQ_SEEDS", "100")) // 2
+SEEDS = int(os.environ.get("OPENMSMQ_SEEDS", "100")) // 4
 PART = 25
 
 
@@ -184,8 +184,8 @@ def checked(flags, there, source=b"another one else"):
     """Let a packet for the last node of the triangle leave the first for another."""
     world = make_world(0, Options(enterprise=True, managers=5, faults=False))
     world.enterprise = built(TRIANGLE)
-    world.books.watches[0] = StoreWatch()
-    world.books.watches[0].directory_number = 1
+    world.books.disks.watches[0] = StoreWatch()
+    world.books.disks.watches[0].directory_number = 1
     flow = _FlowBetween(world.nodes[0], world.nodes[there])
     packet = bytes(16) + source + bytes([5]) * 16
     world.books.wire.check_hop(flow, packet, flags, world.enterprise)
@@ -219,8 +219,8 @@ def test_a_packet_with_a_larger_hop_count_than_there_are_sites_and_three_is_noti
 def test_the_hops_of_each_packet_are_counted_from_when_all_know_the_directory():
     world = make_world(0, Options(enterprise=True, managers=5, faults=False))
     enterprise = world.enterprise = built(TRIANGLE)
-    world.books.watches[0] = StoreWatch()
-    world.books.watches[0].directory_number = 1
+    world.books.disks.watches[0] = StoreWatch()
+    world.books.disks.watches[0].directory_number = 1
     flow = _FlowBetween(world.nodes[0], world.nodes[1])
 
     def goes(number, hops):

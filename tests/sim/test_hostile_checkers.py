@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from openmsmq.manager.notices import Notice, NoticeKind
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.queue import QueueKind, QueueProperties, QueueRole
+from openmsmq.sim.checks.facts import Kind
 from openmsmq.sim.hostile.forgeries import Wanted
 from openmsmq.sim.runner import make_world
 from openmsmq.sim.scenarios.scenario import ADMIN, CLOSED, CLOSED_TRANSACTIONAL, PLAIN, Options
@@ -40,7 +42,7 @@ class Scene:
         self.store([(records.queue_key(number), value)])
 
     def store(self, changes):
-        self.world.books.stored(self.alpha, Batch(changes))
+        self.world.books.disks.stored(self.alpha, Batch(changes))
 
     def put(self, queue, packet, deadline_s=LATER_S):
         self._lookup += 1
@@ -134,13 +136,33 @@ def test_a_report_to_nowhere_that_stays_for_ever_is_noticed(scene):
 )
 def test_a_queue_leads_nowhere_if_it_leads_to_no_honest_node(scene, path, nowhere):
     scene.add_queue(500, path)
-    shelf = scene.world.books.watches[scene.alpha.index].shelves[500]
+    shelf = scene.world.books.disks.watches[scene.alpha.index].shelves[500]
     assert scene.watch.leads_nowhere(shelf) is nowhere
 
 
 def test_a_queue_of_a_queue_manager_leads_somewhere_if_that_one_is_there(scene):
-    watch = scene.world.books.watches[scene.alpha.index]
+    watch = scene.world.books.disks.watches[scene.alpha.index]
     managers = {501: (scene.bravo.identifier, False), 502: (Guid(bytes(16)), True)}
     for number, (manager, nowhere) in managers.items():
         scene.add_queue(number, f"private={manager}\\10")
         assert scene.watch.leads_nowhere(watch.shelves[number]) is nowhere
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind", "reason", "excused"),
+    [
+        ("plain", Kind.EXPRESS, "express memory", True),
+        ("plain", Kind.EXPRESS, "queue quota", False),
+        ("plain", Kind.RECOVERABLE, "express memory", False),
+        ("known", Kind.EXPRESS, "express memory", False),
+    ],
+)
+def test_only_an_unknown_sender_of_an_express_message_suffers_from_strangers(
+    mode, kind, reason, excused
+):
+    world = make_world(0, Options(hostile=mode, managers=2, faults=False))
+    alpha, bravo = world.nodes
+    message = world.books.new_message(kind, world.books.new_group(bravo), alpha, PLAIN)
+    assert not world.books.may_be_refused(message)
+    world.books.told(alpha, Notice(NoticeKind.MESSAGE_DROPPED, (("reason", reason),)))
+    assert world.books.may_be_refused(message) is excused

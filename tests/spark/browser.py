@@ -17,11 +17,54 @@ OPTIONS = (
     *("--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe", "about:blank"),
 )
 
+LOOK = r"""
+(() => {
+  const found = [];
+  const wide = document.documentElement.clientWidth;
+  const name = (one) =>
+    `${one.tagName}.${one.getAttribute("class") || ""} ${one.textContent.trim().slice(0, 40)}`;
+  const box = (one) => one.getBoundingClientRect();
+  if (document.documentElement.scrollWidth > wide) found.push("the page is wider than the window");
+  for (const one of document.querySelectorAll("main *")) {
+    const own = box(one);
+    if (!own.width || !own.height || one.closest("option,select")) continue;
+    if (own.right > wide + 1 || own.left < -1) found.push(`out of the window: ${name(one)}`);
+    if (one.closest("svg")) continue;
+    if (one.clientWidth && one.scrollWidth > one.clientWidth + 1)
+      found.push(`wider than its box: ${name(one)}`);
+  }
+  const cells = document.querySelectorAll("td, th");
+  for (const one of cells) {
+    const around = box(one.closest("table").parentElement);
+    if (box(one).right > around.right + 1) found.push(`a column is cut: ${name(one)}`);
+  }
+  for (const svg of document.querySelectorAll("figure svg[role=img]")) {
+    const texts = [...svg.querySelectorAll("text")];
+    texts.forEach((one, i) => {
+      const a = box(one), around = box(svg);
+      if (a.left < around.left - 1 || a.right > around.right + 1 ||
+          a.top < around.top - 1 || a.bottom > around.bottom + 1)
+        found.push(`cut by its figure: ${name(one)}`);
+      for (const other of texts.slice(i + 1)) {
+        const b = box(other);
+        if (a.left < b.right - .5 && b.left < a.right - .5 &&
+            a.top < b.bottom - 1.5 && b.top < a.bottom - 1.5)
+          found.push(`on each other: ${name(one)} / ${name(other)}`);
+      }
+    });
+  }
+  return found;
+})()
+"""
+"""What is cut, outside of the window, or lies on something else."""
+
 
 class Browser:
     """Speaks the protocol of Chromium's developer tools with one page."""
 
-    def __init__(self, to_browser: int, from_browser: int) -> None:
+    def __init__(self, to_browser: int, from_browser: int, allowed: str) -> None:
+        self.allowed = allowed
+        """How the addresses begin that it may fetch."""
         self._to, self._from = to_browser, from_browser
         self._rest = b""
         self._number = 0
@@ -66,12 +109,16 @@ class Browser:
                 self.problems.append(str(message["params"]["exceptionDetails"]))
             case "Network.requestWillBeSent":
                 url = message["params"]["request"]["url"]
-                if not url.startswith("file:"):
+                if not url.startswith(self.allowed):
                     self.problems.append(f"fetched {url}")
         return message
 
     def show(self, path: Path, width: int, *, dark: bool = False, script: bool = True) -> None:
         """Open a page at a width, and wait until it is there."""
+        self.open(path.as_uri(), width, dark=dark, script=script)
+
+    def open(self, url: str, width: int, *, dark: bool = False, script: bool = True) -> None:
+        """Open an address at a width, and wait until it is there."""
         self.ask("Emulation.setScriptExecutionDisabled", value=not script)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.ask("Emulation.setEmulatedMedia", features=[scheme])
@@ -82,7 +129,7 @@ class Browser:
             deviceScaleFactor=1,
             mobile=width < 600,
         )
-        self.ask("Page.navigate", url=path.as_uri())
+        self.ask("Page.navigate", url=url)
         while self._next().get("method") != "Page.loadEventFired":
             pass
 
@@ -98,7 +145,7 @@ class Browser:
 
 
 @contextlib.contextmanager
-def browsing(program: str, folder: Path) -> Iterator[Browser]:
+def browsing(program: str, folder: Path, allowed: str = "file:") -> Iterator[Browser]:
     """Start a browser that keeps everything in a folder; it ends with the block."""
     to_child, to_browser = os.pipe()
     from_browser, from_child = os.pipe()
@@ -115,7 +162,7 @@ def browsing(program: str, folder: Path) -> Iterator[Browser]:
     os.close(to_child)
     os.close(from_child)
     try:
-        yield Browser(to_browser, from_browser)
+        yield Browser(to_browser, from_browser, allowed)
     finally:
         os.close(to_browser)
         os.close(from_browser)

@@ -185,9 +185,12 @@ def test_packet_decode_finds_between_sessions_what_spark_finds(decoded, tmp_path
 def test_few_packets_are_followed_here_as_tasks_follow_them(spark, decoded, folder):
     from openmsmq.spark.pipelines import capture
 
-    here = capture.decode_here(spark, capture.find_files([str(folder)]), Ports())
-    assert here.schema == decoded.schema
-    assert sorted(rows_of(here), key=repr) == sorted(rows_of(decoded), key=repr)
+    here = capture.tables_here(spark, capture.find_files([str(folder)]), Ports())
+    assert list(here) == ["packets", "sessions", "anomalies"]
+    for name, table in here.items():
+        there = getattr(capture, name)(decoded)
+        assert table.schema == there.schema
+        assert sorted(rows_of(table), key=repr) == sorted(rows_of(there), key=repr)
 
 
 def test_few_and_many_packets_are_written_and_counted_alike(spark, folder, tmp_path):

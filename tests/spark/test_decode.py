@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from random import Random
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from openmsmq.client.formatters.nservicebus import read_headers, write_headers
 from openmsmq.client.messages.outgoing import OutgoingMessage, PacketBuilder
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.limits import PACKET_MAX_BYTES
+from openmsmq.spark.decode.alike import KEPT_MAX_BYTES, KEPT_MAX_ROWS, constant
 from openmsmq.spark.decode.headers import (
     HEADERS_MAX_BYTES,
     HEADERS_MAX_COUNT,
@@ -259,6 +261,31 @@ def test_a_packet_with_any_bit_changed_is_a_row_as_the_scalar_codec_has_it(packe
     agree(pack(changed_packets))
 
 
+@settings(max_examples=60)
+@given(usual_messages(), usual_messages(), st.integers(1, 5), st.data())
+def test_messages_alike_but_for_one_are_as_the_scalar_codec_has_them(common, other, count, data):
+    packets = [common] * count
+    agree(pack(packets))
+    place, bit = data.draw(st.integers(0, count)), data.draw(st.integers(0, 8 * len(common) - 1))
+    agree(pack([*packets[:place], other, *packets[place:]]))
+    changed_packet = bytearray(common)
+    changed_packet[bit >> 3] ^= 1 << (bit & 7)
+    agree(pack([*packets[:place], bytes(changed_packet), *packets[place:]]))
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_byte_that_one_of_three_has_otherwise_is_in_its_row_only(place):
+    message = OutgoingMessage(body="x", label="a label", extension=b"more")
+    builder = PacketBuilder(r"OS:alpha\private$\orders", "alpha")
+    packet = builder.build(message, DEFAULT_FORMATTER, transactional=False)
+    for at in range(len(packet)):
+        changed_packet = bytearray(packet)
+        changed_packet[at] ^= 0x11
+        packets = [packet] * 3
+        packets[place] = bytes(changed_packet)
+        agree(pack(packets))
+
+
 @each_form
 def test_a_packet_that_ends_anywhere_is_a_row_as_the_scalar_codec_has_it(packet):
     cut = [packet[:size] for size in range(len(packet))]
@@ -292,6 +319,47 @@ def test_only_the_columns_asked_for_are_given_in_their_order(raw, columns):
     assert part.batch.to_pylist() == whole.batch.select(columns).to_pylist()
     assert part.batch.schema == arrow_schema(columns)
     assert part.failures == whole.failures
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends"),
+    [
+        ([0, 2], [3, 5]),
+        ([0, 30], [4, 34]),
+        ([-1, 4], [3, 8]),
+        ([4, 0], [8, 4]),
+        ([4, 8], [0, 4]),
+        ([0, 4], [2, 33]),
+        ([0, 2], [3, 4]),
+    ],
+)
+def test_parts_outside_their_messages_are_not_gathered(starts, ends):
+    packed = Packed(Packets(bytes(8), b"\x20\0\0\0", bytes(32)))
+    with pytest.raises(AssertionError, match="outside"):
+        packed.gather(np.array(starts), np.array(ends), pa.binary())
+
+
+@pytest.mark.parametrize("sizes", [[0, 0], [3, 3], [3, 0, 4], [5]])
+def test_parts_of_any_sizes_are_gathered(sizes):
+    data = bytes(range(32))
+    packed = Packed(Packets(bytes(8), b"\x20\0\0\0", data))
+    starts = np.arange(len(sizes)) * 8
+    ends = starts + sizes
+    found = packed.gather(starts, ends, pa.binary())
+    found.validate(full=True)
+    assert found.to_pylist() == [data[a:b] for a, b in zip(starts, ends, strict=True)]
+
+
+def test_columns_of_one_value_have_the_length_and_value_that_is_asked_for():
+    long = "x" * (KEPT_MAX_BYTES + 1)
+    for count in (1, 5, 3, KEPT_MAX_ROWS, KEPT_MAX_ROWS + 1, 2):
+        for value in ("a", "b", "", None, long):
+            found = constant("label", value, count)
+            found.validate(full=True)
+            assert found.to_pylist() == [value] * count
+        assert constant("priority", 0, count).to_pylist() == [0] * count
+        assert constant("traced", False, count).to_pylist() == [False] * count
+        assert constant("body", b"", count).to_pylist() == [b""] * count
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

@@ -9,7 +9,7 @@ import pickle
 import shutil
 import stat
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,7 +38,7 @@ from openmsmq.spark.pipelines.ingest.copying import Copying, copy, copy_ranges
 from openmsmq.spark.pipelines.ingest.files import FILES_MAX_COUNT, Staged, StagedFiles, divided
 from openmsmq.spark.pipelines.ingest.formats import FORMATS, Output
 from openmsmq.spark.pipelines.ingest.table import Table
-from openmsmq.spark.schema import arrow_schema
+from openmsmq.spark.schema import ALL_NAMES, NAMES, arrow_schema
 from openmsmq.spark.source.options import read_source_options
 from openmsmq.spark.source.queue_range import QueueRange
 from openmsmq.spark.source.ranges import RangeReader
@@ -346,6 +346,43 @@ def test_messages_of_several_days_go_into_their_files(tmp_path):
         assert table.num_rows == file.rows
         found.setdefault(tuple(file.values), []).extend(table["label"].to_pylist())
     assert found == {(f"2026-01-{day:02d}", "a:b"): [f"{day}"] * 4 for day in days}
+
+
+@given(
+    st.lists(st.none() | st.integers(-90_000_000_000, 90_000_000_000), min_size=1),
+    st.sampled_from(["UTC", "Europe/Berlin"]),
+)
+def test_the_date_of_a_message_is_its_day_in_utc(times_us, zone):
+    times = pa.array(times_us, pa.timestamp("us", zone))
+    batch = ingest_copying.with_date(pa.RecordBatch.from_arrays([times], ["arrived_time"]))
+    batch.validate(full=True)
+    start = datetime(1970, 1, 1, tzinfo=UTC)
+    expected = [
+        None if time_us is None else (start + timedelta(microseconds=time_us)).date()
+        for time_us in times_us
+    ]
+    assert batch.column(ingest_copying.DATE).to_pylist() == expected
+
+
+@pytest.mark.parametrize("names", [NAMES, ALL_NAMES], ids=["usual", "nested"])
+def test_only_columns_that_repeat_have_dictionaries_and_content_has_no_statistics(tmp_path, names):
+    schema = arrow_schema(names)
+    row = {"message_id": "{x}\\1", "label": "a", "body": b"b", "text": "c", "arrival_number": 7}
+    files = StagedFiles(tmp_path, (), schema)
+    files.add(pa.RecordBatch.from_pylist([row] * 3, schema=schema))
+    (file,) = files.close()
+    found = pq.read_table(tmp_path / file.name)
+    assert found.schema.equals(schema)
+    assert [{name: each[name] for name in row} for each in found.to_pylist()] == [row] * 3
+    if names == NAMES:
+        group = pq.ParquetFile(tmp_path / file.name).metadata.row_group(0)
+        told = {group.column(at).path_in_schema: group.column(at) for at in range(len(names))}
+        without = {name for name, column in told.items() if not column.has_dictionary_page}
+        booleans = {field.name for field in schema if pa.types.is_boolean(field.type)}
+        assert without - booleans == {"arrival_number", "lookup_id", "message_id"}
+        unknown = {name for name, column in told.items() if not column.is_stats_set}
+        content = {"body", "extension", "sender_id", "sender_certificate", "text"}
+        assert unknown == content
 
 
 @given(

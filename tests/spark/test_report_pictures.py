@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from openmsmq.spark.pipelines.report.page import page
-from tests.spark.browser import Browser, browsing
+from tests.spark.browser import LOOK, Browser, browsing
 from tests.spark.report_example import a_day
 from tests.spark.report_texts import HOSTILE
 
@@ -23,45 +23,6 @@ pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="needs chromium: scripts/ensure-chromium installs it on Debian"
 )
 
-LOOK = r"""
-(() => {
-  const found = [];
-  const wide = document.documentElement.clientWidth;
-  const name = (one) =>
-    `${one.tagName}.${one.getAttribute("class") || ""} ${one.textContent.trim().slice(0, 40)}`;
-  const box = (one) => one.getBoundingClientRect();
-  if (document.documentElement.scrollWidth > wide) found.push("the page is wider than the window");
-  for (const one of document.querySelectorAll("main *")) {
-    const own = box(one);
-    if (!own.width || !own.height || one.closest("option,select")) continue;
-    if (own.right > wide + 1 || own.left < -1) found.push(`out of the window: ${name(one)}`);
-    if (one.closest("svg")) continue;
-    if (one.clientWidth && one.scrollWidth > one.clientWidth + 1)
-      found.push(`wider than its box: ${name(one)}`);
-  }
-  const cells = document.querySelectorAll("td, th");
-  for (const one of cells) {
-    const around = box(one.closest("table").parentElement);
-    if (box(one).right > around.right + 1) found.push(`a column is cut: ${name(one)}`);
-  }
-  for (const svg of document.querySelectorAll("figure svg[role=img]")) {
-    const texts = [...svg.querySelectorAll("text")];
-    texts.forEach((one, i) => {
-      const a = box(one), around = box(svg);
-      if (a.left < around.left - 1 || a.right > around.right + 1 ||
-          a.top < around.top - 1 || a.bottom > around.bottom + 1)
-        found.push(`cut by its figure: ${name(one)}`);
-      for (const other of texts.slice(i + 1)) {
-        const b = box(other);
-        if (a.left < b.right - .5 && b.left < a.right - .5 &&
-            a.top < b.bottom - 1.5 && b.top < a.bottom - 1.5)
-          found.push(`on each other: ${name(one)} / ${name(other)}`);
-      }
-    });
-  }
-  return found;
-})()
-"""
 VISIBLE = "[...document.querySelectorAll('tbody tr')].filter((row) => row.offsetHeight).length"
 
 

@@ -99,4 +99,7 @@ def test_identifiers_are_written_alike(values):
     assert texts.identifiers(sources, numbers).to_pylist() == expected
     guids = [str(Guid(source)) for source, _ in found]
     assert texts.guid_texts(sources).to_pylist() == guids
-    assert texts.repeated_guid_texts(sources).to_pylist() == guids
+    one, number = Guid(found[0][0]), numbers[:1]
+    for some in (numbers, number, np.sort(numbers)[-2:]):
+        alike = [str(MessageId(one, each)) for each in some.tolist()]
+        assert texts.identifiers(sources[0], some).to_pylist() == alike

@@ -20,12 +20,16 @@ from openmsmq.manager.manager import QueueManager
 from openmsmq.manager.notices import Notice
 from openmsmq.manager.outputs import (
     AskDirectory,
+    AskProgram,
+    BackUp,
     ChangeDirectory,
     Connect,
     Disconnect,
+    EndConnection,
     MakeKeys,
     Output,
     Persist,
+    ReadAuditLog,
     Resolve,
     Respond,
     SendBytes,
@@ -342,7 +346,9 @@ class Computer:
         self.proven: dict[str, str] = {}
         """Rules whose certificates those show who connect from an address."""
         self.notices: list[Notice] = []
+        self.backups: list[BackUp] = []
         """What its operator should hear of."""
+        self.questions: list[AskProgram] = []
         self.sent: list[bytes] = []
         """All bytes that went to other queue managers."""
         self._starts = 0
@@ -431,6 +437,14 @@ class Computer:
         match output:
             case Notice():
                 self.notices.append(output)
+            case EndConnection(connection):
+                self.manager.connection_lost(connection, self.network.now)
+            case BackUp():
+                self.backups.append(output)
+            case AskProgram():
+                self.questions.append(output)
+            case ReadAuditLog():
+                self.manager.audit_told(output, api.AuditLines([], ""), self.network.now)
             case _:
                 assert isinstance(output, MakeKeys)
                 self._make_keys()
@@ -439,10 +453,10 @@ class Computer:
         made = self.new_keys()
         self.keys += made
         if made:
-            self.manager.keys_made(made, self.network.now)
+            self.manager.keys_told(made, self.network.now)
         else:
             failure = InsufficientResources("the disk is full")
-            self.manager.keys_failed(failure, self.network.now)
+            self.manager.keys_told(failure, self.network.now)
 
     def _commit(self, persist: Persist) -> None:
         if self.fail_commits:

@@ -708,12 +708,12 @@ def test_keys_are_renewed_when_they_are_old_and_forgotten_when_they_are_of_no_us
     pair.beta.new_keys = new_keys
     age(pair, KEY_LIFETIME_S + 1)
     assert len(made) == 3
-    assert len(pair.beta.manager.kept_keys) == 6
+    assert len(pair.beta.manager.keys.kept) == 6
     age(pair, KEY_RETENTION_S + 1)
     # At once, and not only when it starts again.
-    assert list(pair.beta.manager.kept_keys) == made
+    assert list(pair.beta.manager.keys.kept) == made
     pair.beta.crash()
-    assert list(pair.beta.manager.kept_keys) == made
+    assert list(pair.beta.manager.keys.kept) == made
     pair.send(opened, under_way)
     assert pair.beta.bodies(ORDERS) == []
 

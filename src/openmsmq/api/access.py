@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openmsmq.api.base import Done, Reply, Request
+from openmsmq.api.base import Done, Name, Octets, Reply, Request
 from openmsmq.api.facts import Check, Facts, Need, Repeats, on_object
 from openmsmq.model.access import QueueAccess
 
@@ -20,7 +20,7 @@ class GetSecurity(Request[Security], frozen=True, tag="get-security"):
 
     facts = Facts(on_object(QueueAccess.GET_PERMISSIONS), Repeats.ALWAYS)
 
-    name: str = ""
+    name: Name = ""
 
 
 class SetSecurity(Request[Done], frozen=True, tag="set-security"):
@@ -31,8 +31,8 @@ class SetSecurity(Request[Done], frozen=True, tag="set-security"):
 
     facts = Facts(Need(Check.SECURITY), Repeats.ALWAYS, is_audited=True)
 
-    name: str
-    descriptor: bytes
+    name: Name
+    descriptor: Octets
 
 
 class TakeOwnership(Request[Done], frozen=True, tag="take-ownership"):
@@ -40,4 +40,4 @@ class TakeOwnership(Request[Done], frozen=True, tag="take-ownership"):
 
     facts = Facts(on_object(QueueAccess.TAKE_OWNERSHIP), Repeats.ALWAYS, is_audited=True)
 
-    name: str = ""
+    name: Name = ""

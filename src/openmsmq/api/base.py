@@ -7,12 +7,37 @@ from typing import Annotated, Any, ClassVar, Final, Generic, TypeAlias, TypeVar,
 import msgspec
 
 from openmsmq.api.facts import Facts, Repeats
+from openmsmq.model.limits import FORMAT_NAME_MAX_CHARACTERS, FORMAT_NAME_MAX_COUNT
 
 NUMBER_MAX: Final = (1 << 63) - 1
 """The largest number in a request: Python's own functions take no larger ones."""
 
 Number: TypeAlias = Annotated[int, msgspec.Meta(le=NUMBER_MAX)]
 """A number in a request. MessagePack has none that is too small."""
+
+
+NAME_MAX_CHARACTERS: Final = FORMAT_NAME_MAX_COUNT * (FORMAT_NAME_MAX_CHARACTERS + 1)
+"""The longest name in a request: a list of as many format names as there may be. [ours]"""
+
+TEXT_MAX_CHARACTERS: Final = 65_536
+"""The longest other text in a request; what takes it says how long it may be there. [ours]"""
+
+OCTETS_MAX_BYTES: Final = 262_144
+"""The most bytes in a request that are no message and no object of the directory. [ours]"""
+
+SEVERAL_MAX_COUNT: Final = 200_000
+"""Elements of a list in a request: as many as a directory has objects. [ours]"""
+
+Item = TypeVar("Item")
+
+Name: TypeAlias = Annotated[str, msgspec.Meta(max_length=NAME_MAX_CHARACTERS)]
+"""A name of a queue, or of several."""
+Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=TEXT_MAX_CHARACTERS)]
+"""Any other text."""
+Octets: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=OCTETS_MAX_BYTES)]
+"""An identifier, a certificate, a descriptor: whatever is no message."""
+Several: TypeAlias = Annotated[list[Item], msgspec.Meta(max_length=SEVERAL_MAX_COUNT)]
+"""A list."""
 
 
 class Reply(msgspec.Struct, frozen=True, array_like=True, tag=True):

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
-from openmsmq.api.base import Done, Number, Reply, Request
+from openmsmq.api.base import Done, Name, Number, Reply, Request, Text
 from openmsmq.api.exchange import Entries, Removed
 from openmsmq.api.facts import OWN, Facts, Repeats, on_queue
 from openmsmq.model.access import QueueAccess
+
+if TYPE_CHECKING:
+    Octets: TypeAlias = bytes | memoryview
+else:
+    # So that msgspec shows the bytes of the frame and does not copy them.
+    Octets = memoryview
 
 PLACE_FORMAT: Final = "<I4xIHBx"
 """In `Packets`, before each packet: arrived_time_s, moved_time_s, abort_count, move_count."""
@@ -41,7 +47,7 @@ class Packets(Reply, frozen=True, tag="packets"):
     """Eight bytes each, big-endian."""
     sizes: bytes
     """The bytes of each entry, its place included: four bytes each, little-endian."""
-    entries: bytes
+    entries: Octets
     next_start: int = 0
     """Where to go on: no message between these and that number is left out."""
 
@@ -60,8 +66,8 @@ class FetchPackets(Request[Packets], frozen=True, tag="fetch-packets"):
     stop: Number
     count: Number = 10_000
     bytes_max: Number = 8 << 20
-    reader: str = ""
-    checkpoint: str = ""
+    reader: Text = ""
+    checkpoint: Text = ""
 
 
 class RemoveRange(Request[Removed], frozen=True, tag="remove-range"):
@@ -107,16 +113,16 @@ class Reserve(Request[Reserved], frozen=True, tag="reserve"):
     facts = Facts(OWN, Repeats.ALWAYS)
 
     handle: Number
-    reader: str
+    reader: Text
     start: Number
     count: Number = 0
     bytes_max: Number = 0
     below: Number = 0
     """Only arrival numbers below this; 0 for all."""
-    checkpoint: str = ""
-    holder: str = ""
+    checkpoint: Text = ""
+    holder: Text = ""
     is_new: bool = False
-    epoch: str = ""
+    epoch: Text = ""
     """The life of the queue manager in which `start` was told, if the store is to know it."""
 
 
@@ -140,7 +146,7 @@ class Measure(Request[Measured], frozen=True, tag="measure"):
     bytes_max: Number = 0
     below: Number = 0
     """Only arrival numbers below this; 0 for all."""
-    epoch: str = ""
+    epoch: Text = ""
     """The life of the queue manager in which `start` was told, if the store is to know it."""
 
 
@@ -214,9 +220,9 @@ class Complete(Request[Completed], frozen=True, tag="complete"):
     facts = Facts(OWN, Repeats.ALWAYS)
 
     handle: Number
-    reader: str
+    reader: Text
     stop: Number
-    checkpoint: str = ""
+    checkpoint: Text = ""
     unread_too: bool = False
     """Whether messages go that nobody has fetched for the checkpoint."""
 
@@ -226,4 +232,4 @@ class Release(Request[Done], frozen=True, tag="release"):
 
     facts = Facts(on_queue(QueueAccess.RECEIVE_MESSAGE), Repeats.ALWAYS, is_audited=True)
 
-    name: str
+    name: Name

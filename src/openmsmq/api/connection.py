@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from openmsmq.api.base import Done, Number, Reply, Request
+from openmsmq.api.base import Done, Number, Reply, Request, Text
 from openmsmq.api.facts import OWN, Facts, Repeats
 
 PROTOCOL_VERSION: Final = 1
@@ -25,7 +25,7 @@ class Hello(Request[Welcome], frozen=True, tag="hello"):
     facts = Facts(OWN, Repeats.ALWAYS)
 
     version: Number = PROTOCOL_VERSION
-    token: str = ""
+    token: Text = ""
 
 
 class Cancel(Request[Done], frozen=True, tag="cancel"):

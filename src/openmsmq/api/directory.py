@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from openmsmq.api.base import Done, Number, Reply, Request
+from openmsmq.api.base import Done, Number, Octets, Reply, Request, Several, Text
 from openmsmq.api.facts import ADMINISTER, SHOW, Facts, Repeats
 
 
 class ObjectRow(msgspec.Struct, frozen=True, array_like=True):
     """An object of the directory, as `directory.codec` writes it; empty bytes if it is gone."""
 
-    kind: str
+    kind: Text
     """The value of an `ObjectKind`."""
-    identifier: bytes
+    identifier: Octets
     data: bytes
 
 
@@ -38,7 +38,7 @@ class ReadDirectory(Request[DirectoryPart], frozen=True, tag="read-directory"):
 
     facts = Facts(SHOW, Repeats.ALWAYS, waits=True)
 
-    incarnation: bytes = bytes(16)
+    incarnation: Octets = bytes(16)
     number: Number = 0
     skip: Number = 0
     wait_ms: Number = 0
@@ -60,7 +60,7 @@ class ChangeDirectory(Request[DirectoryChanged], frozen=True, tag="change-direct
 
     facts = Facts(ADMINISTER, Repeats.NEVER, is_audited=True)
 
-    rows: list[ObjectRow]
+    rows: Several[ObjectRow]
 
 
 class RefreshDirectory(Request[Done], frozen=True, tag="refresh-directory"):
@@ -82,5 +82,5 @@ class FindQueues(Request[FoundQueues], frozen=True, tag="find-queues"):
 
     facts = Facts(SHOW, Repeats.ALWAYS)
 
-    label: str | None = None
-    service_type: bytes | None = None
+    label: Text | None = None
+    service_type: Octets | None = None

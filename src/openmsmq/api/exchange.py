@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.api.base import Done, Number, Reply, Request
+from openmsmq.api.base import Done, Number, Octets, Reply, Request, Several, Text
 from openmsmq.api.facts import OWN, Facts, Repeats
 
 OWN_TRANSACTION: Final = -1
@@ -31,7 +31,7 @@ class Send(Request[Sent], frozen=True, tag="send"):
     facts = Facts(OWN, Repeats.SOMETIMES)
 
     handle: Number
-    packets: list[bytes]
+    packets: Several[bytes]
     transaction: Number = 0
 
     @property
@@ -106,7 +106,7 @@ class Seek(Request[Entries], frozen=True, tag="seek"):
     facts = Facts(OWN, Repeats.SOMETIMES, is_heavy=True)
 
     handle: Number
-    action: str
+    action: Text
     lookup_id: Number = 0
     peek: bool = False
     transaction: Number = 0
@@ -123,8 +123,8 @@ class Find(Request[Entries], frozen=True, tag="find"):
     facts = Facts(OWN, Repeats.SOMETIMES, waits=True, is_heavy=True)
 
     handle: Number
-    message_id: bytes | None = None
-    correlation_id: bytes | None = None
+    message_id: Octets | None = None
+    correlation_id: Octets | None = None
     timeout_ms: Number | None = 0
     peek: bool = False
     transaction: Number = 0

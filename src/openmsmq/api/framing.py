@@ -12,7 +12,7 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from openmsmq.api.messages import Answer, Call
+from openmsmq.api.messages import Answer, Call, Packets
 
 FRAME_MAX_BYTES: Final = 64 * 1024 * 1024
 """The longest call or answer: sixteen of the largest messages. [ours]"""
@@ -23,8 +23,19 @@ LARGE_FRAME_BYTES: Final = 1 << 18
 PLACE_KEPT_MAX_BYTES: Final = 16 << 20
 """A place up to this length is kept for the next large frame."""
 
+PLACES_KEPT_MAX_COUNT: Final = 3
+"""So many are kept: for the frame that comes, and for two whose bytes are still looked at."""
+
+_PLACE_STEP_BYTES: Final = 1 << 20
+"""Places have multiples of this, so that a frame finds one although it is a little longer."""
+
 _LENGTH: Final = struct.Struct("<I")
 _ENCODER: Final = msgspec.msgpack.Encoder()
+_NO_BYTES: Final = _ENCODER.encode(b"")
+_LONG_BYTES: Final = struct.Struct(">BI")
+_LONG_BYTES_CODE: Final = 0xC6
+"""How MessagePack begins bytes that are so many or more: this code, and how many they are."""
+_LONG_MIN_BYTES: Final = 1 << 16
 
 Item = TypeVar("Item", Call, Answer)
 
@@ -41,15 +52,37 @@ def encode_frame(item: Call | Answer) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
-def encode_large_frame(item: Answer) -> bytearray:
-    """Return what `encode_frame` gives, copied once less: that pays for an answer that is long."""
-    frame = bytearray(_LENGTH.size)
-    _ENCODER.encode_into(item, frame, _LENGTH.size)
-    length = len(frame) - _LENGTH.size
+def encode_in_parts(items: Iterable[Answer]) -> list[bytes]:
+    """Return what `encode_frames` gives, but in parts: the entries of long ones are not copied."""
+    parts: list[bytes] = []
+    frames: list[bytes] = []
+    for item in items:
+        reply = item.reply
+        entries = reply.entries if isinstance(reply, Packets) else b""
+        # A queue manager makes them as bytes; who receives them has a view.
+        if isinstance(entries, bytes) and len(entries) >= _LONG_MIN_BYTES:
+            assert isinstance(reply, Packets)
+            head, tail = _around_entries(item, reply)
+            frames.append(head)
+            parts += (b"".join(frames), entries)
+            frames = [tail]
+        else:
+            frames.append(encode_frame(item))
+    parts.append(b"".join(frames))
+    return parts
+
+
+def _around_entries(item: Answer, packets: Packets) -> tuple[bytes, bytes]:
+    """Return what stands before the entries in the frame of an answer, and what behind them."""
+    without = msgspec.structs.replace(packets, entries=b"")
+    body = _ENCODER.encode(Answer(item.id, without))
+    tail = _ENCODER.encode(packets.next_start)
+    before = body[: -len(tail) - len(_NO_BYTES)]
+    length = len(before) + _LONG_BYTES.size + len(packets.entries) + len(tail)
     if length > FRAME_MAX_BYTES:
         raise _too_long(length)
-    _LENGTH.pack_into(frame, 0, length)
-    return frame
+    mark = _LONG_BYTES.pack(_LONG_BYTES_CODE, len(packets.entries))
+    return b"".join((_LENGTH.pack(length), before, mark)), tail
 
 
 def _too_long(length: int) -> ApiError:
@@ -62,10 +95,16 @@ def encode_frames(items: Iterable[Call | Answer]) -> bytes:
 
 
 class FrameReader(Generic[Item]):
-    """Collects bytes as they come and gives whole calls, or whole answers."""
+    """Collects bytes as they come and gives whole calls, or whole answers.
+
+    An answer may show bytes of its frame without a copy of them: nothing else is written there
+    while somebody has it.
+    """
 
     def __init__(self, kind: type[Item]) -> None:
         self._decoder: msgspec.msgpack.Decoder[Item] = msgspec.msgpack.Decoder(kind)
+        self._shows_frames = kind is Answer
+        self._places: list[bytearray] = []
         self._data = bytearray()
         self._start = 0
         self._place = bytearray()
@@ -96,23 +135,31 @@ class FrameReader(Generic[Item]):
         there = len(self._data) - begin
         if there >= length:
             return False
-        if len(self._place) < length:
-            self._place = bytearray(length)
+        self._place = self._free_place(length)
         self._place[:there] = self._data[begin:]
         self._data.clear()
         self._start = 0
         self._length, self._missing = length, length - there
         return True
 
+    def _free_place(self, length: int) -> bytearray:
+        """Take a place that nobody looks at, or make one."""
+        for place in self._places:
+            if len(place) >= length and _is_free(place):
+                self._places.remove(place)
+                return place
+        return bytearray(length + -length % _PLACE_STEP_BYTES)
+
     def _take_large(self) -> Item:
-        with memoryview(self._place) as view, view[: self._length] as body:
-            item = self._decoded(body)
-        if len(self._place) > PLACE_KEPT_MAX_BYTES:
-            self._place = bytearray()
-        self._length = 0
+        place, length = self._place, self._length
+        self._place, self._length = bytearray(), 0
+        item = self._decoded(memoryview(place)[:length])
+        if len(place) <= PLACE_KEPT_MAX_BYTES:
+            # Those that were made last are the longest.
+            self._places = [place, *self._places][:PLACES_KEPT_MAX_COUNT]
         return item
 
-    def _decoded(self, body: memoryview) -> Item:
+    def _decoded(self, body: bytes | memoryview) -> Item:
         try:
             return self._decoder.decode(body)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -150,6 +197,16 @@ class FrameReader(Generic[Item]):
             if len(self._data) - begin < length:
                 return
             with memoryview(self._data) as view, view[begin : begin + length] as body:
-                item = self._decoded(body)
+                item = self._decoded(bytes(body) if self._shows_frames else body)
             self._start = begin + length
             yield item
+
+
+def _is_free(place: bytearray) -> bool:
+    """Whether nothing shows the bytes of a place: its length is fixed while something does."""
+    try:
+        place.pop()
+    except BufferError:
+        return False
+    place.append(0)
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from openmsmq.api.base import Done, Reply, Request
+from openmsmq.api.base import Done, Octets, Reply, Request
 from openmsmq.api.facts import ADMINISTER, KNOWN, SELF, SHOW, Facts, Repeats
 
 
@@ -27,7 +27,7 @@ class GetEncryptionKeys(Request[EncryptionKeys], frozen=True, tag="get-encryptio
 
     facts = Facts(SHOW, Repeats.ALWAYS)
 
-    manager: bytes
+    manager: Octets
 
 
 class RenewKeys(Request[Done], frozen=True, tag="renew-keys"):
@@ -52,7 +52,7 @@ class RegisterCertificate(Request[Certificates], frozen=True, tag="register-cert
 
     facts = Facts(SELF, Repeats.ALWAYS, is_audited=True)
 
-    certificate: bytes
+    certificate: Octets
     """X.509 in DER."""
 
 
@@ -61,7 +61,7 @@ class RemoveCertificate(Request[Certificates], frozen=True, tag="remove-certific
 
     facts = Facts(SELF, Repeats.NEVER, is_audited=True)
 
-    digest: bytes
+    digest: Octets
     """The MD5 hash of the certificate, by which directories know it."""
 
 

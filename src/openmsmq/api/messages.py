@@ -25,6 +25,7 @@ from openmsmq.api.directory import *
 from openmsmq.api.exchange import *
 from openmsmq.api.keys import *
 from openmsmq.api.operating import *
+from openmsmq.api.program import *
 from openmsmq.api.queues import *
 from openmsmq.api.transactions import *
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from openmsmq.api.base import Done, Number, Reply, Request
+from openmsmq.api.base import Done, Name, Number, Octets, Reply, Request, Several, Text
 from openmsmq.api.facts import OWN, SHOW, Check, Facts, Need, Repeats, on_manager, on_queue
 from openmsmq.model.access import ManagerAccess, QueueAccess
+from openmsmq.model.limits import QUEUE_PAGE_DEFAULT_COUNT
 
 
 class QueueStatus(msgspec.Struct, frozen=True, array_like=True):
@@ -38,6 +39,24 @@ class QueueStatus(msgspec.Struct, frozen=True, array_like=True):
     service_type: bytes = bytes(16)
     base_priority: int = 0
     is_public: bool = False
+    kind: str = "queue"
+    """The value of a `QueueRole`."""
+    in_count: int = 0
+    """Messages that came in since the start of the queue manager, moved ones included."""
+    in_bytes: int = 0
+    out_count: int = 0
+    """Messages that were received, or that another queue manager has now, since the start."""
+    out_bytes: int = 0
+    expired_count: int = 0
+    """Messages whose time was up, since the start."""
+    purged_count: int = 0
+    """Messages that were purged, or deleted with their queue, since the start."""
+    moved_count: int = 0
+    """Messages that were moved elsewhere, since the start."""
+    refused_count: int = 0
+    """Messages that were given up for another reason, since the start."""
+    oldest_time_s: int = 0
+    """When the oldest message came that is there; 0 if there is none."""
 
 
 class Queues(Reply, frozen=True, tag="queues"):
@@ -51,18 +70,21 @@ class CreateQueue(Request[Queues], frozen=True, tag="create-queue"):
 
     facts = Facts(on_manager(ManagerAccess.CREATE_QUEUE), Repeats.NEVER, is_audited=True)
 
-    path: str
+    path: Name
     transactional: bool = False
     journaling: bool = False
     quota_kb: Number | None = None
     journal_quota_kb: Number | None = None
-    label: str = ""
+    label: Text = ""
     authentication_required: bool = False
     privacy: Number = 1
-    service_type: bytes = bytes(16)
+    service_type: Octets = bytes(16)
     """What kind of service the queue stands for, as others look for it. [MQMQ 2.3.1.2]"""
     base_priority: Number = 0
     """Added to the priority of messages on their way; public queues only."""
+    security: Octets = b""
+    """Its security descriptor, so that it is never open to others than these; without an owner it
+    belongs to who creates it, and an empty one is that of a new queue."""
 
 
 class ChangeQueue(Request[Queues], frozen=True, tag="change-queue"):
@@ -70,14 +92,14 @@ class ChangeQueue(Request[Queues], frozen=True, tag="change-queue"):
 
     facts = Facts(on_queue(QueueAccess.SET_PROPERTIES), Repeats.NEVER, is_audited=True)
 
-    name: str
-    label: str | None = None
+    name: Name
+    label: Text | None = None
     journaling: bool | None = None
     quota_kb: Number | None = None
     journal_quota_kb: Number | None = None
     authentication_required: bool | None = None
     privacy: Number | None = None
-    service_type: bytes | None = None
+    service_type: Octets | None = None
     base_priority: Number | None = None
 
 
@@ -86,7 +108,7 @@ class DeleteQueue(Request[Done], frozen=True, tag="delete-queue"):
 
     facts = Facts(on_queue(QueueAccess.DELETE_QUEUE), Repeats.NEVER, is_audited=True)
 
-    name: str
+    name: Name
 
     @property
     def patience_ms(self) -> int | None:
@@ -99,7 +121,7 @@ class GetQueue(Request[Queues], frozen=True, tag="get-queue"):
 
     facts = Facts(on_queue(QueueAccess.GET_PROPERTIES), Repeats.ALWAYS, asks_directory=True)
 
-    name: str
+    name: Name
 
 
 class ListQueues(Request[Queues], frozen=True, tag="list-queues"):
@@ -108,6 +130,51 @@ class ListQueues(Request[Queues], frozen=True, tag="list-queues"):
     facts = Facts(SHOW, Repeats.ALWAYS, is_heavy=True)
 
     everything: bool = False
+
+
+class QueueTotals(msgspec.Struct, frozen=True, array_like=True):
+    """What several queues hold, and what came and went since the start of the queue manager."""
+
+    message_count: int = 0
+    message_bytes: int = 0
+    in_count: int = 0
+    in_bytes: int = 0
+    out_count: int = 0
+    out_bytes: int = 0
+    expired_count: int = 0
+    purged_count: int = 0
+
+
+class QueuePage(Reply, frozen=True, tag="queue-page"):
+    """Some of the queues that fit, in the order asked for."""
+
+    queues: list[QueueStatus]
+    total_count: int
+    """How many queues fit."""
+    totals: QueueTotals = QueueTotals()
+    """What all queues that fit hold together, if that was asked for."""
+    now_s: int = 0
+    """What the clock of the queue manager says, for ages."""
+
+
+class PageQueues(Request[QueuePage], frozen=True, tag="page-queues"):
+    """Ask for one page of the queues whose names fit `filter`, of these kinds.
+
+    A `filter` with `*`, `?` or `[` is a pattern for the whole path name; any other is a part of it.
+    `sort` is the value of a `QueueOrder`; queues that are alike in it stand by name.
+    """
+
+    facts = Facts(SHOW, Repeats.ALWAYS, is_heavy=True)
+
+    filter: Text = ""
+    kinds: Several[Text] = msgspec.field(default_factory=list)
+    """Values of `QueueRole`; empty for applications' queues alone."""
+    sort: Text = "name"
+    descending: bool = False
+    offset: Number = 0
+    limit: Number = QUEUE_PAGE_DEFAULT_COUNT
+    with_totals: bool = False
+    """Whether to add up what all queues that fit hold."""
 
 
 class Names(Reply, frozen=True, tag="names"):
@@ -124,7 +191,7 @@ class GetNames(Request[Names], frozen=True, tag="get-names"):
 
     facts = Facts(SHOW, Repeats.ALWAYS, asks_directory=True)
 
-    name: str
+    name: Name
 
 
 class Opened(Reply, frozen=True, tag="opened"):
@@ -147,7 +214,7 @@ class OpenQueue(Request[Opened], frozen=True, tag="open-queue"):
 
     facts = Facts(Need(Check.OPEN), Repeats.ALWAYS, asks_directory=True)
 
-    name: str
+    name: Name
     access: Number
     share: Number = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from openmsmq.api.base import Done, Number, Reply, Request
+from openmsmq.api.base import Done, Number, Octets, Reply, Request, Several, Text
 from openmsmq.api.facts import KNOWN, OWN, OWNER, Facts, Repeats
 
 
@@ -33,9 +33,9 @@ class Prepare(Request[Done], frozen=True, tag="prepare"):
     facts = Facts(OWNER, Repeats.NEVER)
 
     transaction: Number
-    query: str = ""
+    query: Text = ""
     batch: Number = 0
-    checkpoint: str = ""
+    checkpoint: Text = ""
     """The identity of what numbers the batches of the query, if it has one."""
 
 
@@ -89,7 +89,7 @@ class Resolve(Request[Done], frozen=True, tag="resolve"):
 
     facts = Facts(OWNER, Repeats.NEVER, is_audited=True)
 
-    unit_of_work: bytes
+    unit_of_work: Octets
     commit: bool
 
 
@@ -110,9 +110,9 @@ class GetBatch(Request[LastBatch], frozen=True, tag="get-batch"):
 
     facts = Facts(KNOWN, Repeats.ALWAYS)
 
-    query: str
+    query: Text
     batch: Number = -1
-    checkpoint: str = ""
+    checkpoint: Text = ""
 
 
 class QueryStatus(msgspec.Struct, frozen=True, array_like=True):
@@ -141,8 +141,8 @@ class ListQueries(Request[Queries], frozen=True, tag="list-queries"):
 
     facts = Facts(OWNER, Repeats.ALWAYS)
 
-    prefix: str = ""
-    after: str = ""
+    prefix: Text = ""
+    after: Text = ""
 
 
 class BatchCommitted(Reply, frozen=True, tag="batch-committed"):
@@ -160,13 +160,13 @@ class CommitBatch(Request[BatchCommitted], frozen=True, tag="commit-batch"):
 
     facts = Facts(KNOWN, Repeats.ALWAYS)
 
-    query: str
+    query: Text
     batch: Number
-    units_of_work: list[bytes]
-    checkpoint: str = ""
+    units_of_work: Several[Octets]
+    checkpoint: Text = ""
     row_count: Number = -1
     """How many rows the batch has, by which a larger one of the same number is noticed."""
-    end: str = ""
+    end: Text = ""
     """Where the batch ends, by which another one of the same number is noticed; empty if unknown.
     """
 
@@ -176,9 +176,9 @@ class AbortBatch(Request[Done], frozen=True, tag="abort-batch"):
 
     facts = Facts(KNOWN, Repeats.ALWAYS)
 
-    query: str
+    query: Text
     batch: Number
-    checkpoint: str = ""
+    checkpoint: Text = ""
 
 
 class ForgetQuery(Request[Done], frozen=True, tag="forget-query"):
@@ -186,6 +186,6 @@ class ForgetQuery(Request[Done], frozen=True, tag="forget-query"):
 
     facts = Facts(KNOWN, Repeats.ALWAYS, is_audited=True)
 
-    query: str
+    query: Text
     is_over: bool = False
     """Whether its name is never used again: parts that come late are then refused."""

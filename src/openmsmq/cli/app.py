@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 from collections.abc import Callable
@@ -11,11 +12,24 @@ import typer
 
 from openmsmq import __version__
 from openmsmq.cli.enterprise import directory, route
-from openmsmq.cli.messages import certificate, receive, send
+from openmsmq.cli.messages import certificate, message, receive, send
+from openmsmq.cli.operating import config, log
 from openmsmq.cli.options.connecting import EXIT_FAILED, TOKEN_VARIABLE, Target
 from openmsmq.cli.pipeline import app as pipeline
-from openmsmq.cli.queues import acl, journal, outgoing, query, queue, transaction
-from openmsmq.cli.service import key, peer, serve, status, store, token
+from openmsmq.cli.queues import acl, definitions, journal, outgoing, query, queue, transaction
+from openmsmq.cli.service import (
+    backup,
+    connection,
+    console,
+    key,
+    metrics,
+    peer,
+    serve,
+    session,
+    status,
+    store,
+    token,
+)
 from openmsmq.cli.tools import packet, report, sim
 from openmsmq.cli.views.console import say_error
 
@@ -31,13 +45,21 @@ app: Final = typer.Typer(
 )
 app.command("serve")(serve.serve)
 app.command("status")(status.status)
+app.command("metrics")(metrics.metrics)
+app.command("console")(console.console)
+app.add_typer(config.app, name="config")
+app.add_typer(log.app, name="log")
 app.add_typer(queue.app, name="queue")
+app.add_typer(definitions.app, name="definitions")
 app.command("send")(send.send)
 app.command("receive")(receive.receive)
 app.command("peek")(receive.peek)
+app.add_typer(message.app, name="message")
 app.command("journal")(journal.journal)
 app.command("deadletter")(journal.deadletter)
 app.add_typer(outgoing.app, name="outgoing")
+app.add_typer(session.app, name="session")
+app.add_typer(connection.app, name="connection")
 app.command("online")(outgoing.online)
 app.command("offline")(outgoing.offline)
 app.add_typer(transaction.app, name="transaction")
@@ -50,6 +72,8 @@ app.add_typer(peer.app, name="peer")
 app.command("whoami")(acl.whoami)
 app.add_typer(directory.app, name="directory")
 app.add_typer(route.app, name="route")
+app.command("backup")(backup.backup)
+app.command("restore")(backup.restore)
 app.add_typer(store.app, name="store")
 app.add_typer(packet.app, name="packet")
 app.add_typer(pipeline.app, name="pipeline")
@@ -132,7 +156,7 @@ def main() -> None:
         if output is not None:
             output.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        code = _command()(prog_name=PROGRAM, standalone_mode=False)
+        code = _command(asked_for(app, sys.argv[1:]))(prog_name=PROGRAM, standalone_mode=False)
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
@@ -140,9 +164,25 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _command() -> Callable[..., Any]:
+def asked_for(whole: typer.Typer, arguments: list[str]) -> typer.Typer:
+    """Return a program that has only the command that is asked for, or all of it.
+
+    To make all commands takes as long as many of them need for their work. Where the name does not
+    come first, or right after the address, all are there: for help, and for what is misspelt.
+    """
+    after = arguments[2:] if arguments[:1] == ["--qm"] else arguments
+    commands = [each for each in whole.registered_commands if [each.name] == after[:1]]
+    groups = [each for each in whole.registered_groups if [each.name] == after[:1]]
+    if not commands and not groups:
+        return whole
+    narrow = copy.copy(whole)
+    narrow.registered_commands, narrow.registered_groups = commands, groups
+    return narrow
+
+
+def _command(program: typer.Typer) -> Callable[..., Any]:
     """Make the command; the help of an option that takes no value shows none."""
-    made = typer.main.get_command(app)
+    made = typer.main.get_command(program)
     left: list[Any] = [made]
     while left:
         command = left.pop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from openmsmq.security.access.sids import WORDS, Sid, parse_sid
+from openmsmq.security.access.sids import WORDS, Sid, parse_sid, sid_words, unix_number
 
 WHO_FORMS: Final = (
     f"{', '.join(WORDS)}, user:NAME, group:NAME, user:NUMBER, group:NUMBER, or a SID (S-1-...)"
@@ -36,3 +36,20 @@ def _number(kind: str, name: str) -> int:
             f"this computer has no {kind} {name!r}: name one of another computer by number, as "
             f"{kind}:1000, or by SID"
         ) from None
+
+
+def account_text(sid: Sid) -> str:
+    """Return who a SID is, by name if this computer knows one."""
+    found = unix_number(sid)
+    if found is None:
+        return sid_words(sid)
+    kind, number = found
+    try:
+        # Not every computer has these.
+        import grp
+        import pwd
+
+        name = pwd.getpwuid(number).pw_name if kind == "user" else grp.getgrgid(number).gr_name
+    except (ImportError, KeyError, OverflowError):
+        return sid_words(sid)
+    return f"{kind}:{name}"

@@ -84,8 +84,10 @@ class SteadyConnection:
             if self._closed:
                 raise ConnectionLost("the connection was closed")
             if self._connection.is_lost:
-                self._connection = self._open(self.settings.reconnect_within_s, may_come_back)
-                self._manager.context.connected(self._connection.welcome)
+                made = self._open(self.settings.reconnect_within_s, may_come_back)
+                # Before others see it: what they have of the old one must not go over the new one.
+                self._manager.context.connected(made.welcome)
+                self._connection = made
             return self._connection
 
     def _open(self, within_s: float, may_pass: Callable[[ConnectionLost], bool]) -> Connection:

@@ -17,13 +17,16 @@ from openmsmq.client.queue import CursorHandle, QueueHandle
 from openmsmq.client.settings import Settings
 from openmsmq.client.steps import Steps
 from openmsmq.client.verbs import access as access_verbs
+from openmsmq.client.verbs import backups as backup_verbs
 from openmsmq.client.verbs import directory as directory_verbs
 from openmsmq.client.verbs import manager as manager_verbs
 from openmsmq.client.verbs import outgoing as outgoing_verbs
+from openmsmq.client.verbs import program as program_verbs
 from openmsmq.client.verbs import queue as queue_verbs
 from openmsmq.client.verbs import read as read_verbs
 from openmsmq.client.verbs import security as security_verbs
 from openmsmq.client.verbs import transactions
+from openmsmq.client.verbs import watching as watching_verbs
 from openmsmq.client.verbs.manager import ManagerHandle
 from openmsmq.client.verbs.transactions import TransactionHandle
 from openmsmq.model.queue import AccessMode, ShareMode
@@ -164,6 +167,7 @@ class AnyQueue(QueueHandle, _Secured):
 
     send = Verb(queue_verbs.send)
     send_many = Verb(queue_verbs.send_many)
+    send_packets = Verb(queue_verbs.send_packets)
     receive = Verb(read_verbs.receive)
     receive_many = Verb(read_verbs.receive_many)
     peek = Verb(read_verbs.peek)
@@ -175,6 +179,7 @@ class AnyQueue(QueueHandle, _Secured):
     receive_by_lookup_id = Verb(read_verbs.receive_by_lookup_id)
     peek_by_lookup_id = Verb(read_verbs.peek_by_lookup_id)
     begin_receive = Verb(read_verbs.begin_receive)
+    begin_receive_by_lookup_id = Verb(read_verbs.begin_receive_by_lookup_id)
     end_receive = Verb(read_verbs.end_receive)
     fetch_range = Verb(queue_verbs.fetch_range)
     fetch_packets = Verb(queue_verbs.fetch_packets)
@@ -214,11 +219,18 @@ class AnyManager(ManagerHandle, _Secured):
 
     delete_queue = Verb(manager_verbs.delete_queue)
     queues = Verb(manager_verbs.queues)
+    queue_page = Verb(watching_verbs.queue_page)
     exists = Verb(manager_verbs.exists)
     names = Verb(manager_verbs.names)
     format_name = Verb(manager_verbs.format_name)
     path_name = Verb(manager_verbs.path_name)
     status = Verb(manager_verbs.status)
+    metrics = Verb(watching_verbs.metrics)
+    read_audit = Verb(watching_verbs.read_audit)
+    find_message = Verb(watching_verbs.find_message)
+    sessions = Verb(watching_verbs.sessions)
+    connections = Verb(watching_verbs.connections)
+    close_connection = Verb(watching_verbs.close_connection)
     in_doubt = Verb(manager_verbs.in_doubt)
     resolve = Verb(manager_verbs.resolve)
     release = Verb(manager_verbs.release)
@@ -241,6 +253,11 @@ class AnyManager(ManagerHandle, _Secured):
     write_directory = Verb(directory_verbs.write_directory)
     refresh_directory = Verb(directory_verbs.refresh_directory)
     find_queues = Verb(directory_verbs.find_queues)
+    begin_backup = Verb(backup_verbs.begin_backup)
+    backup = Verb(backup_verbs.backup)
+    configuration = Verb(program_verbs.configuration)
+    reload = Verb(program_verbs.reload)
+    set_log_level = Verb(program_verbs.set_log_level)
     caller = Verb(access_verbs.caller)
     encryption_keys = Verb(security_verbs.encryption_keys)
     renew_keys = Verb(security_verbs.renew_keys)

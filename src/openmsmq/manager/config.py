@@ -19,6 +19,7 @@ from openmsmq.model.limits import (
     QUEUES_MAX_COUNT,
     RANGE_REMOVAL_FROM_COUNT,
     STAGED_MAX_BYTES,
+    STAGED_MEMORY_MAX_BYTES,
     TRANSACTION_MAX_BYTES,
     TRANSACTION_MAX_COUNT,
     TRANSACTIONS_MAX_COUNT,
@@ -89,6 +90,7 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     range_removal_min: int = RANGE_REMOVAL_FROM_COUNT
     """Messages from which on a reader's completed ones are taken out as a range."""
     staged_bytes_max: int = STAGED_MAX_BYTES
+    staged_memory_bytes_max: int = STAGED_MEMORY_MAX_BYTES
     aside_min_bytes: int = ASIDE_FROM_BYTES
     """Bytes from which on the messages of a prepared transaction are set aside."""
     directory: DirectoryConfig = DirectoryConfig()

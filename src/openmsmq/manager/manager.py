@@ -13,7 +13,7 @@ from openmsmq.api import messages as api
 from openmsmq.manager.access.quotas import take_quotas
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.directory.service import MOVED_PAUSE_MS
-from openmsmq.manager.outputs import Output, Persist
+from openmsmq.manager.outputs import BackupProgress, Output, Persist, ReadAuditLog
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.rooms import Desk, Stock, Traffic, foundation
 from openmsmq.manager.turn.timers import earliest
@@ -24,7 +24,7 @@ from openmsmq.model.errors import InvalidParameter, MsmqError
 from openmsmq.model.identity import Guid
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.protocol.session_states import CloseReason
-from openmsmq.security.access.callers import UNLIMITED, Caller
+from openmsmq.security.access.callers import UNKNOWN_ORIGIN, UNLIMITED, Caller, Origin
 from openmsmq.security.access.sids import Sid
 from openmsmq.security.own_key import OwnKey
 from openmsmq.storage.port import StoreReader
@@ -61,6 +61,10 @@ class QueueManager:
         traffic = Traffic(base, stock)
         desk = Desk(base, stock, traffic)
         self.access, self.keys = stock.access, stock.keys
+        self.admin = desk.admin
+        """Takes what a driver has measured of its disk and its loop."""
+        self.pages, self.operators = desk.pages, desk.operators
+        """What a driver looks at for alarms."""
         self.directory, self.transfer = traffic.directory, traffic.transfer
         self._stock, self._traffic, self._desk = stock, traffic, desk
         self._sessions = traffic.sessions
@@ -96,9 +100,11 @@ class QueueManager:
         if self._news.available:
             self._reads.serve_waiting(now)
 
-    def connected(self, connection: int, caller: Caller = UNLIMITED) -> None:
+    def connected(
+        self, connection: int, caller: Caller = UNLIMITED, origin: Origin = UNKNOWN_ORIGIN
+    ) -> None:
         """An application has connected; the driver has let it in, and knows who it is."""
-        self._stock.replies.connections[connection] = Connection(connection, caller)
+        self._stock.replies.connections[connection] = Connection(connection, caller, origin)
 
     def user_of(self, certificate: bytes) -> Sid | None:
         """Say for whom the directory has this certificate, X.509 in DER; None for nobody."""
@@ -215,33 +221,38 @@ class QueueManager:
         self._came("directory refused", now)
         self.directory.refused(ticket, error, now)
 
-    def keys_made(self, keys: Sequence[OwnKey], now: Instant) -> None:
-        """The key pairs of `MakeKeys` are there, and in their files."""
-        self._came("keys made", now)
-        self.keys.made(keys, self.directory, now)
+    def keys_told(self, made: Sequence[OwnKey] | MsmqError, now: Instant) -> None:
+        """The key pairs of `MakeKeys` are there, and in their files; or could not be made."""
+        self._came("keys told", now)
+        if isinstance(made, MsmqError):
+            self.keys.failed(made, now)
+        else:
+            self.keys.made(made, self.directory, now)
 
-    @property
-    def kept_keys(self) -> tuple[OwnKey, ...]:
-        """All key pairs that are of use."""
-        return self.keys.kept
+    def backup_told(self, progress: BackupProgress, now: Instant) -> None:
+        """The back-up of `BackUp` has come further, or is over."""
+        self._came("backup told", now)
+        self._desk.backups.told(progress, now)
 
-    def keys_failed(self, error: MsmqError, now: Instant) -> None:
-        """The key pairs of `MakeKeys` could not be made."""
-        self._came("keys failed", now)
-        self.keys.failed(error, now)
+    def audit_told(
+        self, asked: ReadAuditLog, found: api.AuditLines | MsmqError, now: Instant
+    ) -> None:
+        """A page of the audit log was read, or cannot be."""
+        self._came("audit told", now)
+        self._desk.audit.told(asked, found)
 
     def persisted(self, ticket: int, now: Instant) -> None:
         """A batch is durable."""
         self._came("persisted", now)
-        if self._desk.admin.store_problem:
-            self._desk.admin.store_took()
+        if self.admin.store_problem:
+            self.admin.store_took()
         self._ledger.settle(ticket)
         self._serve_reads(now)
 
     def persist_failed(self, ticket: int, error: MsmqError, now: Instant) -> None:
         """A batch was refused; nothing of it is in the store."""
         self._now = now
-        self._desk.admin.store_refused(error, now)
+        self.admin.store_refused(error, now)
         self._ledger.revoke(ticket, error)
         # What was built on the batch fell with it: this is an input of the next turn.
         self._came("persist failed", now)

@@ -6,9 +6,11 @@ from typing import TypeAlias
 
 import msgspec
 
-from openmsmq.api.messages import AnyReply
+from openmsmq.api.messages import AnyReply, GetConfiguration, Reload, SetLogLevel
+from openmsmq.api.program import BackupPhase
 from openmsmq.manager.notices import Notice
 from openmsmq.model.directory import Change, Position
+from openmsmq.model.errors import MsmqError
 from openmsmq.storage.port import Batch
 
 
@@ -25,6 +27,13 @@ class Respond(msgspec.Struct, frozen=True):
     connection: int
     call: int
     reply: AnyReply
+
+
+class EndConnection(msgspec.Struct, frozen=True):
+    """Close the connection of an application after its answers, then call `connection_lost`."""
+
+    connection: int
+    reason: str
 
 
 class Resolve(msgspec.Struct, frozen=True):
@@ -78,12 +87,50 @@ class ChangeDirectory(msgspec.Struct, frozen=True):
 
 
 class MakeKeys(msgspec.Struct, frozen=True):
-    """Make new key pairs and keep them, then call `keys_made` or `keys_failed`."""
+    """Make new key pairs and keep them, then call `keys_told`."""
+
+
+class BackUp(msgspec.Struct, frozen=True):
+    """Back everything up into a new directory, and call `backup_told` whenever it goes on.
+
+    There is one at a time, until `backup_told` says that it is over.
+    """
+
+    directory: str
+
+
+class BackupProgress(msgspec.Struct, frozen=True):
+    """How far a back-up is, as the driver tells it."""
+
+    phase: BackupPhase
+    copied_bytes: int = 0
+    total_bytes: int = 0
+    error: MsmqError | None = None
+    """Why it failed."""
+
+
+class AskProgram(msgspec.Struct, frozen=True):
+    """Answer a call of a connection that is about the program, of which we know nothing."""
+
+    connection: int
+    call: int
+    request: GetConfiguration | Reload | SetLogLevel
+
+
+class ReadAuditLog(msgspec.Struct, frozen=True):
+    """Read a page of the audit log, then call `audit_told`."""
+
+    connection: int
+    call: int
+    before: str
+    count: int
+    filter: str
 
 
 Output: TypeAlias = (
     Persist
     | Respond
+    | EndConnection
     | Resolve
     | Connect
     | SendBytes
@@ -92,5 +139,8 @@ Output: TypeAlias = (
     | AskDirectory
     | ChangeDirectory
     | MakeKeys
+    | BackUp
+    | AskProgram
+    | ReadAuditLog
     | Notice
 )

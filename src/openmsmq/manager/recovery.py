@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.queues.queue import SYSTEM_QUEUES
 from openmsmq.manager.queues.table import QueueTable
-from openmsmq.manager.transactions.work import Transaction, TransactionWork
+from openmsmq.manager.transactions.requests import TransactionRequests
+from openmsmq.manager.transactions.work import TransactionWork
 from openmsmq.model.identity import Guid
 from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader, StoreTooNew
@@ -45,12 +45,14 @@ def restore_queues(reader: StoreReader, table: QueueTable) -> None:
 
 
 def restore_transactions(
-    reader: StoreReader, work: TransactionWork, adopt: Callable[[Guid, None, str], Transaction]
+    reader: StoreReader, work: TransactionWork, transactions: TransactionRequests
 ) -> None:
     """Take up the prepared transactions; their coordinators will decide."""
     for key, value in _all(reader, b"T"):
         record = records.decode_record(value, records.TransactionRecord)
-        work.restore(adopt(Guid(key[1:]), None, record.owner), record)
+        adopted = transactions.adopt(Guid(key[1:]), None, record.owner)
+        work.restore(adopted, record)
+        transactions.staged.take_up(adopted)
 
 
 def _counts(reader: StoreReader, number: int) -> tuple[int, int]:

@@ -54,6 +54,7 @@ from openmsmq.manager.reading.requests import ReadRequests
 from openmsmq.manager.recovery import open_machine, restore_queues, restore_transactions
 from openmsmq.manager.requests.access import AccessRequests
 from openmsmq.manager.requests.admin import Administration
+from openmsmq.manager.requests.backups import BackupRequests
 from openmsmq.manager.requests.directory import DirectoryRequests
 from openmsmq.manager.requests.name_lookups import NameLookups
 from openmsmq.manager.requests.opening import OpenRequests
@@ -64,8 +65,15 @@ from openmsmq.manager.requests.removal import QueueRemoval
 from openmsmq.manager.requests.security import SecurityRequests
 from openmsmq.manager.requests.sending import Sending
 from openmsmq.manager.requests.sends import SendRequests
+from openmsmq.manager.requests.watching.audit import AuditRequests
+from openmsmq.manager.requests.watching.connections import ConnectionRequests
+from openmsmq.manager.requests.watching.program import ProgramRequests
+from openmsmq.manager.requests.watching.queue_pages import QueuePages
+from openmsmq.manager.requests.watching.sessions import SessionRequests
+from openmsmq.manager.requests.watching.sightings import MessageSearch
 from openmsmq.manager.transactions.batches import StagedBatches
 from openmsmq.manager.transactions.requests import TransactionRequests
+from openmsmq.manager.transactions.staged import Staged
 from openmsmq.manager.transactions.work import TransactionWork
 from openmsmq.manager.transfer.control import TransferControl
 from openmsmq.manager.transfer.departures import Departures
@@ -154,8 +162,9 @@ class Stock:
         )
         self.housekeeping = Housekeeping(base, self.table, self.delivery)
         work = TransactionWork(self.table, self.placing, self.delivery, ledger)
-        self.transactions = TransactionRequests(base, work, self.replies, self.access)
-        restore_transactions(reader, work, self.transactions.adopt)
+        staged = Staged(base.config, self.table)
+        self.transactions = TransactionRequests(base, work, self.replies, self.access, staged)
+        restore_transactions(reader, work, self.transactions)
         self.reads = ReadRequests(
             base, self.table, self.delivery, self.housekeeping, self.transactions, self.replies
         )
@@ -237,11 +246,14 @@ class Desk:
             replies,
             hardened=config.transfer.hardened,
         )
+        self.pages = QueuePages(table, self.admin, replies, access, base.started)
         self.lookups = DirectoryRequests(directory, replies)
+        self.backups = BackupRequests(base, replies)
+        self.audit = AuditRequests(replies, base.outputs)
         self.names = NameLookups(table.published, stock.ways, replies)
         handlers = all_handlers(
             (
-                SendRequests(config, sending, table, transactions, replies),
+                SendRequests(config, sending, table, transactions, replies, access),
                 reads,
                 self.bulk,
                 self.opens,
@@ -250,9 +262,16 @@ class Desk:
                 ),
                 self.rights,
                 self.operators,
+                self.pages,
+                MessageSearch(table, access, replies),
+                SessionRequests(traffic.sessions, stock.copy, replies),
+                ConnectionRequests(replies, base.outputs),
                 self.lookups,
                 SecurityRequests(config, directory, stock.keys, counters, replies, base.rng),
                 transactions,
+                self.backups,
+                ProgramRequests(base.outputs),
+                self.audit,
                 StagedBatches(base, transactions, replies, access),
             )
         )

@@ -62,7 +62,7 @@ DOMAIN_NAME_MAX_CHARACTERS: Final = 255
 """The domain of a distribution list. [MQMQ 2.1.5]"""
 
 FORMAT_NAME_MAX_COUNT: Final = 1024
-"""Elements of a multiple-element format name. [ours]"""
+"""Elements of a multiple-element format name, and names in each list of a packet. [ours]"""
 
 PRIVATE_QUEUE_MAX_NUMBER: Final = 0xFFFFFFFF
 """The number of a private queue on its queue manager. [MQMQ 2.2.8]"""
@@ -84,6 +84,15 @@ MANAGER_QUOTA_DEFAULT_KB: Final = 8 * 1024 * 1024
 
 PROPERTIES_MAX_COUNT: Final = 128
 """Properties in one call. [MQMQ 2.4]"""
+
+QUEUE_PAGE_MAX_COUNT: Final = 1_000
+"""Queues that one page of a list may have. [ours]"""
+
+QUEUE_PAGE_DEFAULT_COUNT: Final = 100
+"""Queues that a page has if nobody says how many. [ours]"""
+
+QUEUE_FILTER_MAX_CHARACTERS: Final = 1_024
+"""What the names of listed queues are compared with. [ours]"""
 
 # Ports.
 
@@ -376,6 +385,9 @@ OPEN_QUEUES_MAX_COUNT: Final = 10_000
 WAITING_READS_MAX_COUNT: Final = 100_000
 """Reads that wait for a message at a time. [ours]"""
 
+HANDLES_SHOWN_MAX_COUNT: Final = 100
+"""Open queues that are listed of a connection, and outgoing ones of a session. [ours]"""
+
 TRANSACTIONS_MAX_COUNT: Final = 10_000
 """Transactions under way at a time. [ours]"""
 
@@ -388,6 +400,15 @@ TRANSACTION_MAX_COUNT: Final = 100_000
 
 TRANSACTION_MAX_BYTES: Final = 256 * 1024 * 1024
 """Bytes of the messages that one transaction sends. [ours]"""
+
+SEND_MAX_COUNT: Final = 32_768
+"""Messages that an application sends at once. [ours]"""
+
+NAMES_PER_SEND_MAX_COUNT: Final = 32_768
+"""Names in the lists of queues of the messages that are sent at once: 32 full lists. [ours]"""
+
+PROTECTED_PER_SEND_MAX_COUNT: Final = 1_024
+"""Signed or encrypted messages that are sent at once to queues of this computer. [ours]"""
 
 READER_NAME_MAX_BYTES: Final = 200
 """Bytes in the name of a reader that reserves messages. [ours]"""
@@ -438,7 +459,11 @@ QUERIES_OVER_MAX_COUNT: Final = 10_000
 """Queries known to be over, so that what comes late for them is refused. [ours]"""
 
 STAGED_MAX_BYTES: Final = 1024 * 1024 * 1024
-"""Bytes of all parts of batches that wait to be committed. [ours]"""
+"""Bytes that transactions have sent and not committed; their owners share them. [ours]"""
+
+STAGED_MEMORY_MAX_BYTES: Final = 512 * 1024 * 1024
+"""Those of them that are in memory: all but what is set aside. One owner may have half, which is
+one transaction of the longest kind. [ours]"""
 
 ASIDE_FROM_BYTES: Final = 256 * 1024
 """From so many bytes on, what a prepared transaction sends is set aside: it is written once, and

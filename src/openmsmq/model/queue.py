@@ -43,6 +43,22 @@ class QueueRole(Enum):
     """Beside an outgoing one, for messages that arrived and whose end is still to be heard of."""
 
 
+class QueueOrder(Enum):
+    """By what a list of queues can be sorted."""
+
+    NAME = "name"
+    MESSAGES = "messages"
+    BYTES = "bytes"
+    AGE = "age"
+    """For how long the oldest message has been there; queues without any count as the youngest."""
+    IN = "in"
+    """How many messages come in a second, of late."""
+    OUT = "out"
+    """How many go."""
+    QUOTA = "quota"
+    """How much of its quota a queue has used."""
+
+
 class QueuePrivacy(IntEnum):
     """Whether a queue takes encrypted messages. [MQMQ 2.3.1.12]"""
 
@@ -160,6 +176,22 @@ class OutgoingQueueState(Enum):
         return str(self.value).upper()
 
 
+class SessionWait(Enum):
+    """What a session with another queue manager waits for."""
+
+    NOTHING = "nothing"
+    CONNECTION = "connection"
+    """The other computer is to answer."""
+    HANDSHAKE = "handshake"
+    """Both sides are to agree on the session."""
+    ACKNOWLEDGMENT = "acknowledgment"
+    """The other side is to say what it has received."""
+    WINDOW = "window"
+    """The same, and there are messages that cannot leave before."""
+    DISK = "disk"
+    """What has come is to be stored here."""
+
+
 class ConnectionStatus(IntEnum):
     """How an attempt to connect went. [MQMQ 2.3.12.25]"""
 
@@ -185,6 +217,28 @@ class ConnectionStatus(IntEnum):
     def is_failure(self) -> bool:
         """Whether the attempt ended without a session."""
         return self >= ConnectionStatus.UNKNOWN_FAILURE
+
+
+CONNECTION_WORDS: Final[dict[int, str]] = {
+    ConnectionStatus.IN_PROCESS: "connecting",
+    ConnectionStatus.ESTABLISH_PACKET_RECEIVED: "connected, session being opened",
+    ConnectionStatus.ESTABLISHED: "session open",
+    ConnectionStatus.UNKNOWN_FAILURE: "session failed",
+    ConnectionStatus.PING_FAILURE: "no answer to the ping",
+    ConnectionStatus.SOCKET_CREATE_FAILURE: "no socket here",
+    ConnectionStatus.SOCKET_BIND_FAILURE: "no local address",
+    ConnectionStatus.SOCKET_CONNECT_FAILURE: "connection not accepted",
+    ConnectionStatus.TCP_NOT_ENABLED: "network not reachable",
+    ConnectionStatus.SOCKET_SEND_FAILURE: "connection lost",
+    ConnectionStatus.CONNECTION_NOT_READY: "session not opened in time",
+    ConnectionStatus.DNS_FAILURE: "address not found",
+    ConnectionStatus.CERTIFICATE_VALIDATION_FAILURE: "certificate not trusted",
+    ConnectionStatus.CONNECTION_LIMIT_REACHED: "too many connections",
+    ConnectionStatus.CONNECTION_REFUSED: "session refused",
+    ConnectionStatus.ROUTING_DATA_NOT_AVAILABLE: "no route known",
+    ConnectionStatus.LOW_RESOURCE: "memory or disk short",
+}
+"""How people read the history of a connection."""
 
 
 class ConnectionEvent(msgspec.Struct, frozen=True):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from openmsmq.model.clock import Instant
 
@@ -27,3 +29,14 @@ def timestamp() -> str:
     seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
     date = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
     return f"{date}.{nanoseconds // 1_000_000:03d}Z"
+
+
+class Timer(Protocol):
+    """Something that is to happen later, and need not."""
+
+    def cancel(self) -> object:
+        """Let it not happen."""
+
+
+CallLater: TypeAlias = Callable[[float, Callable[[], None]], Timer]
+"""Has something called after so many seconds, as event loops do."""

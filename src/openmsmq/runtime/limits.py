@@ -32,6 +32,21 @@ READ_ANSWER_MAX_BYTES: Final = 16 << 20
 READ_ANSWER_MAX_COUNT: Final = 10_000
 """The same, in messages: many small ones must not make the others wait."""
 
+VITALS_LOOK_MS: Final = 1_000
+"""How often is measured how late the event loop is."""
+
+CONSOLE_RESTARTS_MAX_COUNT: Final = 5
+"""How often a web console that ends is started again within the time below."""
+
+CONSOLE_RESTARTS_SPAN_S: Final = 600.0
+"""After this time, an end of the console counts no more."""
+
+CONSOLE_PAUSE_S: Final = 1.0
+"""How long to wait before it is started again; twice as long after each end."""
+
+CONSOLE_STOP_S: Final = 8.0
+"""How long it has to end by itself."""
+
 STOP_LINGER_MS: Final = 100
 """How long a stop leaves clients the time to hang up themselves."""
 

@@ -64,12 +64,24 @@ class Event(Enum):
     DISCOVERY_STOPPED = "discovery-stopped"
     KEYS_MADE = "keys-made"
     KEYS_FAILED = "keys-failed"
+    BACKUP_BEGUN = "backup-begun"
+    BACKUP_DONE = "backup-done"
+    BACKUP_FAILED = "backup-failed"
+    ALARM_RAISED = "alarm-raised"
+    ALARM_REMINDED = "alarm-reminded"
+    ALARM_CLEARED = "alarm-cleared"
+    ALARM_NOT_TOLD = "alarm-not-told"
     STORE_FULL = "store-full"
     STORE_HAS_ROOM = "store-has-room"
     STORE_FAILED = "store-failed"
     DEFECT = "defect"
     RELOADED = "reloaded"
+    LOG_LEVEL_CHANGED = "log-level-changed"
     RELOAD_FAILED = "reload-failed"
+    RESTART_NEEDED = "restart-needed"
+    CONSOLE_STARTED = "console-started"
+    CONSOLE_ENDED = "console-ended"
+    CONSOLE_GIVEN_UP = "console-given-up"
     STOPPING = "stopping"
     STOPPED = "stopped"
     LIBRARY = "library"
@@ -94,7 +106,8 @@ class EventLog:
         write: Callable[[str], None] = to_standard_error,
     ) -> None:
         self._line = _json_line if format == "json" else _text_line
-        self._threshold = _LEVELS[level]
+        self.level = level
+        """What is logged at least; it may be changed at any time."""
         self._write = write
 
     def debug(self, event: Event, **facts: Fact) -> None:
@@ -114,7 +127,7 @@ class EventLog:
         self._log("error", event, facts)
 
     def _log(self, level: str, event: Event, facts: dict[str, Fact]) -> None:
-        if _LEVELS[level] >= self._threshold:
+        if _LEVELS[level] >= _LEVELS[self.level]:
             self._write(
                 self._line({"time": timestamp(), "level": level, "event": event.value}, facts)
             )

@@ -19,6 +19,8 @@ from openmsmq.runtime.start_errors import StartError, os_reason
 
 OWNER_ONLY: Final = 0o600
 
+_NO_FILE: Final = "it is no regular file"
+
 
 class OwnerFile:
     """One file, from its beginning: what was in it before is gone."""
@@ -37,12 +39,12 @@ class OwnerFile:
         self._ended = ended
         try:
             self._file: BinaryIO | None = open(  # noqa: SIM115 - until the end
-                path, "wb", opener=_open_for_owner
+                path, "wb", opener=open_for_owner
             )
         except OSError as error:
-            is_link = error.errno == errno.ELOOP
-            reason = "it is a symbolic link" if is_link else os_reason(error)
-            raise StartError(f"cannot write {what} {path} ({reason}): give another file") from None
+            raise StartError(
+                f"cannot write {what} {path} ({os_reason(error)}): give another file"
+            ) from None
 
     @property
     def is_open(self) -> bool:
@@ -116,15 +118,32 @@ def file_signature(path: Path) -> tuple[object, ...]:
     return path, found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode
 
 
-def _open_for_owner(path: str, flags: int) -> int:
-    file = os.open(path, flags & ~os.O_TRUNC | os.O_NOFOLLOW, OWNER_ONLY)
+def open_for_owner(path: str, flags: int) -> int:
+    """Open a file to write to it, for the user of this process alone; raise `OSError`.
+
+    It is a file of this user, or a device, which only root can make. A pipe would let us wait for
+    whoever has put it there to read.
+    """
+    try:
+        # A pipe that nobody reads is not waited for, either.
+        file = os.open(path, flags & ~os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK, OWNER_ONLY)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError("it is a symbolic link") from None
+        if error.errno == errno.ENXIO:
+            raise OSError(_NO_FILE) from None
+        raise
     try:
         found = os.fstat(file)
-        if stat.S_ISREG(found.st_mode):
-            if found.st_uid != os.geteuid():
-                raise OSError("it belongs to somebody else")
-            # One that was there already has the mode that somebody gave it.
-            os.fchmod(file, OWNER_ONLY)
+        if stat.S_ISCHR(found.st_mode):
+            return file
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(_NO_FILE)
+        if found.st_uid != os.geteuid():
+            raise OSError("it belongs to somebody else")
+        # One that was there already has the mode that somebody gave it.
+        os.fchmod(file, OWNER_ONLY)
+        if flags & os.O_TRUNC:
             os.ftruncate(file, 0)
     except OSError:
         os.close(file)

@@ -15,17 +15,21 @@ import asyncio
 import traceback
 from collections.abc import Callable
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, TypeVarTuple, Unpack, assert_never
+from typing import TYPE_CHECKING, Final, Protocol, TypeVarTuple, Unpack, assert_never
 
-from openmsmq.api.messages import Answer, AnyRequest
+from openmsmq.api.messages import Answer, AnyRequest, GetStatus
 from openmsmq.manager.notices import Notice
 from openmsmq.manager.outputs import (
     AskDirectory,
+    AskProgram,
+    BackUp,
     ChangeDirectory,
     Connect,
     Disconnect,
+    EndConnection,
     MakeKeys,
     Persist,
+    ReadAuditLog,
     Resolve,
     Respond,
     SendBytes,
@@ -38,13 +42,16 @@ from openmsmq.runtime.clocks import elapsed_ns, read_clocks
 from openmsmq.runtime.limits import PERSISTS_PER_TURN_MAX_COUNT
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.turn_file import TurnFile
-from openmsmq.security.access.callers import Caller
+from openmsmq.runtime.vitals import VitalSigns
+from openmsmq.security.access.callers import UNKNOWN_ORIGIN, Caller, Origin
 from openmsmq.storage.port import Store, StoreError, StoreFull
 
 if TYPE_CHECKING:
     from openmsmq.manager.manager import QueueManager
-    from openmsmq.runtime.api.connection import ApiConnection
+    from openmsmq.runtime.api.audit_pages import AuditReader
+    from openmsmq.runtime.backups.keeper import BackupKeeper
     from openmsmq.runtime.directory.courier import DirectoryCourier
+    from openmsmq.runtime.operating.program import Program
     from openmsmq.runtime.operating_system.key_maker import KeyMaker
     from openmsmq.runtime.sessions.network import TransferNetwork
 
@@ -68,6 +75,19 @@ class ExitCode(IntEnum):
     """Something is in use, full or away: a supervisor should try again."""
 
 
+class Answered(Protocol):
+    """A connection, as far as answers go there."""
+
+    def deliver(self, answers: list[Answer], /) -> None:
+        """Take answers."""
+
+    def cut(self, reason: str, /) -> None:
+        """End."""
+
+    def go_on(self) -> None:
+        """Go on after the others had their turn."""
+
+
 class Pump:
     """Moves inputs into a queue manager and its outputs out, in one thread with its loop."""
 
@@ -82,20 +102,27 @@ class Pump:
         """Why no call is taken any more."""
         self.engine: Final = manager
         self.times: Final = TimeShares(elapsed_ns())
+        self.vitals: Final = VitalSigns(manager)
         self.network: TransferNetwork
         """Must be there before the first turn."""
         self.directory: DirectoryCourier
         """Must be there before the first turn of a queue manager with a copy of a directory."""
         self.keys: KeyMaker
         """Must be there before the first turn of a queue manager with keys."""
+        self.backups: BackupKeeper
+        """Must be there before the first back-up."""
+        self.program: Program
+        """Must be there before the first connection."""
+        self.audit: AuditReader
+        """Must be there before somebody asks for the audit log."""
         self._store = store
         self._log = log
         self._notices = LimitedLog(log)
         self._failed = failed
         self._loop = asyncio.get_running_loop()
-        self._connections: dict[int, ApiConnection] = {}
+        self._connections: dict[int, Answered] = {}
         self._answers: dict[int, list[Answer]] = {}
-        self._deferred: dict[ApiConnection, None] = {}
+        self._deferred: dict[Answered, None] = {}
         self._last_connection = 0
         self._scheduled = False
         self._is_wanted = False
@@ -110,15 +137,19 @@ class Pump:
 
     # Inputs.
 
-    def connected(self, connection: ApiConnection, caller: Caller) -> int:
+    def connected(
+        self, connection: Answered, caller: Caller, origin: Origin = UNKNOWN_ORIGIN
+    ) -> int:
         """Let a connection in; gives its number."""
         self._last_connection += 1
         self._connections[self._last_connection] = connection
-        self.engine.connected(self._last_connection, caller)
+        self.engine.connected(self._last_connection, caller, origin)
         return self._last_connection
 
     def request(self, connection: int, call: int, request: AnyRequest, now: Instant) -> None:
         """Take a call. The caller has looked at `refusal`, and calls `schedule` when it is done."""
+        if type(request) is GetStatus:
+            self.vitals.look()
         self.engine.request(connection, call, request, now)
 
     def disconnected(self, connection: int) -> None:
@@ -148,7 +179,7 @@ class Pump:
         except Exception as error:
             self.defect(error)
 
-    def defer(self, connection: ApiConnection) -> None:
+    def defer(self, connection: Answered) -> None:
         """Let a connection go on after the others had their turn."""
         self._deferred[connection] = None
         self.schedule()
@@ -214,6 +245,15 @@ class Pump:
                         # What is safe already may leave: its readers then work while we sync.
                         self._write()
                         self._persist(output)
+                    case (
+                        EndConnection()
+                        | MakeKeys()
+                        | BackUp()
+                        | AskProgram()
+                        | ReadAuditLog()
+                        | Notice()
+                    ):
+                        self._see_to(output)
                     case _:
                         self._reach_out(output)
             # Whoever waits for an answer has it before we look for more to do.
@@ -224,15 +264,9 @@ class Pump:
 
     def _reach_out(
         self,
-        output: Resolve
-        | Connect
-        | Disconnect
-        | SendDatagram
-        | AskDirectory
-        | ChangeDirectory
-        | MakeKeys
-        | Notice,
+        output: Resolve | Connect | Disconnect | SendDatagram | AskDirectory | ChangeDirectory,
     ) -> None:
+        """Do what the network is needed for."""
         match output:
             case Resolve(host):
                 self.network.resolver.resolve(host)
@@ -246,16 +280,40 @@ class Pump:
                 self.directory.ask(position)
             case ChangeDirectory(ticket, changes):
                 self.directory.change(ticket, changes)
+            case _:
+                assert_never(output)
+
+    def _see_to(
+        self, output: EndConnection | MakeKeys | BackUp | AskProgram | ReadAuditLog | Notice
+    ) -> None:
+        """Do what is done on this computer."""
+        match output:
+            case EndConnection(number, reason):
+                self._end_connection(number, reason)
             case MakeKeys():
                 self.keys.make()
+            case BackUp(directory):
+                self.backups.begin(directory)
+            case AskProgram(connection, call, request):
+                answer = Answer(call, self.program.answer(request))
+                self._answers.setdefault(connection, []).append(answer)
+            case ReadAuditLog():
+                self.audit.read(output)
             case Notice():
                 self._notices.warning(Event(output.kind.value), **dict(output.facts))
             case _:
                 assert_never(output)
 
+    def _end_connection(self, number: int, reason: str) -> None:
+        connection = self._connections.get(number)
+        if connection is not None:
+            # Not now: it may be the one whose call we are in the middle of.
+            self._loop.call_soon(connection.cut, reason)
+
     def _persist(self, persist: Persist) -> None:
         failure = self._store_failure
         if failure is None:
+            began_ns = elapsed_ns()
             try:
                 self._store.commit(persist.batch)
             except StoreFull as full:
@@ -265,6 +323,7 @@ class Pump:
                 failure = self._give_up_store(error)
             else:
                 self._note_room(None)
+                self.vitals.committed(elapsed_ns() - began_ns)
         if failure is None:
             self.engine.persisted(persist.ticket, read_clocks())
         else:
@@ -340,5 +399,6 @@ class Pump:
             if not self._scheduled:
                 break
         self._broken = True
+        self.vitals.close()
         if self._timer is not None:
             self._timer.cancel()

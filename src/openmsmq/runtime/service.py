@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from openmsmq.api import messages as api
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.manager import QueueManager
 from openmsmq.model.directory import DirectoryRole
@@ -25,16 +26,24 @@ from openmsmq.model.errors import ServiceNotAvailable
 from openmsmq.model.identity import Guid
 from openmsmq.model.peers import address_of
 from openmsmq.protocol.discovery_server import DiscoveryServer
+from openmsmq.runtime.alarms.watch import AlarmWatch
+from openmsmq.runtime.api.audit_pages import AuditReader
 from openmsmq.runtime.api.connection import SOFTWARE
 from openmsmq.runtime.api.server import ApiServer
+from openmsmq.runtime.backups.keeper import BackupKeeper
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.file import ServerConfig, is_loopback
+from openmsmq.runtime.config.loading import Loaded, loaded_by_program
+from openmsmq.runtime.console_process import ConsoleProcess
 from openmsmq.runtime.directory.courier import DirectoryCourier
 from openmsmq.runtime.directory.discovery import DiscoveryListener
 from openmsmq.runtime.directory.joining import Membership, directory_config
 from openmsmq.runtime.limits import GARBAGE_MIN_COUNT
 from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler
+from openmsmq.runtime.operating.configuration import RunningConfiguration
+from openmsmq.runtime.operating.log_level import LogLevels
+from openmsmq.runtime.operating.program import Program
 from openmsmq.runtime.operating_system.crash_file import CrashFile
 from openmsmq.runtime.operating_system.identity import (
     Identity,
@@ -45,11 +54,13 @@ from openmsmq.runtime.operating_system.identity import (
 )
 from openmsmq.runtime.operating_system.key_files import KeyFiles
 from openmsmq.runtime.operating_system.key_maker import KeyMaker
+from openmsmq.runtime.operating_system.supervisor import Supervisor
 from openmsmq.runtime.server import ExitCode, Pump
 from openmsmq.runtime.sessions.network import TransferNetwork
 from openmsmq.runtime.start_errors import NotYet, StartError
 from openmsmq.runtime.turn_file import TurnFile
 from openmsmq.security.own_key import OwnKey
+from openmsmq.storage.backups.manifest import BackupOwner
 from openmsmq.storage.engine import open_store
 from openmsmq.storage.port import (
     Store,
@@ -79,8 +90,12 @@ class Server:
         membership: Membership,
         identifier: Guid | None,
         keys: Sequence[OwnKey] = (),
+        *,
+        loaded: Loaded | None = None,
     ) -> None:
         self.config = config
+        self.supervisor = Supervisor({})
+        """Whoever supervises the process: nobody, unless somebody says so."""
         self._store = store
         self._log = log
         self._ending: asyncio.Future[ExitCode] = asyncio.get_running_loop().create_future()
@@ -101,17 +116,32 @@ class Server:
         self._pump = Pump(manager, store, log, self._end)
         self._network = self._pump.network = TransferNetwork(config, self._pump, log)
         self._keys = self._pump.keys = KeyMaker(key_files(config), self._pump, log)
+        owner = BackupOwner(self.manager_name, str(self.manager_id), SOFTWARE)
+        self._backups = self._pump.backups = BackupKeeper(
+            Path(config.data), owner, store, self._pump, log
+        )
+        self._pump.audit = AuditReader(config.audit_path, self._pump)
         self._directory: DirectoryCourier | None = None
         if membership.port is not None:
             self._directory = DirectoryCourier(membership.port, self._pump, log)
             self._pump.directory = self._directory
         self._discovery: DiscoveryListener | None = None
+        self._console = ConsoleProcess(config, log) if config.console else None
         self._answers = DiscoveryServer(
             manager.identifier,
             lambda: manager.directory.copy.image,
             strict_enterprise=config.parameters.strict_enterprise,
         )
         self._api = ApiServer(config, self._pump, log, manager_id=manager.identifier)
+        self._configuration = RunningConfiguration(loaded or loaded_by_program(config))
+        self._levels = LogLevels(log, config.log_level, asyncio.get_running_loop().call_later)
+        self._alarms = AlarmWatch(
+            self._pump,
+            (self.manager_name, str(self.manager_id)),
+            log,
+            lambda: self.supervisor.status(self.status_text),
+        )
+        self._pump.program = Program(self._configuration, self._levels, self.reload)
         self.reloads: Final[list[tuple[str, Callable[[], None]]]] = [
             ("certificates and tokens of applications", self._api.reload),
             ("certificates of sessions", self._network.sessions.reload),
@@ -128,10 +158,12 @@ class Server:
         leave: Leave | None = None,
         thorough: bool = False,
         trace_turns: str | None = None,
+        loaded: Loaded | None = None,
     ) -> Server:
         """Start a queue manager; raises one of `START_ERRORS`, and then nothing is left open.
 
         `thorough` looks at every page of the store first. `trace_turns` is a file for developers.
+        `loaded` says where the configuration comes from.
         """
         if not __debug__:
             raise StartError(
@@ -149,7 +181,7 @@ class Server:
             if store.get(MACHINE_KEY) is None:
                 identifier = await membership.identifier()
             keys = await load_keys(config)
-            server = cls(config, store, log, membership, identifier, keys)
+            server = cls(config, store, log, membership, identifier, keys, loaded=loaded)
             if trace_turns is not None:
                 server._turn_file = TurnFile(trace_turns, server._turns, log)
                 server._pump.turn_file = server._turn_file
@@ -163,9 +195,13 @@ class Server:
             await server._api.listen()
             await server._network.listen()
             server._answer_discovery()
+            if server._console is not None:
+                server._console.start()
             if own_store:
+                server._pump.vitals.watch(config.store_path)
                 identity = Identity(server.manager_name, str(server.manager_id))
                 keep_identity(Path(config.data), identity)
+            server._alarms.configure(config.alarms)
             started.pop_all()
         return server
 
@@ -200,15 +236,45 @@ class Server:
         """The Unix socket that applications connect to."""
         return self.config.socket_path
 
-    def reload(self) -> None:
+    @property
+    def status_text(self) -> str:
+        """How it is, in a sentence for whoever supervises it."""
+        raised = self._alarms.raised_names
+        alarms = f"; alarms: {', '.join(raised)}" if raised else ""
+        return f"{self.manager_name} serves{alarms}"
+
+    def reload(self) -> api.Reloaded:
         """Read again what can change while the server runs; what is wrong stays as it was."""
-        for what, read_again in self.reloads:
+        self.supervisor.reloading()
+        told = api.Reloaded([], [], [])
+        parts: list[tuple[str, Callable[[], None]]] = [
+            ("configuration", lambda: self._reconfigure(told)),
+            *self.reloads,
+        ]
+        for what, read_again in parts:
+            problem = ""
             try:
                 read_again()
             except ConfigError as error:
-                self._log.error(Event.RELOAD_FAILED, what=what, reason=str(error))
+                problem = str(error)
+                self._log.error(Event.RELOAD_FAILED, what=what, reason=problem)
             else:
                 self._log.info(Event.RELOADED, what=what)
+            told.parts.append(api.ReloadedPart(what, problem))
+        if told.waiting:
+            self._log.warning(Event.RESTART_NEEDED, keys=", ".join(told.waiting))
+        self.supervisor.ready(self.status_text)
+        return told
+
+    def _reconfigure(self, told: api.Reloaded) -> None:
+        """Read the file again, and use what can be used without a restart."""
+        changed, waiting = self._configuration.read_again()
+        told.changed.extend(changed)
+        told.waiting.extend(waiting)
+        if "log_level" in changed:
+            self._levels.configure(self._configuration.config.log_level)
+        if any(key.startswith("alarms.") for key in changed):
+            self._alarms.configure(self._configuration.config.alarms)
 
     def stop(self) -> None:
         """Begin to stop in order; `finished` returns when that is done."""
@@ -222,10 +288,14 @@ class Server:
         """Wait for the end, by `stop` or by a failure, and bring it about."""
         code = await self._ending
         self._log.info(Event.STOPPING, status=int(code))
+        self.supervisor.stopping()
         self._api.stop_listening()
         self._network.stop_listening()
+        self._backups.stop()
         if self._discovery is not None:
             self._discovery.close()
+        if self._console is not None:
+            await self._console.close()
         if code is not ExitCode.STOPPED:
             await asyncio.sleep(self.config.failure_grace_ms / 1000)
         self._pump.turn()
@@ -235,6 +305,9 @@ class Server:
         if self._directory is not None:
             await self._directory.close()
         await self._keys.close()
+        await self._backups.close()
+        await self._alarms.close()
+        self._levels.close()
         self._pump.close()
         if self._turn_file is not None:
             self._turn_file.close()
@@ -272,14 +345,16 @@ def _understood(config: ServerConfig) -> Iterator[None]:
 
 
 async def run(
-    config: ServerConfig,
+    loaded: Loaded,
     *,
     ready: Callable[[Server], None],
     leave: Leave | None = None,
     trace_turns: str | None = None,
 ) -> ExitCode:
     """Run a queue manager until a signal stops it; a second one ends it at once. SIGHUP reloads."""
+    config = loaded.config
     log = EventLog(config.log_format, config.log_level)
+    supervisor = Supervisor(os.environ)
     handler = LibraryLogHandler(log)
     logging.getLogger().addHandler(handler)
     # Without this, a reload that comes too early would end the process.
@@ -292,7 +367,12 @@ async def run(
             log.warning(Event.CRASHED, file=str(crash.path), reason="every page is looked at")
         crash.open()
         server = await Server.start(
-            config, log=log, leave=leave, thorough=crashed, trace_turns=trace_turns
+            config,
+            log=log,
+            leave=leave,
+            thorough=crashed,
+            trace_turns=trace_turns,
+            loaded=loaded,
         )
         if crashed:
             crash.put_away()
@@ -300,11 +380,12 @@ async def run(
         _spare_the_collector()
         ready(server)
         log.info(Event.READY, name=server.manager_name, id=str(server.manager_id))
-        notify_supervisor("READY=1")
-        code = await server.finished()
-        notify_supervisor("STOPPING=1")
-        return code
+        server.supervisor = supervisor
+        supervisor.ready(server.status_text)
+        supervisor.feed_watchdog(asyncio.get_running_loop().call_later)
+        return await server.finished()
     finally:
+        supervisor.close()
         crash.close()
         logging.getLogger().removeHandler(handler)
 
@@ -344,15 +425,15 @@ def _obey_signals(server: Server) -> None:
 
 
 def run_in_loop(
-    config: ServerConfig,
+    loaded: Loaded,
     *,
     ready: Callable[[Server], None],
     leave: Leave | None = None,
     trace_turns: str | None = None,
 ) -> ExitCode:
     """Run a queue manager in an event loop of the configured kind."""
-    with asyncio.Runner(loop_factory=loop_factory(config.event_loop)) as runner:
-        return runner.run(run(config, ready=ready, leave=leave, trace_turns=trace_turns))
+    with asyncio.Runner(loop_factory=loop_factory(loaded.config.event_loop)) as runner:
+        return runner.run(run(loaded, ready=ready, leave=leave, trace_turns=trace_turns))
 
 
 def loop_factory(kind: str) -> Callable[[], asyncio.AbstractEventLoop]:
@@ -417,16 +498,3 @@ def make_data_directory(path: Path) -> None:
         path.mkdir(mode=_DATA_MODE, parents=True, exist_ok=True)
     except OSError as error:
         raise StartError(f"cannot create the data directory {path} ({error.strerror})") from None
-
-
-def notify_supervisor(state: str) -> None:
-    """Tell systemd how far we are, if it has asked for that."""
-    address = os.environ.get("NOTIFY_SOCKET")
-    if not address:
-        return
-    with (
-        contextlib.suppress(OSError),
-        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as channel,
-    ):
-        channel.connect(address.replace("@", "\0", 1) if address.startswith("@") else address)
-        channel.send(state.encode())

@@ -18,12 +18,16 @@ from openmsmq.manager.manager import QueueManager
 from openmsmq.manager.notices import Notice
 from openmsmq.manager.outputs import (
     AskDirectory,
+    AskProgram,
+    BackUp,
     ChangeDirectory,
     Connect,
     Disconnect,
+    EndConnection,
     MakeKeys,
     Output,
     Persist,
+    ReadAuditLog,
     Resolve,
     Respond,
     SendBytes,
@@ -132,11 +136,11 @@ class Node:
         world = self.world
         late = self.disk.lose_power(reached=reached)
         if late is not None:
-            world.books.stored(self, late)
+            world.books.disks.stored(self, late)
         world.trace.note(
             self.index, "crash", "power lost" + (", last batch kept" if late is not None else "")
         )
-        world.books.crashed(self)
+        world.books.disks.crashed(self)
         world.network.node_gone(self)
         callers, self._callers = self._callers, {}
         for caller in callers.values():
@@ -247,21 +251,34 @@ class Node:
                 network.resolve(self, host)
             case SendDatagram(address, data, port):
                 network.send_datagram(self, address, data, port)
-            case AskDirectory() | ChangeDirectory() | MakeKeys():
-                self._use_directory(output)
-            case Notice(kind):
-                self.world.books.told(self, kind)
+            case Notice():
+                self.world.books.told(self, output)
+            case _:
+                self._carry_out_rarer(output)
+
+    def _carry_out_rarer(
+        self,
+        output: AskDirectory
+        | ChangeDirectory
+        | MakeKeys
+        | EndConnection
+        | BackUp
+        | AskProgram
+        | ReadAuditLog,
+    ) -> None:
+        match output:
+            case EndConnection(connection):
+                self.later(0, self.disconnect, connection)
+            case MakeKeys() | BackUp() | AskProgram() | ReadAuditLog():
+                what = type(output).__name__
+                raise Violation(f"{self.name} wants a {what}, and nobody had asked for it")
+            case ChangeDirectory(ticket, changes):
+                self._change_directory(ticket, changes)
+            case AskDirectory(position):
+                delay_ms = self.world.network.delay_ms()
+                self.later(delay_ms, self._directory_answers, position)
             case _:
                 assert_never(output)
-
-    def _use_directory(self, output: AskDirectory | ChangeDirectory | MakeKeys) -> None:
-        if isinstance(output, MakeKeys):
-            raise Violation(f"{self.name} has no keys, and wants new ones")
-        if isinstance(output, ChangeDirectory):
-            self._change_directory(output.ticket, output.changes)
-        else:
-            delay_ms = self.world.network.delay_ms()
-            self.later(delay_ms, self._directory_answers, output.position)
 
     def _directory_answers(self, position: Position) -> None:
         """Tell what the directory has; it may be away, but not when a copy has nothing yet."""
@@ -338,12 +355,12 @@ class Node:
                 self._disk_fails(manager, ticket)
             elif disk.full_until_ms > world.timeline.now_ms:
                 disk.refuse()
-                world.books.refused(self)
+                world.books.disks.refused(self)
                 world.trace.note(self.index, "full", f"batch {ticket} refused, the disk is full")
                 error = InsufficientResources("the simulated disk is full")
                 manager.persist_failed(ticket, error, now)
             else:
-                world.books.stored(self, disk.write())
+                world.books.disks.stored(self, disk.write())
                 manager.persisted(ticket, now)
             self._check_entries()
 
@@ -362,7 +379,7 @@ class Node:
             if isinstance(output, Respond):
                 self._respond(output.connection, output.call, output.reply)
         if reached:
-            world.books.stored(self, self.disk.write())
+            world.books.disks.stored(self, self.disk.write())
         else:
             self.disk.refuse()
         world.power_fails(self)

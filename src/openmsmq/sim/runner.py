@@ -99,7 +99,7 @@ def _run(world: World, seed: int) -> Result:
         sum(message.arrivals for message in books.messages.values()),
         sum(message.arrivals for message in books.messages.values() if message.remote),
         books.wire.packet_count,
-        sum(map(len, books.crash_times_ms.values())),
+        sum(map(len, books.disks.crash_times_ms.values())),
         world.faults.count,
         world.timeline.now_ms,
         world.stranded_count,

@@ -268,7 +268,7 @@ class World:
 
         Perhaps all that are left know the directory as it is now.
         """
-        enterprise, watches = self.enterprise, self.books.watches
+        enterprise, watches = self.enterprise, self.books.disks.watches
         assert enterprise is not None, "there is no directory"
         if all(
             node.index in watches and watches[node.index].directory_number == enterprise.number

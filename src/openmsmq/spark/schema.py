@@ -6,6 +6,7 @@ Names are those of `openmsmq receive --json`, so that a word means the same ever
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -15,6 +16,9 @@ from pyspark.sql.types import StructType
 
 from openmsmq.client.messages.properties import FOUND, PROPERTIES
 from openmsmq.client.messages.property import Kind
+
+SCHEMAS_KEPT_MAX_COUNT: Final = 16
+"""Choices of columns whose schema is kept: each record batch of a task asks for the same one."""
 
 _TYPES: Final = {
     Kind.TEXT: pa.string(),
@@ -110,6 +114,11 @@ def arrow_type(name: str) -> pa.DataType:
 
 def arrow_schema(names: Iterable[str] = NAMES) -> pa.Schema:
     """Return Arrow's schema of some columns."""
+    return _schema(tuple(names))
+
+
+@lru_cache(SCHEMAS_KEPT_MAX_COUNT)
+def _schema(names: tuple[str, ...]) -> pa.Schema:
     return pa.schema([pa.field(name, _BY_NAME[name].type) for name in names])
 
 

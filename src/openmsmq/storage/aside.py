@@ -1,9 +1,10 @@
 """What is set aside: values of one batch in a file of their own, until a later batch takes them.
 
 A file `aside-*.log` holds one record, framed like those of the journal, with the number of the
-batch that set it aside. It is on the disk before that batch is, and never changes while any batch
-could need it. So the batch that takes the values says only where they are, and replaying it reads
-them there again. Each value is written twice in all: here, and into the base.
+batch that set it aside and the name of the values: a batch may set several aside. It is on the disk
+before that batch is, and never changes while any batch could need it. So the batch that takes the
+values says only where they are, and replaying it reads them there again. Each value is written
+twice in all: here, and into the base.
 
 Which files count stands in the journal, and in the base as of its last checkpoint. A file is used
 again when the base has the batch that dropped it: until then a crash lets it be read again. To
@@ -19,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.storage.files import FileOps, disk_error
+from openmsmq.storage.files import FULL, FileOps, disk_error
 from openmsmq.storage.frames import AsideNote, AsideNotes, Framing
 from openmsmq.storage.layout import ADVICE, ASIDE_NAMES, aside_name
 from openmsmq.storage.port import StoreDamaged
@@ -47,11 +48,12 @@ class Aside:
         """What was dropped, and by which batch."""
         self._free: dict[int, int] = {}
         """Files that may be used again, with their sizes."""
+        self._is_held = False
         self._last_file = max((note.file for note in notes.values()), default=0)
 
-    def write(self, values: list[bytes], sequence: int) -> AsideNote:
+    def write(self, name: bytes, values: list[bytes], sequence: int) -> AsideNote:
         """Write values for a batch that comes next; on return they are on the disk."""
-        payload = _ENCODER.encode(values)
+        payload = _ENCODER.encode([name, *values])
         header = self.framing.header(sequence, payload)
         needed_bytes = len(header) + len(payload)
         if self._free:
@@ -73,8 +75,17 @@ class Aside:
                 self._files.sync_directory(self._directory)
         except OSError as error:
             self.give_up(note)
+            if error.errno in FULL and self.give_up_free():
+                return self.write(name, values, sequence)
             raise disk_error(error, "set messages aside", path) from error
         return note
+
+    def give_up_free(self) -> bool:
+        """Remove the files that wait to be used again; return whether there were any."""
+        free, self._free = self._free, {}
+        for number, size_bytes in free.items():
+            self.give_up(AsideNote(number, 0, size_bytes))
+        return bool(free)
 
     def give_up(self, note: AsideNote) -> None:
         """Forget what was written for a batch that was refused, and give its place back."""
@@ -92,11 +103,12 @@ class Aside:
         """Return the values of a name; raise `StoreDamaged` if they are not as they were."""
         found = self._values.get(name)
         if found is None:
-            found = self._values[name] = self.read(self.notes[name])
+            found = self._values[name] = self.read(name)
         return found
 
-    def read(self, note: AsideNote) -> list[bytes]:
-        """Read what a file has; raise `StoreDamaged` if it is not what the note says."""
+    def read(self, name: bytes) -> list[bytes]:
+        """Read what the file of a name has; raise `StoreDamaged` if it is not what was written."""
+        note = self.notes[name]
         path = self._path(note)
         try:
             file = self._files.open(path, write=False)
@@ -109,9 +121,11 @@ class Aside:
         except OSError as error:
             raise disk_error(error, "read what was set aside", path) from error
         record = self.framing.read_record(data, 0)
-        if record is None or record.sequence != note.sequence:
-            raise StoreDamaged(f"{path} is not as batch {note.sequence} wrote it: {ADVICE}")
-        return _DECODER.decode(record.payload)
+        if record is not None and record.sequence == note.sequence:
+            written, *values = _DECODER.decode(record.payload)
+            if written == name:
+                return values
+        raise StoreDamaged(f"{path} is not as batch {note.sequence} wrote it: {ADVICE}")
 
     def drop(self, name: bytes, sequence: int) -> None:
         """Forget the values of a name, as a batch says; their file waits for the base."""
@@ -120,6 +134,8 @@ class Aside:
 
     def applied(self, sequence: int) -> None:
         """Use files again: the base has all batches up to this one."""
+        if self._is_held:
+            return
         dropped, self._dropped = self._dropped, []
         for when, note in dropped:
             if when > sequence:
@@ -129,12 +145,24 @@ class Aside:
             else:
                 self.give_up(note)
 
+    def hold(self) -> list[tuple[Path, int]]:
+        """Keep all files that a start would read as they are, until `let_go`; give their sizes."""
+        self._is_held = True
+        return [(self._path(note), note.size_bytes) for note in self._needed()]
+
+    def let_go(self, sequence: int) -> None:
+        """Use files again as before: the base has all batches up to this one."""
+        self._is_held = False
+        self.applied(sequence)
+
+    def _needed(self) -> list[AsideNote]:
+        return [*self.notes.values(), *(note for _, note in self._dropped)]
+
     def begin(self) -> None:
         """Read what is set aside, so that damage is noticed now; remove files nobody speaks of."""
         for name in self.notes:
             self.values(name)
-        notes = [*self.notes.values(), *(note for _, note in self._dropped)]
-        known = {self._path(note) for note in notes}
+        known = {self._path(note) for note in self._needed()}
         for path in sorted(self._directory.glob(ASIDE_NAMES)):
             if path not in known:
                 self._files.remove(path)

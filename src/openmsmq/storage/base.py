@@ -11,6 +11,7 @@ that is being emptied, are remembered as a hidden run, so that each is stepped o
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import struct
 from bisect import bisect_left, bisect_right
@@ -24,7 +25,7 @@ import lmdb
 import msgspec
 from zlib_ng.zlib_ng import crc32
 
-from openmsmq.storage.files import FULL, FileOps, disk_error
+from openmsmq.storage.files import FULL, FileOps, disk_error, take_place
 from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import JournalNote
 from openmsmq.storage.layout import ADVICE
@@ -54,6 +55,15 @@ PAGE_MAX_COUNT: Final = 256
 
 PAGES_LOOKED_AT_COUNT: Final = 1024
 """Pages that every opening looks at; all pages of a store of some megabytes."""
+
+META_COUNT: Final = 2
+"""Pages at the start of the file that say where everything is; they take turns."""
+
+READERS_SUFFIX: Final = "-lock"
+"""How LMDB calls its table of readers, behind the name of its file."""
+
+READERS_BYTES: Final = 64 << 10
+"""More than the table needs."""
 
 CRC_BYTES: Final = 4
 
@@ -118,6 +128,8 @@ class Base:
         self.path = path
         self._files = files
         self._runs: list[tuple[bytes, bytes]] = []
+        self._held: lmdb.Transaction | None = None
+        self._has_readers = False
         self.applied = 0
         self.note: JournalNote | None = None
         self.aside: AsideNotes = {}
@@ -442,6 +454,46 @@ class Base:
             )
         return StoreDamaged(f"cannot {verb} {self.path} ({error}): {ADVICE}")
 
+    # Copying.
+
+    def hold(self) -> tuple[bytes, int]:
+        """Keep every page as it is now where it is, until `let_go`, whatever is written meanwhile.
+
+        Gives the pages at the start, which are written over all the same, and how many bytes of
+        the file are in use. Raises `StoreFull` with nothing changed.
+        """
+        assert self._held is None, "two snapshots at a time"
+        if not self._has_readers:
+            self._know_readers()
+        self._held = self._env.begin()
+        page_bytes = self._env.stat()["psize"]
+        head = self._files.read(self._file, META_COUNT * page_bytes, 0)
+        return head, (self._env.info()["last_pgno"] + 1) * page_bytes
+
+    def let_go(self) -> None:
+        """Let pages be used again."""
+        if self._held is not None:
+            self._held.abort()
+            self._held = None
+
+    def _know_readers(self) -> None:
+        """Open the file with LMDB's table of readers: only then are the pages of old ones kept."""
+        path = self.path.with_name(self.path.name + READERS_SUFFIX)
+        try:
+            # LMDB maps the table. Without its place on a full disk, that would end the process.
+            take_place(self._files, path, READERS_BYTES)
+        except OSError as error:
+            raise disk_error(error, "note who reads", path) from error
+        self._env.close()
+        try:
+            self._env = _open(self.path, create=False, write=True, lock=True)
+            self._records = self._env.open_db(_RECORDS, create=False)
+            self._state = self._env.open_db(_STATE, create=False)
+            self._begin_reading()
+        except lmdb.Error as error:
+            raise StoreFailed(f"cannot open {self.path} again ({error}): start again") from error
+        self._has_readers = True
+
     def trim(self) -> None:
         """Give back the place that was taken for later."""
         used = (self._env.info()["last_pgno"] + 1) * self._env.stat()["psize"]
@@ -450,8 +502,12 @@ class Base:
 
     def close(self) -> None:
         """Release the file."""
+        self.let_go()
         self._env.close()
         self._files.close(self._file)
+        if self._has_readers:
+            with contextlib.suppress(OSError):
+                self._files.remove(self.path.with_name(self.path.name + READERS_SUFFIX))
 
 
 def _inside(
@@ -466,7 +522,7 @@ def _inside(
     return page if last < stop else page[: bisect_left(page, stop, key=_KEY)]
 
 
-def _open(path: Path, *, create: bool, write: bool) -> lmdb.Environment:
+def _open(path: Path, *, create: bool, write: bool, lock: bool = False) -> lmdb.Environment:
     """Open LMDB with as much address space as the platform gives."""
     map_size = MAP_MAX_BYTES
     while True:
@@ -479,7 +535,7 @@ def _open(path: Path, *, create: bool, write: bool) -> lmdb.Environment:
                 readonly=not write,
                 map_size=map_size,
                 max_dbs=2,
-                lock=False,
+                lock=lock,
                 meminit=False,
             )
         except (lmdb.MemoryError, OverflowError):

@@ -109,6 +109,10 @@ class JournaledStore:
         self._closed = False
         # Whether the base knows of a batch of this turn of the journal.
         self._noted = False
+        self.parts: Final = base, journal, aside
+        """What it stands on, for whoever copies it while it is used."""
+        self.rewriting: Final[list[Callable[[], None]]] = []
+        """What is called before a file of the journal is begun anew."""
         self._replay()
 
     def _replay(self) -> None:
@@ -227,7 +231,7 @@ class JournaledStore:
         sequence = self._journal.last_sequence + 1
         try:
             for name, values in batch.aside:
-                notes[name] = self._aside.write(values, sequence)
+                notes[name] = self._aside.write(name, values, sequence)
         except StoreError:
             self._give_up(notes)
             raise
@@ -290,6 +294,8 @@ class JournaledStore:
         try:
             self._switch(payload_bytes)
         except StoreFull:
+            if self._aside.give_up_free():
+                return self._make_room(payload_bytes, adds=adds)
             # Deletions may use the last part of the file, so that a full store can be emptied.
             if not self._journal.fits(payload_bytes, self._spare_bytes if adds else 0):
                 raise
@@ -299,9 +305,14 @@ class JournaledStore:
         shorter = self._journal.note_before_switch(payload_bytes, self._spare_bytes)
         if shorter is not None:
             self._base.write([], note=shorter)
+        self._warn()
         self._journal.switch(payload_bytes, self._spare_bytes)
         self._noted = False
         self._seal(self._journal.last_sequence)
+
+    def _warn(self) -> None:
+        for warned in self.rewriting:
+            warned()
 
     def _finish_checkpoint(self) -> None:
         while self._sealed_sequence is not None:
@@ -369,7 +380,8 @@ class JournaledStore:
             self._aside.applied(self._base.applied)
 
     def _relieve(self) -> None:
-        """Make room in the base by moving deletions, which free pages, before everything else."""
+        """Make room for the base: by files that nobody uses, and by deletions, which free pages."""
+        self._aside.give_up_free()
         deletions = self._memtable.deletions(RELIEF_MAX_COUNT)
         if deletions:
             self._base.write(deletions)
@@ -384,6 +396,7 @@ class JournaledStore:
             if self._base.applied < self._journal.last_sequence:
                 self._seal(self._journal.last_sequence)
                 self._finish_checkpoint()
+                self._warn()
                 self._journal.rewind()
                 self._noted = False
         except (StoreFailed, StoreDamaged) as error:
@@ -497,7 +510,8 @@ def lock_store(directory: Path, *, create: bool) -> DirectoryLock:
     """Take the exclusive right to use the store in a directory."""
     if create:
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            # Whoever could write here could take files away that the store needs.
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise disk_error(error, "create the directory of the store", directory) from error
     elif not directory.is_dir():

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -97,6 +98,15 @@ class FileOps:
         """Give a file a new name, in the place of the file that had it."""
         os.replace(source, target)
 
+    def make_directory(self, path: Path) -> None:
+        """Make a directory for its owner alone; one that is there is an error."""
+        path.mkdir(mode=0o700)
+
+    def remove_directory(self, path: Path) -> None:
+        """Remove a directory with everything in it, if it is there."""
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(path)
+
     def remove(self, path: Path) -> None:
         """Remove a file, if it is there."""
         with contextlib.suppress(FileNotFoundError):
@@ -121,6 +131,16 @@ def fill_with_zeroes(
         offset += len(part)
     files.truncate(file, size_bytes)
     files.sync(file)
+
+
+def take_place(files: FileOps, path: Path, size_bytes: int) -> None:
+    """Make a file of zeroes anew that has all of its place on the disk."""
+    files.remove(path)
+    file = files.open(path, create=True)
+    try:
+        files.allocate(file, size_bytes)
+    finally:
+        files.close(file)
 
 
 def write_whole(files: FileOps, path: Path, data: bytes) -> None:

@@ -143,6 +143,14 @@ class Journal:
             )
         return run
 
+    def extents(self) -> list[tuple[Path, int, int]]:
+        """Return of each file, the active one last, how much of it may count, and its length."""
+        active, other = self._segments[self._active], self._segments[1 - self._active]
+        return [
+            (other.path, other.size_bytes, other.size_bytes),
+            (active.path, self._offset, active.size_bytes),
+        ]
+
     @property
     def active_path(self) -> Path:
         """The file that is being written."""

@@ -6,6 +6,7 @@
     journal-00000002.log
     records.mdb           everything the last checkpoint knew, see `base`
     aside-00000001.log    and others like it: what is set aside, see `aside`
+    records.mdb-lock      who reads the base, since somebody copied it, see `base`
 
 The format file is written first with the state `creating`, and again with `ready` when all other
 files are there. So a crash during creation is finished by the next start, and a file that is

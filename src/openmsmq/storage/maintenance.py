@@ -218,7 +218,7 @@ def _check_journal(
 def _check_aside(aside: Aside, names: Iterable[bytes], findings: _Findings) -> None:
     for name in names:
         with findings.collecting():
-            aside.read(aside.notes[name])
+            aside.read(name)
 
 
 def compact_store(

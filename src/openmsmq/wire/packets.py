@@ -96,22 +96,41 @@ def decode(data: bytes) -> Packet:
     base_header, flags, size = base.read(data)
     if flags & base.INTERNAL:
         return _decode_internal(data, base_header, flags, size)
-    return _decode_user_message(data, base_header, flags, size)
+    return _decode_user_message(data, base_header, flags, size, multi_queue.read)
 
 
-def encode(packet: Packet) -> bytes:
-    """Return the bytes of one whole packet."""
+def check(data: bytes) -> None:
+    """Refuse what `decode` would refuse, and make no object of any name in a list.
+
+    Whoever passes a message on has to know that others can read it, and no more than that.
+    """
+    base_header, flags, size = base.read(data)
+    if flags & base.INTERNAL:
+        _decode_internal(data, base_header, flags, size)
+    else:
+        _decode_user_message(data, base_header, flags, size, _checked_lists)
+
+
+def _checked_lists(data: bytes, offset: int) -> tuple[None, int]:
+    return None, multi_queue.check(data, offset)
+
+
+def encode(packet: Packet, lists: bytes | None = None) -> bytes:
+    """Return the bytes of one whole packet.
+
+    `lists` is its MultiQueueFormatHeader, if that is written already: for many copies, once.
+    """
     try:
-        return _encode(packet)
+        return _encode(packet, lists)
     except struct.error as error:
         raise EncodeError(
             type(packet).__name__, f"a value does not fit its field: {error}"
         ) from None
 
 
-def _encode(packet: Packet) -> bytes:
+def _encode(packet: Packet, lists: bytes | None) -> bytes:
     if isinstance(packet, UserMessage):
-        return _encode_user_message(packet)
+        return _encode_user_message(packet, lists)
     packet_type, header = _own_header(packet)
     if packet_type is InternalType.SESSION_ACK and packet.internal.refused:
         raise EncodeError("InternalHeader", "a session acknowledgment refuses no connection")
@@ -143,6 +162,26 @@ def headers_end(data: bytes) -> int:
 
 def measure(data: bytes) -> tuple[int, int]:
     """Where the MessagePropertiesHeader of a user message starts, and where its last one ends."""
+    properties_offset, offset, flags = _before_lists(data)
+    if flags & user.MULTI_QUEUE:
+        offset = multi_queue.skip(data, offset)
+    return properties_offset, offset
+
+
+def count_listed(data: bytes) -> int:
+    """Return how many names the lists of a user message have."""
+    _, offset, flags = _before_lists(data)
+    return multi_queue.count_names(data, offset) if flags & user.MULTI_QUEUE else 0
+
+
+def has_signed_lists(data: bytes) -> bool:
+    """Whether a user message has lists with a signature."""
+    _, offset, flags = _before_lists(data)
+    return bool(flags & user.MULTI_QUEUE) and multi_queue.has_signature(data, offset)
+
+
+def _before_lists(data: bytes) -> tuple[int, int, int]:
+    """Where the MessagePropertiesHeader starts, where the lists would, and the flags."""
     flags, offset = user.skip(data, base.SIZE)
     if flags & user.TRANSACTION:
         offset = transaction.skip(data, offset)
@@ -154,9 +193,7 @@ def measure(data: bytes) -> tuple[int, int]:
         offset = debug.skip(data, offset)
     if flags & user.SOAP:
         offset = soap.skip(data, offset)
-    if flags & user.MULTI_QUEUE:
-        offset = multi_queue.skip(data, offset)
-    return properties_offset, offset
+    return properties_offset, offset, flags
 
 
 class OwnHeader(NamedTuple):
@@ -227,7 +264,11 @@ def _decode_internal(data: bytes, base_header: BaseHeader, flags: int, size: int
 
 
 def _decode_user_message(
-    data: bytes, base_header: BaseHeader, base_flags: int, size: int
+    data: bytes,
+    base_header: BaseHeader,
+    base_flags: int,
+    size: int,
+    read_lists: Callable[[bytes, int], tuple[MultiQueueFormatHeader | None, int]],
 ) -> UserMessage:
     inside = _without_session(data, base_flags, size)
     user_header, flags, offset = user.read(inside, base.SIZE)
@@ -242,7 +283,7 @@ def _decode_user_message(
     if flags & user.SOAP:
         soap_header, offset = soap.read(inside, offset)
     if flags & user.MULTI_QUEUE:
-        multi_queue_header, offset = multi_queue.read(inside, offset)
+        multi_queue_header, offset = read_lists(inside, offset)
     session_header, counted = _session(data, base_flags, size, offset)
     if counted:
         offset += session.SIZE
@@ -301,7 +342,7 @@ def _base_bits(packet: UserMessage) -> int:
     )
 
 
-def _encode_user_message(packet: UserMessage) -> bytes:
+def _encode_user_message(packet: UserMessage, lists: bytes | None) -> bytes:
     if packet.base.traced and packet.debug is None:
         raise EncodeError("BaseHeader", "a traced message needs a debug header")
     parts = [packet.user.write(_header_bits(packet))]
@@ -315,7 +356,7 @@ def _encode_user_message(packet: UserMessage) -> bytes:
     if packet.soap is not None:
         parts.append(packet.soap.write())
     if packet.multi_queue is not None:
-        parts.append(packet.multi_queue.write())
+        parts.append(packet.multi_queue.write() if lists is None else lists)
     if packet.session is not None and packet.session_counted:
         parts.append(packet.session.write())
     parts.append(packet.tail)

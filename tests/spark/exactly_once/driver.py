@@ -76,17 +76,17 @@ class Job(msgspec.Struct, frozen=True):
         return str(Path(self.folder) / name)
 
 
-def is_unlucky(job: Job, where: str) -> bool:
-    """Whether this attempt of this task is to fail; notes it."""
+def stumble(job: Job, where: str) -> str:
+    """Return the place, batch and part of this attempt if it is to fail, and note it; else ""."""
     context = TaskContext.get()
     if context is None or context.attemptNumber() > 0 or not job.fail_one_in:
-        return False
+        return ""
     batch = context.getLocalProperty("streaming.sql.batchId")
-    seed = f"{where} {batch} {context.partitionId()}"
-    if hashlib.sha256(seed.encode()).digest()[0] % job.fail_one_in:
-        return False
-    note(job, STUMBLES, seed)
-    return True
+    attempt = f"{where} {batch} {context.partitionId()}"
+    if hashlib.sha256(attempt.encode()).digest()[0] % job.fail_one_in:
+        return ""
+    note(job, STUMBLES, attempt)
+    return attempt
 
 
 def note(job: Job, file: str, text: str) -> None:
@@ -99,7 +99,7 @@ def stumbling(job: Job, frame: DataFrame, where: str) -> DataFrame:
     """Return the same rows, by tasks some of which fail when they have given some."""
 
     def step(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        unlucky = is_unlucky(job, where)
+        unlucky = stumble(job, where)
         for batch in batches:
             yield batch
             if unlucky:
@@ -115,10 +115,10 @@ class StumblingWriter(StreamWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Parts:
         parts = super().write(iterator)
-        if is_unlucky(self.job, "sink"):
+        if unlucky := stumble(self.job, "sink"):
             # This is long enough for a second attempt elsewhere to overtake it.
             time.sleep(self.job.slow_s)
-            note(self.job, SLEPT, "sink")
+            note(self.job, SLEPT, unlucky)
             raise RuntimeError("failed on purpose, after preparing")
         return parts
 
@@ -154,12 +154,12 @@ def stumble_in_ingest(job: Job) -> None:
             return super().streamReader(schema)
 
     def copy_ranges(copying: Copying, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        unlucky = is_unlucky(job, "table")
+        unlucky = stumble(job, "table")
         for told in ingest_copying.copy_ranges(copying, rows):
             if unlucky:
                 # Real time passes in Spark's other processes: a second attempt may overtake it.
                 time.sleep(job.slow_s)
-                note(job, SLEPT, "table")
+                note(job, SLEPT, unlucky)
                 raise RuntimeError("failed on purpose, after writing a file")
             yield told
 

@@ -203,7 +203,9 @@ class ToTable(Query):
                 (self._checkpoint / "offsets" / str(number)).unlink()
         try:
             self.live(1)
-        except (TableProblem, DataLost) as problem:
+        except (TableProblem, DataLost, QueueProblem) as problem:
+            if isinstance(problem, QueueProblem) and "is an older copy" not in str(problem):
+                raise
             self.stopped[type(problem).__name__] += 1
         self.offsets, self.commits = now
         shutil.rmtree(self._checkpoint)

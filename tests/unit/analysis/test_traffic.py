@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Iterable
 
 import pytest
@@ -34,6 +33,7 @@ from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.session import SessionHeader
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import SessionAck, UserMessage
+from tests.effort import steps_of
 from tests.strategies.captures import (
     FILES,
     Recording,
@@ -373,21 +373,8 @@ def test_every_format_keeps_times(name):
 # What hostile captures cost: four times the capture takes about four times the steps.
 
 
-def steps_of(packets_of_ip: list[bytes]) -> int:
-    """Count the functions called while a capture is read: the same number in every run."""
-    count = 0
-
-    def call(_frame: object, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event.endswith("call")
-
-    before = sys.getprofile()
-    sys.setprofile(call)
-    try:
-        items_of(*packets_of_ip)
-    finally:
-        sys.setprofile(before)
-    return count
+def steps_to_read(packets_of_ip: list[bytes]) -> int:
+    return steps_of(lambda: items_of(*packets_of_ip))
 
 
 def holes_behind_each_other(count: int) -> list[bytes]:
@@ -410,4 +397,4 @@ def fragments_that_never_end(count: int) -> list[bytes]:
     "make", [holes_behind_each_other, holes_in_many_connections, fragments_that_never_end]
 )
 def test_the_effort_grows_with_the_capture_and_not_with_its_square(make):
-    assert steps_of(make(400)) < 6 * steps_of(make(100))
+    assert steps_to_read(make(400)) < 6 * steps_to_read(make(100))

@@ -12,7 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openmsmq.api import messages as api
-from openmsmq.api.base import NUMBER_MAX, Number
+from openmsmq.api.base import (
+    NAME_MAX_CHARACTERS,
+    NUMBER_MAX,
+    OCTETS_MAX_BYTES,
+    SEVERAL_MAX_COUNT,
+    TEXT_MAX_CHARACTERS,
+    Number,
+)
 from openmsmq.api.framing import (
     FRAME_MAX_BYTES,
     LARGE_FRAME_BYTES,
@@ -21,7 +28,7 @@ from openmsmq.api.framing import (
     FrameReader,
     encode_frame,
     encode_frames,
-    encode_large_frame,
+    encode_in_parts,
 )
 
 REQUESTS = list(api.REQUESTS)
@@ -47,11 +54,15 @@ def _values(annotation: object) -> st.SearchStrategy[object]:
         bool: st.booleans(),
         str: st.text(st.characters(exclude_categories=["Cs"]), max_size=10),
         bytes: st.binary(max_size=20),
+        memoryview: st.binary(max_size=20),
         type(None): st.none(),
     }
     if annotation in plain:
         return plain[annotation]
     origin = getattr(annotation, "__origin__", None)
+    if hasattr(annotation, "__metadata__"):
+        # A text, bytes or a list, shorter by far than they may be.
+        return _values(origin)
     if origin is list:
         return st.lists(_values(annotation.__args__[0]), max_size=3)  # type: ignore[attr-defined]
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
@@ -88,6 +99,74 @@ def test_a_number_that_is_too_large_is_refused() -> None:
     assert next(reader.items()) == call
     reader.feed(encode_frame(api.Call(2, api.ReadDirectory(b"", 0, NUMBER_MAX + 1))))
     with pytest.raises(ApiError, match=str(NUMBER_MAX)):
+        next(reader.items())
+
+
+WITHOUT_BOUND = {("Send", "packets[]"), ("ChangeDirectory", "rows[].data")}
+"""Messages, and objects of the directory: they may be as long as a frame."""
+
+
+def _unbounded_in(kind: msgspec.inspect.Type, place: str = "") -> set[str]:
+    """Find the texts, bytes and lists in a type that may be of any length, however deep."""
+    match kind:
+        case (
+            msgspec.inspect.StrType(max_length=None)
+            | msgspec.inspect.BytesType(max_length=None)
+            | msgspec.inspect.ListType(max_length=None)
+        ):
+            return {place}
+        case msgspec.inspect.StructType(fields=fields):
+            found = [_unbounded_in(field.type, f"{place}.{field.name}") for field in fields]
+            return {each.lstrip(".") for one in found for each in one}
+        case msgspec.inspect.UnionType(types=types):
+            return {each for one in types for each in _unbounded_in(one, place)}
+        case msgspec.inspect.ListType(item_type=item):
+            return _unbounded_in(item, f"{place}[]")
+        case (
+            msgspec.inspect.StrType()
+            | msgspec.inspect.BytesType()
+            | msgspec.inspect.IntType()
+            | msgspec.inspect.BoolType()
+            | msgspec.inspect.NoneType()
+        ):
+            return set()
+        case _:
+            raise AssertionError(f"{kind} at {place}: say here how long it may be")
+
+
+def test_every_text_and_list_of_a_request_has_a_bound_but_for_what_messages_contain() -> None:
+    found = {
+        (kind.__name__, place)
+        for kind in REQUESTS
+        for place in _unbounded_in(msgspec.inspect.type_info(kind))
+    }
+    assert found == WITHOUT_BOUND
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        (api.GetNames("a" * NAME_MAX_CHARACTERS), api.GetNames("a" * (NAME_MAX_CHARACTERS + 1))),
+        (
+            api.GetBatch("a" * TEXT_MAX_CHARACTERS),
+            api.GetBatch("a" * (TEXT_MAX_CHARACTERS + 1)),
+        ),
+        (
+            api.RegisterCertificate(bytes(OCTETS_MAX_BYTES)),
+            api.RegisterCertificate(bytes(OCTETS_MAX_BYTES + 1)),
+        ),
+        (api.Send(1, [b""] * SEVERAL_MAX_COUNT), api.Send(1, [b""] * (SEVERAL_MAX_COUNT + 1))),
+    ],
+    ids=["name", "text", "octets", "several"],
+)
+def test_what_is_too_long_is_refused_with_the_frame(
+    good: api.AnyRequest, bad: api.AnyRequest
+) -> None:
+    reader = FrameReader(api.Call)
+    reader.feed(encode_frame(api.Call(1, good)))
+    assert next(reader.items()).request == good
+    reader.feed(encode_frame(api.Call(2, bad)))
+    with pytest.raises(ApiError, match="length <= "):
         next(reader.items())
 
 
@@ -136,9 +215,63 @@ def test_large_answers_are_read_into_a_place_of_their_own(
     assert got == expected
 
 
-@given(answers)
-def test_a_large_frame_has_the_same_bytes(answer: api.Answer) -> None:
-    assert encode_large_frame(answer) == encode_frame(answer)
+long_answers = st.builds(
+    api.Answer,
+    st.integers(0, 2**64 - 1),
+    st.builds(
+        api.Packets,
+        st.sampled_from([0, 8, 31, 32, 255, 256, 65_535, 65_536]).map(bytes),
+        st.binary(max_size=40),
+        st.sampled_from([0, 20, 65_535, 65_536, 65_537, 200_000]).map(lambda size: b"e" * size),
+        st.integers(-(2**63), 2**64 - 1),
+    ),
+)
+
+
+@given(st.lists(st.one_of(answers, long_answers), max_size=5))
+def test_frames_in_parts_have_the_same_bytes(items: list[api.Answer]) -> None:
+    parts = encode_in_parts(items)
+    assert b"".join(parts) == encode_frames(items)
+    entries = [item.reply.entries for item in items if isinstance(item.reply, api.Packets)]
+    for long in entries:
+        if len(long) >= 1 << 16:
+            assert any(part is long for part in parts), "what is long is not copied"
+
+
+def test_a_frame_that_is_too_long_is_refused_in_parts_too() -> None:
+    most = api.Packets(b"", b"", bytes(FRAME_MAX_BYTES - 100), 0)
+    assert len(encode_in_parts([api.Answer(1, most)])) == 3
+    with pytest.raises(ApiError, match="send fewer at once"):
+        encode_in_parts([api.Answer(1, api.Packets(b"", b"", bytes(FRAME_MAX_BYTES), 0))])
+
+
+def test_the_place_of_an_answer_is_used_again_when_nobody_has_the_answer_any_more() -> None:
+    reader = FrameReader(api.Answer)
+
+    def read(octet: int) -> api.Packets:
+        frame = encode_frame(
+            api.Answer(octet, api.Packets(b"", b"", bytes([octet]) * 2 * LARGE_FRAME_BYTES))
+        )
+        reader.feed(frame[:100])
+        room = reader.room()
+        assert room is not None
+        room[:] = frame[100:]
+        reader.filled(len(room))
+        (answer,) = reader.items()
+        assert isinstance(answer.reply, api.Packets)
+        return answer.reply
+
+    def place(reply: api.Packets) -> int:
+        assert isinstance(reply.entries, memoryview)
+        return id(reply.entries.obj)
+
+    held = [read(octet) for octet in range(5)]
+    assert len(set(map(place, held))) == 5
+    assert [set(reply.entries) for reply in held] == [{octet} for octet in range(5)]
+    places = set(map(place, held))
+    held.clear()
+    for octet in range(9):
+        assert place(read(octet)) in places
 
 
 @given(st.lists(calls, max_size=5), st.data())

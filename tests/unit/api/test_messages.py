@@ -33,11 +33,13 @@ def test_the_interface_has_the_tags_it_had() -> None:
 
 
 TAGS = """
-abort abort-batch begin cancel change-directory change-queue close-cursor close-queue commit
-commit-batch complete control-outgoing create-cursor create-queue delete-queue end-receive
-fetch-packets fetch-range find find-queues forget-query get-batch get-caller get-encryption-keys
-get-epochs get-names get-queue get-security get-status hello list-certificates list-outgoing
-list-queries list-queues list-transactions measure move open-queue prepare purge read-directory
-receive refresh-directory register-certificate release remove-certificate remove-range renew-keys
-reserve resolve seek send set-online set-security survey take-ownership
+abort abort-batch begin begin-backup cancel change-directory change-queue close-connection
+close-cursor close-queue commit commit-batch complete control-outgoing create-cursor create-queue
+delete-queue end-receive fetch-packets fetch-range find find-message find-queues forget-query
+get-backup get-batch get-caller get-configuration get-encryption-keys get-epochs get-names get-queue
+get-security get-status hello list-certificates list-connections list-outgoing list-queries
+list-queues list-sessions list-transactions measure move open-queue page-queues prepare purge
+read-audit read-directory receive refresh-directory register-certificate release reload
+remove-certificate remove-range renew-keys reserve resolve seek send set-log-level set-online
+set-security survey take-ownership
 """

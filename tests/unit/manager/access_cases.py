@@ -294,6 +294,17 @@ TABLE = [
     Row(api.RefreshDirectory, "----y-y-", lambda _: api.RefreshDirectory()),
     Row(api.FindQueues, "yyyyyyyy", lambda _: api.FindQueues()),
     Row(api.GetStatus, "yyyyyyyy", lambda _: api.GetStatus()),
+    Row(api.PageQueues, "yyyyyyyy", lambda _: api.PageQueues()),
+    Row(api.ReadAudit, "----y-y-", lambda _: api.ReadAudit()),
+    Row(api.FindMessage, "yyyyyyyy", lambda _: api.FindMessage(bytes(20))),
+    Row(api.ListSessions, "yyyyyyyy", lambda _: api.ListSessions()),
+    Row(api.ListConnections, "----y-y-", lambda _: api.ListConnections()),
+    Row(
+        api.CloseConnection,
+        "----y-y-",
+        lambda _: api.CloseConnection(1 << 40),
+        errors=("MQ_ERROR_INVALID_PARAMETER",),
+    ),
     Row(api.GetCaller, "yyyyyyyy", lambda _: api.GetCaller()),
     # Keys and certificates.
     Row(
@@ -309,6 +320,18 @@ TABLE = [
         # Without a directory server around it there are none to renew.
         errors=("", "MQ_ERROR_NO_DS"),
     ),
+    # Back-ups.
+    Row(
+        api.BeginBackup,
+        "----y-y-",
+        lambda _: api.BeginBackup("relative"),
+        errors=("MQ_ERROR_INVALID_PARAMETER",),
+    ),
+    Row(api.GetBackup, "----y-y-", lambda _: api.GetBackup()),
+    # The program around the queue manager, which is not here to answer.
+    Row(api.GetConfiguration, "----y-y-", lambda _: api.GetConfiguration()),
+    Row(api.Reload, "----y-y-", lambda _: api.Reload()),
+    Row(api.SetLogLevel, "----y-y-", lambda _: api.SetLogLevel("debug")),
     Row(
         api.RegisterCertificate,
         "----yyyy",
@@ -437,8 +460,19 @@ CASES = [
     Case(api.RefreshDirectory(), 0, _ADMINISTER),
     Case(api.FindQueues(), 0, _SHOW),
     Case(api.GetStatus(), 0, _SHOW),
+    Case(api.PageQueues(), 0, _SHOW),
+    Case(api.ReadAudit(), 0, int(ManagerAccess.SET_PROPERTIES)),
+    Case(api.FindMessage(bytes(20)), 0, _SHOW),
+    Case(api.ListSessions(), 0, _SHOW),
+    Case(api.ListConnections(), 0, _ADMINISTER),
+    Case(api.CloseConnection(1 << 40), 0, _ADMINISTER),
     Case(api.GetEncryptionKeys(b"m" * 16), 0, _SHOW),
     Case(api.RenewKeys(), 0, _ADMINISTER),
+    Case(api.BeginBackup("relative"), 0, _ADMINISTER),
+    Case(api.GetBackup(), 0, _ADMINISTER),
+    Case(api.GetConfiguration(), 0, _ADMINISTER),
+    Case(api.Reload(), 0, _ADMINISTER),
+    Case(api.SetLogLevel("debug"), 0, _ADMINISTER),
 ]
 """Requests that need a right on a queue or on the queue manager."""
 

@@ -207,7 +207,7 @@ def test_callers_without_a_name_share_one_part(house: House) -> None:
     house.ok(api.Begin(), house.come(WEB))
 
 
-def test_one_caller_leaves_room_for_the_parts_of_others(house: House) -> None:
+def test_one_caller_leaves_room_for_what_others_wait_to_send(house: House) -> None:
     size = len(Draft(body=b"x" * 100, transactional=True).packet())
     house = House(staged_bytes_max=4 * size)
     greedy, other = house.come(WEB), house.come(WORKER)
@@ -216,8 +216,7 @@ def test_one_caller_leaves_room_for_the_parts_of_others(house: House) -> None:
     begun = house.ok(api.Begin(), greedy)
     packets = [Draft(body=b"x" * 100, transactional=True).packet()]
     handle = house.open(LEDGER, AccessMode.SEND, app=greedy)
-    house.ok(api.Send(handle, packets, begun.transaction), greedy)
-    assert house.error(api.Prepare(begun.transaction, "another", 0), greedy) == FULL
+    assert house.error(api.Send(handle, packets, begun.transaction), greedy) == FULL
     house.part(other, b"x" * 100, query="other")
 
 

@@ -35,6 +35,18 @@ def test_a_file_of_somebody_else_stays_as_it_is(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == "theirs"
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("is_read", [True, False])
+def test_a_pipe_that_somebody_put_there_is_not_waited_for(tmp_path: Path, is_read: bool) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK) if is_read else None
+    with pytest.raises(StartError, match="it is no regular file"):
+        begin(path)
+    if reader is not None:
+        os.close(reader)
+
+
 def test_what_was_in_it_is_gone_and_nobody_else_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("from another day", encoding="utf-8")

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from pathlib import Path
 
 import pytest
 
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.file import ServerConfig
-from openmsmq.runtime.service import loop_factory, manager_config, notify_supervisor
+from openmsmq.runtime.service import loop_factory, manager_config
 
 
 @pytest.mark.parametrize(
@@ -45,16 +44,3 @@ def test_uvloop_that_is_asked_for_must_be_there():
     except ImportError:
         with pytest.raises(ConfigError, match=r"openmsmq\[fast\]"):
             loop_factory("uvloop")
-
-
-def test_systemd_hears_when_the_server_is_ready(tmp_path: Path, monkeypatch):
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
-        supervisor.bind(str(tmp_path / "notify"))
-        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
-        notify_supervisor("READY=1")
-        assert supervisor.recv(100) == b"READY=1"
-
-
-def test_a_supervisor_that_does_not_listen_does_not_matter(tmp_path: Path, monkeypatch):
-    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "absent"))
-    notify_supervisor("READY=1")

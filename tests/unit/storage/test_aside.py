@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,16 +13,19 @@ import pytest
 
 from openmsmq.storage import aside as module
 from openmsmq.storage.engine import (
+    BOOKKEEPING_MAX_BYTES,
     CHECKPOINT_MAX_COUNT,
     CHECKPOINT_MIN_BYTES,
+    SLICE_BYTES,
     JournaledStore,
     open_store,
 )
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.layout import SCHEMA_VERSION, read_format, write_format
 from openmsmq.storage.maintenance import check_store, compact_store
-from openmsmq.storage.port import Batch, StoreDamaged, StoreFull, Taken
+from openmsmq.storage.port import Batch, StoreDamaged, StoreFailed, StoreFull, Taken
 from tests.contracts.test_store import CrampedFiles
+from tests.unit.storage.test_engine import FailingFiles
 from tests.unit.storage.test_recovery import PageCache
 
 State = dict[bytes, bytes]
@@ -203,6 +209,42 @@ def test_after_a_loss_of_power_anywhere_everything_goes_on(tmp_path: Path, strid
     assert fails_at > 100
 
 
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO], ids=["full", "broken"])
+def test_after_a_request_that_fails_anywhere_everything_goes_on(tmp_path: Path, code: int) -> None:
+    batches = [batch for batch, _, _ in history()]
+    expected = states()
+    fails_at, failed = -2, True
+    while failed:
+        fails_at += 3
+        directory = tmp_path / str(fails_at)
+        opened(directory).close()
+        files = FailingFiles(fails_at, code)
+        store: JournaledStore | None = None
+        done = 0
+        while done < len(batches):
+            try:
+                store = store or opened(directory, files)
+                assert content(store) in expected[done : done + 2], (fails_at, done)
+                done = expected.index(content(store))
+                store.commit(batches[done])
+                done += 1
+            except StoreFull:
+                # Nothing of it was applied, and the store goes on.
+                assert store is None or content(store) == expected[done], (fails_at, done)
+            except StoreFailed:
+                if store is not None:
+                    store.abandon()
+                store = None
+        failed = bool(files.failed_request)
+        assert store is not None
+        assert content(store) == expected[-1]
+        store.close()
+        opened(directory).close()
+        assert aside_files(directory) == []
+        assert check_store(directory).sound
+    assert fails_at > 30
+
+
 def test_to_take_writes_no_value_again(tmp_path: Path) -> None:
     written: list[bytes] = []
 
@@ -278,6 +320,122 @@ def test_what_was_dropped_while_a_checkpoint_ran_is_found_by_the_next_start(
     store.close()
 
 
+def test_what_was_dropped_while_a_checkpoint_ran_is_free_after_the_next_one(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    for letter in (b"a", b"b"):
+        store.commit(set_aside(letter))
+    for number in range(1, 4):
+        store.commit(filling(number))
+    store.commit(take(b"a", 1))
+    store.checkpoint()
+    store.commit(set_aside(b"c"))
+    assert aside_files(tmp_path) == ["aside-00000001.log", "aside-00000002.log"]
+    store.close()
+
+
+def test_a_file_waits_for_the_whole_checkpoint_that_has_what_was_taken(tmp_path: Path) -> None:
+    """A crash within the checkpoint lets it be read again."""
+    store = opened(tmp_path)
+    large = [letter * (SLICE_BYTES * 2 // 3) for letter in (b"x", b"y", b"z")]
+    store.commit(Batch(aside=[(b"large", large)]))
+    store.commit(Batch(taken=[Taken(b"large", 0, 3, entry(1))], dropped=[b"large"]))
+    number = 0
+    while not store.base_count:
+        number += 1
+        store.commit(Batch([(b"G%d" % number, bytes(200))]))
+    assert store.get(entry(3)) == large[2]
+    assert store.base_count < 3, "the first slice is there, and not the last"
+    store.commit(set_aside(b"b"))
+    assert aside_files(tmp_path) == ["aside-00000001.log", "aside-00000002.log"]
+    expected = content(store)
+    store.abandon()
+    store = opened(tmp_path)
+    assert content(store) == expected
+    store.close()
+
+
+def test_a_start_gives_no_file_to_others_that_is_in_use(tmp_path: Path) -> None:
+    """Neither one that the journal tells of, nor one that the base does."""
+    for clean in (False, True):
+        directory = tmp_path / str(clean)
+        store = opened(directory)
+        store.commit(set_aside(b"a"))
+        store.close() if clean else store.abandon()
+        store = opened(directory)
+        store.commit(set_aside(b"b"))
+        assert len(aside_files(directory)) == 2
+        store.abandon()
+        store = opened(directory)
+        for letter, number in ((b"a", 1), (b"b", 11)):
+            store.commit(take(letter, number))
+            assert store.get(entry(number)) == b"facts " + values(letter)[0]
+        store.close()
+
+
+def test_a_file_that_is_used_again_grows_and_stays_as_long_as_it_was(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    path = tmp_path / "aside-00000001.log"
+    for count in (1, 9, 2):
+        store.commit(Batch(aside=[(b"a", values(b"a", count))]))
+        store.abandon()
+        store = opened(tmp_path)
+        assert aside_files(tmp_path) == [path.name]
+        store.commit(Batch(taken=[Taken(b"a", 0, count, entry(1))], dropped=[b"a"]))
+        assert store.get(entry(count)) == values(b"a", count)[-1]
+        # The file that grew and is used for little has all of its bytes, and counts with them.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "FREE_MAX_BYTES", path.stat().st_size - (count == 2))
+            store.checkpoint()
+    assert aside_files(tmp_path) == []
+    store.close()
+
+
+def test_a_name_that_is_used_again_has_its_own_values(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    for letter in (b"a", b"b"):
+        store.commit(Batch(aside=[(b"name", values(letter))]))
+        store.commit(Batch(taken=[Taken(b"name", 0, 5, entry(1))], dropped=[b"name"]))
+        assert store.get(entry(1)) == values(letter)[0]
+    store.abandon()
+    store = opened(tmp_path)
+    assert store.get(entry(1)) == values(b"b")[0]
+    store.close()
+
+
+def test_a_check_counts_what_is_set_aside_taken_and_dropped(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.commit(Batch(aside=[(b"a", values(b"a"))]))
+    store.commit(Batch(taken=[Taken(b"a", 1, 3, entry(1))], dropped=[b"a"]))
+    store.abandon()
+    report = check_store(tmp_path)
+    assert (report.journal_batch_count, report.journal_change_count) == (2, 5)
+
+
+def test_what_is_taken_needs_a_key_that_ends_with_its_number(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.commit(set_aside(b"a"))
+    for key in (bytes(8), bytes(512)):
+        with pytest.raises(ValueError, match="gets no key"):
+            store.commit(Batch(taken=[Taken(b"a", 0, 5, key)], dropped=[b"a"]))
+    store.commit(take(b"a", 1))
+    store.close()
+
+
+def test_what_a_batch_changes_of_what_it_takes_is_changed_also_by_a_start(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.commit(set_aside(b"a"))
+    batch = take(b"a", 1)
+    batch.changes += [(entry(2), None), (entry(3), b"other")]
+    store.commit(batch)
+    for _ in range(2):
+        found = content(store)
+        assert (found.get(entry(2)), found[entry(3)]) == (None, b"other")
+        assert found[entry(4)] == b"facts " + values(b"a")[3]
+        store.abandon()
+        store = opened(tmp_path)
+    store.close()
+
+
 def test_files_that_nobody_speaks_of_are_removed_at_the_start(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.commit(set_aside(b"a"))
@@ -311,10 +469,10 @@ def test_a_damaged_file_is_noticed_by_a_start_and_by_a_check(
     tmp_path: Path, harm: str, taken: bool
 ) -> None:
     store = opened(tmp_path)
-    store.commit(set_aside(b"z"))
+    store.commit(Batch(aside=[(b"a", values(b"z"))]))
     path = tmp_path / "aside-00000001.log"
     older = path.read_bytes()
-    store.commit(Batch(dropped=[b"z"]))
+    store.commit(Batch(dropped=[b"a"]))
     store.checkpoint()
     store.commit(set_aside(b"a"))
     if taken:
@@ -336,6 +494,19 @@ def test_a_damaged_file_is_noticed_by_a_start_and_by_a_check(
         opened(tmp_path)
 
 
+def test_files_of_one_batch_that_were_exchanged_are_noticed(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.commit(Batch(aside=[(letter, values(letter)) for letter in (b"a", b"b")]))
+    store.abandon()
+    paths = [tmp_path / name for name in aside_files(tmp_path)]
+    contents = [path.read_bytes() for path in paths]
+    for path, data in zip(paths, reversed(contents), strict=True):
+        path.write_bytes(data)
+    assert check_store(tmp_path).problem_count == 2
+    with pytest.raises(StoreDamaged, match=r"aside-00000001\.log is not as batch 1 wrote it"):
+        opened(tmp_path)
+
+
 def test_a_full_disk_refuses_what_is_set_aside_and_leaves_no_file(tmp_path: Path) -> None:
     files = CrampedFiles()
     store = opened(tmp_path, files)
@@ -351,6 +522,85 @@ def test_a_full_disk_refuses_what_is_set_aside_and_leaves_no_file(tmp_path: Path
     assert store.get(entry(1)) == b"facts " + values(b"a")[0]
     files.full = False
     store.commit(set_aside(b"b"))
+    store.close()
+
+
+@pytest.mark.parametrize("what", ["aside", "base"])
+def test_files_that_nobody_uses_give_way_on_a_full_disk(tmp_path: Path, what: str) -> None:
+    class UnlessSpared(FileOps):
+        """A disk on which nothing can grow while a file of the store lies there for nothing."""
+
+        def allocate(self, file: int, size_bytes: int) -> None:
+            if is_tight and (tmp_path / "aside-00000001.log").exists():
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            super().allocate(file, size_bytes)
+
+    is_tight = False
+    store = opened(tmp_path, UnlessSpared())
+    for number, letter in enumerate((b"a", b"b")):
+        store.commit(set_aside(letter))
+        store.commit(take(letter, 10 * number))
+    store.checkpoint()
+    assert len(aside_files(tmp_path)) == 2
+    is_tight = True
+    if what == "aside":
+        store.commit(Batch(aside=[(b"c", values(b"c", 50))]))
+        assert aside_files(tmp_path) == ["aside-00000003.log"]
+    else:
+        # More than the base has of the disk.
+        for number in range(12):
+            store.commit(Batch([(b"F%d" % number, bytes(1 << 20))]))
+        store.checkpoint()
+        assert aside_files(tmp_path) == []
+    store.close()
+    assert check_store(tmp_path).problem_count == 0
+
+
+def test_a_disk_that_becomes_full_between_two_files_keeps_neither(tmp_path: Path) -> None:
+    class Last(CrampedFiles):
+        def write_through(self, file: int, parts: Sequence[bytes], offset: int) -> None:
+            super().write_through(file, parts, offset)
+            self.full = True
+
+    files = Last()
+    store = opened(tmp_path, files)
+    batch = set_aside(b"b")
+    batch.aside.append((b"c", values(b"c")))
+    with pytest.raises(StoreFull, match="set messages aside"):
+        store.commit(batch)
+    assert aside_files(tmp_path) == []
+    store.close()
+
+
+def test_a_full_journal_takes_what_ends_a_transaction_and_not_what_sets_aside(
+    tmp_path: Path,
+) -> None:
+    """There is place for a small file, but the last part of the journal is kept for deletions."""
+
+    class FullForLongFiles(CrampedFiles):
+        def allocate(self, file: int, size_bytes: int) -> None:
+            if size_bytes < 4096:
+                FileOps.allocate(self, file, size_bytes)
+            else:
+                super().allocate(file, size_bytes)
+
+    files = FullForLongFiles()
+    store = open_store(tmp_path, checkpoint_bytes=1 << 20, files=files)
+    store.commit(set_aside(b"a"))
+    store.checkpoint()
+    files.full = True
+    for size in (200_000, 10_000, 500, 10):
+        with contextlib.suppress(StoreFull):
+            for number in range(1000):
+                store.commit(Batch([(b"G%d %d" % (size, number), bytes(size))]))
+    with pytest.raises(StoreFull, match="enlarge the"):
+        store.commit(Batch([(b"G10 0", None)], aside=[(b"c", values(b"c"))]))
+    assert aside_files(tmp_path) == ["aside-00000001.log"]
+    ending = take(b"a", 1)
+    ending.changes.append((b"counts", bytes(2 * BOOKKEEPING_MAX_BYTES)))
+    store.commit(ending)
+    assert store.get(entry(1)) == b"facts " + values(b"a")[0]
+    files.full = False
     store.close()
 
 

@@ -385,6 +385,15 @@ def test_a_damaged_format_file_is_never_replaced(tmp_path: Path) -> None:
     opened(tmp_path).close()
 
 
+def test_nobody_else_takes_files_of_a_new_store_away(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        open_store(tmp_path / "store").close()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "store").stat().st_mode & 0o777 == 0o700
+
+
 def test_without_leave_to_create_a_missing_store_is_an_error(tmp_path: Path) -> None:
     for directory in (tmp_path, tmp_path / "missing"):
         with pytest.raises(StoreDamaged, match="there is no store"):

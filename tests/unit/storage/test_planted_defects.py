@@ -26,6 +26,8 @@ from tests.unit.storage import test_journal as journal
 from tests.unit.storage import test_maintenance as maintenance
 from tests.unit.storage import test_pages as pages
 from tests.unit.storage import test_recovery as recovery
+from tests.unit.storage.backups import test_snapshot as snapshot
+from tests.unit.storage.backups import test_writing as writing
 
 
 class Defect(NamedTuple):
@@ -316,8 +318,8 @@ DEFECTS = [
     Defect(
         "a file of an earlier batch is taken for the right one",
         "storage.aside:Aside.read",
-        "record.sequence != note.sequence",
-        "False",
+        "record.sequence == note.sequence",
+        "True",
         aside.test_a_damaged_file_is_noticed_by_a_start_and_by_a_check,
         {"harm": "older", "taken": False},
     ),
@@ -351,11 +353,146 @@ DEFECTS = [
         aside.test_a_batch_that_sets_aside_moves_as_many_into_the_base,
     ),
     Defect(
+        "a start gives a file to others that the journal has in use",
+        "storage.aside:Aside.keep",
+        "self._last_file = max(self._last_file, note.file)",
+        "pass",
+        aside.test_a_start_gives_no_file_to_others_that_is_in_use,
+    ),
+    Defect(
+        "a start gives a file to others that the base has in use",
+        "storage.aside:Aside.__init__",
+        "max((note.file for note in notes.values()), default=0)",
+        "0",
+        aside.test_a_start_gives_no_file_to_others_that_is_in_use,
+    ),
+    Defect(
+        "a file that has grown is read as short as it was",
+        "storage.aside:Aside.write",
+        "max(size_bytes, needed_bytes)",
+        "size_bytes or needed_bytes",
+        aside.test_a_file_that_is_used_again_grows_and_stays_as_long_as_it_was,
+    ),
+    Defect(
+        "a long file with little in it counts as short",
+        "storage.aside:Aside.write",
+        "max(size_bytes, needed_bytes)",
+        "needed_bytes",
+        aside.test_a_file_that_is_used_again_grows_and_stays_as_long_as_it_was,
+    ),
+    Defect(
+        "what was dropped while a checkpoint ran is never free",
+        "storage.aside:Aside.applied",
+        "self._dropped.append((when, note))",
+        "pass",
+        aside.test_what_was_dropped_while_a_checkpoint_ran_is_free_after_the_next_one,
+    ),
+    Defect(
+        "a file is free when a part of the checkpoint is done",
+        "storage.engine:JournaledStore._move_slice",
+        "memtable.moved(changes, place)",
+        "memtable.moved(changes, place)\n    self._aside.applied(self._sealed_sequence or 0)",
+        aside.test_a_file_waits_for_the_whole_checkpoint_that_has_what_was_taken,
+    ),
+    Defect(
+        "a start keeps the values of a name that is dropped",
+        "storage.aside:Aside.drop",
+        "self._values.pop(name, None)",
+        "pass",
+        aside.test_a_name_that_is_used_again_has_its_own_values,
+    ),
+    Defect(
+        "a start changes records before it takes them",
+        "storage.engine:JournaledStore._replay_batch",
+        "self._take(content.moves, record.sequence)\n    self._memtable.apply(content.changes)",
+        "self._memtable.apply(content.changes)\n    self._take(content.moves, record.sequence)",
+        aside.test_what_a_batch_changes_of_what_it_takes_is_changed_also_by_a_start,
+    ),
+    Defect(
+        "a batch of which a part is refused leaves the other's file",
+        "storage.engine:JournaledStore._set_aside",
+        "self._give_up(notes)",
+        "pass",
+        aside.test_a_disk_that_becomes_full_between_two_files_keeps_neither,
+    ),
+    Defect(
+        "a batch that the journal refuses leaves its files",
+        "storage.engine:JournaledStore._write",
+        "self._give_up(moves.aside)",
+        "pass",
+        aside.test_a_full_journal_takes_what_ends_a_transaction_and_not_what_sets_aside,
+    ),
+    Defect(
+        "what sets aside uses what is kept for deletions",
+        "storage.engine:JournaledStore._write",
+        "bool(batch.aside) or ",
+        "",
+        aside.test_a_full_journal_takes_what_ends_a_transaction_and_not_what_sets_aside,
+    ),
+    Defect(
+        "what drops is no deletion",
+        "storage.engine:JournaledStore._write",
+        " + len(batch.dropped)",
+        "",
+        aside.test_a_full_journal_takes_what_ends_a_transaction_and_not_what_sets_aside,
+    ),
+    Defect(
+        "a file of the same batch is taken for the right one",
+        "storage.aside:Aside.read",
+        "written == name",
+        "True",
+        aside.test_files_of_one_batch_that_were_exchanged_are_noticed,
+    ),
+    Defect(
+        "files of a store that has become new have the mark of the old one",
+        "storage.engine:JournaledStore.reframe",
+        "self._aside.framing = framing",
+        "pass",
+        recovery.test_an_old_store_is_read_and_becomes_a_new_one,
+    ),
+    Defect(
         "compacting forgets what is aside",
         "storage.maintenance:_copy",
         ", aside=source.aside",
         "",
         aside.test_compacting_keeps_what_is_set_aside,
+    ),
+    # Back-ups of a store in use.
+    Defect(
+        "pages are used again while they are copied",
+        "storage.base:Base.hold",
+        "self._held = self._env.begin()",
+        "pass",
+        snapshot.test_what_is_copied_stays_while_everything_is_written_over,
+    ),
+    Defect(
+        "the journal is written over before it is copied",
+        "storage.engine:JournaledStore._switch",
+        "self._warn()",
+        "pass",
+        snapshot.test_what_is_copied_stays_while_everything_is_written_over,
+    ),
+    Defect(
+        "a file of what is aside is used again before it is copied",
+        "storage.aside:Aside.applied",
+        "if self._is_held:",
+        "if False:",
+        snapshot.test_what_is_copied_stays_while_everything_is_written_over,
+    ),
+    Defect(
+        "a file of what was dropped a moment ago is forgotten",
+        "storage.aside:Aside._needed",
+        "*(note for _, note in self._dropped)",
+        "",
+        snapshot.test_what_is_copied_stays_while_everything_is_written_over,
+    ),
+    Defect(
+        "a back-up gets its name before it is synced",
+        "storage.backups.writing:Draft._copy",
+        "files.sync(file)\n    self._written",
+        "self._written",
+        writing.test_a_loss_of_power_leaves_a_whole_back_up_or_none,
+        {"stride": 5, "keeps_names": True},
     ),
     Defect(
         "commits go on after a failed sync",

@@ -19,7 +19,7 @@ from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore, open_s
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.layout import BASE_NAME, JOURNAL_NAMES, SCHEMA_VERSION, read_format
 from openmsmq.storage.maintenance import check_store
-from openmsmq.storage.port import Batch, StoreDamaged, StoreError
+from openmsmq.storage.port import Batch, StoreDamaged, StoreError, Taken
 from tests.unit.storage.test_engine import FailingFiles
 from tests.unit.storage.test_frames import EFFORT_MAX, counted
 
@@ -175,11 +175,13 @@ def test_an_old_store_is_read_and_becomes_a_new_one(tmp_path: Path) -> None:
     store = opened(directory)
     assert content(store) == expected
     assert version_of(directory) == SCHEMA_VERSION
-    store.commit(Batch([(b"e", b"5")]))
+    store.commit(Batch([(b"e", b"5")], aside=[(b"name", [b"6"])]))
     store.abandon()
     assert check_store(directory).sound
     store = opened(directory)
     assert content(store) == [*expected, (b"e", b"5")]
+    store.commit(Batch(taken=[Taken(b"name", 0, 1, bytes(9))], dropped=[b"name"]))
+    assert store.get(bytes(9)) == b"6"
     store.close()
     journal = directory / JOURNAL_NAMES[0]
     journal.write_bytes(journal.read_bytes()[:-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 
 import pytest
@@ -23,6 +24,7 @@ from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import (
     Packet,
     UserMessage,
+    check,
     decode,
     encode,
     headers_end,
@@ -61,6 +63,21 @@ def test_a_changed_byte_decodes_to_itself_or_is_refused(
         place = data.draw(st.integers(0, len(raw) - 1))
         raw[place] = data.draw(st.integers(0, 255))
     decodes_to_the_same_bytes(bytes(raw))
+
+
+@given(packets, st.data())
+def test_what_decodes_is_known_without_decoding_it(packet: Packet, data: st.DataObject) -> None:
+    raw = bytearray(encode(packet))
+    check(bytes(raw))
+    for _ in range(data.draw(st.integers(1, 3))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        decode(bytes(raw))
+    except DecodeError as error:
+        with pytest.raises(DecodeError, match=re.escape(str(error))):
+            check(bytes(raw))
+    else:
+        check(bytes(raw))
 
 
 @given(st.binary(max_size=300))

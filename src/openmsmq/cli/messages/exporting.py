@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
 
 import typer
 
-from openmsmq.cli.messages.queue_file import (
+from openmsmq.cli.options.connecting import EXIT_FAILED, connected
+from openmsmq.cli.options.reading import JsonOption, QueueArgument
+from openmsmq.cli.views.console import fail, say_error
+from openmsmq.cli.views.output import Bar, count_text, print_result, progress, size_text
+from openmsmq.client.errors import ConnectionLost
+from openmsmq.client.messages.queue_file import (
     FileCut,
     Origin,
     QueueFileError,
@@ -17,11 +22,6 @@ from openmsmq.cli.messages.queue_file import (
     read_origin,
     read_packets,
 )
-from openmsmq.cli.options.connecting import EXIT_FAILED, connected
-from openmsmq.cli.options.reading import JsonOption, QueueArgument
-from openmsmq.cli.views.console import fail, say_error
-from openmsmq.cli.views.output import Bar, count_text, print_result, progress, size_text
-from openmsmq.client.errors import ConnectionLost
 from openmsmq.model.errors import MsmqError, ReceiveTimeout
 from openmsmq.model.limits import PACKET_MAX_BYTES, TRANSACTION_MAX_BYTES, TRANSACTION_MAX_COUNT
 
@@ -217,7 +217,7 @@ class _Import:
 
     def run(self, packets: Iterable[bytes]) -> None:
         # Other commands do not pay for loading the client.
-        from openmsmq.cli.messages.bulk import PacketRewriter, send_packets
+        from openmsmq.client.messages.again import PacketRewriter
 
         status = self._queue.properties()
         rewriter = PacketRewriter(
@@ -226,7 +226,7 @@ class _Import:
         batches = _batches(map(rewriter.rewrite, packets))
         if not status.transactional:
             for batch in batches:
-                send_packets(self._queue, batch, None)
+                self._queue.send_packets(batch)
                 self._bar.advance(len(batch))
                 self.sent_count += len(batch)
             return
@@ -236,7 +236,7 @@ class _Import:
             with self._manager.transaction() as transaction:
                 more = False
                 for batch in batches:
-                    send_packets(self._queue, batch, transaction)
+                    self._queue.send_packets(batch, transaction=transaction)
                     self._bar.advance(len(batch))
                     count += len(batch)
                     size += sum(map(len, batch))

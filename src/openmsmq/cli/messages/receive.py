@@ -19,9 +19,11 @@ from openmsmq.cli.options.reading import (
     TimeoutOption,
     choose,
     look,
+    search,
     take,
     wanted_count,
 )
+from openmsmq.cli.views.console import fail
 from openmsmq.cli.views.message import show_message
 
 
@@ -64,6 +66,10 @@ def peek(
     correlation_id: CorrelationOption = None,
     lookup_id: LookupOption = None,
     seek: SeekOption = None,
+    grep: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Only messages with this text in body or label."),
+    ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="All of every body; without, long ones are cut.")
     ] = False,
@@ -72,8 +78,11 @@ def peek(
     """Show messages and leave them in the queue: the first, or more with --count or --all.
 
     Of a long body only the beginning is shown, unless --full or --json asks for all of it.
+    --grep looks at many messages to find the first with a text, or more with --count or --all.
     Exit code 3 says that there was none, or that none came in time.
     """
+    if grep is not None and (message_id or correlation_id or lookup_id is not None or seek):
+        fail("--grep looks at all messages: give it without an option that points at one.")
     choice = choose(
         count=wanted_count(count, everything),
         timeout=timeout,
@@ -83,5 +92,7 @@ def peek(
         seek=seek,
     )
     with connected(context) as manager:
-        for message in look(manager.queue(queue), choice):
+        found = manager.queue(queue)
+        messages = look(found, choice) if grep is None else search(found, choice, grep)
+        for message in messages:
             show_message(message, json=json, full=full)

@@ -82,7 +82,7 @@ class HashChoice(StrEnum):
     MD5 = "md5"
 
 
-def _property(name: str, help_text: str = "") -> Any:
+def property_option(name: str, help_text: str = "") -> Any:
     """Return the option that sets a property of the message."""
     row = PROPERTIES[name]
     return typer.Option(*row.flags, metavar=row.metavar, help=help_text or row.sent)
@@ -110,39 +110,39 @@ def send(
             "XmlMessageFormatter of .NET does, bytes as plain UTF-8.",
         ),
     ] = BodyFormat.ACTIVE_X,
-    label: Annotated[str, _property("label")] = "",
-    recoverable: Annotated[bool, _property("recoverable")] = False,
+    label: Annotated[str, property_option("label")] = "",
+    recoverable: Annotated[bool, property_option("recoverable")] = False,
     transactional: Annotated[
         bool,
         typer.Option("--transactional", help="In a transaction, as transactional queues need it."),
     ] = False,
-    priority: Annotated[int, _property("priority")] = PRIORITY_DEFAULT_LEVEL,
-    journal_on_success: Annotated[bool, _property("journal_on_success")] = False,
-    journal_on_failure: Annotated[bool, _property("journal_on_failure")] = False,
-    dead_letter_queue: Annotated[str | None, _property("dead_letter_queue")] = None,
+    priority: Annotated[int, property_option("priority")] = PRIORITY_DEFAULT_LEVEL,
+    journal_on_success: Annotated[bool, property_option("journal_on_success")] = False,
+    journal_on_failure: Annotated[bool, property_option("journal_on_failure")] = False,
+    dead_letter_queue: Annotated[str | None, property_option("dead_letter_queue")] = None,
     acknowledge: Annotated[
         str,
-        _property(
+        property_option(
             "acknowledge", f"Acknowledgments for the admin queue: {', '.join(ACKNOWLEDGMENTS)}."
         ),
     ] = "none",
-    admin_queue: Annotated[str | None, _property("admin_queue")] = None,
-    response_queue: Annotated[str | None, _property("response_queue")] = None,
+    admin_queue: Annotated[str | None, property_option("admin_queue")] = None,
+    response_queue: Annotated[str | None, property_option("response_queue")] = None,
     correlation_id: Annotated[
         str | None,
-        _property(
+        property_option(
             "correlation_id",
             r"Identifier of the message that it answers: {guid}\number, or 40 digits.",
         ),
     ] = None,
     time_to_reach_queue_s: Annotated[
-        float, _property("time_to_reach_queue_s")
+        float, property_option("time_to_reach_queue_s")
     ] = REACH_QUEUE_DEFAULT_S,
-    time_to_be_received_s: Annotated[float | None, _property("time_to_be_received_s")] = None,
+    time_to_be_received_s: Annotated[float | None, property_option("time_to_be_received_s")] = None,
     extension_file: Annotated[
         str | None, typer.Option(metavar="FILE", help="File with the extension.")
     ] = None,
-    application_tag: Annotated[int, _property("application_tag")] = 0,
+    application_tag: Annotated[int, property_option("application_tag")] = 0,
     sign: Annotated[
         bool,
         typer.Option(
@@ -194,8 +194,10 @@ def send(
     _require_sign_for_its_options(context, sign=sign)
     if transactional and count > TRANSACTION_MAX_COUNT:
         fail(f"--count {count}: one transaction holds {TRANSACTION_MAX_COUNT} messages.")
-    content = _body(body, body_file, body_format)
-    options: dict[str, Any] = {} if extension_file is None else {"extension": _file(extension_file)}
+    content = read_body(body, body_file, body_format)
+    options: dict[str, Any] = (
+        {} if extension_file is None else {"extension": read_file(extension_file)}
+    )
     with connected(context) as manager:
         if correlation_id is not None:
             options["correlation_id"] = read_identifier(correlation_id)
@@ -241,14 +243,16 @@ def _certificate(file: str, hash_name: HashChoice) -> Certificate:
     return Certificate.load(existing_file(file), HASHES[hash_name])
 
 
-def _body(text: str | None, file: str | None, body_format: BodyFormat) -> str | bytes:
+def read_body(text: str | None, file: str | None, body_format: BodyFormat) -> str | bytes:
+    """Return the body that somebody has typed, or has in a file."""
     if file is not None:
-        return _file(file)
+        return read_file(file)
     assert text is not None
     return text.encode() if body_format is BodyFormat.BYTES else text
 
 
-def _file(name: str) -> bytes:
+def read_file(name: str) -> bytes:
+    """Read a file for a message, or the standard input; stops with a sentence if that fails."""
     try:
         if name == STANDARD_INPUT:
             if sys.stdin is None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 import typer
@@ -26,7 +26,10 @@ from openmsmq.model.limits import MSMQ_PORT
 if TYPE_CHECKING:
     import ssl
 
+    from openmsmq.client import aio
     from openmsmq.client.blocking import QueueManager
+
+Result = TypeVar("Result")
 
 EXIT_FAILED: Final = 1
 EXIT_NO_MESSAGE: Final = 3
@@ -103,6 +106,28 @@ def connected(context: typer.Context) -> Iterator[QueueManager]:
     tls = _tls_context(settings)
     with explained(settings), connect(settings, context=tls) as manager:
         yield manager
+
+
+def run_connected(
+    context: typer.Context, work: Callable[[aio.QueueManager], Awaitable[Result]]
+) -> Result:
+    """Do work that the console does, too, and that is written for asyncio; otherwise the same."""
+    # Other commands do not pay for loading the client.
+    import asyncio
+
+    from openmsmq.client.aio import connect
+
+    target = context.find_object(Target)
+    assert target is not None, "the options before the command leave the target behind"
+    settings = target.settings()
+    tls = _tls_context(settings)
+
+    async def run() -> Result:
+        async with connect(settings, context=tls) as manager:
+            return await work(manager)
+
+    with explained(settings):
+        return asyncio.run(run())
 
 
 @contextlib.contextmanager

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import msgspec
 import typer
 
-from openmsmq.cli.views.console import fail
+from openmsmq.cli.options.connecting import EXIT_NO_MESSAGE
+from openmsmq.cli.views.console import fail, say_error
+from openmsmq.cli.views.output import count_text
 from openmsmq.model.errors import InvalidParameter, ReceiveTimeout
 from openmsmq.model.identity import MessageId
 from openmsmq.model.queue import SeekAction
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
 
 BATCH_MAX_COUNT: Final = 100
 """Messages that are received in one transaction, and shown before it is committed."""
+
+SEARCHED_MAX_COUNT: Final = 100_000
+"""Messages that a search for a text looks at."""
 
 _HEXADECIMAL_ID: Final = re.compile(r"[0-9A-Fa-f]{40}")
 
@@ -167,6 +173,27 @@ def look(queue: Queue, choice: Choice) -> Iterator[ReceivedMessage]:
             yield message
             if number == choice.count:
                 return
+
+
+def search(queue: Queue, choice: Choice, text: str) -> Iterator[ReceivedMessage]:
+    """Look for messages with a text in body or label, from the front.
+
+    Bodies are compared as they are, with the text in UTF-8 and in UTF-16.
+    """
+    wanted = (text.encode("utf-8"), text.encode("utf-16-le"))
+    found_count = looked_count = 0
+    for message in islice(queue.browse(), SEARCHED_MAX_COUNT):
+        looked_count += 1
+        if text in message.label or any(each in message.body_bytes for each in wanted):
+            found_count += 1
+            yield message
+            if found_count == choice.count:
+                return
+    if looked_count == SEARCHED_MAX_COUNT:
+        say_error(f"looked at the first {SEARCHED_MAX_COUNT} messages, and no further.")
+    if not found_count:
+        say_error(f"none of {count_text(looked_count)} in {queue.name} has {text!r}.")
+        raise typer.Exit(EXIT_NO_MESSAGE)
 
 
 def take(

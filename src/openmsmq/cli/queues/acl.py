@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from openmsmq.cli.options.accounts import ACCOUNT_HELP, account_text, read_account
+from openmsmq.cli.options.accounts import ACCOUNT_HELP, read_account
 from openmsmq.cli.options.connecting import connected
 from openmsmq.cli.options.reading import JsonOption, QueueArgument
 from openmsmq.cli.views.output import Columns, JsonObject, print_facts, print_json, print_list
+from openmsmq.client.accounts import account_text
 from openmsmq.security.access.rights import MANAGER_WORDS, QUEUE_WORDS, words_of
 from openmsmq.security.access.sids import Sid
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from openmsmq.cli.options.connecting import EXIT_FAILED, connected
+from openmsmq.cli.messages.again import requeue_letters
+from openmsmq.cli.options.connecting import connected
 from openmsmq.cli.options.reading import (
-    Choice,
     CountOption,
     IdOption,
     JsonOption,
@@ -19,26 +19,19 @@ from openmsmq.cli.options.reading import (
     take,
 )
 from openmsmq.cli.queues.queue import purge_queue, report_purge
-from openmsmq.cli.views.console import YesOption, fail, say_error
+from openmsmq.cli.views.console import YesOption, fail
 from openmsmq.cli.views.message import (
     COLUMNS,
-    dead_letter_reason,
     message_object,
     message_row,
     preview,
     show_message,
 )
 from openmsmq.cli.views.output import count_text, print_json, print_table
-from openmsmq.model.errors import (
-    MessageNotFound,
-    MsmqError,
-    ReceiveTimeout,
-    RemoteMachineNotAvailable,
-)
-from openmsmq.model.queue import SeekAction
+from openmsmq.model.errors import MsmqError, ReceiveTimeout
 
 if TYPE_CHECKING:
-    from openmsmq.client.blocking import Queue, QueueManager
+    from openmsmq.client.blocking import QueueManager
     from openmsmq.client.messages.received import ReceivedMessage
 
 SYSTEM_JOURNAL: Final = "system$;journal"
@@ -108,14 +101,15 @@ def deadletter(
     _only_one({"--receive": receive, "--requeue": requeue, "--purge": purge})
     choice = choose(count=count, message_id=message_id, lookup_id=lookup_id)
     name = TRANSACTIONAL_DEAD_LETTERS if transactional else DEAD_LETTERS
+    if requeue:
+        requeue_letters(context, name, choice, json=json)
+        return
     with connected(context) as manager:
         letters = manager.queue(name)
         if purge:
             report_purge(name, purge_queue(letters, yes=yes), json=json)
         elif receive:
             take(manager, letters, choice, lambda found: _show_letter(found, json=json))
-        elif requeue:
-            _Requeue(manager, letters, transactional=transactional).run(choice, json=json)
         elif json:
             for message in _until_empty(look(letters, choice)):
                 _show_letter(message, json=True)
@@ -176,6 +170,9 @@ def _letter_row(message: ReceivedMessage) -> list[str]:
 
 def _letter_object(message: ReceivedMessage) -> dict[str, object]:
     shown = message_object(message)
+    # Other commands do not pay for loading the client.
+    from openmsmq.client.messages.again import dead_letter_reason
+
     readable = "problem" not in shown
     return {**shown, "reason": dead_letter_reason(message) if readable else None}
 
@@ -185,70 +182,3 @@ def _show_letter(message: ReceivedMessage, *, json: bool) -> None:
         print_json(_letter_object(message))
     else:
         show_message(message, json=False)
-
-
-class _Requeue:
-    """Sends dead letters to their queues again.
-
-    From the transactional dead-letter queue that is one transaction for each. The other one knows
-    no transactions: a crash in between leaves a message in both places.
-    """
-
-    def __init__(self, manager: QueueManager, letters: Queue, *, transactional: bool) -> None:
-        self._manager = manager
-        self._letters = letters
-        self._transactional = transactional
-
-    def run(self, choice: Choice, *, json: bool) -> None:
-        done = refused = 0
-        # What is sent again may die again: each is tried once.
-        for message in list(_until_empty(look(self._letters, choice))):
-            name = str(message.destination)
-            problem = None
-            try:
-                self._send_again(message, name)
-                done += 1
-            except MsmqError as error:
-                problem = error
-                refused += 1
-                say_error(f"{message.id} stays: {error}")
-            if json:
-                print_json(
-                    {
-                        "message_id": str(message.id),
-                        "destination": name,
-                        "requeued": problem is None,
-                        "error": None if problem is None else problem.name,
-                    }
-                )
-        if not json:
-            stays = f"; {refused} could not be" if refused else ""
-            typer.echo(f"sent {count_text(done)} again{stays}")
-        if refused:
-            raise typer.Exit(EXIT_FAILED)
-
-    def _send_again(self, message: ReceivedMessage, name: str) -> None:
-        # Other commands do not pay for loading the client.
-        from openmsmq.cli.messages.bulk import PacketRewriter, send_packets
-
-        if message.destination is None:
-            raise MessageNotFound("it does not say to which queue it was sent")
-        target = self._manager.queue(name)
-        try:
-            found = target.properties()
-            rewriter = PacketRewriter(
-                transactional=found.transactional, format_name=found.format_name
-            )
-        except RemoteMachineNotAvailable:
-            # It waits in an outgoing queue then, as it did before.
-            rewriter = PacketRewriter(transactional=self._transactional)
-        packet = rewriter.rewrite(message.packet_bytes)
-        if self._transactional:
-            with self._manager.transaction() as transaction:
-                self._letters.receive_by_lookup_id(
-                    message.lookup_id, SeekAction.CURRENT, transaction=transaction
-                )
-                send_packets(target, [packet], transaction)
-        else:
-            send_packets(target, [packet], None)
-            self._letters.receive_by_lookup_id(message.lookup_id, SeekAction.CURRENT)

@@ -33,7 +33,7 @@ from openmsmq.cli.views.output import (
     size_text,
     time_text,
 )
-from openmsmq.model.queue import AccessMode, ConnectionStatus
+from openmsmq.model.queue import CONNECTION_WORDS, AccessMode, ConnectionStatus
 
 if TYPE_CHECKING:
     from openmsmq.api.messages import ConnectionAttempt, OutgoingStatus
@@ -50,27 +50,6 @@ LeadsTo = Annotated[
         help=r"The queue it leads to, as in `send`: 'DIRECT=OS:beta\private$\orders'.",
     ),
 ]
-
-STATUS_WORDS: Final[dict[int, str]] = {
-    ConnectionStatus.IN_PROCESS: "connecting",
-    ConnectionStatus.ESTABLISH_PACKET_RECEIVED: "connected, session being opened",
-    ConnectionStatus.ESTABLISHED: "session open",
-    ConnectionStatus.UNKNOWN_FAILURE: "session failed",
-    ConnectionStatus.PING_FAILURE: "no answer to the ping",
-    ConnectionStatus.SOCKET_CREATE_FAILURE: "no socket here",
-    ConnectionStatus.SOCKET_BIND_FAILURE: "no local address",
-    ConnectionStatus.SOCKET_CONNECT_FAILURE: "connection not accepted",
-    ConnectionStatus.TCP_NOT_ENABLED: "network not reachable",
-    ConnectionStatus.SOCKET_SEND_FAILURE: "connection lost",
-    ConnectionStatus.CONNECTION_NOT_READY: "session not opened in time",
-    ConnectionStatus.DNS_FAILURE: "address not found",
-    ConnectionStatus.CERTIFICATE_VALIDATION_FAILURE: "certificate not trusted",
-    ConnectionStatus.CONNECTION_LIMIT_REACHED: "too many connections",
-    ConnectionStatus.CONNECTION_REFUSED: "session refused",
-    ConnectionStatus.ROUTING_DATA_NOT_AVAILABLE: "no route known",
-    ConnectionStatus.LOW_RESOURCE: "memory or disk short",
-}
-"""How people read the history of a connection."""
 
 OUTGOING_KEYS: Final = {
     "format_name": "The queue it leads to.",
@@ -259,7 +238,7 @@ def _facts(found: OutgoingStatus) -> Iterator[tuple[str, str]]:
 
 
 def _attempt_row(attempt: ConnectionAttempt) -> list[str]:
-    words = STATUS_WORDS.get(attempt.status) or _status_name(attempt.status)
+    words = CONNECTION_WORDS.get(attempt.status) or _status_name(attempt.status)
     return [time_text(attempt.time_s), words, ", ".join(attempt.addresses)]
 
 

@@ -20,14 +20,12 @@ from openmsmq.cli.options.reading import (
     look,
 )
 from openmsmq.cli.queues import acl
+from openmsmq.cli.queues.listing import list_, queue_object, reservation
 from openmsmq.cli.views.console import YesOption, ask_before, fail
 from openmsmq.cli.views.output import (
-    Columns,
-    JsonObject,
     count_text,
     print_facts,
     print_json,
-    print_list,
     print_result,
     progress,
     progress_by_asking,
@@ -163,29 +161,6 @@ def create(
     print_result(queue_object(created), sentence, json=json)
 
 
-@app.command("list")
-def list_(
-    context: typer.Context,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Journals, subqueues and system queues too.")
-    ] = False,
-    json: JsonOption = False,
-) -> None:
-    """List the queues."""
-    with connected(context) as manager:
-        queues = sorted(manager.queues(everything=everything), key=lambda found: found.path_name)
-    columns: Columns = {
-        "Queue": "path_name",
-        ">Messages": "message_count",
-        ">Size": "message_bytes",
-        ">Journal": lambda found: found["journal_message_count"] if found["journaling"] else "",
-        "Kind": lambda found: "transactional" if found["transactional"] else "",
-        "Label": "label",
-    }
-    nothing = r"there are no queues yet: openmsmq queue create 'private$\orders'"
-    print_list(map(queue_object, queues), columns, nothing, json=json)
-
-
 @app.command()
 def show(context: typer.Context, queue: QueueArgument, json: JsonOption = False) -> None:
     """Show a queue: its properties and what is in it."""
@@ -303,7 +278,7 @@ def release(context: typer.Context, queue: QueueArgument, json: JsonOption = Fal
         found = manager.queue(queue).properties()
         manager.release(queue)
     if json:
-        print_json({"queue": queue, **_reservation(found)})
+        print_json({"queue": queue, **reservation(found)})
     elif found.reserved_stop:
         typer.echo(
             f"released what {found.reserved_for} had reserved in {queue}, "
@@ -311,16 +286,6 @@ def release(context: typer.Context, queue: QueueArgument, json: JsonOption = Fal
         )
     else:
         typer.echo(f"nothing is reserved in {queue}")
-
-
-def _reservation(found: QueueStatus) -> JsonObject:
-    """Return what is reserved in a queue, for programs; numbers from `start` to below `stop`."""
-    there = bool(found.reserved_stop)
-    return {
-        "reserved_for": found.reserved_for if there else None,
-        "reserved_start": found.reserved_start if there else None,
-        "reserved_stop": found.reserved_stop if there else None,
-    }
 
 
 def _numbers(found: QueueStatus) -> str:
@@ -371,38 +336,10 @@ def move(
     )
 
 
+app.command("list")(list_)
 app.add_typer(acl.queue_app, name="acl")
 app.command("export")(exporting.export)
 app.command("import")(exporting.import_)
-
-
-def queue_object(found: QueueStatus) -> JsonObject:
-    """Return everything about a queue under the names that programs rely on."""
-    return {
-        "path_name": found.path_name,
-        "format_name": found.format_name,
-        "identifier": str(Guid(found.identifier)),
-        "label": found.label,
-        "transactional": found.transactional,
-        "journaling": found.journaling,
-        "quota_kb": quota_value(found.quota_kb),
-        "journal_quota_kb": quota_value(found.journal_quota_kb),
-        "authenticate": found.authentication_required,
-        "privacy": QueuePrivacy(found.privacy).name.lower(),
-        "public": found.is_public,
-        "service_type": str(Guid(found.service_type)),
-        "base_priority": found.base_priority,
-        "message_count": found.message_count,
-        "message_bytes": found.message_bytes,
-        "journal_message_count": found.journal_message_count,
-        "journal_message_bytes": found.journal_message_bytes,
-        "created_time": time_text(found.created_time_s),
-        "modified_time": time_text(found.modified_time_s),
-        "open_count": found.open_count,
-        "waiting_count": found.waiting_count,
-        "last_arrival_number": found.last_arrival_number,
-        **_reservation(found),
-    }
 
 
 def _show(found: QueueStatus, *, json: bool) -> None:
@@ -430,6 +367,7 @@ def _show(found: QueueStatus, *, json: bool) -> None:
             ("label", found.label),
             ("transactional", "yes" if found.transactional else "no"),
             ("messages", f"{found.message_count} ({size_text(found.message_bytes)})"),
+            *_movement(found),
             *reserved,
             *public,
             ("quota", quotas[0]),
@@ -447,3 +385,19 @@ def _show(found: QueueStatus, *, json: bool) -> None:
             ("waiting readers", str(found.waiting_count)),
         ],
     )
+
+
+def _movement(found: QueueStatus) -> list[tuple[str, str]]:
+    """Return what came and went since the start of the queue manager, and when the oldest came."""
+    gone = [
+        (found.out_count, "received"),
+        (found.expired_count, "expired"),
+        (found.purged_count, "purged"),
+        (found.moved_count, "moved"),
+        (found.refused_count, "given up"),
+    ]
+    told = ", ".join(f"{count} {word}" for count, word in gone if count)
+    moved = [("since the start", f"{found.in_count} came; {told or 'none left'}")]
+    if found.oldest_time_s:
+        moved.append(("oldest message", f"came {time_text(found.oldest_time_s)}"))
+    return moved

@@ -18,9 +18,9 @@ from openmsmq.runtime.config.file import (
     VARIABLE_PREFIX,
     description,
     flag,
-    load_config,
     plain_type,
 )
+from openmsmq.runtime.config.loading import load
 from openmsmq.runtime.limits import TURN_FILE_MAX_BYTES
 
 if TYPE_CHECKING:
@@ -39,16 +39,16 @@ def serve(
 ) -> None:
     """Run a queue manager in the foreground, until SIGTERM or Ctrl-C stops it.
 
-    SIGHUP makes it read certificates and tokens again. Exit code 2 says that something has to be
-    put right before it can start; 75 that a port or the store is in use, the disk is full, or the
-    directory is away, so that a supervisor should try again.
+    SIGHUP makes it read certificates, tokens, alarms and the log level again. Exit code 2 says that
+    something has to be put right before it can start; 75 that a port or the store is in use, the
+    disk is full, or the directory is away, so that a supervisor should try again.
     """
     # Other commands do not pay for loading a server.
     from openmsmq.runtime.operating_system.identity import Leave
     from openmsmq.runtime.service import START_ERRORS, exit_code_for, run_in_loop
 
     try:
-        given = load_config(flags, os.environ, config or os.environ.get(CONFIG_VARIABLE))
+        given = load(flags, os.environ, config or os.environ.get(CONFIG_VARIABLE))
         leave = Leave(new_store=new_store, rename=rename)
         code = run_in_loop(given, ready=_say_ready, leave=leave, trace_turns=trace_turns)
     except START_ERRORS as error:

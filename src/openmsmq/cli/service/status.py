@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final
+from typing import Annotated, Final
 
+import msgspec
 import typer
 
-from openmsmq.api.messages import Status
-from openmsmq.cli.options.connecting import connected
+from openmsmq.api.messages import AlarmStatus, Status, Vitals
+from openmsmq.cli.options.connecting import EXIT_FAILED, connected
 from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.queues.outgoing import online_text
-from openmsmq.cli.views.output import print_facts, print_json, quota_value, size_text, time_text
+from openmsmq.cli.views.console import say_error
+from openmsmq.cli.views.output import (
+    print_facts,
+    print_json,
+    print_result,
+    quota_value,
+    size_text,
+    time_text,
+)
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import Guid
 
@@ -24,11 +33,28 @@ _EVENTS: Final = {
 }
 
 
-def status(context: typer.Context, json: JsonOption = False) -> None:
+def status(
+    context: typer.Context,
+    ready: Annotated[
+        bool,
+        typer.Option(
+            "--ready",
+            help="Only say whether it takes messages, as the probe of a container does; exit "
+            "code 1 if its store takes none.",
+        ),
+    ] = False,
+    json: JsonOption = False,
+) -> None:
     """Show how the queue manager is."""
     with connected(context) as manager:
         found = manager.status()
         address = manager.settings.address
+    if ready:
+        if found.store_problem:
+            say_error(f"{found.manager_name} {_store_text(found)}")
+            raise typer.Exit(EXIT_FAILED)
+        print_result({"ready": True}, f"{found.manager_name} {_store_text(found)}", json=json)
+        return
     uptime_s = max(0, found.now_s - found.started_time_s)
     if json:
         print_json(
@@ -56,6 +82,13 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
                 "store_problem_since": (
                     time_text(found.store_problem_since_s) if found.store_problem else None
                 ),
+                "in_doubt_count": found.in_doubt_count,
+                "session_count": found.session_count,
+                "unreached_count": found.unreached_count,
+                "resend_count": found.resend_count,
+                "staged_bytes": found.staged_bytes,
+                **_vitals_object(found.vitals),
+                "alarms": [_alarm_object(alarm) for alarm in found.alarms],
                 "notices": [
                     {"event": told.event, "reason": told.reason, "count": told.count}
                     for told in found.notices
@@ -66,6 +99,7 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
     print_facts(
         f"{found.manager_name} at {address}",
         [
+            *_alarm_lines(found),
             ("identifier", str(Guid(found.manager))),
             ("software", found.software),
             ("running for", str(timedelta(seconds=uptime_s))),
@@ -74,14 +108,49 @@ def status(context: typer.Context, json: JsonOption = False) -> None:
             ("quota", _quota_text(found.quota_kb)),
             ("express memory", _memory_text(found)),
             ("connections", str(found.connection_count)),
-            ("transactions", str(found.transaction_count)),
+            ("transactions", _transactions_text(found)),
             ("transfer", online_text(found.online)),
+            ("sessions", _sessions_text(found)),
             ("outgoing queues", f"{found.outgoing_count} with messages"),
             ("directory", _directory_text(found)),
             ("store", _store_text(found)),
+            *_vital_lines(found.vitals),
             *_notice_lines(found),
         ],
     )
+
+
+def _alarm_object(alarm: AlarmStatus) -> dict[str, object]:
+    return {
+        "name": alarm.name,
+        "measure": alarm.measure,
+        "threshold": alarm.threshold,
+        "raised_count": alarm.raised_count,
+        "raised": [
+            {
+                "queue": raised.queue or None,
+                "value": raised.value,
+                "since": time_text(raised.since_s),
+                "text": raised.text,
+            }
+            for raised in alarm.raised
+        ],
+    }
+
+
+def _alarm_lines(found: Status) -> list[tuple[str, str]]:
+    """Return what is raised, a line for each; one line for all if nothing is."""
+    if not found.alarms:
+        return []
+    lines: list[tuple[str, str]] = []
+    for alarm in found.alarms:
+        lines += [
+            (f"alarm {alarm.name}", f"{raised.text}, since {time_text(raised.since_s)}")
+            for raised in alarm.raised
+        ]
+        if unseen := alarm.raised_count - len(alarm.raised):
+            lines.append((f"alarm {alarm.name}", f"{unseen} of queues that you may not see"))
+    return lines or [("alarms", f"none of {len(found.alarms)} is raised")]
 
 
 def _notice_lines(found: Status) -> list[tuple[str, str]]:
@@ -96,6 +165,49 @@ def _notice_lines(found: Status) -> list[tuple[str, str]]:
         )
         for event, counts in by_event.items()
     ]
+
+
+def _vitals_object(vitals: Vitals) -> dict[str, object]:
+    """Return what the server has measured, for programs; None where it has not."""
+    return {
+        name: None if value < 0 else value for name, value in msgspec.structs.asdict(vitals).items()
+    }
+
+
+def _vital_lines(vitals: Vitals) -> list[tuple[str, str]]:
+    """Return what the server has measured, as far as it has."""
+    lines = []
+    if vitals.store_bytes >= 0:
+        lines.append(("size of the store", size_text(vitals.store_bytes)))
+    if vitals.free_disk_bytes >= 0:
+        lines.append(("free on its disk", size_text(vitals.free_disk_bytes)))
+    if vitals.commit_count:
+        last, worst = _milliseconds(vitals.commit_last_us), _milliseconds(vitals.commit_worst_us)
+        lines.append(("commits", f"{vitals.commit_count}; the last took {last}, the worst {worst}"))
+    if vitals.lag_us >= 0:
+        last, worst = _milliseconds(vitals.lag_us), _milliseconds(vitals.lag_worst_us)
+        lines.append(("event loop", f"late by {last}, at worst by {worst}"))
+    return lines
+
+
+def _milliseconds(time_us: int) -> str:
+    return f"{time_us / 1000:.1f} ms"
+
+
+def _transactions_text(found: Status) -> str:
+    in_doubt = f", {found.in_doubt_count} in doubt" if found.in_doubt_count else ""
+    staged = f", {size_text(found.staged_bytes)} to send" if found.staged_bytes else ""
+    return f"{found.transaction_count}{in_doubt}{staged}"
+
+
+def _sessions_text(found: Status) -> str:
+    troubles = [
+        (found.unreached_count, "attempts failed"),
+        (found.resend_count, "messages sent again"),
+    ]
+    return "; ".join(
+        [str(found.session_count), *(f"{count} {words}" for count, words in troubles if count)]
+    )
 
 
 def _memory_text(found: Status) -> str:

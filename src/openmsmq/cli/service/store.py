@@ -51,12 +51,12 @@ def check(directory: DirectoryArgument, json: JsonOption = False) -> None:
     path = _store_path(directory)
     # Nothing at all is no damage but the wrong directory, and nobody should restore a backup.
     if path.is_dir() and not any(any(path.glob(each)) for each in STORE_FILES):
-        _fail(f"there is no store at {path}: check the path")
+        stop_with(f"there is no store at {path}: check the path")
     try:
         with progress(f"Checking {path}") as bar:
             report = check_store(path, progress=bar.show)
     except StoreError as error:
-        _fail(str(error))
+        stop_with(str(error))
     if json:
         print_json({**msgspec.to_builtins(report), "sound": report.sound})
     else:
@@ -91,7 +91,7 @@ def compact(directory: DirectoryArgument, json: JsonOption = False) -> None:
         with progress(f"Compacting {path}") as bar:
             report = compact_store(path, progress=bar.show)
     except StoreError as error:
-        _fail(str(error))
+        stop_with(str(error))
     print_result(
         msgspec.to_builtins(report),
         f"{report.path}: {count_text(report.record_count, 'record')}, "
@@ -105,6 +105,7 @@ def _store_path(directory: str) -> Path:
     return below if below.is_dir() else Path(directory)
 
 
-def _fail(sentence: str) -> NoReturn:
+def stop_with(sentence: str) -> NoReturn:
+    """Say what went wrong, and stop."""
     say_error(sentence if sentence.endswith(".") else f"{sentence}.")
     raise typer.Exit(EXIT_FAILED)

@@ -11,10 +11,11 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from openmsmq.cli.options.accounts import ACCOUNT_HELP, account_text, read_account
+from openmsmq.cli.options.accounts import ACCOUNT_HELP, read_account
 from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.views.console import fail
 from openmsmq.cli.views.output import JsonObject, print_json, print_result, print_table, time_text
+from openmsmq.client.accounts import account_text
 from openmsmq.runtime.api.tokens import Token, create_token, read_tokens, revoke_token
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config.errors import ConfigError

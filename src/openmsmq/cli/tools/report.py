@@ -68,17 +68,17 @@ def serve(
         fail(f"port {port} of {ADDRESS} cannot be used: {error.strerror}. --port 0 takes another.")
     with server:
         # Also where a shell that started it in the background has it ignore Ctrl-C.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _stop)
-        typer.echo(f"{place} is at {server.address}; Ctrl-C ends it")
         try:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, _stop)
+            typer.echo(f"{place} is at {server.address}; Ctrl-C ends it")
             server.serve_forever(poll_interval=0.1)
         except _Stopped:
             typer.echo("ended")
 
 
-class _Stopped(Exception):
-    """Somebody asked the process to end."""
+class _Stopped(BaseException):
+    """Somebody asked the process to end; the server goes on after an `Exception`."""
 
 
 def _stop(*_: object) -> NoReturn:

@@ -37,11 +37,16 @@ def say_error(sentence: str) -> None:
 
 def ask_before(question: str, *, yes: bool) -> None:
     """Ask a person at a terminal before something is gone; a script is never asked."""
-    if yes or not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
+    if not is_asked(yes=yes):
         return
     if not typer.confirm(safe(question), err=True):
         say_error("nothing was done.")
         raise typer.Exit(EXIT_REFUSED)
+
+
+def is_asked(*, yes: bool) -> bool:
+    """Whether somebody is asked before something is done."""
+    return not yes and _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
 
 
 def _is_terminal(stream: IO[str] | None) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from openmsmq.cli.views.output import JsonObject, print_facts, print_json, size_text
 from openmsmq.client.messages.properties import PLAIN, PROPERTIES
-from openmsmq.model.message import BodyType, MessageClass, is_negative
+from openmsmq.model.message import BodyType, MessageClass
 from openmsmq.wire.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -54,17 +54,6 @@ def _json(value: object) -> object:
             return b64encode(value).decode()
         case _:
             return value
-
-
-def dead_letter_reason(message: ReceivedMessage) -> str | None:
-    """Return why a message is in a dead-letter queue, as far as it shows."""
-    if is_negative(message.message_class):
-        return message.message_class_name
-    within_s = message.time_to_be_received_s
-    waited_s = (message.arrived_time - message.sent_time).total_seconds()
-    if within_s is not None and waited_s >= within_s:
-        return MessageClass.NACK_RECEIVE_TIMEOUT.name
-    return None
 
 
 def show_message(message: ReceivedMessage, *, json: bool, full: bool = True) -> None:

@@ -13,7 +13,8 @@ from typing import Final, TypeAlias
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -75,15 +76,16 @@ def print_list(
         for each in found:
             print_json(each)
         return
-    rows = (
-        [
+    if not print_table(tuple(columns), _rows(columns, found)):
+        typer.echo(nothing)
+
+
+def _rows(columns: Columns, found: Iterable[Mapping[str, object]]) -> Iterator[list[str]]:
+    for each in found:
+        yield [
             _cell(key, each[key]) if isinstance(key, str) else str(key(each))
             for key in columns.values()
         ]
-        for each in found
-    )
-    if not print_table(tuple(columns), rows):
-        typer.echo(nothing)
 
 
 def _cell(key: str, value: object) -> str:
@@ -138,6 +140,50 @@ def print_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
         printer.line((f"  {name:<{width}}  ", "dim"), (safe(first), ""))
         for line in rest:
             printer.line((" " * (width + 4), ""), (safe(line), ""))
+
+
+class Screen:
+    """A table that is shown again and again: in its place at a terminal, else one below another."""
+
+    def __init__(self) -> None:
+        self._console = Console(highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False)
+        self._is_first = True
+
+    def __enter__(self) -> Screen:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def show(self, columns: Columns, found: Iterable[Mapping[str, object]], words: str) -> None:
+        """Show objects as a table, and words below it."""
+        heads = tuple(columns)
+        rows = [[safe(cell) for cell in row] for row in _rows(columns, found)]
+        if self._console.is_terminal:
+            shown = Group(_rich_table(heads, rows), Text(words, style="dim"))
+            self._live.update(shown, refresh=True)
+            return
+        if not self._is_first:
+            typer.echo()
+        self._is_first = False
+        _print_plain(heads, rows)
+        typer.echo(words)
+
+
+def age_text(age_s: int) -> str:
+    """Say for how long something has been so, in the two largest units."""
+    units = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+    for at, (seconds, unit) in enumerate(units):
+        if age_s >= seconds:
+            smaller = units[at + 1] if at + 1 < len(units) else None
+            rest = 0 if smaller is None else age_s % seconds // smaller[0]
+            more = f" {rest} {smaller[1]}" if smaller is not None and rest else ""
+            return f"{age_s // seconds} {unit}{more}"
+    return "0 s"
 
 
 def time_text(time_s: int) -> str:

@@ -9,9 +9,10 @@ from openmsmq.client.connections.engine import Keeper
 from openmsmq.client.context import ClientContext
 from openmsmq.client.options import one_of
 from openmsmq.client.steps import Steps, ask, failure
-from openmsmq.model.errors import QueueExists, QueueNotFound
+from openmsmq.model.errors import IllegalSecurityDescriptor, QueueExists, QueueNotFound
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.queue import QueuePrivacy
+from openmsmq.security.access.descriptors import BadDescriptor, Descriptor, encode
 from openmsmq.security.algorithm_names import SAFE_CIPHER_NAMES
 
 
@@ -45,6 +46,8 @@ class QueueOptions(TypedDict, total=False):
     privacy: QueuePrivacy | int
     service_type: Guid
     base_priority: int
+    security: Descriptor
+    """Who may do what with it, from its first moment on; without, the rights of a new queue."""
 
 
 def create_queue(
@@ -71,6 +74,7 @@ def create_queue(
         privacy=_privacy(options.get("privacy", QueuePrivacy.OPTIONAL)),
         service_type=bytes(options.get("service_type", NIL_GUID)),
         base_priority=options.get("base_priority", 0),
+        security=_descriptor_bytes(options.get("security")),
     )
     reply = yield request
     if exist_ok and isinstance(reply, api.Failed) and reply.code == QueueExists.code:
@@ -87,6 +91,15 @@ def _privacy(privacy: QueuePrivacy | int) -> QueuePrivacy:
     return one_of(QueuePrivacy, privacy, "privacy")
 
 
+def _descriptor_bytes(descriptor: Descriptor | None) -> bytes:
+    if descriptor is None:
+        return b""
+    try:
+        return encode(descriptor)
+    except BadDescriptor as error:
+        raise IllegalSecurityDescriptor(str(error)) from None
+
+
 def _existing(path: str, options: QueueOptions) -> Steps[api.QueueStatus | None]:
     """Return a queue that is there; raise if it is not what is asked for."""
     reply = yield api.GetQueue(path)
@@ -98,7 +111,9 @@ def _existing(path: str, options: QueueOptions) -> Steps[api.QueueStatus | None]
     different = [
         f"{name} is {getattr(found, _STATUS_NAMES.get(name, name))!r}, not {wanted!r}"
         for name, wanted in options.items()
-        if wanted is not None and getattr(found, _STATUS_NAMES.get(name, name)) != _plain(wanted)
+        if wanted is not None
+        and name not in _NOT_COMPARED
+        and getattr(found, _STATUS_NAMES.get(name, name)) != _plain(wanted)
     ]
     if different:
         raise QueueExists(
@@ -107,6 +122,9 @@ def _existing(path: str, options: QueueOptions) -> Steps[api.QueueStatus | None]
         )
     return found
 
+
+_NOT_COMPARED: Final = frozenset({"security"})
+"""What the status of a queue does not tell."""
 
 _STATUS_NAMES: Final = {"authenticate": "authentication_required"}
 """Options whose property has another name."""

@@ -99,6 +99,15 @@ def send_many(
     return sent
 
 
+def send_packets(
+    queue: QueueHandle, packets: Iterable[bytes], *, transaction: TransactionLike = None
+) -> Steps[list[MessageId]]:
+    """Send whole packets as they are, in one call, all or none of them; gives as what."""
+    handle = queue.handle(AccessMode.SEND) or (yield from queue.opening(AccessMode.SEND))
+    sent = yield from ask(api.Send(handle, list(packets), number_of(transaction)))
+    return [MessageId(queue.context.manager, number) for number in sent.numbers]
+
+
 def _protected(queue: QueueHandle, packet: bytes, message: OutgoingMessage) -> Steps[bytes]:
     protect = yield from queue.protecting(message)
     return packet if protect is None else protect(packet)

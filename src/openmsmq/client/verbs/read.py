@@ -122,6 +122,18 @@ def begin_receive(
     return message
 
 
+def begin_receive_by_lookup_id(queue: QueueHandle, lookup_id: int) -> Steps[ReceivedMessage]:
+    """Lock the message at a lookup identifier: others do not see it until `end_receive`.
+
+    Never waits: `MessageNotFound`, or `MessageLocked` while somebody else has it.
+    """
+    handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
+    reply = yield api.Seek(handle, SeekAction.CURRENT.value, lookup_id, lock=True)
+    (message,) = _messages(queue, reply)
+    queue.locked(handle, [message.lookup_id])
+    return message
+
+
 def end_receive(
     queue: QueueHandle, message: ReceivedMessage | int, *, remove: bool = True
 ) -> Steps[None]:
@@ -161,7 +173,7 @@ def receive_by_id(
     body_max_bytes: int | None = None,
 ) -> Steps[ReceivedMessage]:
     r"""Take the message with this identifier: a `MessageId`, its bytes, or `{guid}\number`."""
-    request = api.Find(0, _identifier(message_id), body_max_bytes=body_max_bytes)
+    request = api.Find(0, identifier_bytes(message_id), body_max_bytes=body_max_bytes)
     return (yield from _find(queue, request, timeout, transaction))
 
 
@@ -173,7 +185,7 @@ def peek_by_id(
     body_max_bytes: int | None = None,
 ) -> Steps[ReceivedMessage]:
     """Look at the message with this identifier."""
-    wanted = _identifier(message_id)
+    wanted = identifier_bytes(message_id)
     request = api.Find(0, wanted, peek=True, body_max_bytes=body_max_bytes)
     return (yield from _find(queue, request, timeout, None))
 
@@ -187,7 +199,7 @@ def receive_by_correlation_id(
     body_max_bytes: int | None = None,
 ) -> Steps[ReceivedMessage]:
     """Take the first message with this correlation identifier: the answer to a request."""
-    request = api.Find(0, None, _identifier(correlation_id), body_max_bytes=body_max_bytes)
+    request = api.Find(0, None, identifier_bytes(correlation_id), body_max_bytes=body_max_bytes)
     return (yield from _find(queue, request, timeout, transaction))
 
 
@@ -199,12 +211,13 @@ def peek_by_correlation_id(
     body_max_bytes: int | None = None,
 ) -> Steps[ReceivedMessage]:
     """Look at the first message with this correlation identifier."""
-    wanted = _identifier(correlation_id)
+    wanted = identifier_bytes(correlation_id)
     request = api.Find(0, None, wanted, peek=True, body_max_bytes=body_max_bytes)
     return (yield from _find(queue, request, timeout, None))
 
 
-def _identifier(identifier: MessageId | bytes | str) -> bytes:
+def identifier_bytes(identifier: MessageId | bytes | str) -> bytes:
+    """Return the 20 bytes of an identifier, however it is given."""
     if isinstance(identifier, str):
         identifier = MessageId.parse(identifier)
     return identifier.to_bytes() if isinstance(identifier, MessageId) else identifier

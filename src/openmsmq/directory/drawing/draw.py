@@ -1,14 +1,14 @@
 """A picture of an enterprise: sites, the links between them with costs, gates, and roles, as SVG.
 
 The same directory gives the same picture. It needs no script and nothing from elsewhere, and goes
-with the light or dark colours of whoever looks at it. Graphviz places what is in it, and Jinja2
-writes it and escapes every text (decision 0035).
+with the light or dark colours of whoever looks at it; inside a page, with those of the page.
+Graphviz places what is in it, and Jinja2 writes it and escapes every text (decision 0035).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
@@ -50,11 +50,22 @@ class Role(Enum):
     DIRECTORY = "directory server"
 
 
+class State(msgspec.Struct, frozen=True):
+    """How a queue manager is, for who looks at the picture now."""
+
+    kind: str
+    """`good`, `bad`, `open` or nothing: its colour."""
+    note: str
+    """A word or two beside its name."""
+    tip: str
+
+
 class _Row(msgspec.Struct, frozen=True):
     name: str
     tip: str
     role: Role
     is_directory: bool
+    state: State | None
 
 
 class _Card(msgspec.Struct, frozen=True):
@@ -84,12 +95,18 @@ class _Legend(msgspec.Struct, frozen=True):
 
 def draw(image: DirectoryImage) -> str:
     """Draw an enterprise as a document in SVG."""
-    return _Drawing(image).document()
+    return _Drawing(image, {}).document()
+
+
+def draw_inside(image: DirectoryImage, states: Mapping[Guid, State]) -> str:
+    """Draw an enterprise as a part of a page, which has the colours, with how each one is."""
+    return _Drawing(image, states).document(is_inside=True)
 
 
 class _Drawing:
-    def __init__(self, image: DirectoryImage) -> None:
+    def __init__(self, image: DirectoryImage, states: Mapping[Guid, State]) -> None:
         self._image = image
+        self._states = states
         self._gates = {gate for link in image.links.values() for gate in link.site_gates}
         sites = sorted_by_name(image.sites.values(), image)
         self._numbers = {site.identifier: number for number, site in enumerate(sites)}
@@ -120,7 +137,10 @@ class _Drawing:
         note = "foreign" if is_foreign else ""
         beside = text_width(note, 12) + 10 if note else 0
         title = min(text_width(name, 14) + beside, _NAME_MAX + 40)
-        names = [_MARK + mono_width(row.name) + _MARK * row.is_directory for row in shown]
+        names = [
+            _MARK + mono_width(row.name) + _note_width(row) + _MARK * row.is_directory
+            for row in shown
+        ]
         width = math.ceil(max(_CARD_MIN, *(part + 2 * _PAD for part in (title, *names))))
         lines = len(shown) + bool(more_count)
         box = Box(width, _HEAD + (lines * _ROW + _PAD if lines else 4))
@@ -135,11 +155,14 @@ class _Drawing:
             role = Role.ROUTER
         else:
             role = Role.FOREIGN if manager.foreign else Role.PLAIN
+        state = self._states.get(manager.identifier)
+        tip = self._tip(manager, role)
         return _Row(
             cut(manager.computer_name, _NAME_MAX, mono=True),
-            self._tip(manager, role),
+            tip if state is None else f"{tip}; {state.tip}",
             role,
             manager.directory_server is not None,
+            state,
         )
 
     def _tip(self, manager: QueueManagerInfo, role: Role) -> str:
@@ -176,7 +199,7 @@ class _Drawing:
 
     # How it looks.
 
-    def document(self) -> str:
+    def document(self, *, is_inside: bool = False) -> str:
         pairs = [(self._numbers[link.site1], self._numbers[link.site2]) for link in self._links]
         labels = [
             Box(2 * round(text_width(f"{link.cost:,}", 12) / 2) + 16, _LABEL)
@@ -197,6 +220,7 @@ class _Drawing:
         )
         return environment.get_template("enterprise.svg").render(
             name=self._title(),
+            is_inside=is_inside,
             title=title,
             summary=self._summary(),
             width=width,
@@ -259,6 +283,10 @@ class _Drawing:
             yield "link", "link and its cost"
         if not all(map(self._is_open, self._links)):
             yield "link closed", "link without a gate on each side: nothing passes"
+
+
+def _note_width(row: _Row) -> float:
+    return 0 if row.state is None else text_width(row.state.note, 12) + _PAD
 
 
 def _rank(row: _Row) -> tuple[int, bool, str]:

@@ -35,7 +35,7 @@ from openmsmq.wire.headers import security, user
 from openmsmq.wire.headers.security import SENDER_KIND, SecurityHeader, SenderKind
 from openmsmq.wire.message_bytes import claiming, wants_privacy
 from openmsmq.wire.outline import Outline, outline
-from openmsmq.wire.packets import UserMessage, decode, encode
+from openmsmq.wire.packets import UserMessage, decode, encode, has_signed_lists
 
 _CLAIMS: Final = security.AUTHENTICATED | security.SIGNATURE_KIND
 """What only a receiver can say about a message."""
@@ -87,7 +87,9 @@ class MessageSecurity:
         self, packet: bytes, found: Outline, queue: LocalQueue, now: Instant, *, arrived: bool
     ) -> Examined:
         """Decrypt a message and find out whose it is; one that `arrived` came over the network."""
-        if not found.flags & (user.SECURITY | user.MULTI_QUEUE):
+        if not found.flags & user.SECURITY and not (
+            found.flags & user.MULTI_QUEUE and has_signed_lists(packet)
+        ):
             refusal = self._refusal(packet, found, queue, _Sender(), arrived=arrived)
             return Examined(packet, found, refusal)
         try:

@@ -248,10 +248,7 @@ class DirectoryService:
     ) -> None:
         """Change the directory; `done` hears of it when the directory has the changes."""
         self._require_directory()
-        if len(changes) > DIRECTORY_CHANGES_MAX_COUNT:
-            raise InsufficientResources(
-                f"{len(changes)} changes at once; at most {DIRECTORY_CHANGES_MAX_COUNT}"
-            )
+        require_few_changes(len(changes))
         before = self.copy.image
         if self._role is not DirectoryRole.ORIGINAL:
 
@@ -335,6 +332,14 @@ class DirectoryService:
         if self._ask_at_ms is None or not self.copy.is_doubted:
             return self._ask_at_ms
         return min(self._ask_at_ms, self._answered_ms + HINT_PAUSE_MS)
+
+
+def require_few_changes(count: int) -> None:
+    """Refuse more changes at once than a directory takes, before any of them is read."""
+    if count > DIRECTORY_CHANGES_MAX_COUNT:
+        raise InsufficientResources(
+            f"{count} changes at once; at most {DIRECTORY_CHANGES_MAX_COUNT}: make fewer at once"
+        )
 
 
 def _without_losses(changes: list[Change], before: Position, after: Position) -> list[Change]:

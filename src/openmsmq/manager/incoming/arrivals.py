@@ -21,7 +21,7 @@ from openmsmq.manager.peers.peering import Peer
 from openmsmq.model.clock import Instant
 from openmsmq.wire.headers import base, user
 from openmsmq.wire.outline import outline
-from openmsmq.wire.packets import decode
+from openmsmq.wire.packets import check
 
 _PASSED_OVER: Final = user.MULTI_QUEUE | user.SOAP | user.OTHER_NAMES | user.SECURITY
 _TRACED: Final = base.DEBUG | base.TRACE
@@ -70,7 +70,7 @@ class Arrivals:
             found = outline(packet)
             if found.flags & _PASSED_OVER or found.base_flags & _TRACED:
                 # An outline passes over these headers, and nobody could read the message without.
-                decode(packet)
+                check(packet)
                 # Wherever it ends up, as a dead letter or on its way, it says what is proved only.
                 packet = without_claims(packet, found)
             to = destinations.find(packet, found, now)

@@ -105,7 +105,7 @@ class Delivery:
         If the disk refuses, they are again whose they were. Unless `told`, nobody hears of it: that
         is for messages which only go on to another place.
         """
-        self._ledger.add(EntriesRemoved(self.news, self._deadlines, queue, rows))
+        self._ledger.add(EntriesRemoved(self.news, self._deadlines, queue, rows, reason))
         journal = self._journal_for(queue, reason)
         unnoted = _NEVER
         for lookup_id, value in rows:

@@ -68,6 +68,7 @@ class EntriesPlaced(Effect):
     def follow(self) -> None:
         """Let readers and the clock know of them."""
         self.queue.entries.arrive(self.lookup_ids)
+        self.queue.flow.came(len(self.lookup_ids), self.size)
         self.queue.became_available(min(self.lookup_ids))
         watch(self.clock, self.queue, self.due)
         self.news.of(self.queue)
@@ -110,13 +111,34 @@ class EntriesTaken(EntriesPlaced):
 class EntriesRemoved(Effect):
     """Entries leave a queue; nobody sees them while that waits for the disk."""
 
-    __slots__ = ("before", "clock", "heavy", "light", "lookup_ids", "news", "queue", "rows")
+    __slots__ = (
+        "before",
+        "clock",
+        "heavy",
+        "light",
+        "lookup_ids",
+        "news",
+        "queue",
+        "reason",
+        "rows",
+        "size",
+    )
 
-    def __init__(self, news: News, clock: Deadlines, queue: LocalQueue, rows: list[Row]) -> None:
+    def __init__(
+        self,
+        news: News,
+        clock: Deadlines,
+        queue: LocalQueue,
+        rows: list[Row],
+        reason: MessageClass | None = None,
+    ) -> None:
         self.news = news
         self.clock = clock
         self.queue = queue
         self.rows = rows
+        self.reason = reason
+        """What became of them; None if they go to another queue of this computer."""
+        self.size = size_of(rows)
         self.lookup_ids = [lookup_id for lookup_id, _ in rows]
         self.light, self.heavy = queue.by_kind(rows)
         """The express ones, and the others."""
@@ -129,7 +151,7 @@ class EntriesRemoved(Effect):
         for part, express in ((self.light, True), (self.heavy, False)):
             if part:
                 lookup_ids = self._lookup_ids(part)
-                self.queue.count_many_out(lookup_ids, size_of(part), express=express)
+                self.queue.count_many_out(lookup_ids, self._size_of(part), express=express)
 
     def store(self, writes: Writes) -> None:
         """Remove them."""
@@ -146,9 +168,13 @@ class EntriesRemoved(Effect):
             return self.lookup_ids
         return [lookup_id for lookup_id, _ in part]
 
+    def _size_of(self, part: list[Row]) -> int:
+        return self.size if len(part) == len(self.rows) else size_of(part)
+
     def follow(self) -> None:
         """Forget them."""
         self.queue.entries.gone(self.lookup_ids)
+        self.queue.flow.left(len(self.lookup_ids), self.size, self.reason)
 
     def revert(self, _: MsmqError, /) -> None:
         """Let them be there again, and whose they were."""
@@ -166,7 +192,7 @@ class EntriesRemoved(Effect):
         return {
             "queue": self.queue.name,
             "count": len(self.rows),
-            "bytes": size_of(self.rows),
+            "bytes": self.size,
         }
 
 

@@ -216,10 +216,13 @@ def require_room(totals: Totals, queue: LocalQueue, packets: list[bytes]) -> Non
     size = sum(map(len, packets))
     if not queue.room_for(size):
         raise InsufficientResources(
-            f"{queue.name} holds {queue.size} bytes and may hold {queue.properties.quota_kb} KB"
+            f"{queue.name} holds {queue.size} bytes, may hold {queue.properties.quota_kb} KB, and "
+            f"transactions wait to send it {queue.whole.staged_bytes} bytes"
         )
     if not totals.room_for(size):
-        raise InsufficientResources(f"this queue manager may hold {totals.quota_kb} KB")
+        raise InsufficientResources(
+            f"this queue manager may hold {totals.quota_kb} KB, with what transactions wait to send"
+        )
     if not totals.memory_for(len(packets), size):
         light = [packet for packet in packets if not message_bytes.is_recoverable(packet)]
         if light and not totals.memory_for(len(light), sum(map(len, light))):

@@ -47,8 +47,11 @@ class Peer:
         "place",
         "proven",
         "queues",
+        "received_bytes",
         "rule",
+        "sent_bytes",
         "served",
+        "since_s",
         "waiting",
         "words",
         "words_version",
@@ -65,6 +68,9 @@ class Peer:
         asked: OpenSession | None = None,
     ) -> None:
         """Begin a session that somebody has opened, or that a link has `asked` for."""
+        self.since_s = base.started.unix_s
+        self.sent_bytes = 0
+        self.received_bytes = 0
         self.is_counted = False
         """Whether it is one of the sessions that others opened and that were let in."""
         self.number = number
@@ -109,6 +115,18 @@ class Peer:
         self.proven = proven
         if proven:
             self.place = f"[peers.{proven}]"
+
+    def begins(self, now: Instant) -> None:
+        """Note since when it is there."""
+        self.since_s = now.unix_s
+
+    def heard(self, size: int) -> None:
+        """Count bytes that came."""
+        self.received_bytes += size
+
+    def told(self, size: int) -> None:
+        """Count bytes that are sent."""
+        self.sent_bytes += size
 
     def judged_by(self, rule: PeerRule | None) -> None:
         """Note the rule of `[peers]` that names it."""

@@ -7,7 +7,7 @@ from openmsmq.manager.queues.reads import Cursor
 from openmsmq.manager.queues.targets import Target
 from openmsmq.model.errors import AccessDenied, InvalidHandle
 from openmsmq.model.queue import AccessMode, ShareMode
-from openmsmq.security.access.callers import UNLIMITED, Caller
+from openmsmq.security.access.callers import UNKNOWN_ORIGIN, UNLIMITED, Caller, Origin
 
 
 class OpenQueue:
@@ -48,14 +48,18 @@ class Connection:
         "id",
         "lock_holder",
         "next_handle",
+        "origin",
         "queues",
         "reads_as",
         "transactions",
     )
 
-    def __init__(self, number: int, caller: Caller = UNLIMITED) -> None:
+    def __init__(
+        self, number: int, caller: Caller = UNLIMITED, origin: Origin = UNKNOWN_ORIGIN
+    ) -> None:
         self.id = number
         self.caller = caller
+        self.origin = origin
         self.next_handle = 1
         self.queues: dict[int, OpenQueue] = {}
         self.cursors: dict[int, Cursor] = {}

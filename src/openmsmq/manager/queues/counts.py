@@ -1,4 +1,4 @@
-"""What a reader has fetched of its reserved messages, by count and bytes, for when it is done.
+"""What is counted of a queue: what came and went since the start, and what a reader has fetched.
 
 Whoever completes a million messages has fetched them before, so the queue manager has looked at
 each of them. If it remembers what it saw, it need not look again to take them out.
@@ -8,8 +8,87 @@ from __future__ import annotations
 
 from typing import Final
 
+from openmsmq.model.message import MessageClass
+
 ANSWERS_MAX_COUNT: Final = 16_384
 """Answers that are remembered; beyond it all are forgotten, and messages looked at again."""
+
+_GONE_ON: Final = frozenset({MessageClass.ACK_RECEIVE, MessageClass.ACK_REACH_QUEUE})
+_EXPIRED: Final = frozenset(
+    {
+        MessageClass.NACK_REACH_QUEUE_TIMEOUT,
+        MessageClass.NACK_RECEIVE_TIMEOUT,
+        MessageClass.NACK_RECEIVE_TIMEOUT_AT_SENDER,
+    }
+)
+_PURGED: Final = frozenset(
+    {
+        MessageClass.NACK_PURGED,
+        MessageClass.NACK_QUEUE_PURGED,
+        MessageClass.NACK_QUEUE_DELETED,
+    }
+)
+
+
+class Flow:
+    """What came into a queue and left it, durably, since the start of the queue manager."""
+
+    __slots__ = (
+        "expired_count",
+        "in_bytes",
+        "in_count",
+        "moved_count",
+        "oldest_s",
+        "out_bytes",
+        "out_count",
+        "purged_count",
+        "refused_count",
+    )
+
+    def __init__(self) -> None:
+        self.in_count = 0
+        self.in_bytes = 0
+        self.out_count = 0
+        self.out_bytes = 0
+        self.expired_count = 0
+        self.purged_count = 0
+        self.moved_count = 0
+        self.refused_count = 0
+        self.oldest_s = -1
+        """When the oldest message came, 0 if none is there; -1 if that is to be looked up."""
+
+    def came(self, count: int, size: int) -> None:
+        """Count messages that are there now."""
+        self.in_count += count
+        self.in_bytes += size
+        self.oldest_s = -1
+
+    def left(self, count: int, size: int, reason: MessageClass | None) -> None:
+        """Count messages that are gone, and why; without a reason they are in another queue."""
+        self.oldest_s = -1
+        if reason in _GONE_ON:
+            self.out_count += count
+            self.out_bytes += size
+        elif reason is None:
+            self.moved_count += count
+        elif reason in _EXPIRED:
+            self.expired_count += count
+        elif reason in _PURGED:
+            self.purged_count += count
+        else:
+            self.refused_count += count
+
+    def passed(self, count: int, size: int) -> None:
+        """Count messages that went to a reader without ever having been there."""
+        self.in_count += count
+        self.in_bytes += size
+        self.out_count += count
+        self.out_bytes += size
+
+    def found_oldest(self, time_s: int) -> int:
+        """Remember when the oldest message came, until one comes or goes; give it back."""
+        self.oldest_s = time_s
+        return time_s
 
 
 class FetchedCounts:

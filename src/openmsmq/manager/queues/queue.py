@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from openmsmq.manager.queues.counts import FetchedCounts
+from openmsmq.manager.queues.counts import FetchedCounts, Flow
 from openmsmq.manager.queues.entries import Entries
 from openmsmq.manager.queues.roles import CAPABILITIES
 from openmsmq.manager.queues.totals import KILOBYTE, Totals
@@ -54,6 +54,7 @@ class LocalQueue:
         "express_ids",
         "fetched",
         "floor",
+        "flow",
         "guest",
         "id",
         "journal",
@@ -67,6 +68,7 @@ class LocalQueue:
         "readers",
         "reservation",
         "role",
+        "staged_bytes",
         "stored_bytes",
         "stored_count",
         "subqueues",
@@ -101,9 +103,12 @@ class LocalQueue:
         self.transactional_twin: LocalQueue | None = None
         """Where the transactional messages go of a connector queue that takes the others."""
         self.stored_count = 0
+        self.staged_bytes = 0
+        """What transactions will put here; it counts for the quota."""
         self.stored_bytes = 0
         self.express_bytes = 0
         self.express_ids: set[int] = set()
+        self.flow = Flow()
         self.floor = 0
         self.entries = Entries(name, totals.passage)
         self.reservation = _NOTHING
@@ -130,6 +135,20 @@ class LocalQueue:
     def size(self) -> int:
         """How many bytes the messages of the queue have."""
         return self.stored_bytes + self.express_bytes
+
+    @property
+    def oldest_time_s(self) -> int:
+        """When the oldest message came, those that somebody holds included; 0 without any."""
+        if self.flow.oldest_s >= 0:
+            return self.flow.oldest_s
+        first, start = 0, 0
+        # The first entry of each level of priority that has any.
+        while rows := self.scan(start, records.LOOKUP_MAX, 1):
+            key, value = rows[0]
+            arrived_s = records.place_of(value)[0]
+            first = min(first, arrived_s) if first else arrived_s
+            start = (records.lookup_of(key) | records.ARRIVAL_MASK) + 1
+        return self.flow.found_oldest(first)
 
     @property
     def is_public(self) -> bool:
@@ -171,7 +190,11 @@ class LocalQueue:
         if quota_kb == UNLIMITED_KB:
             return True
         used = owner.size + sum(sub.size for sub in owner.subqueues.values())
-        return used + size <= quota_kb * KILOBYTE
+        return used + owner.staged_bytes + size <= quota_kb * KILOBYTE
+
+    def stage(self, size: int) -> None:
+        """Account for bytes that a transaction will put here, or with less than 0 does not."""
+        self.staged_bytes += size
 
     def count_many_in(self, lookup_ids: list[int], size: int, *, express: bool) -> None:
         """Account for new entries of one kind."""

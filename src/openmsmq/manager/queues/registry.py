@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from openmsmq.manager.queues.guests import Guests
 from openmsmq.manager.queues.queue import SYSTEM_QUEUES, LocalQueue
@@ -38,6 +38,11 @@ class QueueRegistry:
 
     def __contains__(self, queue: LocalQueue) -> bool:
         return self._by_id.get(queue.id) is queue
+
+    @property
+    def by_name(self) -> Mapping[str, LocalQueue]:
+        """All queues by their names, as these are compared. Others only look here."""
+        return self._by_name
 
     def by_id(self, number: int) -> LocalQueue | None:
         """Find a queue by its number."""

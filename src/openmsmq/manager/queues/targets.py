@@ -16,8 +16,9 @@ import msgspec
 
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.table import QueueTable
-from openmsmq.model.errors import InvalidParameter, UnsupportedFormatName
+from openmsmq.model.errors import InsufficientResources, InvalidParameter, UnsupportedFormatName
 from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.limits import NAMES_PER_SEND_MAX_COUNT, PROTECTED_PER_SEND_MAX_COUNT
 from openmsmq.model.names import (
     DirectFormatName,
     DistributionListFormatName,
@@ -31,7 +32,7 @@ from openmsmq.model.names import (
 from openmsmq.model.names.parts import fold
 from openmsmq.wire.addressing import destinations_header
 from openmsmq.wire.errors import DecodeError, EncodeError
-from openmsmq.wire.headers.multi_queue import MultiQueueFormatHeader
+from openmsmq.wire.headers.multi_queue import count_names
 from openmsmq.wire.headers.queue_names import (
     DirectName,
     PrivateOnDestination,
@@ -60,6 +61,8 @@ class QueueList:
             for element, queue in zip(elements, queues, strict=True)
         ]
         self.header = destinations_header(name)
+        self._written = self.header.write()
+        """The same in bytes: each copy has them, and there are many copies."""
 
     def count_handles(self, change: int) -> None:
         """Keep the queues of the list while the list is open."""
@@ -68,37 +71,58 @@ class QueueList:
 
     def size_of_copies(self, packets: list[bytes]) -> int:
         """Return how many bytes all copies have, at most: each of them names all queues."""
-        size = sum(map(len, packets)) + len(packets) * len(self.header.write())
+        size = sum(map(len, packets)) + len(packets) * len(self._written)
         return size * len(self.targets)
 
     def copies(self, packets: list[bytes]) -> list[tuple[LocalQueue, list[bytes]]]:
         """Make the copies for each queue, addressed to it and naming all others."""
-        drafts = [_draft(packet) for packet in packets]
+        drafts: list[tuple[UserMessage, bytes]] = []
+        local_count = sum(not queue.can.lead_away for _, queue in self.targets)
+        names = protected = 0
+        for packet in packets:
+            draft, lists = self._draft(packet)
+            drafts.append((draft, lists))
+            looks = 0 if lists is self._written else 1
+            if draft.security is not None:
+                # Each copy that stays here is examined, and its signature covers all names.
+                looks += local_count
+                protected += local_count
+            if looks:
+                names += looks * count_names(lists, 0)
+            require_little_work(names, protected)
         return [
-            (queue, [self._addressed(draft, name) for draft in drafts])
+            (queue, [self._addressed(draft, lists, name) for draft, lists in drafts])
             for name, queue in self.targets
         ]
 
-    def _addressed(self, draft: UserMessage, name: FormatName) -> bytes:
+    def _draft(self, packet: bytes) -> tuple[UserMessage, bytes]:
+        """Return a message that names all queues, and the bytes in which it does.
+
+        A header that the application has signed is kept, if it names the same queues.
+        """
+        try:
+            message = decode(packet)
+        except DecodeError as error:
+            raise InvalidParameter(f"not a message: {error}") from None
+        if not isinstance(message, UserMessage):
+            raise InvalidParameter("not a message: a packet of a session")
+        signed = message.multi_queue
+        if signed is None:
+            return msgspec.structs.replace(message, multi_queue=self.header), self._written
+        if signed.destinations != self.header.destinations:
+            raise InvalidParameter(f"a message names other queues than {self.name}")
+        return message, signed.write()
+
+    def _addressed(self, draft: UserMessage, lists: bytes, name: FormatName) -> bytes:
         manager, destination = self._address(name)
         header = msgspec.structs.replace(
             draft.user, destination=destination, destination_manager=manager
         )
-        copy = msgspec.structs.replace(draft, user=header, multi_queue=self._header_of(draft))
         try:
-            return encode(copy)
+            return encode(msgspec.structs.replace(draft, user=header), lists)
         except EncodeError as error:
             # The names of all queues take room that the application did not reckon with.
             raise InvalidParameter(f"no message for {self.name}: {error.problem}") from None
-
-    def _header_of(self, draft: UserMessage) -> MultiQueueFormatHeader:
-        """Keep the header that the application has signed, if it names the same queues."""
-        signed = draft.multi_queue
-        if signed is None:
-            return self.header
-        if signed.destinations != self.header.destinations:
-            raise InvalidParameter(f"a message names other queues than {self.name}")
-        return signed
 
     def _address(self, name: FormatName) -> tuple[Guid, QueueName]:
         match name:
@@ -136,6 +160,23 @@ def in_its_kind(target: LocalQueue | ForeignQueue, *, transactional: bool) -> Lo
     return queue
 
 
+def require_little_work(names: int, protected: int) -> None:
+    """Refuse messages whose names and signatures would take long to look at, in one call.
+
+    `protected` of them are signed or encrypted.
+    """
+    if names > NAMES_PER_SEND_MAX_COUNT:
+        raise InsufficientResources(
+            f"messages whose lists have {names} names and more; {NAMES_PER_SEND_MAX_COUNT} may be "
+            "sent at once: send fewer messages at once, or to fewer queues"
+        )
+    if protected > PROTECTED_PER_SEND_MAX_COUNT:
+        raise InsufficientResources(
+            f"{protected} signed or encrypted messages and more; {PROTECTED_PER_SEND_MAX_COUNT} "
+            "may be sent at once: send fewer messages at once, or to fewer queues"
+        )
+
+
 def parse_list(name: str) -> ListName | None:
     """Read a name that stands for several queues; None if it stands for one."""
     parsed = read_name(name)
@@ -147,13 +188,3 @@ def _destination(name: FormatName, table: QueueTable) -> LocalQueue:
     if not queue.can.be_sent_to:
         raise UnsupportedFormatName(f"{name} takes no messages from applications")
     return queue
-
-
-def _draft(packet: bytes) -> UserMessage:
-    try:
-        message = decode(packet)
-    except DecodeError as error:
-        raise InvalidParameter(f"not a message: {error}") from None
-    if not isinstance(message, UserMessage):
-        raise InvalidParameter("not a message: a packet of a session")
-    return message

@@ -18,7 +18,14 @@ KILOBYTE: Final = 1024
 class Totals:
     """The bytes of all messages of a queue manager, and how many it may hold."""
 
-    __slots__ = ("bytes", "express_bytes", "express_memory_kb", "passage", "quota_kb")
+    __slots__ = (
+        "bytes",
+        "express_bytes",
+        "express_memory_kb",
+        "passage",
+        "quota_kb",
+        "staged_bytes",
+    )
 
     def __init__(self, passage: Passage | None = None) -> None:
         self.passage = passage or Passage()
@@ -26,6 +33,8 @@ class Totals:
         self.bytes = 0
         self.express_bytes = 0
         """What express messages take in memory, Python's own needs included."""
+        self.staged_bytes = 0
+        """What transactions will send; it counts like what is there."""
         self.quota_kb = UNLIMITED_KB
         """What `take_quotas` says."""
         self.express_memory_kb = UNLIMITED_KB
@@ -40,6 +49,10 @@ class Totals:
         """Account for bytes that come, or with less than 0 go."""
         self.bytes += size
 
+    def stage(self, size: int) -> None:
+        """Account for bytes that a transaction will send, or with less than 0 does not."""
+        self.staged_bytes += size
+
     def add_express(self, count: int, size: int) -> None:
         """Account for express messages that come, or with less than 0 go."""
         self.express_bytes += size + count * EXPRESS_OVERHEAD_BYTES
@@ -47,14 +60,16 @@ class Totals:
     def room_for(self, size: int) -> bool:
         """Whether so many more bytes stay within the quota."""
         quota_kb = self.quota_kb
-        return quota_kb == UNLIMITED_KB or self.bytes + size <= quota_kb * KILOBYTE
+        used = self.bytes + self.staged_bytes
+        return quota_kb == UNLIMITED_KB or used + size <= quota_kb * KILOBYTE
 
     def room_for_strangers(self, size: int, parts_count: int = STRANGERS_QUOTA_PARTS_COUNT) -> bool:
         """Whether so many more bytes leave to applications and known peers what is theirs."""
         quota_kb = self.quota_kb
         if quota_kb == UNLIMITED_KB:
             return True
-        return self.bytes + size <= quota_kb * KILOBYTE // QUOTA_PARTS_COUNT * parts_count
+        used = self.bytes + self.staged_bytes
+        return used + size <= quota_kb * KILOBYTE // QUOTA_PARTS_COUNT * parts_count
 
     def memory_for(self, count: int, size: int, *, strangers: bool = False) -> bool:
         """Whether there is memory for so many express messages with so many bytes together."""

@@ -17,11 +17,10 @@ from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.reading.by_arrival import (
     ARRIVALS_MAX_BYTES,
     LOOKUP_START,
+    Arrivals,
     Stored,
-    arrival_in,
     by_arrival,
     last_arrival,
-    stored_by_arrival,
 )
 from openmsmq.manager.reading.effects import ReservationRead
 from openmsmq.manager.reading.readers import Readers
@@ -41,6 +40,36 @@ _DEADLINE_START: Final = 4
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
 
 _U32_CODE: Final = next(code for code in "ILH" if array(code).itemsize == 4)
+
+
+class _Look:
+    """The messages of a range that are not on their way out, one step after the other."""
+
+    def __init__(self, queue: LocalQueue, request: api.FetchRange | api.FetchPackets) -> None:
+        self._queue = queue
+        self._arrivals = Arrivals(queue, request.start, request.stop)
+        self._stop = request.stop
+        self._count = request.count
+        self._bytes = max(1, min(request.bytes_max, ARRIVALS_MAX_BYTES))
+        self.next_start = request.start
+        """Where the range goes on behind what was taken."""
+
+    def take(self) -> list[Stored]:
+        """Return the next ones; none behind the last."""
+        while self._count > 0 and self._bytes > 0:
+            rows, size = self._arrivals.take(self._count, self._bytes)
+            if not rows:
+                self.next_start = self._stop
+                break
+            self.next_start = self._arrivals.start
+            if self._queue.entries.held or self._queue.entries.ranges:
+                rows = [row for row in rows if not _is_leaving(self._queue, row)]
+                size = sum([len(value) for _, value in rows])
+            self._count -= len(rows)
+            self._bytes -= size
+            if rows:
+                return rows
+        return []
 
 
 class BulkLooks:
@@ -65,8 +94,10 @@ class BulkLooks:
         self, state: Connection, call: int, request: api.FetchRange, _: Instant
     ) -> None:
         """Peek messages by their arrival numbers."""
-        found = self._found(state, request)[0]
-        rows = [(int.from_bytes(key[LOOKUP_START:], "big"), value) for key, value in found]
+        look = self._look(state, request)
+        rows: list[Row] = []
+        while found := look.take():
+            rows += [(int.from_bytes(key[LOOKUP_START:], "big"), value) for key, value in found]
         self._replies.answer(state.id, call, entries_of(rows))
 
     def fetch_packets(
@@ -77,17 +108,27 @@ class BulkLooks:
         if request.checkpoint:
             self._require_reserved(queue, request)
             self._readers.heard(queue, request.reader, request.checkpoint, now)
-        found, next_start = self._found(state, request)
-        values = [value for _, value in found]
-        self._note(queue, request.start, next_start, values)
-        reply = api.Packets(
+        look = self._look(state, request)
+        is_reserved = queue.reservation.start <= request.start < queue.reservation.stop
+        numbers: list[bytes] = []
+        sizes = array(_U32_CODE)
+        pieces: list[bytes] = []
+        facts: set[bytes] = set()
+        # Each step is put together before the next one, while the processor has it at hand.
+        while found := look.take():
             # Keys end with the same eight bytes that the reply has.
-            b"".join([key[LOOKUP_START:] for key, _ in found]),
-            _little_endian(array(_U32_CODE, [len(value) for value in values])),
-            b"".join(values),
-            next_start,
-        )
-        if request.checkpoint and found:
+            numbers += [key[LOOKUP_START:] for key, _ in found]
+            values = [value for _, value in found]
+            sizes.fromlist([len(value) for value in values])
+            pieces.append(b"".join(values))
+            if is_reserved:
+                # From when it expires to what its end has to cause. Few are different.
+                facts.update([value[_DEADLINE_START : records.FACTS_BYTES] for value in values])
+        entries = b"".join(pieces)
+        if is_reserved:
+            self._note(queue, request.start, look.next_start, facts, len(numbers), len(entries))
+        reply = api.Packets(b"".join(numbers), _little_endian(sizes), entries, look.next_start)
+        if request.checkpoint and numbers:
             self._mark_read(queue, request.start)
         if queue in self._marking:
             self._replies.answer_when_done(state.id, call, reply)
@@ -116,39 +157,24 @@ class BulkLooks:
             return
         self._ledger.add(ReservationRead(queue, self._marking))
 
-    def _note(self, queue: LocalQueue, start: int, stop: int, values: list[bytes]) -> None:
+    def _note(
+        self, queue: LocalQueue, start: int, stop: int, kinds: set[bytes], count: int, size: int
+    ) -> None:
         """Remember how much a part of what is reserved is, if its end causes nothing else."""
-        if not queue.reservation.start <= start < stop <= queue.reservation.stop:
+        if not start < stop <= queue.reservation.stop:
             return
-        # From when it expires to what its end has to cause. Few are different.
-        for facts in {value[_DEADLINE_START : records.FACTS_BYTES] for value in values}:
+        for facts in kinds:
             if facts[:4] != _NEVER or facts[-1]:
                 return
-        size = sum([len(value) for value in values]) - records.FACTS_BYTES * len(values)
-        queue.fetched.note(start, stop, len(values), size)
+        queue.fetched.note(start, stop, count, size - records.FACTS_BYTES * count)
 
-    def _found(
-        self, state: Connection, request: api.FetchRange | api.FetchPackets
-    ) -> tuple[list[Stored], int]:
-        """Return the messages of a range that are not on their way out, and where it goes on."""
+    def _look(self, state: Connection, request: api.FetchRange | api.FetchPackets) -> _Look:
+        """Begin to look at a range, if the caller may."""
         opened = state.queue(request.handle)
         self._reads.require_readable(state, opened, peek=True, transaction=0)
         if request.count < 1:
             raise InvalidParameter("count must be 1 or more")
-        queue, start, count = opened.queue, request.start, request.count
-        left = max(1, min(request.bytes_max, ARRIVALS_MAX_BYTES))
-        rows: list[Stored] = []
-        while len(rows) < count and left > 0:
-            found = stored_by_arrival(queue, start, request.stop, count - len(rows), left)
-            if not found:
-                return rows, request.stop
-            start = arrival_in(found[-1][0]) + 1
-            if queue.entries.held or queue.entries.ranges:
-                found = [row for row in found if not _is_leaving(queue, row)]
-            rows += found
-            for row in found:
-                left -= len(row[1])
-        return rows, start
+        return _Look(opened.queue, request)
 
     def measure(self, state: Connection, call: int, request: api.Measure, _: Instant) -> None:
         """Tell how far so many messages reach; what is told is durable."""

@@ -12,6 +12,9 @@ ARRIVALS_MAX_BYTES: Final = 16 << 20
 ARRIVALS_FIRST_ROWS: Final = 32
 """Entries that its first step brings; how large these are tells how many the next one may."""
 ARRIVALS_GROWTH: Final = 4
+ARRIVALS_STEP_BYTES: Final = 1 << 17
+"""Bytes that a later step brings, or little more. Whoever takes them step by step finds them in the
+processor's cache: to copy what is not there any more costs several times as much."""
 
 Stored = tuple[bytes, bytes]
 """An entry as the store has it: the key ends with the lookup identifier."""
@@ -34,24 +37,54 @@ def stored_by_arrival(
     queue: LocalQueue, start: int, stop: int, count: int, bytes_max: int
 ) -> list[Stored]:
     """Return what `by_arrival` gives, as the store has it: very many of these cost less."""
+    arrivals = Arrivals(queue, start, stop)
     found: list[Stored] = []
-    start, stop = max(start, 0), min(stop, records.ARRIVAL_MASK + 1)
-    step = ARRIVALS_FIRST_ROWS
-    levels = list(range(8))
-    while start < stop and len(found) < count and bytes_max > 0:
-        wanted = min(count - len(found), step)
-        rows, levels = _next_arrivals(queue, levels, start, stop, wanted)
+    while len(found) < count and bytes_max > 0:
+        rows, size = arrivals.take(count - len(found), bytes_max)
         if not rows:
             break
-        start = arrival_in(rows[-1][0]) + 1
-        taken, left = _within_bytes(rows, bytes_max)
-        found += taken
-        if len(rows) < wanted:
-            break
-        usual = max(1, (bytes_max - left) // len(taken))
-        bytes_max = left
-        step = max(1, min(step * ARRIVALS_GROWTH, bytes_max // usual + 1))
+        found += rows
+        bytes_max -= size
     return found
+
+
+class Arrivals:
+    """The entries of a range of arrival numbers, held or not, one step after the other."""
+
+    def __init__(self, queue: LocalQueue, start: int, stop: int) -> None:
+        self._queue = queue
+        self.start = max(start, 0)
+        """Where the next step begins: behind the last entry that was taken."""
+        self._stop = min(stop, records.ARRIVAL_MASK + 1)
+        self._levels = list(range(8))
+        self._step = ARRIVALS_FIRST_ROWS
+        self._usual_bytes = 0
+        self._is_over = False
+
+    def take(self, count: int, bytes_max: int) -> tuple[list[Stored], int]:
+        """Return the next entries and how many bytes they have; none if there are no more.
+
+        They are up to `count`, and end at the latest with the one that reaches `bytes_max`.
+        """
+        if self._is_over or self.start >= self._stop:
+            return [], 0
+        wanted = min(count, self._step)
+        if self._usual_bytes:
+            wanted = min(wanted, bytes_max // self._usual_bytes + 1)
+        rows, self._levels = _next_arrivals(
+            self._queue, self._levels, self.start, self._stop, wanted
+        )
+        self._is_over = len(rows) < wanted
+        if not rows:
+            return rows, 0
+        size = sum([len(value) for _, value in rows])
+        if size > bytes_max:
+            rows, size = _within_bytes(rows, bytes_max)
+            self._is_over = False
+        self.start = arrival_in(rows[-1][0]) + 1
+        self._usual_bytes = max(1, size // len(rows))
+        self._step = min(self._step * ARRIVALS_GROWTH, ARRIVALS_STEP_BYTES // self._usual_bytes + 1)
+        return rows, size
 
 
 def last_arrival(queue: LocalQueue, start: int, stop: int) -> int | None:
@@ -95,9 +128,10 @@ def _arrival_bytes(row: Stored) -> bytes:
 
 
 def _within_bytes(rows: list[Stored], bytes_max: int) -> tuple[list[Stored], int]:
-    """Return the rows up to the one that reaches the limit, and what is left of the limit."""
+    """Return the rows up to the one that reaches the limit, and how many bytes they have."""
+    size = 0
     for place, (_, value) in enumerate(rows, 1):
-        bytes_max -= len(value)
-        if bytes_max <= 0:
-            return rows[:place], bytes_max
-    return rows, bytes_max
+        size += len(value)
+        if size >= bytes_max:
+            return rows[:place], size
+    return rows, size

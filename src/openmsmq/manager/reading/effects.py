@@ -13,6 +13,7 @@ from openmsmq.manager.queues.reads import WaitingRead
 from openmsmq.manager.turn.effects import Effect, Plain
 from openmsmq.manager.turn.writes import Writes
 from openmsmq.model.errors import MsmqError
+from openmsmq.model.message import MessageClass
 from openmsmq.storage import records
 from openmsmq.storage.records import ReaderRecord, ReadersRecord, ReservationRecord
 
@@ -36,6 +37,9 @@ class HandedOver(Effect):
 
     def follow(self) -> None:
         """Answer."""
+        entries = self.reply.entries
+        size = sum([len(entry.packet) for entry in entries])
+        self.read.opened.queue.flow.passed(len(entries), size)
         self.requests.served(self.read, self.reply)
 
     def revert(self, _: MsmqError, /) -> None:
@@ -274,6 +278,7 @@ class RangeRemoved(Effect):
     def follow(self) -> None:
         """Forget them."""
         self.queue.entries.range_gone(self.bounds)
+        self.queue.flow.left(self.count, self.size, MessageClass.ACK_RECEIVE)
 
     def revert(self, _: MsmqError, /) -> None:
         """Let them be there again."""

@@ -9,6 +9,7 @@ import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
+from openmsmq.manager.access.given import read_given, require_owner, written
 from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.config import DirectoryConfig
 from openmsmq.manager.directory.copy import DirectoryCopy
@@ -21,11 +22,11 @@ from openmsmq.manager.requests.public_queues import PublicQueues
 from openmsmq.model.access import QueueAccess
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import DirectoryRole
-from openmsmq.model.errors import AccessDenied, IllegalSecurityDescriptor, PropertyNotAllowed
+from openmsmq.model.errors import PropertyNotAllowed
 from openmsmq.security.access.access import LOCKED, MANAGER_DEFAULT, QUEUE_DEFAULT
 from openmsmq.security.access.callers import Caller
-from openmsmq.security.access.descriptors import BadDescriptor, Descriptor, decode, encode
-from openmsmq.security.access.sids import ADMINISTRATORS, Sid, is_sid, sid_words
+from openmsmq.security.access.descriptors import BadDescriptor, Descriptor, decode
+from openmsmq.security.access.sids import ADMINISTRATORS, Sid, is_sid
 
 _CHANGE: Final = int(QueueAccess.CHANGE_PERMISSIONS)
 _OWN: Final = int(QueueAccess.TAKE_OWNERSHIP)
@@ -78,19 +79,14 @@ class AccessRequests:
     ) -> None:
         """Change a descriptor; what of it changes says which right that needs."""
         default = QUEUE_DEFAULT if request.name else MANAGER_DEFAULT
-        wanted = _read(request.descriptor or default)
-        if wanted.entries is None:
-            raise IllegalSecurityDescriptor(
-                "without an access list everybody could do everything: if that is meant, grant "
-                "everyone full"
-            )
+        wanted = read_given(request.descriptor or default)
         before = self._current(request.name)
         if not wanted.owner:
             wanted = msgspec.structs.replace(wanted, owner=before.owner)
         changes_owner = wanted.owner != before.owner
         if changes_owner:
             self._require(state.caller, request.name, _OWN)
-            _require_owner(state.caller, Sid(wanted.owner))
+            require_owner(state.caller, Sid(wanted.owner))
         same_list = (wanted.entries, wanted.group) == (before.entries, before.group)
         if not (changes_owner and same_list):
             self._require(state.caller, request.name, _CHANGE)
@@ -159,11 +155,8 @@ class AccessRequests:
     def _write(
         self, state: Connection, call: int, name: str, wanted: Descriptor, now: Instant
     ) -> None:
-        try:
-            written = encode(wanted)
-        except BadDescriptor as error:
-            raise IllegalSecurityDescriptor(str(error)) from None
-        stored = b"" if written == (QUEUE_DEFAULT if name else MANAGER_DEFAULT) else written
+        made = written(wanted)
+        stored = b"" if made == (QUEUE_DEFAULT if name else MANAGER_DEFAULT) else made
         if not name:
             self._access.set_manager_security(stored)
             self._replies.answer_when_done(state.id, call, api.Done())
@@ -177,19 +170,3 @@ class AccessRequests:
             return
         self._admin.change(queue, properties)
         self._replies.answer_when_done(state.id, call, api.Done())
-
-
-def _read(descriptor: bytes) -> Descriptor:
-    try:
-        return decode(descriptor)
-    except BadDescriptor as error:
-        raise IllegalSecurityDescriptor(str(error)) from None
-
-
-def _require_owner(caller: Caller, owner: Sid) -> None:
-    """Refuse to give something to somebody else, unless an administrator does."""
-    if not (caller.is_unlimited or caller.is_administrator or owner in caller.sids):
-        raise AccessDenied(
-            f"{caller.name} can become the owner, but not make {sid_words(owner)} it: that is "
-            "left to administrators"
-        )

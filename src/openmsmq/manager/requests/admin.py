@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from openmsmq.api import messages as api
+from openmsmq.manager.access.given import read_given, require_owner, written
 from openmsmq.manager.directory.published import is_public
 from openmsmq.manager.directory.service import DirectoryService
 from openmsmq.manager.notices import NoticeKind
@@ -52,9 +53,10 @@ from openmsmq.model.queue import (
     QueueProperties,
     ShareMode,
 )
-from openmsmq.security.access.access import queue_descriptor
+from openmsmq.security.access.access import QUEUE_DEFAULT, queue_descriptor
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.access.descriptors import encode
+from openmsmq.security.access.sids import ADMINISTRATORS, Sid
 
 _ADMIN_ACCESS: Final = (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN)
 _ONLY_READERS: Final = "only readers can keep other readers out"
@@ -90,6 +92,23 @@ class Administration:
         self._directory = directory
         self.store_problem = ""
         self._store_problem_since_s = 0
+        self._vitals = api.Vitals()
+        self.alarms: list[api.AlarmStatus] = []
+        """As the driver has told them the last time."""
+
+    def take_alarms(self, alarms: list[api.AlarmStatus]) -> None:
+        """Note which alarms there are, and which of them are raised."""
+        self.alarms = alarms
+
+    @property
+    def quota_use(self) -> tuple[int, int]:
+        """How many bytes count for the quota of the queue manager, and that quota in KB."""
+        totals = self._table.totals
+        return totals.bytes + totals.staged_bytes, totals.quota_kb
+
+    def take_vitals(self, vitals: api.Vitals) -> None:
+        """Note what the driver has measured."""
+        self._vitals = vitals
 
     def store_took(self) -> None:
         """The store has room."""
@@ -128,7 +147,7 @@ class Administration:
             authentication_required=request.authentication_required,
             privacy=_privacy(request.privacy),
             base_priority=request.base_priority,
-            security_descriptor=_descriptor_for(caller),
+            security_descriptor=_descriptor_for(caller, request.security),
         )
 
     def changed_properties(
@@ -282,7 +301,7 @@ class Administration:
 
     def status_of(self, queue: LocalQueue) -> api.QueueStatus:
         """Show a queue."""
-        properties, journal = queue.properties, queue.journal
+        properties, journal, flow = queue.properties, queue.journal, queue.flow
         return api.QueueStatus(
             path_name=queue.name,
             format_name=str(self._format_name(queue)),
@@ -309,10 +328,25 @@ class Administration:
             service_type=bytes(properties.service_type),
             base_priority=properties.base_priority,
             is_public=queue.is_public,
+            kind=queue.role.value,
+            in_count=flow.in_count,
+            in_bytes=flow.in_bytes,
+            out_count=flow.out_count,
+            out_bytes=flow.out_bytes,
+            expired_count=flow.expired_count,
+            purged_count=flow.purged_count,
+            moved_count=flow.moved_count,
+            refused_count=flow.refused_count,
+            oldest_time_s=queue.oldest_time_s if queue.count else 0,
         )
 
-    def status(self, connections: int, transactions: int, problem: str, now: Instant) -> api.Status:
-        """Show the queue manager; `problem` is what is wrong with its public queues."""
+    def status(
+        self, connections: int, transactions: tuple[int, int], problem: str, now: Instant
+    ) -> api.Status:
+        """Show the queue manager; `problem` is what is wrong with its public queues.
+
+        Of transactions it is told how many there are, and how many of them are prepared.
+        """
         totals, counts = self._table.totals, self._notices.counts
         return api.Status(
             manager_name=self._config.name,
@@ -322,7 +356,7 @@ class Administration:
             message_count=sum(queue.count for queue in self._table),
             message_bytes=totals.bytes,
             connection_count=connections,
-            transaction_count=transactions,
+            transaction_count=transactions[0],
             started_time_s=self._started_time_s,
             now_s=now.unix_s,
             online=self._sessions.online,
@@ -339,6 +373,12 @@ class Administration:
                 api.NoticeCount(kind.value, reason, count)
                 for (kind, reason), count in sorted(counts.items(), key=_name_of_notice)
             ],
+            vitals=self._vitals,
+            in_doubt_count=transactions[1],
+            session_count=len(self._sessions.peers),
+            unreached_count=self._sessions.failed_count,
+            resend_count=self._sessions.resend_count,
+            staged_bytes=totals.staged_bytes,
         )
 
     def _format_name(self, queue: LocalQueue) -> FormatName:
@@ -353,9 +393,18 @@ class Administration:
         return DirectFormatName.from_path(path)
 
 
-def _descriptor_for(owner: Caller) -> bytes:
+def _descriptor_for(caller: Caller, given: bytes) -> bytes:
     """Return the descriptor of a new queue; what an administrator makes belongs to all of them."""
-    return b"" if owner.is_administrator else encode(queue_descriptor(owner.user))
+    if not given:
+        return b"" if caller.is_administrator else encode(queue_descriptor(caller.user))
+    wanted = read_given(given)
+    if wanted.owner:
+        require_owner(caller, Sid(wanted.owner))
+    else:
+        owner = ADMINISTRATORS if caller.is_administrator else caller.user
+        wanted = msgspec.structs.replace(wanted, owner=bytes(owner))
+    made = written(wanted)
+    return b"" if made == QUEUE_DEFAULT else made
 
 
 def _name_of_notice(counted: tuple[tuple[NoticeKind, str], int]) -> tuple[str, str]:

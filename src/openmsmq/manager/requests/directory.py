@@ -9,7 +9,7 @@ from typing import Final
 from openmsmq.api import messages as api
 from openmsmq.directory.rows import changes_in, row_of
 from openmsmq.manager.access.handlers import Handlers
-from openmsmq.manager.directory.service import DirectoryService
+from openmsmq.manager.directory.service import DirectoryService, require_few_changes
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.turn.timers import earliest
@@ -137,6 +137,7 @@ class DirectoryRequests:
         self, state: Connection, call: int, request: api.ChangeDirectory, now: Instant
     ) -> None:
         """Change the directory, or have it changed."""
+        require_few_changes(len(request.rows))
         changes = changes_in(request.rows)
         _require_users_known(state.caller, changes)
 

@@ -81,6 +81,10 @@ class OutgoingRequests:
         self._control.set_online(online=request.online, now=now)
         self._replies.answer_when_done(state.id, call, api.Done())
 
+    def explanation(self, name: str, now: Instant) -> str:
+        """Say why the first message of an outgoing queue has not left yet."""
+        return explain(self._facts(self._find(name), now))
+
     def _find(self, name: str) -> OutgoingQueue:
         queue = self._table.find_outgoing(name)
         if not queue.can.lead_away:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
 from openmsmq.manager.access.handlers import Handlers
@@ -13,6 +15,8 @@ from openmsmq.manager.requests.public_queues import PublicQueues
 from openmsmq.manager.requests.removal import QueueRemoval
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.model.clock import Instant
+from openmsmq.model.names.parts import fold
+from openmsmq.security.access.callers import Caller
 
 
 class QueueRequests:
@@ -103,7 +107,23 @@ class QueueRequests:
 
     def get_status(self, state: Connection, call: int, _: api.GetStatus, now: Instant) -> None:
         """Show the queue manager."""
+        transactions = len(self._transactions), len(self._transactions.prepared())
         status = self._admin.status(
-            len(self._replies.connections), len(self._transactions), self._public.problem, now
+            len(self._replies.connections), transactions, self._public.problem, now
         )
-        self._replies.answer(state.id, call, status)
+        alarms = [self._shown_to(state.caller, alarm) for alarm in self._admin.alarms]
+        self._replies.answer(state.id, call, msgspec.structs.replace(status, alarms=alarms))
+
+    def _shown_to(self, caller: Caller, alarm: api.AlarmStatus) -> api.AlarmStatus:
+        """Return what a caller may know of an alarm: that it is raised, and of which own queues."""
+        by_name = self._table.by_name
+        seen = [
+            raised
+            for raised in alarm.raised
+            if not raised.queue
+            or (
+                (queue := by_name.get(fold(raised.queue))) is not None
+                and self._access.may_see(caller, queue)
+            )
+        ]
+        return msgspec.structs.replace(alarm, raised=seen)

@@ -12,6 +12,7 @@ from openmsmq.manager.messages.plain_delivery import PlainDelivery, are_plain
 from openmsmq.manager.messages.staging import Staging
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.table import QueueTable
+from openmsmq.manager.queues.targets import require_little_work
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
@@ -35,7 +36,7 @@ from openmsmq.wire.headers import base, user
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
 from openmsmq.wire.headers.transaction import transaction_marks
 from openmsmq.wire.outline import Outline, outline
-from openmsmq.wire.packets import decode
+from openmsmq.wire.packets import check, count_listed
 
 _NAMING: Final = user.JOURNAL_ON_FAILURE | user.ADMIN_QUEUE
 """Flags of messages that may name queues into which they, or words of them, come."""
@@ -93,14 +94,26 @@ class Sending:
         now: Instant,
         *,
         transactional: bool,
+        are_copies: bool,
     ) -> tuple[list[StagedSend], list[int]]:
-        """Check packets and stamp them; give them ready to be put, and their numbers."""
-        packets, found, _ = self._admitted(queue, packets, caller, transactional=transactional)
+        """Check packets and stamp them; give them ready to be put, and their numbers.
+
+        Copies for one of several queues were written here, from what could be read.
+        """
+        packets, found, _ = self._admitted(
+            queue, packets, caller, transactional=transactional, are_copies=are_copies
+        )
         numbers = self._counters.take_messages(len(packets))
         return self._staged(queue, packets, found, numbers, now), numbers
 
     def _admitted(
-        self, queue: LocalQueue, packets: list[bytes], caller: Caller, *, transactional: bool
+        self,
+        queue: LocalQueue,
+        packets: list[bytes],
+        caller: Caller,
+        *,
+        transactional: bool,
+        are_copies: bool = False,
     ) -> tuple[list[bytes], list[Outline], int]:
         """Check packets; give them as they may be put, their outlines and all their flags."""
         if not queue.can.lead_away and transactional != queue.properties.transactional:
@@ -109,12 +122,15 @@ class Sending:
                 f", so it takes messages only {'in' if not transactional else 'outside'} "
                 "transactions"
             )
-        found, flags = self._all_checked(packets, transactional)
+        found, flags = self._all_checked(packets, transactional, are_copies)
         if flags & user.SECURITY:
             packets = [
                 without_claims(packet, outlined)
                 for packet, outlined in zip(packets, found, strict=True)
             ]
+            if not queue.can.lead_away:
+                protected = [each for each in found if each.flags & user.SECURITY]
+                require_little_work(0, len(protected))
         if queue.can.lead_away:
             _require_destination(queue, packets, found)
         if flags & _NAMING:
@@ -167,19 +183,24 @@ class Sending:
             position += len(sends)
             self._delivery.put(queue, sends, now, own_marks)
 
-    def _all_checked(self, packets: list[bytes], transactional: bool) -> tuple[list[Outline], int]:
+    def _all_checked(
+        self, packets: list[bytes], transactional: bool, are_copies: bool
+    ) -> tuple[list[Outline], int]:
         """Check packets; give their outlines and all their flags.
 
         One with headers and length of the one before needs no second look, unless something may be
         wrong behind its body.
         """
         found: list[Outline] = []
-        flags = 0
+        flags = names = 0
         head, checked = self._last_checked[transactional]
         for packet in packets:
             if checked is None or len(packet) != checked.packet_size or not packet.startswith(head):
-                checked = self._checked(packet, transactional)
+                checked = self._checked(packet, transactional, are_copies)
                 flags |= checked.flags
+                if checked.flags & user.MULTI_QUEUE and not are_copies:
+                    names += count_listed(packet)
+                    require_little_work(names, 0)
                 head = packet
                 if not (checked.flags & _BEHIND_BODY or checked.base_flags & _TRACED):
                     head = message_bytes.fixed_headers(packet, checked)
@@ -187,16 +208,16 @@ class Sending:
         self._last_checked[transactional] = head, checked
         return found, flags | found[0].flags if found else 0
 
-    def _checked(self, packet: bytes, transactional: bool) -> Outline:
+    def _checked(self, packet: bytes, transactional: bool, is_copy: bool) -> Outline:
         if len(packet) > PACKET_MAX_BYTES:
             raise InsufficientResources(
                 f"a message of {len(packet)} bytes; at most {PACKET_MAX_BYTES}"
             )
         try:
             found = outline(packet)
-            if found.flags & _PASSED_OVER or found.base_flags & _TRACED:
+            if not is_copy and (found.flags & _PASSED_OVER or found.base_flags & _TRACED):
                 # An outline passes over these headers, and nobody could read the message without.
-                decode(packet)
+                check(packet)
         except DecodeError as error:
             raise InvalidParameter(f"not a message: {error}") from None
         if found.packet_size != len(packet) or found.base_flags & base.SESSION:

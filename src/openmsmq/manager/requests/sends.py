@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from openmsmq.api import messages as api
+from openmsmq.manager.access.control import AccessControl
 from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.queues.connections import Connection
@@ -15,6 +16,7 @@ from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.transactions.work import Transaction
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import AccessDenied, InsufficientResources, QueueDeleted
+from openmsmq.model.limits import SEND_MAX_COUNT, STAGED_MAX_AGE_S
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.access.callers import Caller
 from openmsmq.storage.records import StagedSend
@@ -30,12 +32,14 @@ class SendRequests:
         table: QueueTable,
         transactions: TransactionRequests,
         replies: Replies,
+        access: AccessControl,
     ) -> None:
         self._config = config
         self._sending = sending
         self._table = table
         self._transactions = transactions
         self._replies = replies
+        self._access = access
 
     def serve(self, handlers: Handlers) -> None:
         """Say which requests are carried out here."""
@@ -47,6 +51,10 @@ class SendRequests:
         target = opened.target
         if opened.access is not AccessMode.SEND:
             raise AccessDenied(f"{target.name} is not open for sending")
+        if len(request.packets) > SEND_MAX_COUNT:
+            raise InsufficientResources(
+                f"{len(request.packets)} messages at once; at most {SEND_MAX_COUNT}: send fewer"
+            )
         transactional = request.transaction != 0
         if isinstance(target, QueueList):
             self._require_room_for_copies(target, request.packets)
@@ -68,7 +76,13 @@ class SendRequests:
         work = None
         if request.transaction and not own:
             work = self._transactions.find(state, request.transaction)
-        accepted = self._accepted(copies, state.caller, now, transactional=own or work is not None)
+        accepted = self._accepted(
+            copies,
+            state.caller,
+            now,
+            transactional=own or work is not None,
+            are_copies=isinstance(target, QueueList),
+        )
         reply = api.Sent(accepted[0][2], now.unix_s)
         if work is None:
             self._sending.put_all(
@@ -76,7 +90,8 @@ class SendRequests:
             )
             self._replies.answer_when_done(state.id, call, reply)
         else:
-            self._stage(work, [send for _, sends, _ in accepted for send in sends])
+            sends = [(queue, sends) for queue, sends, _ in accepted]
+            self._stage(work, sends, state.caller, now)
             self._replies.answer(state.id, call, reply)
 
     def _require_room_for_copies(self, target: QueueList, packets: list[bytes]) -> None:
@@ -95,19 +110,50 @@ class SendRequests:
         now: Instant,
         *,
         transactional: bool,
+        are_copies: bool,
     ) -> list[tuple[LocalQueue, list[StagedSend], list[int]]]:
         """Check everything before anything is put."""
-        accept = self._sending.accept
         return [
-            (target, *accept(target, packets, caller, now, transactional=transactional))
+            (
+                target,
+                *self._sending.accept(
+                    target,
+                    packets,
+                    caller,
+                    now,
+                    transactional=transactional,
+                    are_copies=are_copies,
+                ),
+            )
             for target, packets in copies
         ]
 
-    def _stage(self, work: Transaction, sends: list[StagedSend]) -> None:
-        self._transactions.require_room(work, len(sends))
-        size = sum(len(send.packet) for send in sends)
+    def _stage(
+        self,
+        work: Transaction,
+        copies: list[tuple[LocalQueue, list[StagedSend]]],
+        caller: Caller,
+        now: Instant,
+    ) -> None:
+        """Let a transaction send to queues when it commits, if there is room for it."""
+        self._transactions.require_room(work, sum(len(sends) for _, sends in copies))
+        sizes = [sum(len(send.packet) for send in sends) for _, sends in copies]
+        size = sum(sizes)
         if work.bytes + size > self._config.transaction_bytes_max:
             raise InsufficientResources(
                 f"a transaction may send {self._config.transaction_bytes_max} bytes"
             )
-        work.will_send(sends, size)
+        staged, administers = self._transactions.staged, self._access.administers(caller)
+        if not staged.has_room(work, size, administers=administers):
+            self._give_up_old_parts(now)
+            if not staged.has_room(work, size, administers=administers):
+                raise staged.refusal(work, administers=administers)
+        for (queue, sends), each in zip(copies, sizes, strict=True):
+            work.will_send(sends, each)
+            staged.add(work, queue.id, each)
+
+    def _give_up_old_parts(self, now: Instant) -> None:
+        """Abort parts of batches that nobody has committed for very long."""
+        for part in self._transactions.prepared():
+            if part.query and part.prepared_time_s < now.unix_s - STAGED_MAX_AGE_S:
+                self._transactions.end_abort(part, now)

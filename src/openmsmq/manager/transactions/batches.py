@@ -22,7 +22,8 @@ from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.transactions.effects import LastBatchChanged
-from openmsmq.manager.transactions.requests import TransactionRequests, share_of
+from openmsmq.manager.transactions.requests import TransactionRequests
+from openmsmq.manager.transactions.staged import share_of
 from openmsmq.manager.transactions.work import Transaction
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.batches import BatchMark, Succession, refusal, succession
@@ -39,7 +40,6 @@ from openmsmq.model.limits import (
     QUERY_IDLE_S,
     QUERY_NAME_MAX_BYTES,
     QUERY_SINGLE_IDLE_S,
-    STAGED_MAX_AGE_S,
 )
 from openmsmq.security.access.callers import Caller
 from openmsmq.storage import records
@@ -74,7 +74,7 @@ class StagedBatches:
         """Prepare a transaction; one that is a part of a batch only if that can be committed."""
         if request.query:
             work = self._transactions.find(state, request.transaction)
-            self._require_part(state.caller, request, work, now)
+            self._require_part(state.caller, request, work)
         self._transactions.prepare(state, call, request, now)
 
     def serve(self, handlers: Handlers) -> None:
@@ -224,10 +224,8 @@ class StagedBatches:
             if work.query == query and work.batch <= batch:
                 self._transactions.end_abort(work, now)
 
-    def _require_part(
-        self, caller: Caller, request: api.Prepare, work: Transaction, now: Instant
-    ) -> None:
-        """Refuse a part that comes too late, or that there is no room for."""
+    def _require_part(self, caller: Caller, request: api.Prepare, work: Transaction) -> None:
+        """Refuse a part that comes too late."""
         _require_number(request.batch)
         owner = self._owner(caller, request.query)
         if request.query in self._over.get(owner, ()):
@@ -236,30 +234,7 @@ class StagedBatches:
             raise TransactionSequence(
                 f"batch {request.batch} of {request.query!r} is committed already"
             )
-        self._require_room(caller, owner, work, now)
         self._transactions.give(work, owner)
-
-    def _require_room(self, caller: Caller, owner: str, work: Transaction, now: Instant) -> None:
-        """Refuse a part for which there are too many bytes of its owner's, or of all."""
-        own_bytes = other_bytes = 0
-        for part in self._transactions.prepared():
-            if not part.query:
-                continue
-            if part.prepared_time_s < now.unix_s - STAGED_MAX_AGE_S:
-                self._transactions.end_abort(part, now)
-            elif part.owner == owner:
-                own_bytes += part.bytes
-            else:
-                other_bytes += part.bytes
-        most = self._config.staged_bytes_max - other_bytes
-        if not self._access.administers(caller):
-            most = share_of(self._config.staged_bytes_max, other_bytes)
-        if own_bytes + work.bytes > most:
-            raise InsufficientResources(
-                f"parts of batches wait with {own_bytes + other_bytes} bytes, {own_bytes} of them "
-                f"yours, and you may have {max(most, 0)}: write smaller batches, or abort parts "
-                "that nobody commits"
-            )
 
     def _make_room(self, caller: Caller, owner: str, now: Instant) -> None:
         """Forget the query that has been idle for longest, of those for which that is enough."""

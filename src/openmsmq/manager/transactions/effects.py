@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from openmsmq.api import messages as api
-from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.transactions.states import TransactionEvent, TransactionState
 from openmsmq.manager.turn.effects import Effect, Plain
 from openmsmq.manager.turn.writes import Writes
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
-from openmsmq.model.message import MessageClass
 from openmsmq.storage import records
 from openmsmq.storage.records import BatchRecord
 
@@ -95,12 +93,14 @@ class TransactionPrepared(Effect):
             self.requests.leave(self.work)
         if self.work.aside:
             self.work.keep_aside()
+            self.requests.staged.take_up(self.work)
         self.replies.answer(self.state.id, self.call, api.Done())
 
     def revert(self, error: MsmqError, /) -> None:
         """Let it be active again, and its application's."""
         self.replies.fail(self.state.id, self.call, error)
         self.work.query, self.work.batch = "", 0
+        self.work.prepared_time_s = 0
         self.work.recall_aside()
         self.requests.give(self.work, self.owner)
         self.requests.go_back(self.work, self.now)
@@ -174,37 +174,35 @@ class HoldsReleased(Effect):
     prepared: its coordinator will ask again.
     """
 
-    __slots__ = ("doomed", "is_lasting", "transactions", "work")
+    __slots__ = ("is_lasting", "now", "transactions", "work")
 
     def __init__(
         self,
         transactions: TransactionWork,
         work: Transaction,
-        doomed: dict[tuple[LocalQueue, int], MessageClass],
+        now: Instant,
         *,
         is_lasting: bool,
     ) -> None:
         self.transactions = transactions
         self.work = work
-        self.doomed = doomed
-        """What was purged meanwhile, and does not come back."""
+        self.now = now
         self.is_lasting = is_lasting
 
     def follow(self) -> None:
-        """Give back what was not purged."""
-        self.transactions.release(self.work, self.doomed)
+        """Give back what was not purged until now: a purge may have come after the abort."""
+        self.transactions.release_unpurged(self.work, self.now)
 
     def revert(self, _: MsmqError, /) -> None:
         """Give back everything, unless the transaction is still prepared."""
         if not self.is_lasting:
-            self.transactions.release(self.work, {})
+            self.transactions.release(self.work)
 
     def describe(self) -> dict[str, Plain]:
         """Return which transaction it is, and how much."""
         return {
             "transaction": self.work.number,
             "count": len(self.work.receives) + len(self.work.moves),
-            "doomed": len(self.doomed),
         }
 
 

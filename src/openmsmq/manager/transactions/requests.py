@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
 from openmsmq.manager.access.handlers import Handlers
@@ -14,6 +16,7 @@ from openmsmq.manager.transactions.effects import (
     TransactionEnded,
     TransactionPrepared,
 )
+from openmsmq.manager.transactions.staged import Staged, share_of
 from openmsmq.manager.transactions.states import UNDER_WAY, TransactionEvent, TransactionState
 from openmsmq.manager.transactions.work import Transaction, TransactionWork
 from openmsmq.manager.turn.foundation import Foundation
@@ -24,7 +27,6 @@ from openmsmq.model.errors import (
     TransactionSequence,
 )
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import OWNER_SHARE_FACTOR
 from openmsmq.security.access.callers import Caller
 
 
@@ -37,8 +39,10 @@ class TransactionRequests:
         work: TransactionWork,
         replies: Replies,
         access: AccessControl,
+        staged: Staged,
     ) -> None:
         self._config = base.config
+        self.staged: Final = staged
         self._counters = base.counters
         self._ledger = base.ledger
         self._rng = base.rng
@@ -107,6 +111,7 @@ class TransactionRequests:
             self._disown(work.owner)
             self._owned_count[owner] = self._owned_count.get(owner, 0) + 1
             work.owner = owner
+            self.staged.take_up(work)
 
     def _disown(self, owner: str) -> None:
         """Count one transaction less for an owner; who has none is forgotten."""
@@ -148,6 +153,7 @@ class TransactionRequests:
         """Commit a transaction, or a part of a batch, with this turn."""
         self._ledger.add(TransactionEnded(self, work, TransactionEvent.COMMIT, now))
         self._counters.cover_transactions()
+        self.staged.drop(work)
         self._work.commit(work, now)
 
     def abort(self, state: Connection, call: int, request: api.Abort, now: Instant) -> None:
@@ -174,11 +180,13 @@ class TransactionRequests:
         else:
             work.happen(TransactionEvent.ABORT)
             self.forget(work)
+        self.staged.drop(work)
         self._work.abort(work, now)
 
     def go_back(self, work: Transaction, now: Instant) -> None:
         """Undo a change of state; an active transaction whose application is gone aborts."""
         work.happen(TransactionEvent.REFUSE)
+        self.staged.take_up(work)
         gone = work.connection not in self._replies.connections
         if work.state is TransactionState.ACTIVE and gone:
             self.end_abort(work, now)
@@ -270,13 +278,14 @@ class TransactionRequests:
         """
         self.forget(work)
         if work.state is TransactionState.ACTIVE:
-            self._work.release(work, {})
+            self._work.release(work)
 
     def forget(self, work: Transaction) -> None:
         """Forget a transaction that has ended, or never began."""
         self.leave(work)
         if self._transactions.pop(work.number, None) is not None:
             self._disown(work.owner)
+        self.staged.drop(work)
         self._shown.pop(work.number, None)
 
     def require_room(self, work: Transaction, count: int) -> None:
@@ -285,11 +294,6 @@ class TransactionRequests:
             raise InsufficientResources(
                 f"a transaction may hold {self._config.transaction_messages_max} messages"
             )
-
-
-def share_of(most: int, others: int) -> int:
-    """Return how much of something one owner may have: a part of what the others have left."""
-    return max(most - others, 0) // OWNER_SHARE_FACTOR
 
 
 def _unknown() -> TransactionSequence:

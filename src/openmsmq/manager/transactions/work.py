@@ -201,22 +201,30 @@ class TransactionWork:
         }
         prepared = work.state is TransactionState.ABORTING_PREPARED
         if not (prepared or work.receives or doomed):
-            self.release(work, doomed)
+            self.release(work)
             return
-        self._ledger.add_waiting(HoldsReleased(self, work, doomed, is_lasting=prepared))
+        self._ledger.add_waiting(HoldsReleased(self, work, now, is_lasting=prepared))
         self._count_aborts(work)
         for (queue, lookup_id), reason in doomed.items():
             value = _mine(work, queue, lookup_id)
             if value is not None:
                 self._delivery.end(queue, [(lookup_id, value)], reason, now)
 
-    def release(
-        self, work: Transaction, doomed: dict[tuple[LocalQueue, int], MessageClass]
-    ) -> None:
-        """Give back what a transaction holds, except what was purged meanwhile."""
+    def release(self, work: Transaction) -> None:
+        """Give back what a transaction holds, purged or not."""
         for queue, lookup_id in _held(work):
-            if (queue, lookup_id) not in doomed:
+            self._give_back(work, queue, lookup_id)
+
+    def release_unpurged(self, work: Transaction, now: Instant) -> None:
+        """Give back what an aborted transaction holds; what was purged by now goes."""
+        for queue, lookup_id in _held(work):
+            reason = queue.entries.doom_of(lookup_id)
+            if reason is None:
                 self._give_back(work, queue, lookup_id)
+            elif (value := _mine(work, queue, lookup_id)) is not None:
+                # Nobody has it any more: if the disk refuses, it is there for all.
+                queue.entries.free([lookup_id])
+                self._delivery.end(queue, [(lookup_id, value)], reason, now)
 
     def restore(self, work: Transaction, record: TransactionRecord) -> None:
         """Take up a prepared transaction again after a restart, with all its locks."""

@@ -42,6 +42,8 @@ class Departures:
         self._delivery = delivery
         self._housekeeping = housekeeping
         self._traces = traces
+        self.resend_count = 0
+        """How often a message was sent again because its end was not heard of."""
 
     def send_some(self, outgoing: OutgoingQueue, session: Session, now: Instant) -> bool:
         """Send what the window takes; says whether more may be there to send."""
@@ -160,4 +162,5 @@ class Departures:
                 continue
             value = queue.entry(lookup_id)
             if value is not None:
+                self.resend_count += 1
                 self.give_back(queue, lookup_id, value, now)

@@ -20,7 +20,7 @@ from openmsmq.protocol.link import AskPing, LinkChanged, OpenSession, ResolveHos
 class LinkNeeds(Protocol):
     """Does what links cannot do themselves."""
 
-    def open_session(self, neighbour: Neighbour, asked: OpenSession) -> None:
+    def open_session(self, neighbour: Neighbour, asked: OpenSession, now: Instant) -> None:
         """Open a session for a link."""
         ...
 
@@ -60,7 +60,7 @@ class Links:
                     data = self._pings.ask(address, neighbour, now)
                     self._outputs.append(SendDatagram(address, data))
                 case OpenSession():
-                    self._needs.open_session(neighbour, output)
+                    self._needs.open_session(neighbour, output, now)
                 case LinkChanged():
                     pass
                 case _:

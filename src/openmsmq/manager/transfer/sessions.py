@@ -68,14 +68,22 @@ class Sessions:
         self.timers: Timers[Owner] = Timers()
         self.peers: dict[int, Peer] = {}
         self._last_session = -1
+        self.failed_count = 0
+        """Connections that were asked for and could not be made."""
         self.online = True
         """Whether this queue manager takes part in the transfer."""
+
+    @property
+    def resend_count(self) -> int:
+        """How often a message was sent again because no acknowledgment came."""
+        return self._departures.resend_count
 
     # Inputs from the network.
 
     def accepted(self, session: int, address: str, now: Instant, proven: str) -> None:
         """Another queue manager has connected. [MQQB 3.1.5.10]"""
         peer = self.peers[session] = Peer(session, self._base, self._identities, address)
+        peer.begins(now)
         peer.shows(proven)
         if not self.online or self._admission.refuses(now):
             self.close(peer, CloseReason.STOPPING, now)
@@ -104,6 +112,7 @@ class Sessions:
         peer = self.peers.pop(session, None)
         if peer is None:
             return
+        self.failed_count += 1
         self.timers.set(peer, None)
         if peer.link is not None:
             peer.link.lost()
@@ -115,6 +124,7 @@ class Sessions:
         peer = self.peers.get(session)
         if peer is not None:
             state = peer.engine.state
+            peer.heard(len(data))
             peer.engine.receive_data(data, now)
             if (
                 peer.link is not None
@@ -161,6 +171,7 @@ class Sessions:
         for output in peer.engine.take_outputs():
             match output:
                 case Written(data):
+                    peer.told(len(data))
                     self._outputs.append(SendBytes(peer.number, data))
                 case Arrived(packets):
                     self._take(peer, packets, now)
@@ -181,7 +192,7 @@ class Sessions:
                 self._news.ready[outgoing.queue] = None
             peer.waiting.clear()
 
-    def open_session(self, neighbour: Neighbour, asked: OpenSession) -> None:
+    def open_session(self, neighbour: Neighbour, asked: OpenSession, now: Instant) -> None:
         """Open a session for a link."""
         self._last_session += 2
         peer = Peer(
@@ -192,6 +203,7 @@ class Sessions:
             link=neighbour,
             asked=asked,
         )
+        peer.begins(now)
         self.peers[peer.number] = peer
         neighbour.opens(peer)
         self._outputs.append(Connect(peer.number, asked.address))

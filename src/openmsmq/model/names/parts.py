@@ -147,9 +147,10 @@ def _check(
 ) -> None:
     if not text:
         raise error(text, 0, f"a {what} is missing")
-    if flaw := excluded.search(text):
-        raise error(text, flaw.start(), f"a {what} cannot contain {quoted(flaw[0])}")
+    # Behind what is too long nothing is looked at, for a text may be very long.
     position = excess_position(text, units_max)
+    if flaw := excluded.search(text if position is None else text[:position]):
+        raise error(text, flaw.start(), f"a {what} cannot contain {quoted(flaw[0])}")
     if position is not None:
         raise error(text, position, f"a {what} has at most {units_max} characters")
 

@@ -15,6 +15,8 @@ from typing import Any, Final
 from openmsmq.api.messages import AnyReply, AnyRequest, Failed, Opened, SetSecurity
 from openmsmq.model.errors import AccessDenied, MsmqError
 from openmsmq.runtime.clocks import read_clocks, timestamp
+from openmsmq.runtime.owner_file import open_for_owner
+from openmsmq.runtime.start_errors import os_reason
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.access.descriptors import BadDescriptor, decode
 from openmsmq.security.access.rights import MANAGER_WORDS, QUEUE_WORDS, describe
@@ -31,9 +33,11 @@ DENIALS_AUDITED_PER_S: Final = 20
 AUDIT_TEXT_MAX_CHARACTERS: Final = 500
 """Texts of applications are cut to this length."""
 
-_MODE: Final = 0o600
 _HIDDEN: Final = frozenset({"rows", "units_of_work", "certificate"})
 """Parts of requests that are long or no texts; how long they are is told."""
+
+_GIVEN_RIGHTS: Final = "security"
+"""The field of a request with the rights that a new queue is to have."""
 
 
 class AuditLog:
@@ -106,12 +110,11 @@ class AuditLog:
             self._is_failing = False
         except OSError as error:
             if not self._is_failing:
-                self._failed(f"{self._path}: {error.strerror}")
+                self._failed(f"{self._path}: {os_reason(error)}")
             self._is_failing = True
 
     def _open(self, path: Path) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._file = os.open(path, flags, _MODE)
+        self._file = open_for_owner(str(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._size = os.fstat(self._file).st_size
 
     def _turn_over(self, path: Path) -> None:
@@ -147,10 +150,13 @@ def facts_of(request: AnyRequest) -> dict[str, Any]:
     """Return what was asked for, as far as it is short."""
     facts: dict[str, Any] = {}
     if isinstance(request, SetSecurity):
-        return {"rights": _rights(request)}
+        return {"rights": _rights(request.descriptor, bool(request.name))}
     for field in request.__struct_fields__:
         value = getattr(request, field)
-        if field in _HIDDEN:
+        if field == _GIVEN_RIGHTS:
+            if value:
+                facts["rights"] = _rights(value, True)
+        elif field in _HIDDEN:
             facts[f"{field}_count"] = len(value)
         elif isinstance(value, bytes):
             facts[field] = value.hex()[:AUDIT_TEXT_MAX_CHARACTERS]
@@ -161,14 +167,14 @@ def facts_of(request: AnyRequest) -> dict[str, Any]:
     return facts
 
 
-def _rights(request: SetSecurity) -> str:
+def _rights(descriptor: bytes, is_queue: bool) -> str:
     try:
-        wanted = decode(request.descriptor) if request.descriptor else None
+        wanted = decode(descriptor) if descriptor else None
     except BadDescriptor as error:
         return str(error)
     if wanted is None:
         return "those of a new one"
-    return _cut(describe(wanted, QUEUE_WORDS if request.name else MANAGER_WORDS))
+    return _cut(describe(wanted, QUEUE_WORDS if is_queue else MANAGER_WORDS))
 
 
 class Watch:

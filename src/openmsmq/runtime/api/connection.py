@@ -19,7 +19,7 @@ from openmsmq.api.framing import (
     FrameReader,
     encode_frame,
     encode_frames,
-    encode_large_frame,
+    encode_in_parts,
 )
 from openmsmq.api.messages import (
     PROTOCOL_VERSION,
@@ -33,7 +33,6 @@ from openmsmq.api.messages import (
     FetchRange,
     Hello,
     OpenQueue,
-    Packets,
     Receive,
     Welcome,
 )
@@ -47,6 +46,7 @@ from openmsmq.model.errors import (
     UnsupportedOperation,
 )
 from openmsmq.runtime.api.audit import Watch
+from openmsmq.runtime.api.outflow import Outflow
 from openmsmq.runtime.api.peers import (
     Door,
     caller_of,
@@ -65,6 +65,7 @@ from openmsmq.runtime.limits import (
     READ_ANSWER_MAX_COUNT,
 )
 from openmsmq.runtime.logs import Event
+from openmsmq.security.access.callers import Origin
 
 if TYPE_CHECKING:
     import socket
@@ -75,6 +76,9 @@ if TYPE_CHECKING:
     from openmsmq.security.access.callers import Caller
 
 SOFTWARE: Final = f"OpenMSMQ {__version__}"
+
+RESUME_SHARE: Final = 4
+"""Calls are taken again when a slow client has one part in so many left of what may wait."""
 
 _HEAVY: Final = frozenset(kind for kind in REQUESTS if kind.facts.is_heavy)
 _WAITING: Final = frozenset(kind for kind in REQUESTS if kind.facts.waits)
@@ -110,6 +114,7 @@ class ApiConnection(asyncio.BufferedProtocol):
         self.token: Token | None = None
         """The token by which it came in, if that may be revoked."""
         self._transport: asyncio.Transport
+        self._outflow: Outflow
         self._reader: FrameReader[Call] = FrameReader(Call)
         self._first_bytes = b""
         self._number = 0
@@ -124,7 +129,7 @@ class ApiConnection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Look who it is."""
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(high=self._server.config.write_buffer_bytes)
+        self._outflow = Outflow(self._transport)
         reason = self._server.reason_to_refuse() or self._identify()
         self._server.connections.add(self)
         if reason is not None:
@@ -164,17 +169,20 @@ class ApiConnection(asyncio.BufferedProtocol):
             self._server.cut_peer(heavy, "too many bytes are held for it")
 
     def pause_writing(self) -> None:
-        """Take no more calls: the client does not read what it has asked for."""
-        self._client_is_slow = True
-        self._hold()
+        """Let what is to leave wait: the socket has not taken all that it was given."""
+        self._outflow.pause()
 
     def resume_writing(self) -> None:
-        """The client has caught up."""
-        self._client_is_slow = False
-        self._pump.defer(self)
+        """Let it go on, and take calls again if the client has caught up."""
+        self._outflow.resume()
+        limit_bytes = self._server.config.write_buffer_bytes // RESUME_SHARE
+        if self._client_is_slow and self.unsent_bytes <= limit_bytes:
+            self._client_is_slow = False
+            self._pump.defer(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
+        self._outflow.drop()
         self._cancel_hello_timer()
         self._server.connections.discard(self)
         self._server.limits.left(self.peer_number, read_clocks())
@@ -196,11 +204,11 @@ class ApiConnection(asyncio.BufferedProtocol):
             if (type(answer.reply) is Failed or kind in _WATCHED) and self._watch is not None:
                 self._watch.end(answer.id, kind, answer.reply)
         try:
-            data = _encoded(answers)
+            parts = encode_in_parts(answers)
         except ApiError:
-            data = b"".join(map(_frame_or_failure, answers))
-        self._transport.write(data)
-        typical = len(data) // len(answers)
+            parts = list(map(_frame_or_failure, answers))
+        self._write(parts)
+        typical = sum(map(len, parts)) // len(answers)
         self._answer_bytes = max(typical, (self._answer_bytes + typical) // 2)
 
     def go_on(self) -> None:
@@ -227,24 +235,20 @@ class ApiConnection(asyncio.BufferedProtocol):
             self._leave()
             refusal = self._pump.refusal or ServiceNotAvailable("the queue manager is stopping")
             failed = Failed(refusal.code, refusal.detail)
-            self._transport.write(encode_frames(Answer(call, failed) for call in waiting))
+            self._write([encode_frames(Answer(call, failed) for call in waiting)])
         self._state = State.CLOSED
         self._cancel_hello_timer()
         if self._transport.can_write_eof():
             # A close would reset the connection if the client is writing, and lose the answers.
-            self._transport.write_eof()
+            self._outflow.end(self._transport.write_eof)
             self._transport.resume_reading()
         else:
-            self._transport.close()
+            self._outflow.end(self._transport.close)
 
     @property
     def unsent_bytes(self) -> int:
         """How many bytes that were written for the client it has yet to take."""
-        try:
-            return self._transport.get_write_buffer_size()
-        except AttributeError:
-            # The TLS transport of asyncio has no size once the one below it is gone.
-            return 0
+        return self._outflow.unsent_bytes
 
     def abort(self) -> None:
         """End the connection now."""
@@ -300,7 +304,15 @@ class ApiConnection(asyncio.BufferedProtocol):
             "cancel some, or open another connection"
         )
         failed = Failed(refusal.code, refusal.detail)
-        self._transport.write(encode_frame(Answer(call, failed)))
+        self._write([encode_frame(Answer(call, failed))])
+
+    def _write(self, parts: list[bytes]) -> None:
+        """Let answers leave; a client that does not take them is not read from."""
+        for part in parts:
+            self._outflow.write(part)
+        if self.unsent_bytes > self._server.config.write_buffer_bytes:
+            self._client_is_slow = True
+            self._hold()
 
     def _hold(self) -> None:
         if not self._held and self._state is not State.CLOSED:
@@ -366,14 +378,15 @@ class ApiConnection(asyncio.BufferedProtocol):
         self._server.limits.established(self.peer_number)
         self._state = State.OPEN
         self._watch = Watch(self._server.audit, caller, self.peer)
-        self._number = self._pump.connected(self, caller)
+        origin = Origin(self.peer, self._door.kind, read_clocks().unix_s)
+        self._number = self._pump.connected(self, caller, origin)
         self._server.log.debug(
             Event.CONNECTED, peer=self.peer, door=self._door.kind, caller=caller.name
         )
         welcome = Welcome(
             PROTOCOL_VERSION, SOFTWARE, self._server.manager_name, self._server.manager_id
         )
-        self._transport.write(encode_frame(Answer(call.id, welcome)))
+        self._write([encode_frame(Answer(call.id, welcome))])
         return True
 
     def _certificate(self) -> bytes | None:
@@ -401,8 +414,10 @@ class ApiConnection(asyncio.BufferedProtocol):
         """End the connection of a client that says what nobody understands."""
         self._server.note_broken(self.peer, reason)
         self._leave()
+        # What it was answered before still leaves.
+        self._hold()
         self._state = State.CLOSED
-        self._transport.close()
+        self._outflow.end(self._transport.close)
 
     def _leave(self) -> None:
         if self._state is State.OPEN:
@@ -426,12 +441,6 @@ def _bounded(request: AnyRequest) -> AnyRequest:
             count=min(request.count, READ_ANSWER_MAX_COUNT),
         )
     return request
-
-
-def _encoded(answers: list[Answer]) -> bytes | bytearray:
-    if len(answers) == 1 and isinstance(answers[0].reply, Packets):
-        return encode_large_frame(answers[0])
-    return encode_frames(answers)
 
 
 def _frame_or_failure(answer: Answer) -> bytes:

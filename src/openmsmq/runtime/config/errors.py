@@ -14,7 +14,22 @@ _ALIKE: Final = 0.6
 
 
 class ConfigError(Exception):
-    """An option is wrong; the sentence says which, where, and what it could be."""
+    """An option is wrong; the sentence says which, where, and what it could be.
+
+    `at` are the keys that lead to it in the configuration file, if it stands there.
+    """
+
+    def __init__(self, sentence: str, *at: str) -> None:
+        super().__init__(sentence)
+        self.at = at
+
+
+def key_of(error: msgspec.ValidationError) -> tuple[str, ...]:
+    """Return the key of a table that an error is about; nothing if it says none."""
+    words, _, path = str(error).partition(" - at `$")
+    found = re.fullmatch(r"Object contains unknown field `(.*)`", words)
+    found = found or re.match(r"\.(\w+)", path)
+    return () if found is None else (found[1],)
 
 
 def reason(error: msgspec.ValidationError, table: type[Any] | None = None) -> str:

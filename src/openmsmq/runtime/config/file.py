@@ -1,4 +1,4 @@
-"""How a server is set up: defaults, then a TOML file, then OPENMSMQ_ variables, then flags.
+"""What an operator decides about a server.
 
 `ServerConfig` is the one list of options. The flags of `openmsmq serve`, the environment
 variables, the keys of the file and the reference page are all made from it. How queue managers
@@ -7,11 +7,8 @@ talk to each other is set in tables of the file only; `transfer_tables` reads th
 
 from __future__ import annotations
 
-import difflib
 import re
 import socket
-import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
 
@@ -31,11 +28,12 @@ from openmsmq.model.limits import (
 )
 from openmsmq.model.peers import address_of
 from openmsmq.protocol.config import TransferConfig
-from openmsmq.runtime.config.errors import ConfigError, nearest, reason
+from openmsmq.runtime.config.alarm_table import AlarmTable
+from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.security_table import SecurityTable
-from openmsmq.runtime.config.session_tls_table import SessionTlsTable, read_session_tls
-from openmsmq.runtime.config.tables import check_table, meaning_of, read_table, says
-from openmsmq.runtime.config.transfer_tables import TABLES, Parameter, parameters_of, read_tables
+from openmsmq.runtime.config.session_tls_table import SessionTlsTable
+from openmsmq.runtime.config.tables import meaning_of, says
+from openmsmq.runtime.config.transfer_tables import Parameter, parameters_of
 from openmsmq.runtime.logs import Format, Level
 
 VARIABLE_PREFIX: Final = "OPENMSMQ_"
@@ -47,8 +45,6 @@ AUDIT_LOG: Final = "audit.log"
 """The usual place of the audit log below it."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,255}")
-_ALIKE: Final = 0.75
-"""How similar a misspelt variable is to the one that was meant; others may use the prefix too."""
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -99,6 +95,13 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     audit_log: Annotated[
         str, says("File for who changed what, relative to the data directory; `none` for no file.")
     ] = AUDIT_LOG
+    console: Annotated[
+        str,
+        says(
+            "Address and port of a web console, as `127.0.0.1:1880`; it is a process of its own. "
+            "Beyond this computer it needs `tls_cert`. Empty: none."
+        ),
+    ] = ""
     transfer: Annotated[
         bool, says("Whether messages come from other queue managers and go to them.")
     ] = True
@@ -229,6 +232,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     parameters: TransferConfig = TransferConfig()
     security: SecurityTable = SecurityTable()
     session_tls: SessionTlsTable = SessionTlsTable()
+    alarms: AlarmTable = AlarmTable()
     active_directory: dict[str, Any] = {}
     """Where Active Directory is; its own package reads it."""
 
@@ -249,6 +253,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise ConfigError(
                 "tls_client_ca is given but tls_cert is not: certificates are shown over TLS only"
             )
+        self._check_console()
         if not self.api_tcp and self.socket_path is None:
             raise ConfigError(
                 "api_tcp is false and api_socket is none: nobody could connect; allow one of them"
@@ -270,6 +275,21 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         for host in self.parameters.connectors:
             if host in own:
                 raise ConfigError(f"[connectors] {host} is this computer, not a foreign one")
+
+    def _check_console(self) -> None:
+        if not self.console:
+            return
+        if self.socket_path is None:
+            raise ConfigError(
+                "console is given and api_socket is none: the console connects by the Unix socket"
+            )
+        host = self.console.rpartition(":")[0].strip("[]")
+        if not (self.tls_cert or is_loopback(host)):
+            raise ConfigError(
+                f"console = {self.console!r}: other computers may reach it, and without TLS "
+                "everybody on the way could read the tokens that people type: give tls_cert, or "
+                "use 127.0.0.1:1880 and a tunnel"
+            )
 
     @property
     def directory_role(self) -> DirectoryRole:
@@ -333,30 +353,16 @@ PARAMETERS: Final[dict[str, Parameter]] = {
     **parameters_of(TransferConfig),
 }
 """Those that have a registry name, by it."""
-_PORTS: Final = frozenset({"session_port", "ping_port"})
-_CLASSES: Final = ("security", "session_tls", "active_directory")
+PORTS: Final = frozenset({"session_port", "ping_port"})
+CLASSES: Final = ("security", "session_tls", "alarms", "active_directory")
 """Tables that are fields of their own."""
-_IN_TABLES: Final = {"parameters", *_CLASSES, *(each.field for each in PARAMETERS.values())}
+_IN_TABLES: Final = {"parameters", *CLASSES, *(each.field for each in PARAMETERS.values())}
 DEFAULTS: Final[dict[str, Any]] = {
     field.name: field.default
     for field in msgspec.structs.fields(ServerConfig)
     if field.name not in _IN_TABLES
 }
 """The options."""
-
-
-def load_config(
-    flags: Mapping[str, object],
-    environment: Mapping[str, str],
-    file: str | None = None,
-) -> ServerConfig:
-    """Put the sources together; a flag that is None was not given."""
-    options = _from_file(file) if file else {}
-    options |= _from_environment(environment)
-    options |= {
-        key: _checked(key, value, flag(key)) for key, value in flags.items() if value is not None
-    }
-    return ServerConfig(**options)
 
 
 def flag(key: str) -> str:
@@ -378,63 +384,3 @@ def plain_type(key: str) -> Any:
 def description(key: str) -> str:
     """Return the meaning of an option."""
     return meaning_of(HINTS[key])
-
-
-def _from_file(file: str) -> dict[str, Any]:
-    try:
-        table = tomllib.loads(Path(file).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read the configuration file {file}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} is not valid TOML: {error}") from None
-    tables: dict[str, Any] = {key: table.pop(key) for key in (*TABLES, *_CLASSES) if key in table}
-    for key, value in tables.items():
-        check_table(value, key, file)
-    security, session_tls, active_directory = (tables.pop(key, {}) for key in _CLASSES)
-    for key in table:
-        if key in PARAMETERS:
-            raise ConfigError(f"{file}: {key} belongs below a line [parameters]")
-        if key not in DEFAULTS:
-            raise ConfigError(
-                f"{file}: there is no option {key!r}{nearest(key, [*DEFAULTS, *TABLES])}"
-            )
-    options = {
-        key: _checked(key, value, f"{file}: {key}", strict=True) for key, value in table.items()
-    }
-    changed = read_tables(tables, PARAMETERS, file)
-    return {
-        **options,
-        **{key: value for key, value in changed.items() if key in _PORTS},
-        "parameters": TransferConfig(
-            **{key: value for key, value in changed.items() if key not in _PORTS}
-        ),
-        "security": read_table(security, SecurityTable, f"{file}: [security]"),
-        "session_tls": read_session_tls(session_tls, file),
-        "active_directory": active_directory,
-    }
-
-
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    options: dict[str, Any] = {}
-    for name, text in environment.items():
-        if not name.startswith(VARIABLE_PREFIX):
-            continue
-        key = name.removeprefix(VARIABLE_PREFIX).lower()
-        if key in DEFAULTS:
-            value = text.split(",") if plain_type(key) == tuple[str, ...] else text
-            options[key] = _checked(key, value, name)
-        elif meant := difflib.get_close_matches(key, DEFAULTS, 1, _ALIKE):
-            raise ConfigError(f"there is no variable {name}; did you mean {variable(meant[0])}?")
-    return options
-
-
-def _checked(key: str, value: object, where: str, *, strict: bool = False) -> Any:
-    try:
-        return msgspec.convert(value, HINTS[key], strict=strict)
-    except msgspec.ValidationError as error:
-        kind = plain_type(key)
-        if get_origin(kind) is Literal:
-            problem = f"it is one of {', '.join(map(str, get_args(kind)))}"
-        else:
-            problem = reason(error)
-        raise ConfigError(f"{where} = {value!r} is wrong: {problem}") from None

@@ -41,7 +41,7 @@ def read_peers(table: Any, file: str) -> PeerPolicy:
     """Read the table of a file."""
     rules = {name: value for name, value in table.items() if isinstance(value, dict)}
     others = {name: value for name, value in table.items() if name not in rules}
-    settings = read_table(others, _Settings, f"{file}: [peers]")
+    settings = read_table(others, _Settings, file, "peers")
     return PeerPolicy(
         rules=tuple(_rule(name, value, file) for name, value in rules.items()),
         strict=settings.strict,
@@ -56,12 +56,12 @@ def _rule(name: str, table: dict[str, Any], file: str) -> PeerRule:
         for key, value in table.items()
         if key not in ("tls", "routes", "refuse")
     }
-    found = read_table({**table, **listed}, _Rule, where)
+    found = read_table({**table, **listed}, _Rule, file, "peers", name)
     rule = PeerRule(
         name=name,
-        identifiers=tuple(_identifier(text, where) for text in found.identifiers),
-        addresses=tuple(_network(text, where) for text in found.addresses),
-        certificates=tuple(_fingerprint(text, where) for text in found.certificates),
+        identifiers=tuple(_identifier(text, where, name) for text in found.identifiers),
+        addresses=tuple(_network(text, where, name) for text in found.addresses),
+        certificates=tuple(_fingerprint(text, where, name) for text in found.certificates),
         certificate_names=found.certificate_names,
         tls=found.tls,
         routes=found.routes,
@@ -69,7 +69,7 @@ def _rule(name: str, table: dict[str, Any], file: str) -> PeerRule:
     )
     problem = _problem(rule)
     if problem:
-        raise ConfigError(f"{where} {problem}")
+        raise ConfigError(f"{where} {problem}", "peers", name)
     return rule
 
 
@@ -89,29 +89,37 @@ def _problem(rule: PeerRule) -> str:
     return ""
 
 
-def _identifier(text: str, where: str) -> Guid:
+def _identifier(text: str, where: str, name: str) -> Guid:
     try:
         return Guid.parse(text)
     except ValueError as error:
-        raise ConfigError(f"{where} identifiers is wrong: {error}") from None
+        raise ConfigError(
+            f"{where} identifiers is wrong: {error}", "peers", name, "identifiers"
+        ) from None
 
 
-def _network(text: str, where: str) -> str:
+def _network(text: str, where: str, name: str) -> str:
     try:
         ipaddress.ip_network(text)
     except ValueError:
         raise ConfigError(
             f"{where} addresses is wrong: {text!r} is no IP address and no network such as "
-            "10.1.0.0/16"
+            "10.1.0.0/16",
+            "peers",
+            name,
+            "addresses",
         ) from None
     return text
 
 
-def _fingerprint(text: str, where: str) -> str:
+def _fingerprint(text: str, where: str, name: str) -> str:
     digits = text.replace(":", "").lower()
     if _FINGERPRINT.fullmatch(digits) is None:
         raise ConfigError(
             f"{where} certificates is wrong: {text!r} is no SHA-256 fingerprint of 64 "
-            "hexadecimal digits"
+            "hexadecimal digits",
+            "peers",
+            name,
+            "certificates",
         )
     return digits

@@ -64,9 +64,10 @@ class SessionTlsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 def read_session_tls(table: dict[str, Any], file: str) -> SessionTlsTable:
     """Read the table of a file."""
-    read = read_table(table, SessionTlsTable, f"{file}: [session_tls]")
+    read = read_table(table, SessionTlsTable, file, "session_tls")
     if table and not read.certificate:
         raise ConfigError(
-            f"{file}: [session_tls] has no certificate: make one with openmsmq peer certificate"
+            f"{file}: [session_tls] has no certificate: make one with openmsmq peer certificate",
+            "session_tls",
         )
     return read

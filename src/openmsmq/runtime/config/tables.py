@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from openmsmq.runtime.config.errors import ConfigError, reason
+from openmsmq.runtime.config.errors import ConfigError, key_of, reason
 
 Table = TypeVar("Table", bound=msgspec.Struct)
 
@@ -28,12 +28,13 @@ def meaning_of(hint: Any) -> str:
 def check_table(value: object, name: str, file: str) -> None:
     """Raise `ConfigError` if a key that stands for a table is something else."""
     if not isinstance(value, dict):
-        raise ConfigError(f"{file}: {name} is a table; begin it with a line [{name}]")
+        raise ConfigError(f"{file}: {name} is a table; begin it with a line [{name}]", name)
 
 
-def read_table(values: Mapping[str, Any], kind: type[Table], where: str) -> Table:
-    """Read a table; raise `ConfigError` with the key that is wrong, and what it could be."""
+def read_table(values: Mapping[str, Any], kind: type[Table], file: str, *at: str) -> Table:
+    """Read the table that some keys lead to; raise `ConfigError` with what is wrong in it."""
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{where} is wrong: {reason(error, kind)}") from None
+        where = f"{file}: [{'.'.join(at)}]"
+        raise ConfigError(f"{where} is wrong: {reason(error, kind)}", *at, *key_of(error)) from None

@@ -72,12 +72,18 @@ def _parameters(table: Any, parameters: Mapping[str, Parameter], file: str) -> d
     for name, value in table.items():
         parameter = parameters.get(name)
         if parameter is None:
-            raise ConfigError(f"{file}: [parameters] has no {name!r}{nearest(name, parameters)}")
+            raise ConfigError(
+                f"{file}: [parameters] has no {name!r}{nearest(name, parameters)}",
+                "parameters",
+                name,
+            )
         try:
             values[parameter.field] = msgspec.convert(value, parameter.hint)
         except msgspec.ValidationError as error:
             raise ConfigError(
-                f"{file}: [parameters] {name} = {value!r} is wrong: {reason(error)}"
+                f"{file}: [parameters] {name} = {value!r} is wrong: {reason(error)}",
+                "parameters",
+                name,
             ) from None
     return values
 
@@ -85,13 +91,15 @@ def _parameters(table: Any, parameters: Mapping[str, Parameter], file: str) -> d
 def _hosts(table: Any, file: str) -> dict[str, tuple[str, ...]]:
     hosts: dict[str, tuple[str, ...]] = {}
     for name, value in table.items():
-        where = f"{file}: [hosts] {name}"
+        where, at = f"{file}: [hosts] {name}", ("hosts", name)
         if name.lower() in hosts:
-            raise ConfigError(f"{where} is there twice: capitals make no difference")
-        addresses = _texts(value, where, "an IP address or a list of them")
+            raise ConfigError(f"{where} is there twice: capitals make no difference", *at)
+        addresses = _texts(value, where, "an IP address or a list of them", at)
         for address in addresses:
             if address_of(address) is None:
-                raise ConfigError(f"{where} = {value!r} is wrong: {address!r} is not an IP address")
+                raise ConfigError(
+                    f"{where} = {value!r} is wrong: {address!r} is not an IP address", *at
+                )
         hosts[name.lower()] = addresses
     return hosts
 
@@ -99,39 +107,41 @@ def _hosts(table: Any, file: str) -> dict[str, tuple[str, ...]]:
 def _next_hops(table: Any, file: str) -> dict[str, tuple[str, ...]]:
     hops: dict[str, tuple[str, ...]] = {}
     for name, value in table.items():
-        where = f"{file}: [next_hops] {name}"
+        where, at = f"{file}: [next_hops] {name}", ("next_hops", name)
         try:
             manager = str(Guid.parse(name))
         except ValueError as error:
             raise ConfigError(
-                f"{where} is wrong: the identifier of a queue manager is wanted, and {error}"
+                f"{where} is wrong: the identifier of a queue manager is wanted, and {error}",
+                *at,
             ) from None
         if manager in hops:
-            raise ConfigError(f"{where} is there twice")
-        hops[manager] = _texts(value, where, "a host name or IP address, or a list of them")
+            raise ConfigError(f"{where} is there twice", *at)
+        hops[manager] = _texts(value, where, "a host name or IP address, or a list of them", at)
     return hops
 
 
 def _connectors(table: Any, file: str) -> dict[str, str]:
     connectors: dict[str, str] = {}
     for name, value in table.items():
-        where = f"{file}: [connectors] {name}"
+        where, at = f"{file}: [connectors] {name}", ("connectors", name)
         if name.lower() in connectors:
-            raise ConfigError(f"{where} is there twice: capitals make no difference")
+            raise ConfigError(f"{where} is there twice: capitals make no difference", *at)
         try:
             connectors[name.lower()] = str(Guid.parse(value))
         except (TypeError, ValueError) as error:
             raise ConfigError(
                 f"{where} = {value!r} is wrong: the identifier of a connector is wanted, a GUID "
-                f"that you choose; {error}"
+                f"that you choose; {error}",
+                *at,
             ) from None
     return connectors
 
 
-def _texts(value: object, where: str, wanted: str) -> tuple[str, ...]:
+def _texts(value: object, where: str, wanted: str, at: tuple[str, ...]) -> tuple[str, ...]:
     texts = value if isinstance(value, list) else [value]
     if not texts or not all(isinstance(text, str) and text for text in texts):
-        raise ConfigError(f"{where} = {value!r} is wrong: give {wanted}")
+        raise ConfigError(f"{where} = {value!r} is wrong: give {wanted}", *at)
     return tuple(texts)
 
 

@@ -1,6 +1,6 @@
 """The private keys of a queue manager, in files that only its user can read.
 
-They are not in the store: a backup of messages, or a store that is handed on, has no keys in it.
+They are not in the store: a store that is handed on has no keys in it. A back-up has them.
 The name of a file says for which provider the key is and when it was made.
 """
 

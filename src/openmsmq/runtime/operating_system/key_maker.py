@@ -31,12 +31,12 @@ class KeyMaker:
             made = await asyncio.to_thread(self._files.make, read_clocks().unix_s)
         except (StartError, OSError) as error:
             self._log.error(Event.KEYS_FAILED, reason=str(error))
-            self._pump.put_in(engine.keys_failed, InsufficientResources(str(error)))
+            self._pump.put_in(engine.keys_told, InsufficientResources(str(error)))
             return
         self._log.info(Event.KEYS_MADE, count=len(made))
-        self._pump.put_in(engine.keys_made, made)
+        self._pump.put_in(engine.keys_told, made)
         try:
-            self._files.remove_all_but(engine.kept_keys)
+            self._files.remove_all_but(engine.keys.kept)
         except OSError as error:
             self._log.error(Event.KEYS_FAILED, reason=f"old keys stay: {os_reason(error)}")
 

@@ -140,6 +140,19 @@ def _limit(scopes: frozenset[Scope] | None, rights: dict[Scope, int]) -> int:
     return limit
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """From where a caller comes, and since when; for those who look after the queue manager."""
+
+    peer: str = ""
+    """An address with a port, or a process of this computer."""
+    door: str = ""
+    """The kind of door that it came through."""
+    since_s: int = 0
+
+
+UNKNOWN_ORIGIN: Final = Origin()
+"""Of whoever is part of the program that drives the queue manager."""
+
 UNLIMITED: Final = Caller(
     "the program itself",
     LOCAL_SYSTEM,

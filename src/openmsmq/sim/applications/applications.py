@@ -25,6 +25,7 @@ from openmsmq.sim.scenarios.scenario import (
     CLOSED,
     CLOSED_TRANSACTIONAL,
     PLAIN,
+    SECOND,
     SMALL,
     SMALL_QUOTA_KB,
     TRANSACTIONAL,
@@ -233,6 +234,8 @@ class Founder(Application):
             api.CreateQueue(ADMIN),
             api.CreateQueue(SMALL, quota_kb=SMALL_QUOTA_KB),
         ]
+        if self.world.scenario.two_queues:
+            requests.append(api.CreateQueue(SECOND, transactional=True, journaling=journaling))
         if self.world.adversary is not None:
             requests += [
                 api.CreateQueue(CLOSED, authentication_required=True),
@@ -251,8 +254,10 @@ class Drain(Application):
 
     def script(self) -> Script:
         """Receive until nothing comes."""
-        public = () if self.world.enterprise is None else PUBLIC_QUEUES
-        for queue in (PLAIN, TRANSACTIONAL, SMALL, *public):
+        others: tuple[str, ...] = () if self.world.enterprise is None else PUBLIC_QUEUES
+        if self.world.scenario.two_queues:
+            others += (SECOND,)
+        for queue in (PLAIN, TRANSACTIONAL, SMALL, *others):
             while (yield from self.receive(queue, _DRAIN_COUNT, 0)):
                 pass
 

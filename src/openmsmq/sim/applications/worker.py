@@ -16,7 +16,7 @@ from openmsmq.sim.applications.applications import Application, Ask, Script, out
 from openmsmq.sim.checks.books import PURGING
 from openmsmq.sim.checks.facts import Fate, Group, Kind, SimMessage
 from openmsmq.sim.enterprise.enterprise import PUBLIC_PLAIN, PUBLIC_QUEUES, PUBLIC_TRANSACTIONAL
-from openmsmq.sim.scenarios.scenario import ADMIN, PLAIN, SMALL, STREAMS, TRANSACTIONAL
+from openmsmq.sim.scenarios.scenario import ADMIN, PLAIN, SECOND, SMALL, STREAMS, TRANSACTIONAL
 from openmsmq.sim.violation import Violation
 
 if TYPE_CHECKING:
@@ -31,6 +31,12 @@ _ACKS: Final = (
     AckRequest.POSITIVE_ARRIVAL | AckRequest.POSITIVE_RECEIVE,
 )
 _LIFETIMES_S: Final = (1, 5, 60)
+_QUEUES: Final = (
+    (TRANSACTIONAL,),
+    (SECOND,),
+    (TRANSACTIONAL, SECOND),
+    (SECOND, TRANSACTIONAL, SECOND),
+)
 _DOUBT_RETRY_MS: Final = 500
 _DOUBTS_MAX: Final = 200
 """How often a commit that was never answered is asked for before it counts as lost."""
@@ -114,7 +120,8 @@ class Worker(Application):
     ) -> bytes:
         message = self.books.new_message(kind, group, target, queue)
         message.name = opened.format_name
-        self._wish(message)
+        if not group.is_plain:
+            self._wish(message)
         group.messages.append(message)
         builder = self._builders.get(opened.format_name)
         if builder is None:
@@ -172,7 +179,7 @@ class Worker(Application):
             case "name":
                 return f"DIRECT=OS:{target.name}\\{queue}"
             case _:
-                shelf = self.books.watches[target.index].by_path[queue]
+                shelf = self.books.disks.watches[target.index].by_path[queue]
                 return f"PRIVATE={target.identifier}\\{shelf.number:x}"
 
     # Transactions.
@@ -208,8 +215,18 @@ class Worker(Application):
             self.books.given(self.node, TRANSACTIONAL, reply.entries, group)
 
     def _stage(self, group: Group, number: int) -> Script:
-        target = self._target()
-        queue = self._one_of(TRANSACTIONAL, PUBLIC_TRANSACTIONAL)
+        if not self.world.scenario.two_queues:
+            target = self._target()
+            queue = self._one_of(TRANSACTIONAL, PUBLIC_TRANSACTIONAL)
+            yield from self._stage_for(group, number, target, queue)
+            return
+        if not group.messages:
+            group.is_plain = self.rng.random() < 0.7
+        target = self.node if group.is_plain else self._target()
+        for queue in self.rng.choice(_QUEUES):
+            yield from self._stage_for(group, number, target, queue)
+
+    def _stage_for(self, group: Group, number: int, target: Node, queue: str) -> Script:
         name = self._name_of(target, queue)
         opened = yield from self.opened(name, AccessMode.SEND)
         if opened is None:
@@ -293,8 +310,11 @@ class Worker(Application):
             yield self.rng.choice((0, 0, 3_000))
         while self._prepared:
             reply = yield Ask(api.ListTransactions())
-            if not isinstance(reply, api.Transactions):
-                return
+            if isinstance(reply, api.Failed):
+                # The disk is full: what the list stood on fell with it. Nobody else ends these.
+                yield _DOUBT_RETRY_MS
+                continue
+            assert isinstance(reply, api.Transactions)
             group = self._prepared[0]
             if any(each.unit_of_work == group.unit_of_work for each in reply.transactions):
                 yield from self._resolve(group)
@@ -350,6 +370,8 @@ class Worker(Application):
         reply = yield Ask(api.Purge(opened.handle), begun)
         if self.errand is not None:
             self.books.errand_ends(self.errand, self.node, unknown=isinstance(reply, api.Failed))
+            if isinstance(reply, api.Removed):
+                self.books.purged(self.errand, self.node, queue)
             self.errand = None
 
 

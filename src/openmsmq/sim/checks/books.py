@@ -1,8 +1,8 @@
-"""The books of a run: what applications were told, against what the disks have.
+"""The books of a run: what applications asked for and were told, against what the disks have.
 
-Everything here is seen from outside: calls and their answers, batches that became durable, bytes
-on the wire. A `Violation` is raised at the moment a promise is broken; `endings` looks at the
-whole run once it is over.
+Everything here is seen from outside: calls and their answers; `disk_watch` has the batches that
+became durable, `wire_watch` the bytes on the wire. A `Violation` is raised at the moment a promise
+is broken; `endings` looks at the whole run once it is over.
 """
 
 from __future__ import annotations
@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from openmsmq.api.messages import Entry
-from openmsmq.manager.notices import NoticeKind
-from openmsmq.model.queue import QueueRole
+from openmsmq.manager.notices import Notice, NoticeKind
 from openmsmq.sim.checks.copies import Copies
-from openmsmq.sim.checks.facts import MAY_TAKE_EFFECT, Fate, Group, Kind, SimMessage, number_in
+from openmsmq.sim.checks.disk_watch import DiskWatch
+from openmsmq.sim.checks.facts import Fate, Group, Kind, SimMessage, number_in
 from openmsmq.sim.checks.hostile_watch import HostileWatch
-from openmsmq.sim.checks.store_watch import Change, Lying, StoreWatch
 from openmsmq.sim.checks.wire_watch import WireWatch
 from openmsmq.sim.violation import Violation
-from openmsmq.storage.port import Batch
-from openmsmq.wire import message_bytes
 
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node
@@ -53,21 +50,18 @@ class Books:
         self.messages: dict[int, SimMessage] = {}
         self.by_message_id: dict[bytes, SimMessage] = {}
         self.groups: list[Group] = []
-        self.watches: dict[int, StoreWatch] = {}
         self.errands: dict[tuple[int, str], list[Errand]] = {}
+        self.disks = DiskWatch(self, world)
         self.wire = WireWatch(self, world)
         self.copies = Copies(self, world)
         self.hostile: HostileWatch | None = None
         """Checks what must hold beside an adversary, too."""
         self.report_droppers: set[int] = set()
         """Nodes that had no room for a report: that gives way first."""
-        self.crash_times_ms: dict[int, list[int]] = {}
-        self.refusal_times_ms: dict[int, list[int]] = {}
+        self.express_droppers: set[int] = set()
+        """Nodes that had no memory for an express message."""
         self._undecided: dict[int, list[Group]] = {}
         self._orders: dict[int, int] = {}
-        self._last_order: dict[tuple[int, int, str, str], int] = {}
-
-    # What applications do.
 
     def new_group(self, node: Node) -> Group:
         """Begin a transaction, or a call that sends several messages."""
@@ -102,7 +96,7 @@ class Books:
                     "it on its disk"
                 )
         for message in group.taken:
-            if self._is_there(message):
+            if message.is_there:
                 raise Violation(
                     f"{group} was committed and {message}, which it received, is still on the disk"
                 )
@@ -125,6 +119,11 @@ class Books:
         if group.node.up:
             self._undecided.setdefault(group.node.index, []).append(group)
         else:
+            self._decide(group)
+
+    def power_lost(self, node: Node) -> None:
+        """A node lost power: now it is certain what took effect."""
+        for group in self._undecided.pop(node.index, ()):
             self._decide(group)
 
     def _decide(self, group: Group) -> None:
@@ -152,14 +151,38 @@ class Books:
             # The application is gone; what it asked for may still be done.
             errand.ended_ms += _LATE_EFFECT_MS
 
+    def purged(self, errand: Errand, node: Node, queue: str) -> None:
+        """An application heard that a queue was purged: what was there before must be gone.
+
+        What a transaction holds goes when that gives it back. What a stream has reserved stays, and
+        nobody here knows what that is before it is read.
+        """
+        if "stream" in self._world.scenario.operations:
+            return
+        for message in self.messages.values():
+            if (
+                message.target is node
+                and message.queue == queue.casefold()
+                and message.is_there
+                and message.arrived_ms < errand.begun_ms
+            ):
+                message.purged = True
+
+    def purges_forgotten(self, node: Node) -> None:
+        """A node lost power, or its disk was full: what transactions held may come back."""
+        for message in self.messages.values():
+            if message.target is node:
+                message.purged = False
+
     def given(self, node: Node, queue: str, entries: Iterable[Entry], group: Group | None) -> None:
         """An application was given messages, for good or in a transaction."""
-        watch = self.watches[node.index]
+        watch = self.disks.watches[node.index]
         path = queue.casefold()
         for entry in entries:
-            message = self._known(number_in(entry.packet), node, path)
+            message = self.known(number_in(entry.packet), node, path)
             if message is None:
                 continue
+            self._require_free(message, group)
             if group is not None:
                 self._hold(message, group)
                 continue
@@ -175,7 +198,7 @@ class Books:
                 )
             if message.consumed >= message.arrivals and not message.certain:
                 # It was handed to a reader that waited, and never lay in the queue.
-                self._arrives(message, node, path, durable=False)
+                self.disks.arrives(message, node, path, durable=False)
             self._consume(message)
 
     def reserved(self, messages: Iterable[SimMessage], reader: str) -> None:
@@ -186,22 +209,27 @@ class Books:
     def processed(self, node: Node, queue: str, batch: dict[int, SimMessage]) -> None:
         """A stream heard that the messages of a batch, by lookup identifier, are completed."""
         for lookup_id, message in batch.items():
-            if self.watches[node.index].holds(queue.casefold(), lookup_id):
+            if self.disks.watches[node.index].holds(queue.casefold(), lookup_id):
                 raise Violation(
                     f"{message} was completed, and {node.name} still has it on its disk"
                 )
             if message.lost_with is None:
                 self._consume(message)
 
-    def _hold(self, message: SimMessage, group: Group) -> None:
-        holder = message.holder
+    def _require_free(self, message: SimMessage, group: Group | None) -> None:
+        """Nobody is given what somebody else has, or what was purged."""
+        whom, holder = group or "a reader", message.holder
         if message.reserved_for:
             raise Violation(
-                f"{message} was given to {group} while {message.reserved_for} has it reserved"
+                f"{message} was given to {whom} while {message.reserved_for} has it reserved"
             )
         doubtful = holder is None or holder.doubtful or holder.fate is Fate.UNKNOWN
         if holder is not group and not doubtful:
-            raise Violation(f"{message} was given to {group} while {holder} holds it")
+            raise Violation(f"{message} was given to {whom} while {holder} holds it")
+        if message.purged:
+            raise Violation(f"{message} was given to {whom}, though it had been purged")
+
+    def _hold(self, message: SimMessage, group: Group) -> None:
         message.holder = group
         message.held = True
         group.taken.append(message)
@@ -211,209 +239,17 @@ class Books:
         if message.consumed > max(1, message.arrivals):
             raise Violation(f"{message} was received {message.consumed} times")
 
-    # What disks do.
-
-    def stored(self, node: Node, batch: Batch) -> None:
-        """A batch is durable."""
-        watch = self.watches.get(node.index)
-        if watch is None:
-            watch = self.watches[node.index] = StoreWatch()
-        known = watch.directory_number
-        changes = watch.apply(batch)
-        if watch.directory_number != known:
-            self._world.directory_stored()
-        touched: dict[int, Group] = {}
-        moved = {change.entry.message for change in changes if change.came}
-        for change in changes:
-            self._changed(node, change, moved, touched)
-        for group in touched.values():
-            self._check_whole(group)
-        if self.hostile is not None:
-            self.hostile.stored(node)
-
-    def told(self, node: Node, kind: NoticeKind) -> None:
+    def told(self, node: Node, notice: Notice) -> None:
         """A node tells its operator something."""
-        if kind is NoticeKind.REPORT_DROPPED:
+        if notice.kind is NoticeKind.REPORT_DROPPED:
             self.report_droppers.add(node.index)
+        elif ("reason", "express memory") in notice.facts:
+            self.express_droppers.add(node.index)
 
-    def refused(self, node: Node) -> None:
-        """A disk had no room."""
-        self.refusal_times_ms.setdefault(node.index, []).append(self._world.timeline.now_ms)
+    # Why things may be as they are.
 
-    def crashed(self, node: Node) -> None:
-        """A node lost power, and what it had only in memory."""
-        self.crash_times_ms.setdefault(node.index, []).append(self._world.timeline.now_ms)
-        for group in self._undecided.pop(node.index, ()):
-            self._decide(group)
-        watch = self.watches.get(node.index)
-        if watch is None:
-            return
-        for entry in watch.lose_power():
-            message = self.messages.get(entry.message or 0)
-            if message is None or entry.message_class:
-                continue
-            if message.certain:
-                raise Violation(
-                    f"{message} is {message.kind.value}, and {node.name} had it only in memory"
-                )
-            message.lost_with, message.reserved_for = node, ""
-
-    def _changed(
-        self,
-        node: Node,
-        change: Change,
-        moved: set[int | None],
-        touched: dict[int, Group],
-    ) -> None:
-        entry = change.entry
-        role, path = entry.shelf.role, entry.shelf.path
-        if role is None and change.came:
-            raise Violation(
-                f"{node.name} stored a message in queue {entry.shelf.number}, which it has no "
-                "record of",
-                messages=() if entry.message is None else (entry.message,),
-            )
-        if self.hostile is not None and change.came:
-            self.hostile.came(node, entry)
-        if role is QueueRole.APPLICATION and path.endswith("admin"):
-            if change.came:
-                self.copies.acknowledgment(entry)
-            return
-        message = self._known(entry.message, node, path)
-        trace = self._world.trace
-        if trace.wanted and message is not None:
-            text = f"{message} {'into' if change.came else 'out of'} {path}"
-            trace.note(node.index, "durable", text, (message.number,))
-        if message is None or (entry.message_class and role is not QueueRole.SYSTEM):
-            return
-        if not change.came:
-            self._went(message, node, entry, moved, touched)
-        elif role is QueueRole.SYSTEM:
-            self.copies.copied(message, node, entry)
-        elif role is QueueRole.JOURNAL:
-            self.copies.journaled(message)
-        else:
-            self._came(message, node, entry, touched)
-
-    def _came(
-        self, message: SimMessage, node: Node, entry: Lying, touched: dict[int, Group]
-    ) -> None:
-        if entry.durable:
-            message.durable_at.add(node.index)
-        elif message.certain:
-            raise Violation(
-                f"{node.name} keeps {message}, which is {message.kind.value}, only in memory"
-            )
-        if node is message.source and not message.effective:
-            self._takes_effect(message, entry)
-            touched[message.group.number] = message.group
-        if entry.shelf.role is QueueRole.APPLICATION:
-            self._arrives(message, node, entry.shelf.path, durable=entry.durable)
-
-    def _takes_effect(self, message: SimMessage, entry: Lying) -> None:
-        if message.group.fate not in MAY_TAKE_EFFECT:
-            raise Violation(
-                f"{message} is in {entry.shelf.path}, but its sending {message.group.fate.value}"
-            )
-        message.effective = True
-        message.sent_s = message_bytes.sent_time_s(entry.packet)
-        message.message_id = message_bytes.message_id(entry.packet)
-        twin = self.by_message_id.setdefault(message.message_id, message)
-        if twin is not message:
-            raise Violation(f"{message} and {twin} have the same message identifier")
-
-    def _arrives(self, message: SimMessage, node: Node, path: str, *, durable: bool) -> None:
-        if node is not message.target or path != message.queue:
-            raise Violation(
-                f"{message} for {message.target.name} {message.queue} came into {path} of "
-                f"{node.name}"
-            )
-        if message.group.fate not in MAY_TAKE_EFFECT:
-            raise Violation(
-                f"{message} came into its queue, but its sending {message.group.fate.value}"
-            )
-        again = message.arrivals > 0 and not self._may_come_again(message)
-        message.arrivals += 1
-        message.arrived_ms = self._world.timeline.now_ms
-        message.lost_with = message.removed_ms = None
-        if again:
-            raise Violation(
-                f"{message} ({message.kind.value}) came into its queue {message.arrivals} times"
-            )
-        if message.kind is Kind.TRANSACTIONAL:
-            assert durable, f"{message} was handed over without a disk"
-            self._check_order(message)
-
-    def _may_come_again(self, message: SimMessage) -> bool:
-        """Whether its node forgot that it came: of express messages only memory knows."""
-        return not message.certain and any(
-            moment_ms >= message.arrived_ms
-            for moment_ms in self.crash_times_ms.get(message.target.index, ())
-        )
-
-    def _check_order(self, message: SimMessage) -> None:
-        place = message.source.index, message.target.index, message.queue, message.name
-        last = self._last_order.get(place, 0)
-        if message.order <= last:
-            raise Violation(f"{message} came into its queue after a message that was sent later")
-        self._last_order[place] = message.order
-
-    def _went(
-        self,
-        message: SimMessage,
-        node: Node,
-        entry: Lying,
-        moved: set[int | None],
-        touched: dict[int, Group],
-    ) -> None:
-        role = entry.shelf.role
-        if role is QueueRole.APPLICATION:
-            message.removed_ms = self._world.timeline.now_ms
-            holder = message.holder
-            if message.reserved_for:
-                raise Violation(
-                    f"{message} was removed from {entry.shelf.path} of {node.name} while "
-                    f"{message.reserved_for} has it reserved"
-                )
-            if holder is not None and holder.fate in MAY_TAKE_EFFECT:
-                touched[holder.number] = holder
-            elif not self._may_be_removed(message, node, entry.shelf.path):
-                raise Violation(
-                    f"{message} was removed from {entry.shelf.path} of {node.name}, and nobody "
-                    "had asked for that"
-                )
-        elif role is QueueRole.OUTGOING and message.number not in moved:
-            self._check_left(message, node)
-
-    def _check_left(self, message: SimMessage, node: Node) -> None:
-        """A node lets go of a message for another one only when somebody else has it.
-
-        Of a transactional message only its source has to keep a copy until the end.
-        """
-        if not message.certain or (
-            node is not message.source and message.kind is Kind.TRANSACTIONAL
-        ):
-            return
-        if self._world.enterprise is None:
-            safe = bool(message.durable_at - {node.index, message.source.index})
-        else:
-            safe = message.arrivals > 0 or self._is_somewhere(message)
-        if not safe and not message.may_have_expired() and not self.may_be_refused(message):
-            raise Violation(
-                f"{node.name} let go of {message} ({message.kind.value}), which no other disk has"
-            )
-
-    def _is_somewhere(self, message: SimMessage) -> bool:
-        """Whether a disk has a message now; it may have come back to who lets it go."""
-        return any(
-            entry.message == message.number
-            and entry.durable
-            and entry.shelf.role is QueueRole.OUTGOING
-            for watch in self.watches.values()
-            for entry in watch.entries.values()
-        )
-
-    def _may_be_removed(self, message: SimMessage, node: Node, path: str) -> bool:
+    def may_be_removed(self, message: SimMessage, node: Node, path: str) -> bool:
+        """Whether somebody may have asked for a message to go out of its queue, or its time has."""
         if message.may_have_expired():
             return True
         now_ms = self._world.timeline.now_ms
@@ -428,34 +264,18 @@ class Books:
         )
 
     def may_be_refused(self, message: SimMessage) -> bool:
-        """Whether a message may be refused though nothing is wrong."""
-        return self._world.scenario.may_refuse(message.queue)
+        """Whether a message may be refused though nothing is wrong.
 
-    def _check_whole(self, group: Group) -> None:
-        """All of a group is on the disk, or nothing."""
-        missing = [
-            message for message in group.messages if message.certain and not message.effective
-        ]
-        left = [message for message in group.taken if self._is_there(message)]
-        if group.fate is Fate.UNKNOWN and len(missing) == len(group.messages) and group.messages:
-            # Its commit was refused after its application had gone; somebody else received.
-            return
-        if (missing or left) and self._took_effect(group):
-            shown = (missing + left)[0]
-            raise Violation(
-                f"half of {group} is on the disk of {group.node.name}: {shown} "
-                f"{'is missing' if missing else 'is still in its queue'}",
-                messages=tuple(message.number for message in group.messages + group.taken),
-            )
-        group.applied_ms = self._world.timeline.now_ms
-
-    def _took_effect(self, group: Group) -> bool:
-        return any(message.certain and message.effective for message in group.messages) or any(
-            not self._is_there(message) for message in group.taken
+        An express message is, if strangers have filled their share of the memory and nobody says
+        that its sender is none of them.
+        """
+        scenario = self._world.scenario
+        return scenario.may_refuse(message.queue) or (
+            message.kind is Kind.EXPRESS
+            and message.target.index in self.express_droppers
+            and scenario.hostile is not None
+            and not scenario.hostile.is_pinned
         )
-
-    def _is_there(self, message: SimMessage) -> bool:
-        return message.arrivals > 0 and message.removed_ms is None and message.lost_with is None
 
     def purged_at(self, message: SimMessage, moment_ms: int) -> bool:
         """Whether a purge of its queue may have removed a message by some moment."""
@@ -464,7 +284,8 @@ class Books:
             for errand in self.errands.get((message.target.index, message.queue), ())
         )
 
-    def _known(self, number: int | None, node: Node, path: str) -> SimMessage | None:
+    def known(self, number: int | None, node: Node, path: str) -> SimMessage | None:
+        """Return the message with a number, if it has one; nobody makes any up."""
         if number is None:
             return None
         message = self.messages.get(number)

@@ -24,7 +24,7 @@ def check(world: World) -> None:
     books = world.books
     stranded = stranded_of(world)
     for node in world.nodes:
-        for entry in books.watches[node.index].entries.values():
+        for entry in books.disks.watches[node.index].entries.values():
             if (
                 entry.shelf.role is QueueRole.APPLICATION
                 and entry.shelf.path != ADMIN
@@ -50,7 +50,7 @@ def check(world: World) -> None:
 
 def is_under_way(world: World, *, received: bool) -> bool:
     """Whether anything is on its way; with `received` also whether senders wait for the end."""
-    watches = world.books.watches
+    watches = world.books.disks.watches
     if not any(
         watch.outgoing_count or (received and watch.awaiting_count) for watch in watches.values()
     ):
@@ -67,7 +67,7 @@ def excused_messages(world: World) -> frozenset[int]:
     return frozenset(
         entry.message
         for node in world.nodes
-        for entry in world.books.watches[node.index].entries.values()
+        for entry in world.books.disks.watches[node.index].entries.values()
         if entry.message
         and entry.shelf.role is QueueRole.OUTGOING
         and not world.books.messages[entry.message].arrivals
@@ -80,7 +80,7 @@ def _left(world: World, roles: tuple[QueueRole, ...]) -> Iterator[tuple[Node, Ly
     stranded, hostile = stranded_of(world), world.books.hostile
     for role in roles:
         for node in world.nodes:
-            for entry in world.books.watches[node.index].entries.values():
+            for entry in world.books.disks.watches[node.index].entries.values():
                 if entry.shelf.role is not role or (stranded and stranded.excuses(node, entry)):
                     continue
                 if hostile is None or not hostile.is_unwanted(entry):
@@ -117,7 +117,7 @@ def _check_found(world: World, message: SimMessage) -> None:
     """An acknowledged message was received, or there is a reason why not."""
     if message.consumed or _may_be_gone(world.books, message):
         return
-    if message.may_have_expired() or world.scenario.may_refuse(message.queue):
+    if message.may_have_expired() or world.books.may_be_refused(message):
         return
     if not message.certain and _power_was_lost(world.books, message):
         return
@@ -146,7 +146,7 @@ def _power_was_lost(books: Books, message: SimMessage) -> bool:
     """Whether an express message met a node that lost power or had no room."""
     return any(
         moment_ms >= message.sent_ms
-        for times in (books.crash_times_ms, books.refusal_times_ms)
+        for times in (books.disks.crash_times_ms, books.disks.refusal_times_ms)
         for moments in times.values()
         for moment_ms in moments
     )
@@ -155,7 +155,7 @@ def _power_was_lost(books: Books, message: SimMessage) -> bool:
 def _check_copies(world: World, message: SimMessage) -> None:
     if not message.certain or message.group.fate is not Fate.ACKNOWLEDGED:
         return
-    in_doubt = message.may_have_expired() or world.scenario.may_refuse(message.queue)
+    in_doubt = message.may_have_expired() or world.books.may_be_refused(message)
     if message.journal_on_success and not message.journal_copies and not in_doubt:
         delivered = message.consumed if message.kind is Kind.TRANSACTIONAL else message.arrivals
         if delivered or not message.remote:
@@ -180,7 +180,7 @@ def _check_dead_letter(world: World, message: SimMessage) -> None:
     ):
         return
     if message.remote:
-        kept = message.arrivals > 0 or world.scenario.may_refuse(message.queue)
+        kept = message.arrivals > 0 or world.books.may_be_refused(message)
     else:
         kept = _may_be_gone(world.books, message)
     if not kept:

@@ -60,6 +60,8 @@ class Group(msgspec.Struct, eq=False):
     """What its coordinator decided, if it is prepared."""
     applied_ms: int | None = None
     """When the disk had its effects."""
+    is_plain: bool = False
+    """Whether all that it sends stays here and asks for nothing more: it can be set aside."""
 
     def __str__(self) -> str:
         return f"t{self.number}"
@@ -100,6 +102,8 @@ class SimMessage(msgspec.Struct, eq=False):
     """Whether a transaction ever held it."""
     reserved_for: str = ""
     """The stream that has read it, and has it for itself until it completes it."""
+    purged: bool = False
+    """Whether a purge must have removed it: it was there before that came."""
     consumed: int = 0
     lost_with: Node | None = None
     """The node whose loss of power took an express message with it."""
@@ -121,6 +125,11 @@ class SimMessage(msgspec.Struct, eq=False):
     def certain(self) -> bool:
         """Whether it survives everything once it was acknowledged."""
         return self.kind is not Kind.EXPRESS
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it lies in the queue that it is for."""
+        return self.arrivals > 0 and self.removed_ms is None and self.lost_with is None
 
     @property
     def body(self) -> bytes:

@@ -62,7 +62,7 @@ class HostileWatch:
 
     def stored(self, node: Node) -> None:
         """A batch is on a disk: what it keeps on the word of others is within its bounds."""
-        watch, quota_bytes = node.world.books.watches[node.index], node.config.quota_kb * 1024
+        watch, quota_bytes = node.world.books.disks.watches[node.index], node.config.quota_kb * 1024
         sequence_bytes = sum(watch.sequences.values())
         if quota_bytes and sequence_bytes > quota_bytes // _SEQUENCES_SHARE:
             raise Violation(
@@ -80,7 +80,7 @@ class HostileWatch:
         """What waits to tell the adversary something takes little room."""
         report_bytes = sum(
             len(entry.packet)
-            for entry in node.world.books.watches[node.index].entries.values()
+            for entry in node.world.books.disks.watches[node.index].entries.values()
             if entry.shelf.role is QueueRole.OUTGOING
             and entry.message_class
             and ORDER_LABEL not in entry.packet
@@ -102,7 +102,7 @@ class HostileWatch:
 
     def _check_room(self, node: Node, entry: Lying) -> None:
         """All that a node keeps is within its quota, whatever it is and for whom."""
-        size_bytes = node.world.books.watches[node.index].size_bytes
+        size_bytes = node.world.books.disks.watches[node.index].size_bytes
         if 0 < node.config.quota_kb * 1024 < size_bytes - _SLACK_BYTES:
             raise Violation(
                 f"{node.name} keeps {size_bytes} bytes of messages, and may keep "

@@ -25,6 +25,7 @@ _QUEUE_END: Final = len(records.counts_key(0))
 """Where in the key of an entry its queue ends."""
 _QUEUE_KIND: Final = ord("Q")
 _SEQUENCE_KIND: Final = ord("I")
+_TRANSACTION_KIND: Final = ord("T")
 
 
 class Shelf(msgspec.Struct, frozen=True):
@@ -66,6 +67,8 @@ class StoreWatch:
         self.by_path: dict[str, Shelf] = {}
         self.aside: dict[bytes, list[bytes]] = {}
         """What is set aside for transactions that are prepared."""
+        self.prepared: set[bytes] = set()
+        """The keys of transactions that are prepared."""
         self.leaving: set[int] = set()
         """The numbers of all outgoing queues."""
         self.outgoing_count = 0
@@ -187,6 +190,11 @@ class StoreWatch:
                 self.sequences.pop(key, None)
             else:
                 self.sequences[key] = len(key) + len(value)
+        elif key[0] == _TRANSACTION_KIND:
+            if value is None:
+                self.prepared.discard(key)
+            else:
+                self.prepared.add(key)
         elif key == records.POSITION_KEY and value is not None:
             self.directory_number = records.decode_record(value, records.PositionRecord).number
 

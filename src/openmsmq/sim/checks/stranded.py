@@ -65,7 +65,7 @@ class Stranded:
             entry.message == message.number
             and entry.shelf.role is QueueRole.OUTGOING
             and not self._leads(index, goal)
-            for index, watch in self._world.books.watches.items()
+            for index, watch in self._world.books.disks.watches.items()
             for entry in watch.entries.values()
         )
 

@@ -175,7 +175,7 @@ class WireWatch:
 
         That is between what its disk has and what it was told last.
         """
-        known = self._books.watches[here.index].directory_number
+        known = self._books.disks.watches[here.index].directory_number
         for state in range(known, max(known, here.told_number) + 1):
             # Who knows no way uses the session that the destination has opened, if there is one.
             if there in (enterprise.rules_at(state).next_hops(here.index, goal) or {goal}):
@@ -256,4 +256,4 @@ class WireWatch:
         return None
 
     def _may_be_dropped(self, message: SimMessage) -> bool:
-        return message.may_have_expired() or self._world.scenario.may_refuse(message.queue)
+        return message.may_have_expired() or self._books.may_be_refused(message)

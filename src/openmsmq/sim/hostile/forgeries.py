@@ -118,7 +118,7 @@ def name_at(node: Node, queue: str, rng: random.Random) -> tuple[Guid, QueueName
         return NIL_GUID, DirectName(f"TCP:{node.address}\\{queue}")
     if way == 1:
         return NIL_GUID, DirectName(f"OS:{node.name}\\{queue}")
-    shelf = node.world.books.watches[node.index].by_path.get(queue)
+    shelf = node.world.books.disks.watches[node.index].by_path.get(queue)
     return node.identifier, PrivateOnDestination(shelf.number if shelf else rng.randrange(1, 20))
 
 

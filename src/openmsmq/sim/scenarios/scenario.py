@@ -24,6 +24,8 @@ MANAGERS_MAX_COUNT: Final = len(NAMES)
 
 PLAIN: Final = "private$\\plain"
 TRANSACTIONAL: Final = "private$\\transactional"
+SECOND: Final = "private$\\second"
+"""A transactional queue too: some transactions go to both, or to this one."""
 ADMIN: Final = "private$\\admin"
 SMALL: Final = "private$\\small"
 """A queue with a quota that is soon reached."""
@@ -71,6 +73,9 @@ _HOSTILE_RETRY_MS: Final = 1_000
 
 STREAMS: Final = ("stream", "batches")
 """What applications of their own do, beside the workers."""
+
+TRANSACTIONS: Final = frozenset(("transaction", "prepared", "batches"))
+"""What sends to several queues at once, where there are several."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,6 +156,8 @@ class Scenario(msgspec.Struct, frozen=True):
     """The nodes through which messages to identifiers go, in turn; none when they go straight."""
     enterprise: EnterpriseScenario | None = None
     hostile: HostileScenario | None = None
+    two_queues: bool = False
+    """Whether transactions have two queues to send to, and some of them can be set aside."""
 
     @property
     def quota_kb(self) -> int:
@@ -207,6 +214,8 @@ def _draw_free(seed: int, options: Options, rng: random.Random) -> Scenario:
     # Drawn apart, so that a run without them is the same as before there were any.
     streams = random.Random(f"streams of {seed}")
     beside = frozenset(name for name in STREAMS if streams.random() < 0.4)
+    doing = _operations(options, operations, beside)
+    two_queues = random.Random(f"queues of {seed}").random() < 0.5
     share = rng.choice((0.3, 0.7, 0.95)) if options.transfer and count > 1 else 0.0
     return Scenario(
         seed,
@@ -225,7 +234,7 @@ def _draw_free(seed: int, options: Options, rng: random.Random) -> Scenario:
             rng.choice((0.0, 0.3)),
             rng.random() < 0.3,
         ),
-        _operations(options, operations, beside),
+        doing,
         faults,
         duration_ms,
         rng.randrange(1, 4),
@@ -234,6 +243,7 @@ def _draw_free(seed: int, options: Options, rng: random.Random) -> Scenario:
         options.names
         or rng.choice((DESTINATIONS, DESTINATIONS[:1], DESTINATIONS[1:2], DESTINATIONS[2:])),
         _routers(count, rng),
+        two_queues=two_queues and not TRANSACTIONS.isdisjoint(doing) and not options.hostile,
     )
 
 

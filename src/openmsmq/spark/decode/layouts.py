@@ -12,11 +12,15 @@ import msgspec
 import numpy as np
 
 from openmsmq.model.limits import PACKET_MAX_BYTES
+from openmsmq.spark.decode.alike import Fields, alike, each
 from openmsmq.spark.decode.packed import PLACE_BYTES, Flags, Numbers, Packed, Records
 from openmsmq.wire.headers import base, message_properties, security, transaction, user
 
 Part: TypeAlias = tuple[Numbers, Numbers]
-"""Where a part of each packet begins and ends."""
+"""Where a part of each packet begins and ends in it: one place if it is the same in all of them."""
+
+ALL: Final = slice(None)
+"""All packets of an answer."""
 
 START: Final = np.dtype(
     [
@@ -75,6 +79,7 @@ _NAME_SIZES: Final = np.array([0, 0, 4, 4, 4, 16, 20, 2])
 _DIRECT: Final = 7
 _SHIFTS: Final = (user.DESTINATION_SHIFT, user.ADMIN_SHIFT, user.RESPONSE_SHIFT)
 _NAMES_START: Final = base.SIZE + user.FIXED_SIZE
+_NOTHING: Final[Numbers] = np.asarray(0)
 _RARE_BASE_BITS: Final = base.INTERNAL | base.SESSION | base.DEBUG | base.TRACE
 _RARE_HEADERS: Final = user.SOAP | user.MULTI_QUEUE
 
@@ -83,9 +88,9 @@ class Layout(msgspec.Struct, frozen=True):
     """The parts of packets, a column each. Where a packet is not `good` they mean nothing."""
 
     good: Flags
-    start: Records
+    start: Fields
     packets: Numbers
-    """Where each packet begins."""
+    """Where each packet begins. Parts are counted from there."""
     names: tuple[Part, Part, Part]
     """The destination, the administration queue and the response queue, without padding."""
     connector_types: Numbers
@@ -93,7 +98,7 @@ class Layout(msgspec.Struct, frozen=True):
     security_flags: Numbers
     sender_id: Part
     sender_certificate: Part
-    properties: Records
+    properties: Fields
     label: Part
     extension: Part
     body: Part
@@ -103,17 +108,22 @@ class Layout(msgspec.Struct, frozen=True):
 
     def has(self, bits: int) -> Flags:
         """Return which packets have any of these bits in the flags of their UserHeader."""
-        found: Flags = self.start["flags"] & np.uint32(bits) != 0
+        found: Flags = np.asarray(self.start["flags"] & np.uint32(bits) != 0)
         return found
 
+    def places(self, part: Part) -> tuple[Numbers, Numbers]:
+        """Return where a part of each packet begins and ends in the bytes of all."""
+        return self.packets + part[0], self.packets + part[1]
 
-def lay_out(packed: Packed, rows: Numbers) -> Layout:
+
+def lay_out(packed: Packed, rows: Numbers | slice = ALL) -> Layout:
     """Find the parts of some packets."""
-    packets = packed.starts[rows] + PLACE_BYTES
-    ends = packed.ends[rows]
-    start = packed.records(START, packets - PLACE_BYTES)
-    flags = start["flags"].astype(np.int64)
-    walk = _Walk(packed, packets + _NAMES_START, ends, _begins_well(start, packets, ends))
+    starts = packed.starts[rows]
+    packets = starts + PLACE_BYTES
+    sizes = alike(packed.ends[rows] - packets)
+    start = Fields(packed.records(START, starts))
+    flags = start.wide("flags")
+    walk = _Walk(packed, packets, sizes, _begins_well(start, sizes))
     names = (walk.name(flags, 0), walk.name(flags, 1), walk.name(flags, 2))
     connector_types = walk.at
     walk.skip(np.where(flags & user.CONNECTOR, 16, 0))
@@ -122,7 +132,7 @@ def lay_out(packed: Packed, rows: Numbers) -> Layout:
     encrypted = security_flags & security.BODY_ENCRYPTED != 0
     properties, label, extension, body = walk.properties(encrypted)
     return Layout(
-        good=walk.good,
+        good=each(walk.good, len(packets)),
         start=start,
         packets=packets,
         names=names,
@@ -135,30 +145,28 @@ def lay_out(packed: Packed, rows: Numbers) -> Layout:
         label=label,
         extension=extension,
         body=body,
-        tail=(walk.at, ends),
+        tail=(walk.at, sizes),
     )
 
 
-def _begins_well(start: Records, packets: Numbers, ends: Numbers) -> Flags:
+def _begins_well(start: Fields, sizes: Numbers) -> Flags:
     """Return which packets are whole, and have headers and flags that are legal and not rare."""
-    size = ends - packets
-    good: Flags = (
+    return np.asarray(
         _are_legal(start["flags"])
         & (start["version"] == base.VERSION)
         & (start["signature"] == base.SIGNATURE)
         & (start["base_flags"] & _RARE_BASE_BITS == 0)
-        & (start["size"] == size)
-        & (size <= PACKET_MAX_BYTES)
+        & (start["size"] == sizes)
+        & (sizes <= PACKET_MAX_BYTES)
     )
-    return good
 
 
 def _are_legal(flags: Records) -> Flags:
     """Return which flags of UserHeaders are legal and announce no rare header."""
-    if (flags == flags[:1]).all():
-        return np.full(len(flags), _is_legal(int(flags[0])) if len(flags) else True)
+    if flags.ndim == 0:
+        return np.asarray(_is_legal(int(flags)))
     different, inverse = np.unique(flags, return_inverse=True)
-    return np.array([_is_legal(word) for word in different.tolist()])[inverse]
+    return np.array([_is_legal(word) for word in different.tolist()], bool)[inverse]
 
 
 def _is_legal(flags: int) -> bool:
@@ -168,16 +176,17 @@ def _is_legal(flags: int) -> bool:
 class _Walk:
     """A place in each packet that moves from header to header, and whether all was good so far."""
 
-    def __init__(self, packed: Packed, at: Numbers, ends: Numbers, good: Flags) -> None:
-        self.at = at
+    def __init__(self, packed: Packed, packets: Numbers, sizes: Numbers, good: Flags) -> None:
+        self.at: Numbers = np.asarray(_NAMES_START)
         self.good = good
         self._packed = packed
-        self._ends = ends
+        self._packets = packets
+        self._sizes = sizes
 
-    def skip(self, sizes: Numbers | int) -> None:
+    def skip(self, sizes: Numbers) -> None:
         """Move on, but not beyond the end."""
-        self.at = self.at + sizes
-        self.good = self.good & (self.at <= self._ends)
+        self.at = np.asarray(self.at + sizes)
+        self.good = np.asarray(self.good & (self.at <= self._sizes))
 
     def name(self, flags: Numbers, number: int) -> Part:
         """Pass a queue name and its padding."""
@@ -189,13 +198,13 @@ class _Walk:
             sizes = sizes + np.where(direct, said, 0)
         begin = self.at
         self.skip(sizes + (-sizes & 3))
-        return begin, begin + sizes
+        return begin, np.asarray(begin + sizes)
 
     def transaction(self, there: Flags) -> Numbers:
         """Pass the TransactionHeaders, where they are there; give their flags."""
         if not there.any():
-            return np.zeros(len(there), np.int64)
-        flags = np.where(there, self._read(_TRANSACTION)["flags"], 0).astype(np.int64)
+            return _NOTHING
+        flags = np.where(there, self._read(_TRANSACTION).wide("flags"), 0)
         connector = np.where(flags & transaction.CONNECTOR, 16, 0)
         self.skip(np.where(there, transaction.FIXED_SIZE + connector, 0))
         return flags
@@ -204,17 +213,17 @@ class _Walk:
         """Pass the SecurityHeaders, where they are there; give flags, sender and certificate."""
         if not there.any():
             nothing = self.at, self.at
-            return np.zeros(len(there), np.int64), nothing, nothing
+            return _NOTHING, nothing, nothing
         records = self._read(_SECURITY)
-        flags = np.where(there, records["flags"], 0).astype(np.int64)
+        flags = np.where(there, records.wide("flags"), 0)
         begin = self.at + np.where(there, security.FIXED_SIZE, 0)
-        total = np.zeros(len(there), np.int64)
+        total = _NOTHING
         parts: dict[str, Part] = {}
         for item, _ in _ITEM_SIZES:
-            size = np.where(there, records[item], 0).astype(np.int64)
-            parts[item] = begin, begin + size
+            size = np.where(there, records.wide(item), 0)
+            parts[item] = np.asarray(begin), np.asarray(begin + size)
             begin = begin + size + (-size & 3)
-            total += size
+            total = total + size
         kind = flags & security.SENDER_KIND
         sender_size = parts["sender_id"][1] - parts["sender_id"][0]
         certificate_size = parts["sender_certificate"][1] - parts["sender_certificate"][0]
@@ -228,22 +237,22 @@ class _Walk:
         self.skip(begin - self.at)
         return flags, parts["sender_id"], parts["sender_certificate"]
 
-    def properties(self, encrypted: Flags) -> tuple[Records, Part, Part, Part]:
+    def properties(self, encrypted: Flags) -> tuple[Fields, Part, Part, Part]:
         """Pass the MessagePropertiesHeaders; give their fixed parts, label, extension and body."""
         begin = self.at
         records = self._read(PROPERTIES)
-        label = begin + PROPERTIES.itemsize
-        extension = label + 2 * records["label_units"].astype(np.int64)
-        body = extension + records["extension_size"]
-        own_end = body + records["body_size"]
-        end = np.maximum(own_end, body + records["allocated_size"])
+        label = np.asarray(begin + PROPERTIES.itemsize)
+        extension = np.asarray(label + 2 * records.wide("label_units"))
+        body = np.asarray(extension + records.wide("extension_size"))
+        own_end = body + records.wide("body_size")
+        end = np.maximum(own_end, body + records.wide("allocated_size"))
         # The body occupies the larger of its two sizes, or its own if only that fits.
-        end = np.where(end + (begin - end & 3) > self._ends, own_end, end)
+        end = np.where(end + (begin - end & 3) > self._sizes, own_end, end)
         self.good = self.good & (records["label_units"] <= message_properties.LABEL_MAX_UNITS)
         self.skip(end + (begin - end & 3) - begin)
         body_end = np.where(encrypted, end, own_end)
         return records, (label, extension), (extension, body), (body, body_end)
 
-    def _read(self, layout: np.dtype[Any]) -> Records:
+    def _read(self, layout: np.dtype[Any]) -> Fields:
         """Read a structure at each place. To `skip` it then finds out whether it was all there."""
-        return self._packed.records(layout, self.at)
+        return Fields(self._packed.records(layout, self._packets + self.at))

@@ -59,15 +59,40 @@ class Packed:
             return np.zeros(len(places), layout)
         # One structure at every byte: picking some of them copies those and nothing else.
         all_places: Records = np.ndarray((last + 1,), f"V{layout.itemsize}", self.data, 0, (1,))
-        return all_places[np.clip(places, 0, last)].view(layout)
+        try:
+            found = all_places[places]
+        except IndexError:
+            found = all_places[np.clip(places, 0, last)]
+        return found.view(layout)
 
     def gather(
         self, starts: Numbers, ends: Numbers, kind: pa.DataType, there: Flags | None = None
     ) -> pa.Array:
         """Return the bytes between two places of each message; null where they are not there."""
+        sizes = ends - starts
+        if there is None and len(sizes) and sizes[0] == sizes[-1] and (sizes == sizes[0]).all():
+            return self._gather_equal(starts, int(sizes[0]), kind)
         indices = np.arange(0, 2 * len(starts), 2, dtype=np.int32)
         nulls = None if there is None else ~there
         return self._slices([(starts, ends)], kind).take(pa.array(indices, mask=nulls))
+
+    def _gather_equal(self, starts: Numbers, size: int, kind: pa.DataType) -> pa.Array:
+        """Gather parts of one size: they make a table, which numpy copies faster than Arrow."""
+        following = starts[1:] - starts[:-1]
+        _require(
+            size >= 0
+            and starts[0] >= 0
+            and starts[-1] + size <= len(self.data)
+            and not (following < size).any()
+        )
+        count = len(starts)
+        if size == 0:
+            offsets, octets = np.zeros(count + 1, np.int32), np.empty(0, np.uint8)
+        else:
+            offsets = np.arange(0, size * count + 1, size, dtype=np.int32)
+            octets = self.records(np.dtype(f"V{size}"), starts)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(octets)]
+        return pa.Array.from_buffers(kind, count, buffers)
 
     def gather_joined(self, parts: Sequence[tuple[Numbers, Numbers]]) -> pa.Array:
         """Return the bytes of several parts of each message, one after the other, as one value."""
@@ -87,10 +112,15 @@ class Packed:
         edges = np.stack([edge for part in parts for edge in part], axis=1).ravel()
         if len(edges) == 0:
             return pa.array([], kind)
-        if edges[0] < 0 or edges[-1] > len(self.data) or (np.diff(edges) < 0).any():
-            raise AssertionError("parts of messages outside their messages")
+        ordered = not (edges[1:] < edges[:-1]).any()
+        _require(edges[0] >= 0 and edges[-1] <= len(self.data) and ordered)
         offsets = pa.py_buffer(edges.astype(np.int32))
         return pa.Array.from_buffers(kind, len(edges) - 1, [None, offsets, self._buffer])
+
+
+def _require(fits: bool) -> None:
+    if not fits:
+        raise AssertionError("parts of messages outside their messages")
 
 
 def _senseless(problem: str) -> QueueProblem:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from openmsmq.api.messages import Entry
 from openmsmq.client.messages.properties import PLAIN, MessageView
 from openmsmq.model.identity import Guid
+from openmsmq.spark.decode.alike import alike
 from openmsmq.spark.decode.layouts import Layout, Part
 from openmsmq.spark.decode.packed import Flags, Packed
 from openmsmq.wire import packets
@@ -49,40 +50,43 @@ class QueueTexts(msgspec.Struct, frozen=True):
         good: Flags = np.array([texts is not None for texts in self.different], bool)[self.numbers]
         return good
 
+    @property
+    def all_good(self) -> bool:
+        """Whether all names can be read."""
+        return None not in self.different
+
 
 def read_queue_texts(packed: Packed, layout: Layout) -> QueueTexts:
     """Read the names of messages that are good so far."""
-    flags_place = layout.packets + _FLAGS_PLACE
     destination, admin_queue, response_queue = layout.names
     # The bytes that decide. Padding is none of them: some senders leave there what was in memory.
-    parts = [(flags_place, destination[1])]
+    parts = [(np.asarray(_FLAGS_PLACE), destination[1])]
     if layout.has(user.OTHER_NAMES).any():
         parts += (admin_queue, response_queue)
     managers_count = 0
     if _any_relative(layout):
-        managers = layout.packets + base.SIZE
-        parts.insert(0, (managers, managers + _MANAGERS_BYTES))
+        parts.insert(0, (np.asarray(base.SIZE), np.asarray(base.SIZE + _MANAGERS_BYTES)))
         managers_count = _MANAGERS_BYTES
-    common = [_common(packed, part) for part in parts]
+    common = [_common(packed, layout, part) for part in parts]
     if None not in common:
         keys, numbers = [b"".join(filter(None, common))], np.zeros(len(layout.packets), np.int32)
     else:
-        encoded = packed.gather_joined(parts).dictionary_encode()
+        encoded = packed.gather_joined(list(map(layout.places, parts))).dictionary_encode()
         keys, numbers = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
     different = [_texts(key[:managers_count] or _NO_MANAGERS, key[managers_count:]) for key in keys]
     return QueueTexts(different, numbers)
 
 
-def _common(packed: Packed, part: Part) -> bytes | None:
+def _common(packed: Packed, layout: Layout, part: Part) -> bytes | None:
     """Return the bytes of a part that are the same in all messages; None if they are not."""
-    starts, ends = part
-    sizes = ends - starts
-    if len(sizes) == 0 or (sizes != sizes[0]).any():
+    size = alike(part[1] - part[0])
+    if size.ndim or len(layout.packets) == 0:
         return None
-    if not sizes[0]:
+    if not size:
         return b""
-    octets = packed.records(np.dtype([("octets", "u1", (int(sizes[0]),))]), starts)["octets"]
-    return bytes(octets[0]) if (octets == octets[0]).all() else None
+    octets = np.dtype([("octets", "u1", (int(size),))])
+    found = alike(packed.records(octets, layout.packets + part[0])["octets"])
+    return found.tobytes() if found.ndim == 1 else None
 
 
 def _any_relative(layout: Layout) -> bool:

@@ -77,12 +77,12 @@ def decode(
 def _readable(packed: Packed) -> tuple[Numbers, Layout, QueueTexts]:
     """Choose the messages that can be decoded all together, and lay them out."""
     rows = np.arange(packed.count)
-    layout = lay_out(packed, rows)
+    layout = lay_out(packed)
     if not layout.good.all():
         rows = rows[layout.good]
         layout = lay_out(packed, rows)
     queues = read_queue_texts(packed, layout)
-    if not queues.good.all():
+    if not queues.all_good:
         rows = rows[queues.good]
         layout = lay_out(packed, rows)
         queues = read_queue_texts(packed, layout)

@@ -22,9 +22,19 @@ _HEX: Final = np.frombuffer("".join(f"{octet:02x}" for octet in range(256)).enco
 _GUID_ORDER: Final = np.array([3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15])
 _GUID_DIGITS: Final = np.array([place for place in range(1, 37) if place not in (9, 14, 19, 24)])
 _BACKSLASH: Final = "\\"
+_GROUP: Final = np.uint32(10_000)
+_FOUR_DIGITS: Final = np.frombuffer(
+    "".join(f"{number:04}" for number in range(_GROUP)).encode(), "<u4"
+)
+_GROUPS_OF_DIGITS: Final = 3
+"""Numbers of 32 bits have up to ten digits."""
 
 _TAB, _LINE_FEED, _RETURN, _SPACE, _DELETE = 0x09, 0x0A, 0x0D, 0x20, 0x7F
 _FOREIGN: Final = 0x80
+_BEGINS_TEXT: Final = np.array(
+    [octet >= _SPACE or octet in (_TAB, _LINE_FEED, _RETURN) for octet in range(256)]
+)
+"""Which bytes a text may begin with."""
 _CHUNK_BYTES: Final = 1 << 18
 
 
@@ -34,54 +44,44 @@ def guid_texts(octets: Octets) -> pa.Array:
 
 
 def identifiers(sources: Octets, numbers: NDArray[Any]) -> pa.Array:
-    r"""Return identifiers of messages or transactions as text: `{guid}\number`."""
+    r"""Return identifiers of messages or transactions as text: `{guid}\number`.
+
+    There is one source for each number, or only one for all.
+    """
+    if sources.ndim == 1:
+        source = _guids(sources[np.newaxis], braces=True)[0].as_py()
+        return _numbered((source + _BACKSLASH).encode(), numbers)
     digits = pa.array(np.ascontiguousarray(numbers)).cast(pa.string())
-    if _all_equal(sources):
-        source = _guids(sources[:1], braces=True)[0].as_py()
-        return _prefixed(source + _BACKSLASH, digits)
     return pc.binary_join_element_wise(_guids(sources, braces=True), digits, _BACKSLASH)
 
 
-def _prefixed(prefix: str, texts: pa.Array) -> pa.Array:
-    """Put the same text before others."""
-    edges, octets = _content(texts)
-    sizes = np.diff(edges)
-    if (sizes != sizes[0]).any():
-        return pc.binary_join_element_wise(prefix, texts, "")
-    # Neighbours have numbers of the same length, so they make a table.
-    start = np.frombuffer(prefix.encode(), np.uint8)
-    table = np.empty((len(texts), len(start) + int(sizes[0])), np.uint8)
-    table[:, : len(start)] = start
-    table[:, len(start) :] = octets.reshape(len(texts), -1)
-    return _strings(np.arange(0, table.size + 1, table.shape[1]), table)
-
-
-def repeated_guid_texts(octets: Octets) -> pa.Array:
-    """Return GUIDs as text that are often all the same."""
-    if _all_equal(octets):
-        return pa.repeat(guid_texts(octets[:1])[0], len(octets))
-    return guid_texts(octets)
-
-
-def texts_of(values: NDArray[Any], text: Callable[[int], str]) -> pa.Array:
-    """Return numbers as text, of which there are few different ones."""
-    if (values == values[0]).all():
-        return pa.repeat(pa.scalar(text(int(values[0]))), len(values))
-    different, inverse = np.unique(values, return_inverse=True)
-    return choose([text(value) for value in different.tolist()], inverse)
+def _numbered(prefix: bytes, numbers: NDArray[Any]) -> pa.Array:
+    """Put the same text before numbers of up to 32 bits."""
+    size = len(str(numbers.max()))
+    if size != len(str(numbers.min())):
+        digits = pa.array(np.ascontiguousarray(numbers)).cast(pa.string())
+        return pc.binary_join_element_wise(prefix.decode(), digits, "")
+    # Neighbours have numbers of the same length, so they make a table. Four digits are looked up.
+    groups = np.empty((len(numbers), _GROUPS_OF_DIGITS), np.uint32)
+    rest = numbers.astype(np.uint32)
+    for group in range(_GROUPS_OF_DIGITS - 1, _GROUPS_OF_DIGITS - 1 - (size + 3) // 4, -1):
+        higher = rest // _GROUP
+        groups[:, group] = _FOUR_DIGITS.take(rest - higher * _GROUP)
+        rest = higher
+    table = np.empty((len(numbers), len(prefix) + size), np.uint8)
+    table[:, : len(prefix)] = np.frombuffer(prefix, np.uint8)
+    table[:, len(prefix) :] = groups.view(np.uint8)[:, -size:]
+    return _strings(np.arange(0, table.size + 1, table.shape[1], dtype=np.int32), table)
 
 
 def choose(texts: Sequence[str | None], numbers: NDArray[Any]) -> pa.Array:
     """Return for each number the text that has it."""
-    known = pa.array(texts, pa.string())
-    if len(texts) == 1:
-        return pa.repeat(known[0], len(numbers))
-    return known.take(pa.array(np.ascontiguousarray(numbers)))
+    return pa.array(texts, pa.string()).take(pa.array(np.ascontiguousarray(numbers)))
 
 
 def spread(values: pa.Array, there: Flags) -> pa.Array:
     """Return the values, in their order, to the rows that have one; the other rows get null."""
-    if len(values) == len(there):
+    if there.ndim == 0 or len(values) == len(there):
         return values
     if len(values) == 0:
         return pa.nulls(len(there), values.type)
@@ -126,7 +126,7 @@ def narrow_texts(raw: pa.Array) -> pa.Array:
     filled = np.flatnonzero(np.diff(edges))
     readable = np.ones(len(raw), bool)
     starts = edges[filled]
-    if not _may_begin_text(octets[starts]).any():
+    if not _BEGINS_TEXT.take(octets.take(starts)).any():
         # The first bytes say it already, as they do of most bodies that are not text. To look at
         # all bytes takes long.
         readable[filled] = False
@@ -148,11 +148,6 @@ def narrow_texts(raw: pa.Array) -> pa.Array:
     if readable.all():
         return texts
     return texts.take(pa.array(np.arange(len(raw), dtype=np.int32), mask=~readable))
-
-
-def _may_begin_text(first: Octets) -> Flags:
-    possible: Flags = (first >= _SPACE) | np.isin(first, (_TAB, _LINE_FEED, _RETURN))
-    return possible
 
 
 def _sizes_in_utf8(units: NDArray[np.uint16], edges: Numbers) -> Octets | None:
@@ -234,7 +229,7 @@ def _content(raw: pa.Array) -> tuple[Numbers, Octets]:
 
 
 def _strings(offsets: Numbers, octets: Octets) -> pa.Array:
-    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(octets)]
+    buffers = [None, pa.py_buffer(offsets.astype(np.int32, copy=False)), pa.py_buffer(octets)]
     return pa.Array.from_buffers(pa.string(), len(offsets) - 1, buffers)
 
 
@@ -247,7 +242,3 @@ def _guids(octets: Octets, *, braces: bool) -> pa.Array:
         texts = np.ascontiguousarray(texts[:, 1:37])
     size = texts.shape[1]
     return _strings(np.arange(0, size * (len(octets) + 1), size), texts)
-
-
-def _all_equal(rows: Octets) -> bool:
-    return bool((rows == rows[0]).all())

@@ -4,18 +4,22 @@ Three lists of queue names and a signature, always all four. A list can be laid 
 than one: with any bytes as padding, with or without the padding at its end counted in its size,
 and with the identifier of a public queue aligned or not (C-13). We write one of them; a list that
 came in another keeps its bytes beside its elements.
+
+A list has as many names as a list of format names may have (C-160), and whoever only wants to know
+whether a header can be read makes no object of any.
 """
 
 from __future__ import annotations
 
 import enum
 import struct
-from collections.abc import Iterator
-from typing import Final, TypeAlias, assert_never
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias, TypeVar, assert_never
 
 import msgspec
 
 from openmsmq.model.identity import Guid
+from openmsmq.model.limits import FORMAT_NAME_MAX_COUNT
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.fields import utf16
 from openmsmq.wire.fields.cursor import (
@@ -29,6 +33,8 @@ from openmsmq.wire.fields.cursor import (
 )
 from openmsmq.wire.headers import queue_names
 from openmsmq.wire.headers.queue_names import DirectName, PrivateName, PublicName
+
+T = TypeVar("T")
 
 LIST_LAYOUT: Final = struct.Struct("<IHHI")
 LIST_MIN_BYTES: Final = LIST_LAYOUT.size
@@ -93,6 +99,8 @@ class AddressList(msgspec.Struct, frozen=True, gc=False):
         return self.raw
 
     def _canonical(self, list_id: ListId) -> bytes:
+        if len(self.elements) > FORMAT_NAME_MAX_COUNT:
+            raise EncodeError(_WHERE, _too_many(len(self.elements)))
         raw = bytearray(LIST_MIN_BYTES)
         for element in self.elements:
             code, payload = _element_parts(element)
@@ -113,13 +121,12 @@ class AddressList(msgspec.Struct, frozen=True, gc=False):
         yield Field("Reserved", 2, self.reserved)
         yield Field("ElementCount", 4, len(self.elements))
         at = LIST_MIN_BYTES
-        count = len(self.elements)
-        public_aligned = _all_elements(data, 0, size, count)[1]
-        for element, payload, end in _elements(data, 0, size, count, public_aligned):
-            yield Field("FormatType", 2, _U16.unpack_from(data, at)[0])
+        places = _aligned_or_not(data, 0, size, len(self.elements), list)
+        for (code, payload, behind, _), element in zip(places, self.elements, strict=True):
+            yield Field("FormatType", 2, code)
             yield from hex_field("padding", data[at + 2 : payload])
-            yield Field("FormatName", end - payload, describe(element))
-            at = end
+            yield Field("FormatName", behind - payload, describe(element))
+            at = behind
         yield from hex_field("padding", data[at:])
 
 
@@ -193,60 +200,71 @@ def _element_parts(element: Element) -> tuple[int, bytes]:
             assert_never(element)
 
 
-def _read_element(
-    data: bytes, start: int, at: int, end: int, public_aligned: bool
-) -> tuple[Element, int, int]:
-    """Read the element at `at`; give it, where its name starts, and the offset behind it."""
-    if end - at < ELEMENT_MIN_BYTES:
-        raise DecodeError(_WHERE, at, "the list ends inside an element")
-    code = _U16.unpack_from(data, at)[0]
-    payload = at + 2
-    if code == _DIRECT:
-        text, behind = utf16.read(data, payload, end, _WHERE)
-        if len(text) < DIRECT_MIN_CHARACTERS:
-            raise DecodeError(_WHERE, payload, f"{text!r} is too short for a direct name")
-        return DirectName(text), payload, behind
-    size = _PAYLOAD_SIZES.get(code)
-    if size is None:
-        raise DecodeError(_WHERE, at, f"format type {code}, not 1, 2, 3 or 6")
-    if code != _PUBLIC or public_aligned:
-        payload += start - payload & 3
-    behind = payload + size
-    if behind > end:
-        raise DecodeError(_WHERE, at, "the list ends inside an element")
-    identifier = Guid(data[payload : payload + 16])
-    if code == _PRIVATE:
-        number = _U32.unpack_from(data, payload + 16)[0]
-        return PrivateName(identifier, number), payload, behind
-    if code == _PUBLIC:
-        return PublicName(identifier), payload, behind
-    return DistributionListName(identifier), payload, behind
+_Place: TypeAlias = tuple[int, int, int, str]
+"""An element of a list: its type, where its name starts and ends, and the text of a direct name."""
 
 
-def _elements(
+def _places(
     data: bytes, start: int, end: int, count: int, public_aligned: bool
-) -> Iterator[tuple[Element, int, int]]:
-    """Read all elements of the list at `start`; they must fill it up to `end`."""
+) -> Iterator[_Place]:
+    """Find all elements of the list at `start`, checked; they must fill it up to `end`."""
     at = start + LIST_MIN_BYTES
     for _ in range(count):
-        element, payload, behind = _read_element(data, start, at, end, public_aligned)
-        yield element, payload, behind
+        if end - at < ELEMENT_MIN_BYTES:
+            raise DecodeError(_WHERE, at, "the list ends inside an element")
+        code = data[at] | data[at + 1] << 8
+        payload = at + 2
+        text = ""
+        if code == _DIRECT:
+            text, behind = utf16.read(data, payload, end, _WHERE)
+            if len(text) < DIRECT_MIN_CHARACTERS:
+                raise DecodeError(_WHERE, payload, f"{text!r} is too short for a direct name")
+        else:
+            size = _PAYLOAD_SIZES.get(code)
+            if size is None:
+                raise DecodeError(_WHERE, at, f"format type {code}, not 1, 2, 3 or 6")
+            if code != _PUBLIC or public_aligned:
+                payload += start - payload & 3
+            behind = payload + size
+            if behind > end:
+                raise DecodeError(_WHERE, at, "the list ends inside an element")
+        yield code, payload, behind, text
         at = behind
     if end not in (at, at + (start - at & 3)):
         raise DecodeError(_WHERE, at, f"{end - at} bytes behind the last element of a list")
 
 
-def _all_elements(
-    data: bytes, start: int, end: int, count: int
-) -> tuple[tuple[Element, ...], bool]:
-    """Read the elements with public queues aligned, or else unaligned; say which."""
+def _aligned_or_not(
+    data: bytes, start: int, end: int, count: int, use: Callable[[Iterator[_Place]], T]
+) -> T:
+    """Use the places of the elements with public queues aligned, or else unaligned."""
     try:
-        return tuple(found[0] for found in _elements(data, start, end, count, True)), True
+        return use(_places(data, start, end, count, True))
     except DecodeError as error:
         try:
-            return tuple(found[0] for found in _elements(data, start, end, count, False)), False
+            return use(_places(data, start, end, count, False))
         except DecodeError:
             raise error from None
+
+
+def _pass_over(places: Iterator[_Place]) -> None:
+    for _ in places:
+        pass
+
+
+def _element_at(data: bytes, place: _Place) -> Element:
+    """Read the element at a place."""
+    code, payload, _, text = place
+    if code == _DIRECT:
+        return DirectName(text)
+    identifier = Guid(data[payload : payload + 16])
+    if code == _PRIVATE:
+        return PrivateName(identifier, _U32.unpack_from(data, payload + 16)[0])
+    return PublicName(identifier) if code == _PUBLIC else DistributionListName(identifier)
+
+
+def _too_many(count: int) -> str:
+    return f"{count} names in a list; at most {FORMAT_NAME_MAX_COUNT}"
 
 
 def _measure_list(data: bytes, offset: int, list_id: ListId) -> tuple[int, int, int]:
@@ -261,13 +279,21 @@ def _measure_list(data: bytes, offset: int, list_id: ListId) -> tuple[int, int, 
     need(data, following, 0, _WHERE)
     if count * ELEMENT_MIN_BYTES > size - LIST_MIN_BYTES:
         raise DecodeError(_WHERE, offset + 8, f"{count} elements in a list of {size} bytes")
+    if count > FORMAT_NAME_MAX_COUNT:
+        raise DecodeError(_WHERE, offset + 8, _too_many(count))
     return size, count, following
 
 
 def _read_list(data: bytes, offset: int, list_id: ListId) -> tuple[AddressList, int]:
     size, count, following = _measure_list(data, offset, list_id)
     reserved = LIST_LAYOUT.unpack_from(data, offset)[2]
-    elements, _ = _all_elements(data, offset, offset + size, count)
+    elements = _aligned_or_not(
+        data,
+        offset,
+        offset + size,
+        count,
+        lambda places: tuple([_element_at(data, place) for place in places]),
+    )
     addresses = AddressList(elements, reserved)
     raw = data[offset:following]
     if addresses.write(list_id) != raw:
@@ -291,6 +317,31 @@ def skip(data: bytes, offset: int) -> int:
     """Pass over the header at `offset`, its sizes checked; give the offset behind it."""
     for list_id in ListId:
         offset = _measure_list(data, offset, list_id)[2]
+    return _signature_end(data, offset)[1]
+
+
+def count_names(data: bytes, offset: int) -> int:
+    """Return how many names the lists of the header at `offset` say they have."""
+    total = 0
+    for list_id in ListId:
+        _, count, offset = _measure_list(data, offset, list_id)
+        total += count
+    return total
+
+
+def has_signature(data: bytes, offset: int) -> bool:
+    """Whether the header at `offset` is signed."""
+    for list_id in ListId:
+        offset = _measure_list(data, offset, list_id)[2]
+    return _signature_end(data, offset)[0] > offset + SIGNATURE_MIN_BYTES
+
+
+def check(data: bytes, offset: int) -> int:
+    """Refuse a header that cannot be read; give the offset behind it. No name becomes an object."""
+    for list_id in ListId:
+        size, count, following = _measure_list(data, offset, list_id)
+        _aligned_or_not(data, offset, offset + size, count, _pass_over)
+        offset = following
     return _signature_end(data, offset)[1]
 
 

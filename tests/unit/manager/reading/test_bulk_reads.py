@@ -16,6 +16,8 @@ from openmsmq.manager.queues.totals import Totals
 from openmsmq.manager.reading.bulk_reads import SLICE_ROWS
 from openmsmq.manager.reading.by_arrival import (
     ARRIVALS_FIRST_ROWS,
+    ARRIVALS_STEP_BYTES,
+    Arrivals,
     by_arrival,
     stored_by_arrival,
 )
@@ -259,6 +261,45 @@ def test_a_level_of_priority_without_messages_is_looked_at_once() -> None:
     assert len(by_arrival(shelf.queue, 0, 1000, 1000)) == 1000
     # One look at each level, and then, in steps of four times as many, at the one that has any.
     assert shelf.looks == 8 + 3
+
+
+def test_later_steps_bring_what_the_processor_can_keep() -> None:
+    shelf, size = Shelf(), 4096
+    for number in range(1000):
+        shelf.add(3 << 56 | number, bytes(size))
+    arrivals, found = Arrivals(shelf.queue, 0, 1000), 0
+    while rows := arrivals.take(1000 - found, 1 << 30)[0]:
+        found += len(rows)
+        assert len(rows) * size <= ARRIVALS_STEP_BYTES + size
+    assert found == 1000
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0, 3]), st.integers(0, 8)), max_size=30),
+    st.integers(1, 60),
+    st.integers(1, 400_000),
+)
+def test_packets_are_what_ranges_are_whatever_their_size(
+    sizes: list[tuple[int, int]], count: int, bytes_max: int
+) -> None:
+    office = Office()
+    for priority, size in sizes:
+        office.send(b"x" * (size**5), priority=priority)
+    handle = office.open(access=AccessMode.PEEK)
+    start, entries, packets = 0, [], []
+    while start < EVERYTHING:
+        limits = (start, EVERYTHING, count, bytes_max)
+        entries += office.ok(api.FetchRange(handle, *limits)).entries
+        reply = office.ok(api.FetchPackets(handle, *limits))
+        found = split(reply)
+        assert len(found) <= count
+        assert sum(len(packet) for _, _, packet in found[:-1]) < bytes_max
+        packets += found
+        start = reply.next_start
+    assert len(packets) == len(sizes)
+    assert [(entry.lookup_id, entry.packet) for entry in entries] == [
+        (lookup_id, packet) for lookup_id, _, packet in packets
+    ]
 
 
 @given(

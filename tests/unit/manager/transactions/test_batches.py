@@ -22,6 +22,7 @@ from openmsmq.security.access.sids import LOCAL_SYSTEM
 from openmsmq.storage import records
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.port import Batch, StoreFull
+from tests.property.snapshots import snapshot
 from tests.strategies.messages import Draft
 from tests.unit.manager.office import LEDGER, START_S, Office, error_name
 
@@ -388,32 +389,21 @@ def test_batches_are_numbered_from_zero(office: Office, batch: int) -> None:
     assert last(office) == highest
 
 
-def test_parts_that_wait_have_a_limit_together() -> None:
-    office = Office(staged_bytes_max=1200)
-    first = part(office, bytes(100))
-    part(office, bytes(100), query="other")
-    begun = active(office, bytes(600))
-    assert office.error(api.Prepare(begun.transaction, QUERY, 1)) == FULL
-    commit(office, first)
-    office.ok(api.Prepare(begun.transaction, QUERY, 1))
-    office.restart()
-    too_much = active(office, bytes(200)).transaction
-    assert office.error(api.Prepare(too_much, "other", 1)) == FULL
-    office.ok(api.Prepare(too_much))  # One that is no part is not counted.
-    office.ok(api.AbortBatch(QUERY, 1))
-    part(office, bytes(200), query="other", batch=1)
-
-
 def test_a_part_that_nobody_commits_is_given_up_when_another_needs_room() -> None:
-    office = Office(staged_bytes_max=1000)
+    office = Office(staged_bytes_max=1400)
     part(office, bytes(300), query="dead")
     own = active(office, bytes(500))
     office.ok(api.Prepare(own.transaction))
     office.pass_time(STAGED_MAX_AGE_S)
-    begun = active(office, bytes(500))
-    assert office.error(api.Prepare(begun.transaction, QUERY, 0)) == FULL
+    begun = active(office)
+    handle = office.open(LEDGER, AccessMode.SEND)
+    send = api.Send(
+        handle, [Draft(body=bytes(500), transactional=True).packet()], begun.transaction
+    )
+    assert office.error(send) == FULL
     assert waiting(office) == [("", 0), ("dead", 0)]
     office.pass_time(1)
+    office.ok(send)
     office.ok(api.Prepare(begun.transaction, QUERY, 0))
     assert waiting(office) == [("", 0), (QUERY, 0)]
     office.restart()
@@ -648,6 +638,18 @@ def test_a_large_part_is_written_once_and_its_commit_names_it() -> None:
     assert office.bodies(LEDGER) == [b"L" * ASIDE_FROM_BYTES, b"S" * 1000]
 
 
+def test_what_is_set_aside_is_not_in_memory_any_more() -> None:
+    office = Office(aside_min_bytes=1)
+    begun = active(office, b"somewhere")
+
+    def is_in_memory() -> bool:
+        return any("somewhere" in fact for fact in snapshot(office.driver.manager).values())
+
+    assert is_in_memory()
+    office.ok(api.Prepare(begun.transaction))
+    assert not is_in_memory()
+
+
 def test_what_was_set_aside_is_as_if_it_had_been_stored_at_its_commit() -> None:
     """Time of arrival, marks and place are those of a transaction that sets nothing aside."""
     found = []
@@ -687,7 +689,8 @@ def test_what_is_set_aside_for_a_queue_that_is_gone_goes_nowhere() -> None:
     assert office.bodies(LEDGER) == [b"kept"]
 
 
-def test_each_queue_gets_its_own_of_what_is_set_aside() -> None:
+@pytest.mark.parametrize("gone", [False, True], ids=["both", "only the second"])
+def test_each_queue_gets_its_own_of_what_is_set_aside(gone: bool) -> None:
     office = Office(aside_min_bytes=1)
     other = r"private$\other"
     office.ok(api.CreateQueue(other, transactional=True))
@@ -696,6 +699,25 @@ def test_each_queue_gets_its_own_of_what_is_set_aside() -> None:
     packets = [Draft(body=body, transactional=True).packet() for body in (b"third", b"fourth")]
     office.ok(api.Send(handle, packets, begun.transaction))
     office.ok(api.Prepare(begun.transaction, QUERY, 0))
+    if gone:
+        office.ok(api.DeleteQueue(LEDGER))
     commit(office, begun.unit_of_work)
-    assert office.bodies(LEDGER) == [b"first", b"second"]
+    if not gone:
+        assert office.bodies(LEDGER) == [b"first", b"second"]
     assert office.bodies(other) == [b"third", b"fourth"]
+
+
+def test_what_is_set_aside_counts_for_its_owner_also_after_a_restart() -> None:
+    """The bytes of parts that wait are limited, and a restart gives nobody room for more."""
+    body = b"x" * 1000
+    for least in (1, ASIDE_FROM_BYTES):
+        office = Office(aside_min_bytes=least, staged_bytes_max=5_000)
+        for number in range(3):
+            part(office, body, batch=0, query=f"query {number}")
+        for _ in range(2):
+            handle, packets = (
+                office.open(LEDGER, AccessMode.SEND),
+                [Draft(body=body * 2, transactional=True).packet()],
+            )
+            assert office.error(api.Send(handle, packets, office.begin())) == FULL
+            office.restart()

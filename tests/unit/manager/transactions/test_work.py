@@ -481,6 +481,46 @@ def test_a_purged_message_does_not_come_back_from_a_transaction(
     assert office.ok(api.GetQueue(LEDGER)).queues[0].message_count == 0
 
 
+@pytest.mark.parametrize("refused", [False, True], ids=["accepted", "refused"])
+@pytest.mark.parametrize("later", [False, True], ids=["same turn", "next turn"])
+@pytest.mark.parametrize("prepared", [False, True], ids=["active", "prepared"])
+def test_a_purge_that_comes_while_an_abort_waits_for_the_disk_removes_what_it_gives_back(
+    office: Office, prepared: bool, later: bool, refused: bool
+) -> None:
+    office.send(b"one", name=LEDGER, admin_queue=ADMIN_NAME, acknowledge=0xE)
+    work, handle = office.begin(), office.open(LEDGER)
+    office.ok(api.Receive(handle, transaction=work))
+    if prepared:
+        office.ok(api.Prepare(work))
+    driver, now = office.driver, office.driver.now
+    driver.request(office.app, api.Abort(work))
+    under_way = driver.node.take() if later else []
+    purge = driver.request(office.app, api.Purge(handle))
+    if later:
+        driver.wake()
+        [persist] = [output for output in under_way if isinstance(output, Persist)]
+        if refused:
+            driver.node.store.fail_next(StoreFull)
+        driver.node.commit(persist, now)
+        driver.pump()
+    else:
+        driver.pump(fail=refused)
+    answer = driver.take_answers()[office.app, purge]
+    if refused:
+        assert error_name(answer) == FULL
+        if prepared:
+            office.ok(api.Abort(work))
+        assert office.bodies(LEDGER) == [b"one"]
+        assert office.ok(api.Purge(handle)) == api.Removed(1)
+    else:
+        assert answer == api.Removed(0)
+    assert office.bodies(LEDGER) == []
+    assert office.classes(ADMIN) == [0xC001]
+    assert office.ok(api.GetQueue(LEDGER)).queues[0].message_count == 0
+    office.restart()
+    assert office.bodies(LEDGER) == []
+
+
 @pytest.mark.parametrize(("commit", "reason"), [(True, 0x4000), (False, 0xC000)])
 def test_a_locked_message_of_a_deleted_queue_ends_with_its_transaction(
     office: Office, commit: bool, reason: int

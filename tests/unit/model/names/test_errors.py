@@ -232,3 +232,12 @@ def test_a_list_of_names_is_not_made_with_a_read_only_queue(
     with pytest.raises(IllegalFormatName, match="cannot be among several") as caught:
         MultipleFormatName((QUEUE, name))
     assert caught.value.position == len(str(QUEUE)) + 1
+
+
+@pytest.mark.parametrize("separator", ["\\", "\\private$\\"])
+def test_behind_what_is_too_long_nothing_is_looked_at(separator: str) -> None:
+    """A text may have millions of characters; a flaw before its excess is still the first."""
+    with pytest.raises(IllegalName, match="a queue name has at most 124 characters"):
+        PathName.parse(f"host{separator}{'q' * 125}+")
+    with pytest.raises(IllegalName, match="a queue name cannot contain"):
+        PathName.parse(f"host{separator}{'q' * 123}+{'q' * 125}")

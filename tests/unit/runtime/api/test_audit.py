@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,24 @@ def test_a_link_is_not_followed(path: Path) -> None:
     AuditLog(path, problems.append).noted("a", "b")
     assert len(problems) == 1
     assert not target.exists()
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_holds_up_nobody_who_does_what_is_audited(path: Path) -> None:
+    os.mkfifo(path)
+    problems: list[str] = []
+    AuditLog(path, problems.append).noted("a", "b")
+    assert problems == [f"{path}: it is no regular file"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file of somebody else")
+def test_nothing_is_written_into_a_file_of_somebody_else(path: Path) -> None:
+    path.touch(0o666)
+    os.chown(path, 65_534, 65_534)
+    problems: list[str] = []
+    AuditLog(path, problems.append).noted("a", "b")
+    assert problems == [f"{path}: it belongs to somebody else"]
+    assert path.read_bytes() == b""
 
 
 def test_without_a_path_nothing_is_written_and_nothing_fails(

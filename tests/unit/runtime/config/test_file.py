@@ -18,12 +18,12 @@ from openmsmq.runtime.config.file import (
     description,
     flag,
     is_loopback,
-    load_config,
     plain_type,
     variable,
 )
 from openmsmq.storage import engine
 from scripts.configuration_tables import configuration_table
+from tests.unit.runtime.config.loaded import load_config
 
 ROOT = Path(__file__).parents[4]
 

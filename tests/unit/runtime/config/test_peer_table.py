@@ -11,8 +11,8 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.limits import PEER_SILENCE_S
 from openmsmq.model.peers import PeerPolicy, PeerRule
 from openmsmq.runtime.config.errors import ConfigError
-from openmsmq.runtime.config.file import load_config
 from openmsmq.runtime.config.peer_table import read_peers
+from tests.unit.runtime.config.loaded import load_config
 
 GUID = "2d2c0f6e-6f3c-4f0e-9a53-0f5d1a7f3b11"
 PRINT = "AB:" * 31 + "AB"

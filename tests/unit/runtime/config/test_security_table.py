@@ -9,12 +9,12 @@ import pytest
 from openmsmq.manager.config import SecurityConfig
 from openmsmq.model.message import AuthenticationLevel, HashAlgorithm
 from openmsmq.runtime.config.errors import ConfigError
-from openmsmq.runtime.config.file import load_config
 from openmsmq.runtime.config.security_table import SecurityTable
 from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.providers import ADVANCED, BASE, ENHANCED
 from openmsmq.wire.keys import SessionAlgorithm
 from scripts.configuration_tables import reference_rows
+from tests.unit.runtime.config.loaded import load_config
 
 
 def read(folder: Path, text: str) -> SecurityTable:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from openmsmq.runtime.config.errors import ConfigError
-from openmsmq.runtime.config.file import load_config
 from openmsmq.runtime.config.session_tls_table import SessionTlsTable
 from scripts.configuration_tables import reference_rows
+from tests.unit.runtime.config.loaded import load_config
 
 
 def read(folder: Path, text: str) -> SessionTlsTable:

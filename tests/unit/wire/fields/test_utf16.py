@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.fields import utf16
+from tests.effort import steps_of
 from tests.strategies.wire_parts import utf16_texts
 
 
@@ -32,6 +33,19 @@ def test_any_bytes_are_a_text_or_refused(data: bytes, end: int) -> None:
 
 def test_zeros_of_two_neighbours_do_not_end_a_text() -> None:
     assert utf16.read(b"a\0\0b\0\0", 0, 6, "here") == ("a\u6200", 6)
+
+
+@pytest.mark.parametrize("units", [3, 127, 128, 129, 1_000])
+def test_zeros_of_many_neighbours_do_not_end_a_text(units: int) -> None:
+    raw = b"a\0\0b" * units + b"\0\0"
+    assert utf16.read(raw + b"c\0\0\0", 0, len(raw) + 4, "here") == ("a\u6200" * units, len(raw))
+    with pytest.raises(DecodeError, match="terminating"):
+        utf16.read(raw, 0, len(raw) - 1, "here")
+
+
+def test_the_effort_does_not_grow_with_the_zeros_of_neighbours() -> None:
+    raw = b"a\0\0b" * 100_000 + b"\0\0"
+    assert steps_of(lambda: utf16.read(raw, 0, len(raw), "here")) < 200
 
 
 def test_the_terminator_must_lie_within_the_end() -> None:

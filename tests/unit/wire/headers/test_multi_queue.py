@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import re
 import struct
 import tracemalloc
 
@@ -10,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openmsmq.model.identity import Guid
+from openmsmq.model.limits import FORMAT_NAME_MAX_COUNT
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.headers import multi_queue
 from openmsmq.wire.headers.multi_queue import (
@@ -20,6 +24,7 @@ from openmsmq.wire.headers.multi_queue import (
     describe,
 )
 from openmsmq.wire.headers.queue_names import DirectName, PrivateName, PublicName
+from tests.effort import steps_of
 from tests.strategies.wire_parts import multi_queue_headers
 from tests.unit.wire.codec_checks import (
     assert_fields_cover,
@@ -85,6 +90,29 @@ def test_any_bytes_in_a_list_are_read_and_written_the_same_or_refused(
 ) -> None:
     assert_same_or_refused(multi_queue, header_with(list_bytes(elements, count)))
     assert_same_or_refused(multi_queue, header_with(list_bytes(elements, count, size)))
+
+
+def assert_checked_as_it_is_read(data: bytes) -> None:
+    try:
+        end = multi_queue.read(data, 0)[1]
+    except DecodeError as error:
+        with pytest.raises(DecodeError, match=re.escape(str(error))):
+            multi_queue.check(data, 0)
+    else:
+        assert multi_queue.check(data, 0) == end
+
+
+@given(damaged(multi_queue_headers().map(MultiQueueFormatHeader.write)))
+def test_what_can_be_read_is_known_without_reading_it(data: bytes) -> None:
+    assert_checked_as_it_is_read(data)
+
+
+@given(st.binary(max_size=40), st.integers(0, 6), st.integers(0, 60))
+def test_what_can_be_read_of_any_bytes_is_known_without_reading_them(
+    elements: bytes, count: int, size: int
+) -> None:
+    assert_checked_as_it_is_read(header_with(list_bytes(elements, count)))
+    assert_checked_as_it_is_read(header_with(list_bytes(elements, count, size)))
 
 
 @given(multi_queue_headers())
@@ -252,13 +280,63 @@ def test_a_name_that_cannot_be_read_back_is_not_written(text: str) -> None:
 
 
 def test_many_short_names_take_a_few_times_their_bytes() -> None:
-    names = direct("OS:\u0101\\q") * 2_000
-    raw = header_with(list_bytes(names, 2_000))
+    names = direct("OS:\u0101\\q") * FORMAT_NAME_MAX_COUNT
+    raw = header_with(list_bytes(names, FORMAT_NAME_MAX_COUNT))
     tracemalloc.start()
     read(raw)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 16 * len(raw)
+
+
+NAMES = {
+    "direct": direct(r"OS:a\q"),
+    "public": b"\1\0\0\0" + QUEUE,
+    "private": b"\2\0\0\0" + MANAGER + bytes(4),
+    "list": b"\6\0\0\0" + QUEUE,
+}
+
+
+@pytest.mark.parametrize("list_id", list(ListId))
+@pytest.mark.parametrize("kind", NAMES)
+def test_a_list_has_as_many_names_as_a_list_of_format_names(kind: str, list_id: ListId) -> None:
+    empty = {one: AddressList().write(one) for one in ListId}
+
+    def header(count: int) -> bytes:
+        names = bytearray(list_bytes(NAMES[kind] * count, count))
+        struct.pack_into("<H", names, 4, list_id)
+        lists = {**empty, list_id: bytes(names)}
+        return b"".join(lists.values()) + bytes.fromhex("5e01000000000000")
+
+    most = header(FORMAT_NAME_MAX_COUNT)
+    assert multi_queue.check(most, 0) == multi_queue.skip(most, 0) == len(most)
+    assert read(most).write() == most
+    for count in (FORMAT_NAME_MAX_COUNT + 1, 150_000):
+        more = header(count)
+        for refused in (read, skip, check):
+            with pytest.raises(DecodeError, match=f"{count} names in a list; at most 1024"):
+                refused(more)
+        # None of them is looked at.
+        assert steps_of(functools.partial(_refused, more)) < 100
+
+
+def check(raw: bytes) -> int:
+    return multi_queue.check(raw, 0)
+
+
+def skip(raw: bytes) -> int:
+    return multi_queue.skip(raw, 0)
+
+
+def _refused(raw: bytes) -> None:
+    with contextlib.suppress(DecodeError):
+        check(raw)
+
+
+def test_more_names_than_can_be_read_are_not_written() -> None:
+    names = (PublicName(QUEUE),) * (FORMAT_NAME_MAX_COUNT + 1)
+    with pytest.raises(EncodeError, match="1025 names in a list; at most 1024"):
+        AddressList(names).write(ListId.DESTINATION)
 
 
 def test_bytes_that_say_something_else_than_the_elements_are_not_written() -> None:

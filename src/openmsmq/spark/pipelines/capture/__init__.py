@@ -46,10 +46,10 @@ __all__ = [
     "anomalies",
     "anomaly_counts",
     "decode",
-    "decode_here",
     "find_files",
     "packets",
     "sessions",
+    "tables_here",
     "write_and_count",
     "write_tables",
 ]
@@ -85,21 +85,31 @@ def decode(spark: SparkSession, files: Sequence[str], ports: Ports | None = None
 
 def packets(decoded: DataFrame) -> DataFrame:
     """Return the packets: one row for each packet of a session and for each datagram."""
-    return decoded.where("packet is not null").select("packet.*")
+    return _part(decoded, "packet")
 
 
 def sessions(decoded: DataFrame) -> DataFrame:
     """Return the sessions: one row for each connection between two queue managers."""
-    facts = decoded.where("session_facts is not null").select("session_facts.*")
-    figures = across.session_figures(across.with_copies(packets(decoded)))
-    joined = facts.join(figures, "session", "left").fillna(0, ["resent_messages"])
-    return joined.select(*(column.name for column in SESSIONS))
+    return _sessions(packets(decoded), _part(decoded, "session_facts"))
 
 
 def anomalies(decoded: DataFrame) -> DataFrame:
     """Return what is wrong: one row for each finding, in one session or between several."""
-    found = decoded.where("anomaly is not null").select("anomaly.*")
-    return found.unionByName(across.anomalies_across(across.with_copies(packets(decoded))))
+    return _anomalies(packets(decoded), _part(decoded, "anomaly"))
+
+
+def _part(decoded: DataFrame, name: str) -> DataFrame:
+    return decoded.where(f"{name} is not null").select(f"{name}.*")
+
+
+def _sessions(sent: DataFrame, facts: DataFrame) -> DataFrame:
+    figures = across.session_figures(across.with_copies(sent))
+    joined = facts.join(figures, "session", "left").fillna(0, ["resent_messages"])
+    return joined.select(*(column.name for column in SESSIONS))
+
+
+def _anomalies(sent: DataFrame, found: DataFrame) -> DataFrame:
+    return found.unionByName(across.anomalies_across(across.with_copies(sent)))
 
 
 def write_tables(decoded: DataFrame, directory: str) -> None:
@@ -108,12 +118,27 @@ def write_tables(decoded: DataFrame, directory: str) -> None:
         make(decoded).write.parquet(f"{directory}/{name}")
 
 
-def decode_here(spark: SparkSession, files: Sequence[str], ports: Ports) -> DataFrame:
-    """Do what `decode` does, in this process: for few packets, in files with plain paths."""
+def tables_here(spark: SparkSession, files: Sequence[str], ports: Ports) -> dict[str, DataFrame]:
+    """Make the three tables in this process: for few packets, in files with plain paths.
+
+    Packets are here already when they are written, and Spark sees only what it has to compare.
+    """
     seen = [one for name in files for one in open_and_read(name, name, ports)]
     seen.sort(key=attrgetter(*SEEN_ORDER))
     rows = pa.Table.from_batches(batches(read_conversations(seen, ports)), DECODED_SCHEMA)
-    return of_table(spark, rows, _DECODED)
+    sent, facts, found = (
+        of_table(
+            spark,
+            pa.Table.from_struct_array(rows.column(name).drop_null()),
+            from_arrow_schema(pa.schema(rows.schema.field(name).type.fields)),
+        )
+        for name in ("packet", "session_facts", "anomaly")
+    )
+    return {
+        "packets": sent,
+        "sessions": _sessions(sent, facts),
+        "anomalies": _anomalies(sent, found),
+    }
 
 
 def write_and_count(
@@ -127,12 +152,12 @@ def write_and_count(
     counts: dict[str, int] = {}
     with contextlib.ExitStack() as uses:
         if few:
-            decoded = decode_here(spark, files, ports)
+            tables = tables_here(spark, files, ports)
         else:
             decoded = uses.enter_context(held(decode(spark, files, ports), few=False))
-        found = uses.enter_context(held(anomalies(decoded), few))
-        for name, make in TABLES.items():
-            table = found if name == "anomalies" else make(decoded)
+            tables = {name: make(decoded) for name, make in TABLES.items()}
+        found = uses.enter_context(held(tables["anomalies"], few))
+        for name, table in (tables | {"anomalies": found}).items():
             counts[name] = _write_counted(table, f"{directory}/{name}", few)
         return counts, anomaly_counts(found)
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -77,17 +78,23 @@ def _write(job: Copying, rows: Iterator[pa.RecordBatch]) -> list[Staged]:
         with writing(files.staging):
             for batch in rows:
                 if batch.num_rows:
-                    files.add(_with_date(batch) if DATE in job.partition_by else batch)
+                    files.add(with_date(batch) if DATE in job.partition_by else batch)
             return files.close()
     except BaseException:
         files.discard()
         raise
 
 
-def _with_date(batch: pa.RecordBatch) -> pa.RecordBatch:
+def with_date(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Add the column `date`."""
     # Spark gives times in the zone of its session.
     times = batch.column("arrived_time").cast(pa.timestamp("us", "UTC"))
-    return batch.append_column(DATE, times.cast(pa.date32()))
+    # Most batches are of one day, and two times are read sooner than thousands.
+    extremes = pc.min_max(times)
+    first, last = (extremes[name].cast(pa.date32()) for name in ("min", "max"))
+    one_day = first == last and first.is_valid and not times.null_count
+    dates = pa.repeat(first, len(times)) if one_day else times.cast(pa.date32())
+    return batch.append_column(DATE, dates)
 
 
 def _told(files: list[Staged]) -> pa.RecordBatch:

@@ -26,6 +26,11 @@ GROUP_BYTES: Final = 32 << 20
 FILES_MAX_COUNT: Final = 4
 """Files that a task has open; messages that arrived in turn on more days make more files."""
 
+_DIFFERENT: Final = frozenset({"arrival_number", "lookup_id", "message_id"})
+"""Columns in which each row has a value of its own: a dictionary of them only takes time."""
+_CONTENT: Final = frozenset({"text"})
+"""Columns, beside those of bytes, of which nobody asks for the least and the greatest value."""
+
 Values = tuple[str | None, ...]
 """What the columns of a partition have, as text."""
 
@@ -75,7 +80,9 @@ class StagedFiles:
                 file = _File(self.staging, values, self._schema)
             # Those that were used last stand last.
             self._open[values] = file
-            file.add(rows.select(self._schema.names).cast(self._schema))
+            rows = rows.select(self._schema.names)
+            # Even a cast that changes nothing looks at each column.
+            file.add(rows if rows.schema.equals(self._schema) else rows.cast(self._schema))
 
     def _finish(self, values: Values) -> None:
         self._done.append(self._open.pop(values).close())
@@ -117,6 +124,20 @@ def partition_text(value: Any) -> str | None:
     return None if value is None or value == "" else str(value)
 
 
+def parquet_settings(schema: pa.Schema) -> dict[str, Any]:
+    """Return how to write columns: nothing is looked for in them that is not there."""
+    settings: dict[str, Any] = {"compression": "snappy"}
+    if not any(map(pa.types.is_nested, schema.types)):
+        # Parts of nested columns would have to be named by their paths.
+        settings["use_dictionary"] = [name for name in schema.names if name not in _DIFFERENT]
+        settings["write_statistics"] = [
+            field.name
+            for field in schema
+            if field.name not in _CONTENT and not pa.types.is_binary(field.type)
+        ]
+    return settings
+
+
 class _File:
     """One file, and the rows that wait to be written into it together."""
 
@@ -125,7 +146,7 @@ class _File:
         self._path = staging / secrets.token_hex(16)
         self._values = values
         self._output = pa.OSFile(str(self._path), "wb")
-        self._writer = pq.ParquetWriter(self._output, schema, compression="snappy")
+        self._writer = pq.ParquetWriter(self._output, schema, **parquet_settings(schema))
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
         self._rows = 0
@@ -133,7 +154,7 @@ class _File:
     def add(self, batch: pa.RecordBatch) -> None:
         self._rows += batch.num_rows
         self._waiting.append(batch)
-        self._waiting_bytes += batch.nbytes
+        self._waiting_bytes += batch.get_total_buffer_size()
         if self._waiting_bytes >= GROUP_BYTES:
             self._write()
 

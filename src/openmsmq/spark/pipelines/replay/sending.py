@@ -17,11 +17,8 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.api import messages as api
 from openmsmq.client.blocking import Queue, QueueManager, Transaction
 from openmsmq.client.messages.received import ReceivedMessage
-from openmsmq.client.steps import Steps, failure
-from openmsmq.client.verbs.transactions import TransactionLike, number_of
 from openmsmq.model.errors import (
     MessageLocked,
     MessageNotFound,
@@ -30,7 +27,6 @@ from openmsmq.model.errors import (
     TransactionUsage,
 )
 from openmsmq.model.names import parse_format_name
-from openmsmq.model.queue import AccessMode, SeekAction
 from openmsmq.spark.errors import QueueProblem
 from openmsmq.spark.pipelines.replay.audit import Batch, Letter
 from openmsmq.spark.pipelines.replay.packets import message_again, packet_again
@@ -83,7 +79,9 @@ class Sender:
         """Keep letters from everybody else; gives those that are there."""
         there: list[Letter] = []
         for letter in letters:
-            read = functools.partial(_hold, self._queue(letter.queue), letter.lookup_id)
+            read = functools.partial(
+                self._queue(letter.queue).begin_receive_by_lookup_id, letter.lookup_id
+            )
             try:
                 self._held[letter.key] = self._checked(letter, read)
             except Refused as problem:
@@ -192,7 +190,7 @@ class Sender:
             else:
                 address = parse_format_name(letter.address)
                 packet = packet_again(message, address, transactional=transaction is not None)
-                _send_packets(target, [packet], transaction)
+                target.send_packets([packet], transaction=transaction)
 
     def _queue(self, name: str) -> Queue:
         found = self._queues.get(name)
@@ -210,33 +208,3 @@ def _refusing(letter: Letter) -> Iterator[None]:
         raise
     except MsmqError as error:
         raise Refused(letter, str(error)) from None
-
-
-# What the client has no verbs for.
-
-
-def _hold(queue: Queue, lookup_id: int) -> ReceivedMessage:
-    """Lock a message by its lookup identifier: others do not see it until `end_receive`."""
-
-    def steps() -> Steps[ReceivedMessage]:
-        access = AccessMode.RECEIVE
-        handle = queue.handle(access) or (yield from queue.opening(access))
-        reply = yield api.Seek(handle, SeekAction.CURRENT.value, lookup_id, lock=True)
-        if not isinstance(reply, api.Entries):
-            raise failure(reply)
-        queue.locked(handle, [lookup_id])
-        return ReceivedMessage(reply.entries[0], queue.formatter)
-
-    return queue.connection.run(steps, queue)
-
-
-def _send_packets(queue: Queue, batch: Sequence[bytes], transaction: TransactionLike) -> None:
-    """Send whole packets, all or none of them."""
-
-    def steps() -> Steps[None]:
-        handle = queue.handle(AccessMode.SEND) or (yield from queue.opening(AccessMode.SEND))
-        reply = yield api.Send(handle, list(batch), number_of(transaction))
-        if not isinstance(reply, api.Sent):
-            raise failure(reply)
-
-    queue.connection.run(steps, queue)

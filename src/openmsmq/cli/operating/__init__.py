@@ -1,0 +1,1 @@
+"""Commands for those who operate a queue manager that runs."""

@@ -1,0 +1,1 @@
+"""What operators do, on top of the verbs of the clients: for console and commands alike."""

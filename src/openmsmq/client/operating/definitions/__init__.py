@@ -1,0 +1,1 @@
+"""Definitions: the queues of a queue manager, their properties and rights, as a file."""

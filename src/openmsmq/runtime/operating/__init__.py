@@ -1,0 +1,1 @@
+"""What operators ask of the running program: its configuration, and what it logs."""

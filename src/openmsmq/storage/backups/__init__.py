@@ -1,0 +1,1 @@
+"""Copies of a store: of one moment while it is used, with a manifest, and put back."""
