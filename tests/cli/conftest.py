@@ -86,7 +86,8 @@ class ServerProcess:
         self.process.stdout.close()
 
 
-@pytest.fixture(scope="session")
+# One for each file: what the tests of another file leave in the queues of the system is not met.
+@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     process = ServerProcess(tmp_path_factory.mktemp("alpha"))
     yield process
