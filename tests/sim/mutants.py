@@ -863,6 +863,15 @@ MUTANTS = (
         options=_ENTERPRISE,
     ),
     Mutant(
+        "what is brought by a way that is not known yet is dropped as forged",
+        "manager.incoming.destinations:Judging.refuse_foreign",
+        " or self._doubts.leave(packet, peer, now)",
+        "",
+        seeds=300,
+        likely=5191,
+        options=Options(enterprise=True),
+    ),
+    Mutant(
         "messages that have gone round wait for ever",
         "manager.directory.service:DirectoryService.told",
         "if real or doubts:",

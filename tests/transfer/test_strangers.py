@@ -455,8 +455,8 @@ def test_who_is_not_believed_where_we_call_keeps_what_must_not_be_lost(
     network.run(1_000)
     assert not stranger.is_open
     assert beta.bodies(ORDERS) == []
-    told_of = [facts["reason"] for facts in told(beta, NoticeKind.MESSAGE_DROPPED)]
-    assert told_of == ["foreign-source", "foreign-source"]
+    for kind in (NoticeKind.MESSAGE_DROPPED, NoticeKind.MESSAGE_LEFT):
+        assert [facts["reason"] for facts in told(beta, kind)] == ["foreign-source"]
 
 
 def test_two_who_say_they_are_one_do_not_get_each_others_messages_by_identifier(

@@ -79,6 +79,7 @@ class QueueManager:
         """Do what follows from changes of the directory."""
         while self.directory.news:
             changes = self.directory.news.pop(0)
+            self._stock.former.heed(self._now)
             take_quotas(self.config, self._stock.table, self._stock.ourselves.known)
             self._desk.public.take(changes, self._now)
             self._traffic.control.ways_changed(self._now)

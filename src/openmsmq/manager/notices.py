@@ -24,6 +24,7 @@ class NoticeKind(Enum):
     ACKNOWLEDGMENT_REFUSED = "acknowledgment-refused"
     SEQUENCE_REFUSED = "sequence-refused"
     MESSAGE_DROPPED = "message-dropped"
+    MESSAGE_LEFT = "message-left"
     REPORT_DROPPED = "report-dropped"
 
 

@@ -15,6 +15,7 @@ from openmsmq.manager.access.message_security import MessageSecurity
 from openmsmq.manager.askers import Acting
 from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.directory.copy import DirectoryCopy
+from openmsmq.manager.directory.former_ways import FormerWays
 from openmsmq.manager.directory.known_ways import KnownWays
 from openmsmq.manager.directory.own_keys import OwnKeys
 from openmsmq.manager.directory.own_object import OwnObject
@@ -44,6 +45,7 @@ from openmsmq.manager.notices import Notices
 from openmsmq.manager.peers.acquaintances import Acquaintances
 from openmsmq.manager.peers.claims import Claims
 from openmsmq.manager.peers.confirmations import Confirmations
+from openmsmq.manager.peers.doubts import Doubts
 from openmsmq.manager.peers.identities import Identities
 from openmsmq.manager.peers.open_sessions import OpenSessions
 from openmsmq.manager.peers.outgoing import OutgoingQueues
@@ -132,7 +134,8 @@ class Stock:
         self.acquaintances = Acquaintances(config.transfer, self.ways)
         sessions = OpenSessions()
         claims = Claims(config.transfer.peers.silence_s, sessions, base.started)
-        self.identities = Identities(base, claims, self.ways)
+        self.former = FormerWays(self.copy)
+        self.identities = Identities(base, claims, self.ways, self.former)
         self.neighbours = Neighbours(config.transfer, self.ways, self.identities, sessions)
         news = News()
         self.outgoing = OutgoingQueues(base, self.table, claims, news)
@@ -198,7 +201,8 @@ class Traffic:
         traces = Traces(base, table, reporter)
         runs = Runs(base, table, delivery, stock.plain, stock.shares)
         refusals = Refusals(delivery, reporter, finals, stock.shares, runs)
-        judging = Judging(base, table, identities, sequences)
+        doubts = Doubts(identities)
+        judging = Judging(base, table, identities, doubts, sequences)
         local = LocalArrivals(
             stock.security, sequences, self.history, staging, stock.shares, refusals, traces
         )

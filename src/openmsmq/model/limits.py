@@ -174,6 +174,15 @@ INCOMING_SEQUENCE_UNUSED_S: Final = 86_400
 INCOMING_SEQUENCE_KEPT_S: Final = 90 * 86_400
 """After so long without a message, a sequence is forgotten: none is on its way so long. [ours]"""
 
+FORMER_WAY_S: Final = 30 * 86_400
+"""So long somebody who was a way by the directory still brings messages of others. [ours]"""
+
+FORMER_WAYS_MAX_COUNT: Final = 1_000
+"""So many of these are remembered. [ours]"""
+
+DOUBTED_MESSAGES_MAX_COUNT: Final = 4_096
+"""Messages of strangers in another's name because of which the directory was asked. [ours]"""
+
 PEER_NAMES_MAX_COUNT: Final = 1_000
 """Names in the mouth of one peer of which it is remembered what they are worth. [ours]"""
 

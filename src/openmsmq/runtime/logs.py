@@ -54,6 +54,7 @@ class Event(Enum):
     ACKNOWLEDGMENT_REFUSED = "acknowledgment-refused"
     SEQUENCE_REFUSED = "sequence-refused"
     MESSAGE_DROPPED = "message-dropped"
+    MESSAGE_LEFT = "message-left"
     REPORT_DROPPED = "report-dropped"
     HOST_NOT_RESOLVED = "host-not-resolved"
     CAPTURE_ENDED = "capture-ended"

@@ -26,6 +26,7 @@ from openmsmq.model.identity import Guid
 
 _EVENTS: Final = {
     "message-dropped": "messages dropped",
+    "message-left": "messages left to who brought them",
     "report-dropped": "reports dropped",
     "identity-refused": "identities refused",
     "acknowledgment-refused": "acknowledgments refused",

@@ -89,6 +89,18 @@ class KnownWays:
 
     # Who may route through us.
 
+    @property
+    def passes_on_for_strangers(self) -> bool:
+        """Whether one whom nobody vouches for may have messages passed on here.
+
+        One that no directory has as a way is not believed either by those to whom it would bring
+        them, and they would end its sessions because of it.
+        """
+        if self._role is DirectoryRole.NONE or self._config.next_hops:
+            return True
+        own = self.copy.image.managers.get(self._counters.identifier)
+        return own is not None and own.routing_server
+
     def is_peer(self, address: str, source: Guid) -> bool:
         """Whether a message may come from a computer of the enterprise, as far as can be told.
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from openmsmq.manager.incoming.incoming_sequences import Flow, IncomingSequences
 from openmsmq.manager.notices import NoticeKind
+from openmsmq.manager.peers.doubts import Doubts
 from openmsmq.manager.peers.identities import Identities
 from openmsmq.manager.peers.peering import Peer, Word
 from openmsmq.manager.queues.queue import LocalQueue
@@ -177,7 +178,7 @@ class Destinations:
 
 
 class NotBelieved(Exception):
-    """A peer brings a message under its own name, which is known to be somebody else's."""
+    """A peer brings a message that is not taken of it now, and has to keep it."""
 
 
 class Judging:
@@ -189,12 +190,14 @@ class Judging:
         base: Foundation,
         table: QueueTable,
         identities: Identities,
+        doubts: Doubts,
         sequences: IncomingSequences,
     ) -> None:
         self._counters = base.counters
         self._notices = base.notices
         self._table = table
         self._identities = identities
+        self._doubts = doubts
         self._sequences = sequences
 
     def destinations(self, peer: Peer) -> Destinations:
@@ -206,10 +209,7 @@ class Judging:
     ) -> bool:
         """Whether a message is taken from a peer.
 
-        One that is not transactional may name a source that nobody knows, but no other's. It is
-        dropped, and the session goes on: a stranger may have made an honest peer bring it. If it is
-        the peer's own, and is to survive a crash, the session ends instead: should the peer be who
-        it says it is after all, it keeps the message until we believe it.
+        One that is not transactional may name a source that nobody knows, but no other's.
         """
         if found.flags & user.TRANSACTION:
             return self._may_move(packet, found, destination, peer, now)
@@ -218,11 +218,32 @@ class Judging:
             and destination.word is Word.FOREIGN
             and self._identities.knows_elsewhere(peer, message_bytes.source(packet), now)
         ):
-            self.tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
-            if message_bytes.source(packet) == peer.remote and found.flags & user.RECOVERABLE:
-                raise NotBelieved
+            self.refuse_foreign(packet, found, peer, now)
             return False
         return True
+
+    def may_pass_on(self, word: Word) -> bool:
+        """Whether a message is passed on, by what the name of its source is worth."""
+        if word is Word.OWN:
+            return self._identities.ways.passes_on_for_strangers
+        return word is Word.SURE
+
+    def refuse_foreign(self, packet: bytes, found: Outline, peer: Peer, now: Instant) -> None:
+        """Drop a message in another's name that is not transactional; raise `NotBelieved` instead
+        if it is to survive a crash and may be an honest one after all.
+
+        Then the session ends, and the peer keeps it. That is so if it is the peer's own, as he may
+        be who he says he is, and while the directory may yet say that he is a way from its source.
+        What is surely forged is dropped, and the session goes on: a stranger may have made an
+        honest peer bring it.
+        """
+        is_kept = found.flags & user.RECOVERABLE and (
+            message_bytes.source(packet) == peer.remote or self._doubts.leave(packet, peer, now)
+        )
+        kind = NoticeKind.MESSAGE_LEFT if is_kept else NoticeKind.MESSAGE_DROPPED
+        self.tell_of("foreign-source", kind, packet, peer)
+        if is_kept:
+            raise NotBelieved
 
     def _may_move(
         self, packet: bytes, found: Outline, destination: Destination, peer: Peer, now: Instant

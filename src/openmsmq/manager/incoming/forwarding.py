@@ -7,8 +7,7 @@ from openmsmq.manager.incoming.refusals import Refusals
 from openmsmq.manager.incoming.traces import Traces
 from openmsmq.manager.incoming.unrouted import Unrouted
 from openmsmq.manager.messages.staging import Staging
-from openmsmq.manager.notices import NoticeKind
-from openmsmq.manager.peers.peering import Peer, Word
+from openmsmq.manager.peers.peering import Peer
 from openmsmq.manager.queues.guests import Guest
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.table import QueueTable
@@ -54,8 +53,8 @@ class Forwarding:
         may rightly come here again, and to forget it then would lose it. Others believe us whom we
         bring messages of, so we take them only of those whom we believe.
         """
-        if to.word is Word.FOREIGN:
-            self._judging.tell_of("foreign-source", NoticeKind.MESSAGE_DROPPED, packet, peer)
+        if not self._judging.may_pass_on(to.word):
+            self._judging.refuse_foreign(packet, found, peer, now)
             return
         if found.flags & user.TRANSACTION and (
             message_bytes.source(packet) == self._counters.identifier

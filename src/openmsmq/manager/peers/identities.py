@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from openmsmq.directory.image import DirectoryImage
+from openmsmq.manager.directory.former_ways import FormerWays
 from openmsmq.manager.directory.known_ways import KnownWays
 from openmsmq.manager.notices import NoticeKind
 from openmsmq.manager.peers.claims import Claims
@@ -28,12 +29,15 @@ from openmsmq.model.peers import PeerBook, Refusal, canonical_address
 class Identities:
     """Judges those who connect or answer, and what they say."""
 
-    def __init__(self, base: Foundation, claims: Claims, ways: KnownWays) -> None:
+    def __init__(
+        self, base: Foundation, claims: Claims, ways: KnownWays, former: FormerWays
+    ) -> None:
         config = base.config
         self._config = config.transfer
         self._book = PeerBook(config.transfer.peers)
         self._claims = claims
-        self._ways = ways
+        self.ways = ways
+        self._former = former
         self._copy = ways.copy
         self._own = base.counters.identifier
         self._notices = base.notices
@@ -190,9 +194,9 @@ class Identities:
             if self._is_placed(peer, name):
                 return Word.SURE
             return Word.FOREIGN if self._known_elsewhere(peer, name, now) else Word.OWN
-        return Word.SURE if self._brings(peer, name) else Word.FOREIGN
+        return Word.SURE if self._brings(peer, name, now) else Word.FOREIGN
 
-    def _brings(self, peer: Peer, source: Guid) -> bool:
+    def _brings(self, peer: Peer, source: Guid, now: Instant) -> bool:
         """Whether a peer is a way from somebody, by configuration or directory."""
         rule = peer.rule
         if rule is not None and rule.routes and (rule.addresses or rule.name == peer.proven):
@@ -209,8 +213,16 @@ class Identities:
             info.routing_server
             or (own is not None and peer.remote in own.in_routing_servers)
             or (other is not None and peer.remote in other.out_routing_servers)
-            or self._ways.routes.enterprise.is_site_gate(peer.remote)
+            or self.ways.routes.enterprise.is_site_gate(peer.remote)
+            or self._former.has(peer.remote, now)
         )
+
+    def is_of_enterprise(self, peer: Peer, now: Instant) -> bool:
+        """Whether a peer is a queue manager of the directory, or was a way by it not long ago."""
+        remote = peer.remote
+        if remote in self._copy.image.managers:
+            return self._is_placed(peer, remote)
+        return self._former.has(remote, now)
 
     def knows_elsewhere(self, peer: Peer, name: bytes, now: Instant) -> bool:
         """Whether a name that is foreign in the mouth of a peer is somebody else's, known here."""
@@ -241,7 +253,7 @@ class Identities:
         The listener of an address may acknowledge what goes to that address, whoever it says it
         is; so may the one that was last reached there, on whatever session of his.
         """
-        owner = self._ways.owner_of(outgoing.name) or outgoing.owner_by_messages
+        owner = self.ways.owner_of(outgoing.name) or outgoing.owner_by_messages
         if not isinstance(outgoing.name, DirectFormatName) and owner is not None:
             if owner != peer.remote and self.word(peer, owner, now) is Word.SURE:
                 return True
