@@ -144,7 +144,7 @@ class JournaledStore:
     def _take(self, moves: Moves, sequence: int) -> None:
         """Apply what a batch that is in the journal takes and drops."""
         for taken in moves.taken:
-            self._memtable.apply(taken.records(self._aside.values(taken.name)))
+            self._memtable.apply_run(taken.records(self._aside.values(taken.name)))
         for name in moves.dropped:
             self._aside.drop(name, sequence)
 

@@ -65,6 +65,19 @@ class KeyIndex:
                 prefix = key[:PREFIX_BYTES]
                 last = self._groups[prefix][-1]
 
+    def add_run(self, keys: list[bytes]) -> None:
+        """Take in ascending keys, between the first and the last of which there is none yet."""
+        prefix = keys[0][:PREFIX_BYTES]
+        chunks = self._groups.get(prefix, [])
+        if keys[-1][:PREFIX_BYTES] != prefix or (chunks and chunks[-1][-1] > keys[0]):
+            self.add_all(keys)
+            return
+        if not chunks:
+            self._groups[prefix] = chunks
+            insort(self._prefixes, prefix)
+        for place in range(0, len(keys), CHUNK_MAX_COUNT):
+            chunks.append(keys[place : place + CHUNK_MAX_COUNT])
+
     def remove_all(self, keys: list[bytes]) -> None:
         """Drop keys that are there; the first ones of a group are the usual case."""
         place, count = 0, len(keys)

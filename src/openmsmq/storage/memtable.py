@@ -64,6 +64,22 @@ class Memtable:
                     active[key] = None
                     self._active_deletes = True
 
+    def apply_run(self, records: list[tuple[bytes, bytes]]) -> None:
+        """Take over records with ascending keys, of which most often none was ever here."""
+        if not records:
+            return
+        keys = [key for key, _ in records]
+        # The index has no deletions: those stand under their keys.
+        if (
+            self._index.between(keys[0], keys[-1] + b"\0", 1)
+            or (self._active_deletes and not self.active.keys().isdisjoint(keys))
+            or (self._sealed_deletes and not self.sealed.keys().isdisjoint(keys))
+        ):
+            self.apply(records)
+            return
+        self.active.update(records)
+        self._index.add_run(keys)
+
     def delete_range(self, start: bytes, stop: bytes) -> None:
         """Delete all keys with `start` <= key < `stop`, wherever they are."""
         if start >= stop:
@@ -169,27 +185,32 @@ class Memtable:
     def next_slice(self, cost_bytes: int) -> tuple[list[tuple[bytes, bytes | None]], int]:
         """Return the next changes to move, in order of keys, and how far the queue is then."""
         changes: list[tuple[bytes, bytes | None]] = []
-        place = self._moved_count
-        for place in range(self._moved_count, len(self._queue)):
+        queue, sealed = self._queue, self.sealed
+        for place in range(self._moved_count, len(queue)):
             if cost_bytes <= 0:
                 return changes, place
-            key = self._queue[place]
-            if key in self.sealed:
-                value = self.sealed[key]
+            key = queue[place]
+            value = sealed.get(key)
+            if value is not None:
                 changes.append((key, value))
-                cost_bytes -= CHANGE_COST_BYTES + (len(value) if value is not None else 0)
-        return changes, len(self._queue)
+                cost_bytes -= CHANGE_COST_BYTES + len(value)
+            elif key in sealed:
+                changes.append((key, None))
+                cost_bytes -= CHANGE_COST_BYTES
+        return changes, len(queue)
 
     def is_last(self, place: int) -> bool:
         """Whether nothing is left to move behind this place of the queue."""
         return place >= len(self._queue)
 
-    def moved(self, changes: Iterable[tuple[bytes, bytes | None]], place: int) -> None:
-        """Forget what is in the base now."""
-        for key, value in changes:
-            del self.sealed[key]
-            if value is not None and key not in self.volatile:
-                self._index.remove(key)
+    def moved(self, changes: list[tuple[bytes, bytes | None]], place: int) -> None:
+        """Forget what is in the base now; the changes are those that `next_slice` gave."""
+        sealed, volatile = self.sealed, self.volatile
+        for key, _ in changes:
+            del sealed[key]
+        self._index.remove_all(
+            [key for key, value in changes if value is not None and key not in volatile]
+        )
         self._moved_count = place
         if self.is_last(place):
             self._queue = []

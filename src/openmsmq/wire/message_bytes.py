@@ -260,6 +260,41 @@ def stamped(
     )
 
 
+class Stamp:
+    """Stamps many messages that have the same headers, as `stamped` and `marked` would each."""
+
+    __slots__ = ("_before", "_behind", "_cut")
+
+    def __init__(
+        self,
+        packet: bytes,
+        sender: bytes,
+        sent_time_s: int,
+        found: Outline,
+        mark: int | None = None,
+    ) -> None:
+        """`packet` is one of them; `mark` is that of their transaction, if they have a mark."""
+        self._before = b"".join(
+            (
+                packet[:_SOURCE],
+                sender,
+                packet[_DESTINATION_MANAGER:_SENT_TIME],
+                _U32.pack(sent_time_s),
+            )
+        )
+        self._behind = b""
+        self._cut = _FLAGS
+        if mark is not None:
+            start = found.transaction_offset
+            flags = _u32(packet, start) & ~transaction.MARKS | mark
+            self._behind = packet[_FLAGS:start] + _U32.pack(flags)
+            self._cut = start + 4
+
+    def put(self, packet: bytes, number: int) -> bytes:
+        """Return a message with its number."""
+        return b"".join((self._before, _U32.pack(number), self._behind, packet[self._cut :]))
+
+
 def hop_counted(packet: bytes) -> bytes:
     """Raise its hop count by one, as who passes it on does; it is not signed. [MQQB 3.1.5.8.2]
 

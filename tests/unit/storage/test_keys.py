@@ -76,6 +76,20 @@ def test_keys_that_come_or_go_together_are_as_if_they_had_come_one_by_one(
         assert index.between(b"", b"\xff" * 11, 10_000) == sorted(there)
 
 
+@given(st.sets(keys), st.sets(keys, min_size=1))
+def test_a_run_of_keys_is_as_if_they_had_come_one_by_one(
+    before: set[bytes], coming: set[bytes]
+) -> None:
+    run = sorted(coming)
+    there = {key for key in before if not run[0] <= key <= run[-1]}
+    index = KeyIndex()
+    index.add_all(there)
+    index.add_run(run)
+    assert index.between(b"", b"\xff" * 11, 10_000) == sorted(there | coming)
+    index.remove_all(run)
+    assert index.between(b"", b"\xff" * 11, 10_000) == sorted(there)
+
+
 def test_many_keys_may_come_and_go_together() -> None:
     index = KeyIndex()
     run = [b"prefix.." + number.to_bytes(4, "big") for number in range(3 * CHUNK_MAX_COUNT)]

@@ -117,6 +117,20 @@ def test_a_stamp_says_who_sends_when_and_under_which_number(
     assert stamped == BEFORE + encode(msgspec.structs.replace(message, user=header))
 
 
+@given(MESSAGES, st.binary(min_size=16, max_size=16), U32, U32, st.integers(0, 0xFFFFF))
+def test_a_stamp_for_many_messages_is_what_each_would_get(
+    message: UserMessage, source: bytes, sent_time_s: int, number: int, wire_number: int
+) -> None:
+    packet = encode(message)
+    alone = message_bytes.stamped(packet, source, sent_time_s, number)
+    stamp = message_bytes.Stamp(packet, source, sent_time_s, outline(packet))
+    assert stamp.put(packet, number) == alone
+    if message.transaction is not None:
+        mark = transaction.transaction_mark(wire_number)
+        stamp = message_bytes.Stamp(packet, source, sent_time_s, outline(packet), mark)
+        assert stamp.put(packet, number) == message_bytes.marked(alone, mark)
+
+
 @given(MESSAGES, st.integers(0, 0xFFFF), U32)
 def test_class_and_privacy_level_change_alone(message: UserMessage, value: int, level: int) -> None:
     packet = encode(message)

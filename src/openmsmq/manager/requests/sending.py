@@ -93,18 +93,19 @@ class Sending:
         caller: Caller,
         now: Instant,
         *,
-        transactional: bool,
+        mark: int | None,
         are_copies: bool,
     ) -> tuple[list[StagedSend], list[int]]:
         """Check packets and stamp them; give them ready to be put, and their numbers.
 
-        Copies for one of several queues were written here, from what could be read.
+        `mark` is what all messages of their transaction have, None without a transaction. Copies
+        for one of several queues were written here, from what could be read.
         """
         packets, found, _ = self._admitted(
-            queue, packets, caller, transactional=transactional, are_copies=are_copies
+            queue, packets, caller, transactional=mark is not None, are_copies=are_copies
         )
         numbers = self._counters.take_messages(len(packets))
-        return self._staged(queue, packets, found, numbers, now), numbers
+        return self._staged(queue, packets, found, numbers, now, mark), numbers
 
     def _admitted(
         self,
@@ -145,24 +146,31 @@ class Sending:
         found: list[Outline],
         numbers: list[int],
         now: Instant,
+        mark: int | None = None,
     ) -> list[StagedSend]:
         stage, own, sent_s = self._staging.stage, self._counters.identifier, now.unix_s
         staged: list[StagedSend] = []
         last: Outline | None = None
+        stamp: message_bytes.Stamp | None = None
+        queue_id, deadline_s, asks = queue.id, 0, 0
         is_local, is_strict = not queue.can.lead_away, _demands_protection(queue)
         for packet, number, outlined in zip(packets, numbers, found, strict=True):
-            stamped = message_bytes.stamped(packet, own, sent_s, number)
-            if is_local and (is_strict or outlined.flags & _PROTECTED):
-                examined = self._examined(stamped, outlined, queue, now)
-                staged.append(stage(queue, examined.packet, examined.found, sent_here=True))
-                last = None
-            elif outlined is last:
+            if outlined is last and stamp is not None:
                 # It has the same headers as the one before, so it asks for the same.
-                like = staged[-1]
-                staged.append(StagedSend(like.queue, stamped, like.deadline_s, like.asks))
+                staged.append(StagedSend(queue_id, stamp.put(packet, number), deadline_s, asks))
+            elif is_local and (is_strict or outlined.flags & _PROTECTED):
+                stamped = message_bytes.stamped(packet, own, sent_s, number)
+                examined = self._examined(stamped, outlined, queue, now)
+                checked = examined.packet
+                if mark is not None:
+                    checked = message_bytes.marked(checked, mark)
+                staged.append(stage(queue, checked, examined.found, sent_here=True))
+                last = None
             else:
-                staged.append(stage(queue, stamped, outlined, sent_here=True))
-                last = outlined
+                stamp = message_bytes.Stamp(packet, own, sent_s, outlined, mark)
+                like = stage(queue, stamp.put(packet, number), outlined, sent_here=True)
+                staged.append(like)
+                last, deadline_s, asks = outlined, like.deadline_s, like.asks
         return staged
 
     def put_all(

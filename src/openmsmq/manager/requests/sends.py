@@ -80,7 +80,7 @@ class SendRequests:
             copies,
             state.caller,
             now,
-            transactional=own or work is not None,
+            mark=0 if own else None if work is None else work.mark,
             are_copies=isinstance(target, QueueList),
         )
         reply = api.Sent(accepted[0][2], now.unix_s)
@@ -109,7 +109,7 @@ class SendRequests:
         caller: Caller,
         now: Instant,
         *,
-        transactional: bool,
+        mark: int | None,
         are_copies: bool,
     ) -> list[tuple[LocalQueue, list[StagedSend], list[int]]]:
         """Check everything before anything is put."""
@@ -121,7 +121,7 @@ class SendRequests:
                     packets,
                     caller,
                     now,
-                    transactional=transactional,
+                    mark=mark,
                     are_copies=are_copies,
                 ),
             )

@@ -20,7 +20,7 @@ from openmsmq.storage.records import (
     transaction_key,
 )
 from openmsmq.wire import message_bytes
-from openmsmq.wire.headers.transaction import transaction_marks
+from openmsmq.wire.headers.transaction import transaction_mark, transaction_marks
 
 
 class Transaction:
@@ -84,6 +84,11 @@ class Transaction:
         """Take in messages that it sends, and how many bytes these are."""
         self.sends += sends
         self.bytes += size
+
+    @property
+    def mark(self) -> int:
+        """What all messages that it sends have in common, and have since they were sent."""
+        return transaction_mark(self.wire_number)
 
     @property
     def message_count(self) -> int:
@@ -179,13 +184,18 @@ class TransactionWork:
             return
         values: list[bytes] = []
         runs: list[AsideRun] = []
-        marked = message_bytes.marked
+        marked, own = message_bytes.marked, work.mark
         for number, (sends, marks) in _sends_by_queue(work).items():
             queue = self._table.by_id(number)
             if queue is None or queue.can.lead_away:
                 return
-            values += [marked(send.packet, mark) for send, mark in zip(sends, marks, strict=True)]
-            runs.append(AsideRun(number, len(sends), sum(len(send.packet) for send in sends)))
+            # All have the mark of their transaction; the first and the last one get another.
+            packets = [
+                send.packet if mark == own else marked(send.packet, mark)
+                for send, mark in zip(sends, marks, strict=True)
+            ]
+            values += packets
+            runs.append(AsideRun(number, len(sends), sum([len(packet) for packet in packets])))
         work.aside = runs
         work.marked = values
 

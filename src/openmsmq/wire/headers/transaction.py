@@ -94,9 +94,14 @@ class TransactionHeader(msgspec.Struct, frozen=True, gc=False):
             yield Field("ConnectorQMGuid", 16, str(self.connector_manager))
 
 
+def transaction_mark(wire_number: int) -> int:
+    """Return the mark of a message that is neither the first nor the last of its transaction."""
+    return wire_number << TRANSACTION_NUMBER_SHIFT
+
+
 def transaction_marks(count: int, wire_number: int) -> list[int]:
     """Return the marks of all messages that a transaction sends, in their order (C-127)."""
-    marks = [wire_number << TRANSACTION_NUMBER_SHIFT] * count
+    marks = [transaction_mark(wire_number)] * count
     if marks:
         marks[0] |= FIRST
         marks[-1] |= LAST
