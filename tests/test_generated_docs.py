@@ -29,7 +29,7 @@ def generate(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     (tmp_path / "scripts").mkdir()
-    for name in ("__init__.py", "cli_reference.py", "generate_docs.py"):
+    for name in ("__init__.py", "cli_reference.py", "client_reference.py", "generate_docs.py"):
         text = (ROOT / "scripts" / name).read_text(encoding="utf-8")
         (tmp_path / "scripts" / name).write_text(text, encoding="utf-8")
     (tmp_path / "src").symlink_to(ROOT / "src")
