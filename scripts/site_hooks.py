@@ -19,6 +19,8 @@ from mkdocs.utils import get_relative_url
 ROOT: Final = Path(__file__).resolve().parents[1]
 MERMAID: Final = ROOT / "build/mermaid/package/dist/mermaid.min.js"
 MERMAID_PLACE: Final = "assets/mermaid.min.js"
+MERMAID_LICENCE: Final = ROOT / "build/mermaid/package/LICENSE"
+MERMAID_LICENCE_PLACE: Final = "assets/mermaid.LICENSE.txt"
 
 BESIDE: Final = {
     "CHANGELOG.md": "changelog.md",
@@ -58,6 +60,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     files.append(_list(config, "internals/decisions", "Decisions", titles))
     if MERMAID.is_file():
         files.append(File.generated(config, MERMAID_PLACE, abs_src_path=str(MERMAID)))
+        files.append(
+            File.generated(config, MERMAID_LICENCE_PLACE, abs_src_path=str(MERMAID_LICENCE))
+        )
     return files
 
 
