@@ -33,7 +33,8 @@ INTRODUCTION: Final = r"""
 Everything that `import openmsmq` gives a program. [Send and receive](../guides/send-and-receive.md)
 and [transactions](../guides/transactions.md) show it in use; `openmsmq.aio` has the same verbs
 [for asyncio](python-asyncio.md). A time to wait is in seconds, and None is for ever. What a queue
-manager refuses is an [error](#errors); the answers of verbs are [below](#answers).
+manager refuses is an [error](#errors). What verbs give beside messages and plain values has
+[a page of its own](python-answers.md).
 
 ```python
 import openmsmq as mq
@@ -67,8 +68,8 @@ What `create_queue` takes beside the path, by name; `openmsmq queue create` has
 """
 PROPERTIES_TEXT: Final = "Its properties are those of [the message](message.md):"
 ANSWERS_TEXT: Final = """\
-What verbs give beside messages and plain values: frozen values of `openmsmq.api.messages`. The same
-classes answer [requests](requests.md).
+What verbs of the [Python client](python.md) give beside messages and plain values: frozen values of
+`openmsmq.api.messages`. The same classes answer [requests](requests.md).
 """
 SINGLE_MESSAGE_TEXT: Final = """\
 In place of a transaction: the send is a transaction of its own (`MQ_SINGLE_MESSAGE`), as
@@ -116,11 +117,6 @@ _ANSWER: Final = re.compile(r"\bapi\.(\w+)")
 _LINE_MAX_CHARACTERS: Final = 88
 
 
-def public_names() -> set[str]:
-    """Return what the pages must have."""
-    return set(openmsmq.__all__)
-
-
 def blocking_page() -> str:
     """Write `docs/reference/python.md`, below its title."""
     parts = [INTRODUCTION.strip("\n"), *_function("connect", openmsmq.connect, 2)]
@@ -140,7 +136,6 @@ def blocking_page() -> str:
     parts.append("Each `MsmqError` has a [result code](errors.md), and advice in its text.")
     for name in ERRORS:
         parts += _plain(name, 3)
-    parts += _answers()
     return "\n\n".join(parts) + "\n"
 
 
@@ -199,8 +194,9 @@ def _messages() -> list[str]:
     return parts
 
 
-def _answers() -> list[str]:
-    parts = ["## Answers", ANSWERS_TEXT.strip()]
+def answers_page() -> str:
+    """Write `docs/reference/python-answers.md`, below its title."""
+    parts = [ANSWERS_TEXT.strip()]
     wanted: dict[str, None] = {}
     for name in CLASSES:
         for _, function in _verbs(getattr(blocking, name)):
@@ -212,7 +208,7 @@ def _answers() -> list[str]:
         del wanted[name]
         shown.add(name)
         kind = getattr(api, name)
-        parts += [f"### {name}", _text(kind)]
+        parts += [f"## {name}", _text(kind)]
         if kind.__struct_fields__:
             parts.append(_fields(kind))
         inside = re.findall(r"\w+", " ".join(map(str, _annotations(kind).values())))
@@ -220,7 +216,7 @@ def _answers() -> list[str]:
             found = getattr(api, other, None)
             if inspect.isclass(found) and issubclass(found, msgspec.Struct) and other not in shown:
                 wanted[other] = None
-    return parts
+    return "\n\n".join(parts) + "\n"
 
 
 def _class(name: str, kind: type) -> list[str]:
@@ -334,7 +330,8 @@ def _type(annotation: object) -> str:
     text = steps[1] if steps else text
     text = re.sub(r"Unpack\[(\w+)\]", r"\1", text).replace("api.", "")
     text = text.replace("_Connecting", "Awaitable[QueueManager]")
-    return text.replace("TransactionHandle", "Transaction")
+    # Verbs know handles, and callers the classes that are made from them.
+    return re.sub(r"\b(Queue|Transaction|Cursor)Handle\b", r"\1", text)
 
 
 def _value(value: object) -> str:

@@ -252,6 +252,12 @@ def python_page() -> str:
     return f"{NOTE}\n\n# The Python client\n\n{blocking_page()}"
 
 
+def python_answers_page() -> str:
+    from scripts.client_reference import answers_page
+
+    return f"{NOTE}\n\n# Answers in Python\n\n{answers_page()}"
+
+
 def python_asyncio_page() -> str:
     from scripts.client_reference import asyncio_page
 
@@ -376,6 +382,7 @@ def pages() -> dict[Path, str]:
         reference / "limits.md": limits_page(),
         reference / "metrics.md": metrics_page(),
         reference / "python.md": python_page(),
+        reference / "python-answers.md": python_answers_page(),
         reference / "python-asyncio.md": python_asyncio_page(),
         reference / "requests.md": requests_page(),
         reference / "spark-schema.md": spark_schema_page(),

@@ -33,11 +33,12 @@ BESIDE: Final = {
 
 _HOME_OF: Final = {place: name for name, place in BESIDE.items()}
 _LINK: Final = re.compile(r"(?<=\]\()(?![a-z]+:)([^)#\s]+)")
+_FIRST_COMMENT: Final = re.compile(r"\A\s*<!--.*?-->\s*", re.DOTALL)
 _TITLE: Final = re.compile(r"^# (.+)$", re.MULTILINE)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put all pages of a folder in the place of its name, and diagrams as text if none draws them."""
+    """Put the pages of a folder in its place; show diagrams as text if nothing draws them."""
     docs = Path(config.docs_dir)
     config.nav = _without_folders(config.nav, docs)
     if not MERMAID.is_file():
@@ -66,8 +67,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead links out of docs, and to folders, to where the site has them."""
+def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: object) -> str:
+    """Lead links out of docs, and to folders, to where the site has them.
+
+    The comment at the head of a generated page goes: MkDocs takes a heading for the title of a page
+    only if nothing stands before it.
+    """
+    markdown = _FIRST_COMMENT.sub("", markdown)
     here = page.file.src_uri
     home = _HOME_OF.get(here, posixpath.join("docs", here))
     if page.file.abs_src_path is None:
@@ -84,7 +90,7 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     return _LINK.sub(led, markdown)
 
 
-def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_content(html: str, *, page: Page, **_: object) -> str:
     """Load what draws diagrams on pages that have one; elsewhere its megabytes are for nothing."""
     if '<pre class="mermaid">' not in html:
         return html

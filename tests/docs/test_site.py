@@ -6,6 +6,7 @@ The pictures are in `build/site-pictures`, for people to look at.
 from __future__ import annotations
 
 import functools
+import html
 import http.server
 import os
 import re
@@ -127,6 +128,15 @@ def test_every_page_of_docs_is_reached_from_the_navigation(site: Path) -> None:
     assert len(wanted) > 80
     assert wanted - led == set()
     assert [path for path in led if not Path(path).is_file()] == []
+
+
+def test_pages_go_by_their_titles_and_not_by_the_names_of_files(site: Path) -> None:
+    home = (site / "index.html").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").rglob("*.md"):
+        title = re.search(r"^# (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert title, page
+        shown = html.escape(title[1].replace("`", ""), quote=False)
+        assert f"{shown}\n" in home, page
 
 
 def test_no_page_names_another_host_for_what_it_loads(site: Path) -> None:
