@@ -53,6 +53,7 @@ way at the same time. A read that is cancelled loses nothing.
 ```python
 from openmsmq import aio
 
+
 async def main() -> None:
     async with aio.connect("127.0.0.2") as manager:
         await manager.queue(r"private$\orders").send("order 1")
@@ -290,8 +291,9 @@ def _enumeration(name: str) -> list[str]:
 
 def _verbs(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     """Yield the verbs of a class in the order of the code, and what explains each of them."""
-    written = [name for name, value in vars(kind).items() if not hasattr(value, "__wrapped__")]
     # The class was given its verbs in no order; those that it comes from have them in one.
+    own = kind.__module__
+    written = [name for name, value in vars(kind).items() if _home(value) == own]
     inherited = [name for base in kind.__mro__[1:] for name in vars(base)]
     for name in dict.fromkeys([*written, *inherited]):
         value = inspect.getattr_static(kind, name)
@@ -301,6 +303,11 @@ def _verbs(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
         home = steps.__module__.rpartition(".")[2]
         if steps is not value or home in ("blocking", "aio", "shells"):
             yield name, steps
+
+
+def _home(value: object) -> str | None:
+    """Return the module where a function was written, whatever has been put around it."""
+    return inspect.unwrap(value).__module__ if inspect.isfunction(value) else None
 
 
 def _signature(name: str, function: Callable[..., Any], *, is_method: bool) -> str:

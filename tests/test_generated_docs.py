@@ -98,6 +98,21 @@ def test_the_reference_of_the_client_explains_every_verb_in_both_kinds(shell, na
         assert f"[`await {verb}(…)`]{where}" in awaited
 
 
+@pytest.mark.parametrize(("module", "page"), [("blocking", "python"), ("aio", "python-asyncio")])
+def test_the_reference_has_what_a_client_has_of_its_own(module, page):
+    source = (ROOT / f"src/openmsmq/client/{module}.py").read_text(encoding="utf-8")
+    text = (ROOT / f"docs/reference/{page}.md").read_text(encoding="utf-8")
+    kinds = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
+    seen = 0
+    for name in ("QueueManager", "Queue", "Transaction", "Cursor"):
+        section = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        for node in kinds[name].body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name[0] != "_":
+                assert re.search(rf"\b{node.name}\(", section), (name, node.name)
+                seen += 1
+    assert seen > 8
+
+
 def test_the_reference_of_the_client_shows_what_a_caller_sees():
     page = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
     section = page.partition("\n#### Queue.peek\n")[2].partition("\n####")[0]
