@@ -21,7 +21,7 @@ FIRST_SEED ?= 0
 SPARK_VERSIONS ?= 4.2.0 4.2.1 4.3.0
 
 .DEFAULT_GOAL := help
-.PHONY: archive samba postgres chromium pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash backup-load model mutants sim sim-hostile coverage setup java clean walk
+.PHONY: archive samba postgres chromium mermaid site pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash backup-load model mutants sim sim-hostile coverage setup java clean walk
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,14 +29,18 @@ help: ## Show this list
 demo: setup ## An enterprise of queue managers, a fault, and what Spark makes of it
 	$(BIN)/python -m scripts.demo $(ARGS)
 
-pictures: .venv/.installed chromium ## Look at the report and the console in Chromium: build/*-pictures
+pictures: .venv/.installed chromium mermaid ## Look at the report, the console and the site in Chromium: build/*-pictures
 	$(BIN)/python -m pytest tests/spark/test_report_pictures.py \
-		tests/console/test_console_pictures.py $(ARGS)
+		tests/console/test_console_pictures.py tests/docs/test_site.py $(ARGS)
+
+site: .venv/.installed mermaid ## Build the site of the documentation, to be read without a network: build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet $(ARGS)
+	@echo "site: build/site/index.html"
 
 tour: .venv/.installed ## Show what one queue manager can do, and two, step by step
 	$(BIN)/python -m scripts.tour $(ARGS)
 
-test: setup samba postgres chromium archive ## Run all tests (ARGS="-k name" narrows them)
+test: setup samba postgres chromium mermaid archive ## Run all tests (ARGS="-k name" narrows them)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-fast: .venv/.installed ## What one runs while editing: no Spark, Samba, processes that are killed; fewer examples
@@ -151,6 +155,9 @@ java:
 chromium:
 	@scripts/ensure-chromium
 	@scripts/ensure-axe
+
+mermaid:
+	@scripts/ensure-mermaid
 
 # Spark starts in less than half of the time with it; nothing needs it.
 archive: setup

@@ -246,6 +246,24 @@ def metrics_page() -> str:
     return "\n".join([f"{NOTE}\n\n# Metrics\n\n{introduction}", *lines]) + "\n"
 
 
+def python_page() -> str:
+    from scripts.client_reference import blocking_page
+
+    return f"{NOTE}\n\n# The Python client\n\n{blocking_page()}"
+
+
+def python_answers_page() -> str:
+    from scripts.client_reference import answers_page
+
+    return f"{NOTE}\n\n# Answers in Python\n\n{answers_page()}"
+
+
+def python_asyncio_page() -> str:
+    from scripts.client_reference import asyncio_page
+
+    return f"{NOTE}\n\n# The Python client for asyncio\n\n{asyncio_page()}"
+
+
 def spark_schema_page() -> str:
     from openmsmq.spark.schema import schema_tables
 
@@ -363,6 +381,9 @@ def pages() -> dict[Path, str]:
         reference / "errors.md": errors_page(),
         reference / "limits.md": limits_page(),
         reference / "metrics.md": metrics_page(),
+        reference / "python.md": python_page(),
+        reference / "python-answers.md": python_answers_page(),
+        reference / "python-asyncio.md": python_asyncio_page(),
         reference / "requests.md": requests_page(),
         reference / "spark-schema.md": spark_schema_page(),
     }

@@ -54,6 +54,7 @@ VIOLATIONS: Final = {
     "tables": [("spark/planted.py", "import deltalake"), ("cli/planted.py", "import pyiceberg")],
     "jinja2": [("cli/planted.py", "import jinja2")],
     "starlette": [("cli/planted.py", "import starlette"), ("client/planted.py", "import uvicorn")],
+    "mkdocs": [("cli/planted.py", "import mkdocs"), ("client/planted.py", "import markdown")],
     "pygraphviz": [("cli/planted.py", "import pygraphviz")],
     "scipy": [("model/planted.py", "import scipy")],
     "yaml": [("model/planted.py", "import yaml")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -29,7 +30,7 @@ def generate(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     (tmp_path / "scripts").mkdir()
-    for name in ("__init__.py", "cli_reference.py", "generate_docs.py"):
+    for name in ("__init__.py", "cli_reference.py", "client_reference.py", "generate_docs.py"):
         text = (ROOT / "scripts" / name).read_text(encoding="utf-8")
         (tmp_path / "scripts" / name).write_text(text, encoding="utf-8")
     (tmp_path / "src").symlink_to(ROOT / "src")
@@ -62,6 +63,69 @@ def test_unknown_arguments_are_refused_with_the_usage(copy):
     assert result.returncode == 2
     assert "--check" in result.stderr
     assert not (copy / "docs").exists()
+
+
+def verbs(name: str) -> set[str]:
+    """Read from the sources what a class of both clients can be asked for."""
+    tree = ast.parse((ROOT / "src/openmsmq/client/shells.py").read_text(encoding="utf-8"))
+    (found,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
+    return {
+        target.id
+        for node in found.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("Verb(")
+        for target in node.targets
+        if isinstance(target, ast.Name) and not target.id.startswith("_")
+    }
+
+
+@pytest.mark.parametrize(
+    ("shell", "name"),
+    [
+        ("AnyManager", "QueueManager"),
+        ("_Secured", "QueueManager"),
+        ("AnyQueue", "Queue"),
+        ("_Secured", "Queue"),
+        ("AnyTransaction", "Transaction"),
+        ("AnyCursor", "Cursor"),
+    ],
+)
+def test_the_reference_of_the_client_explains_every_verb_in_both_kinds(shell, name):
+    waiting = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    awaited = (ROOT / "docs/reference/python-asyncio.md").read_text(encoding="utf-8")
+    for verb in verbs(shell):
+        assert f"\n#### {name}.{verb}\n" in waiting
+        where = f"(python.md#{name.lower()}{verb})"
+        assert f"[`await {verb}(…)`]{where}" in awaited
+
+
+@pytest.mark.parametrize(("module", "page"), [("blocking", "python"), ("aio", "python-asyncio")])
+def test_the_reference_has_what_a_client_has_of_its_own(module, page):
+    source = (ROOT / f"src/openmsmq/client/{module}.py").read_text(encoding="utf-8")
+    text = (ROOT / f"docs/reference/{page}.md").read_text(encoding="utf-8")
+    kinds = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
+    seen = 0
+    for name in ("QueueManager", "Queue", "Transaction", "Cursor"):
+        section = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        for node in kinds[name].body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name[0] != "_":
+                assert re.search(rf"\b{node.name}\(", section), (name, node.name)
+                seen += 1
+    assert seen > 8
+
+
+def test_the_reference_of_the_client_shows_what_a_caller_sees():
+    page = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    section = page.partition("\n#### Queue.peek\n")[2].partition("\n####")[0]
+    signature = """peek(
+    timeout: float | None = None,
+    *,
+    body_max_bytes: int | None = None,
+) -> ReceivedMessage
+"""
+    assert signature in section
+    assert "Look at the first message and leave it" in section
+    for hidden in ("Steps[", "Handle", "take_kept", "gave_up", "api."):
+        assert hidden not in page.replace("openmsmq.api.messages", ""), hidden
 
 
 def arrows(title: str) -> set[tuple[str, str, str]]:

@@ -40,6 +40,33 @@ if TYPE_CHECKING:
     from openmsmq.model.queue import SeekAction as SeekAction
     from openmsmq.model.queue import ShareMode as ShareMode
 
+__all__ = [
+    "SINGLE_MESSAGE",
+    "AccessMode",
+    "AckRequest",
+    "Certificate",
+    "ConnectionLost",
+    "Cursor",
+    "Formatter",
+    "FormatterError",
+    "MessageClass",
+    "MessageId",
+    "MsmqError",
+    "OutcomeUnknown",
+    "OutgoingMessage",
+    "Queue",
+    "QueueManager",
+    "QueueNotFound",
+    "ReceiveTimeout",
+    "ReceivedMessage",
+    "SeekAction",
+    "Settings",
+    "ShareMode",
+    "Transaction",
+    "connect",
+    "register_formatter",
+]
+
 __version__ = "0.1.0"
 
 _HOMES: Final = {

@@ -7,6 +7,7 @@ PYTHON`, where PYTHON is what the reader starts for the blocks of code.
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -14,11 +15,18 @@ import subprocess
 import sys
 import time
 import traceback
+import urllib.parse
+import urllib.request
+from http.cookiejar import CookieJar
 from pathlib import Path
 
 POLL_S = 0.02
 _SERVE = re.compile(r"\bopenmsmq serve\b(?:[^\n&]|\\\n)*&$", re.MULTILINE)
 _READY = re.compile(rb"^ready name=", re.MULTILINE)
+_SIGN_IN = re.compile(r"(http://\S+)/sign-in/\S+")
+_HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)"')
+_TAG = re.compile(r"<(script|style|head)\b.*?</\1>|<[^>]*>", re.DOTALL)
+LOOK_AGAIN_S = 0.5
 
 
 def now_s() -> float:
@@ -52,6 +60,51 @@ class Host:
         return answer.read_text(encoding="utf-8").strip()
 
 
+class Browser:
+    """Whoever looks at the console: opens the link that it has printed, and presses the button."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._console = ""
+        jar = urllib.request.HTTPCookieProcessor(CookieJar())
+        # A proxy of whoever runs the tests does not know this network.
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), jar)
+
+    def look(self, path: str, text: str, deadline: float) -> str:
+        """Wait until a page of the console shows a text; gives what is wrong."""
+        shown = "the console has not printed its link"
+        while now_s() < deadline:
+            if self._console or self._sign_in():
+                shown = self._shown(self._console + path)
+                if text in shown:
+                    return ""
+            time.sleep(LOOK_AGAIN_S)
+        return f"the console does not show {text!r} at {path}: {shown}"
+
+    def _sign_in(self) -> bool:
+        link = _SIGN_IN.search(self._log.read_text(encoding="utf-8", errors="replace"))
+        if link is None:
+            return False
+        with self._opener.open(link[0]) as page:
+            fields = {name: html.unescape(value) for name, value in _HIDDEN.findall(_text(page))}
+        pressed = urllib.request.Request(
+            f"{link[1]}/sign-in",
+            urllib.parse.urlencode(fields).encode(),
+            {"Origin": link[1]},
+        )
+        with self._opener.open(pressed):
+            self._console = link[1]
+        return True
+
+    def _shown(self, address: str) -> str:
+        with self._opener.open(address) as page:
+            return " ".join(html.unescape(_TAG.sub("", _text(page))).split())
+
+
+def _text(page: object) -> str:
+    return str(page.read().decode("utf-8"))  # type: ignore[attr-defined]
+
+
 def be_python() -> None:
     """Run blocks of code as they come, one after the other, in one namespace."""
     # Spark takes functions apart by the name of their module.
@@ -76,6 +129,7 @@ def run(
     """Do the steps until one fails; gives for each what was printed and what is wrong."""
     shell = Host(["bash", "--norc", "--noprofile", "-s"], log, dict(os.environ))
     python: Host | None = None
+    browser = Browser(log)
     results: list[dict[str, str]] = []
     serving = 0
     for number, step in enumerate(steps):
@@ -85,6 +139,8 @@ def run(
         if step["kind"] == "file":
             Path(str(step["name"])).write_text(str(step["text"]), encoding="utf-8")
             problem = ""
+        elif step["kind"] == "console":
+            problem = browser.look(str(step["name"]), str(step["text"]).strip(), deadline)
         elif step["kind"] == "shell":
             block = place / f"{number}.sh"
             block.write_text(str(step["text"]), encoding="utf-8")

@@ -5,6 +5,9 @@ A comment before a block says what is special about it:
 - `<!-- file: NAME -->`: the block is the content of this file, which the reader has to write;
 - `<!-- prints -->`: the block before prints this, but for numbers, times and identifiers;
 - `<!-- not run: REASON -->`: the commands or code cannot run in a test.
+
+A comment on its own, `<!-- in the console: PATH: TEXT -->`, says what readers see in their browser
+when they look where the sentence before has sent them.
 """
 
 from __future__ import annotations
@@ -27,8 +30,9 @@ _BLOCK: Final = re.compile(
     r"(?:^<!-- (?P<note>[^>]*) -->\n)?^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
+_LOOK: Final = re.compile(r"^<!-- in the console: (?P<path>/\S*): (?P<text>.+) -->$", re.MULTILINE)
 
-Kind = Literal["shell", "python", "file", "prints"]
+Kind = Literal["shell", "python", "file", "prints", "console"]
 
 
 class Step(NamedTuple):
@@ -37,7 +41,7 @@ class Step(NamedTuple):
     kind: Kind
     text: str
     name: str
-    """Of a file, its name; otherwise where in the page it stands."""
+    """Of a file, its name; of a look at the console, the path there; otherwise where it stands."""
 
 
 class Left(NamedTuple):
@@ -51,8 +55,10 @@ class Left(NamedTuple):
 def steps(page: str) -> list[Step]:
     """Return what a page asks for."""
     found: list[Step] = []
-    for where, note, language, text in _blocks(page):
-        if note.startswith("file: "):
+    for where, note, language, text in sorted(_blocks(page) + _looks(page), key=_line):
+        if note.startswith("console: "):
+            found.append(Step("console", text, note.removeprefix("console: ")))
+        elif note.startswith("file: "):
             found.append(Step("file", text, note.removeprefix("file: ")))
         elif note == "prints":
             found.append(Step("prints", text, where))
@@ -79,11 +85,27 @@ def notes(page: str) -> list[str]:
     return [note for _, note, _, _ in _blocks(page) if note]
 
 
+def _looks(page: str) -> list[tuple[str, str, str, str]]:
+    content = PAGES[page].read_text(encoding="utf-8")
+    return [
+        (_where(page, content, found), f"console: {found['path']}", "", found["text"])
+        for found in _LOOK.finditer(content)
+    ]
+
+
+def _where(page: str, content: str, found: re.Match[str]) -> str:
+    return f"{page}:{content.count(chr(10), 0, found.start('text')) + 1}"
+
+
+def _line(block: tuple[str, str, str, str]) -> int:
+    return int(block[0].rpartition(":")[2])
+
+
 def _blocks(page: str) -> list[tuple[str, str, str, str]]:
     content = PAGES[page].read_text(encoding="utf-8")
     return [
         (
-            f"{page}:{content.count(chr(10), 0, found.start('text')) + 1}",
+            _where(page, content, found),
             (found["note"] or "").strip(),
             found["language"].strip(),
             found["text"],

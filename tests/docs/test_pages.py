@@ -212,9 +212,17 @@ def test_what_pages_leave_to_the_reader_is_little_and_has_a_reason() -> None:
 
 
 def test_comments_before_blocks_are_those_that_the_test_knows() -> None:
-    for page in PAGES:
+    for page, path in PAGES.items():
         for note in notes(page):
             assert note == "prints" or note.startswith(("file: ", "not run: ")), (page, note)
+        looks = sum(step.kind == "console" for step in steps(page))
+        # No other comment does anything, so whoever misspells one is told.
+        assert path.read_text(encoding="utf-8").count("<!--") == len(notes(page)) + looks, page
+
+
+def test_the_first_steps_look_into_the_console_before_during_and_after_the_fault() -> None:
+    looks = [step.name for step in steps("docs/start.md") if step.kind == "console"]
+    assert looks == ["/queues", "/", "/outgoing", "/"]
 
 
 def test_every_block_that_looks_like_commands_is_called_so() -> None:

@@ -62,7 +62,7 @@ LOOK = r"""
 class Browser:
     """Speaks the protocol of Chromium's developer tools with one page."""
 
-    def __init__(self, to_browser: int, from_browser: int, allowed: str) -> None:
+    def __init__(self, to_browser: int, from_browser: int, allowed: str | tuple[str, ...]) -> None:
         self.allowed = allowed
         """How the addresses begin that it may fetch."""
         self._to, self._from = to_browser, from_browser
@@ -145,7 +145,9 @@ class Browser:
 
 
 @contextlib.contextmanager
-def browsing(program: str, folder: Path, allowed: str = "file:") -> Iterator[Browser]:
+def browsing(
+    program: str, folder: Path, allowed: str | tuple[str, ...] = "file:"
+) -> Iterator[Browser]:
     """Start a browser that keeps everything in a folder; it ends with the block."""
     to_child, to_browser = os.pipe()
     from_browser, from_child = os.pipe()

@@ -23,6 +23,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     address: str = "127.0.0.1"
     """`host`, `host:port`, `[ipv6]:port`, or a Unix socket: `unix:path`, or a path with a slash."""
     token: str = ""
+    """Proves who asks, within its scope; empty for who this process is to the queue manager."""
     tls: bool | str = False
     """True trusts the authorities of the system; a text names a file of certificates to trust."""
     certificate: str = ""
@@ -32,6 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ciphers: tuple[CipherName, ...] = SAFE_CIPHER_NAMES
     """With what bodies are encrypted that are to be: the first that the destination has."""
     connect_timeout_s: float = 10.0
+    """How long one attempt to connect may take."""
     call_timeout_s: float = 60.0
     """How long an answer may take, beyond the time that the call itself waits for messages."""
     start_wait_s: float = 5.0

@@ -38,14 +38,22 @@ class QueueOptions(TypedDict, total=False):
     """What a new queue can be; its path apart."""
 
     transactional: bool
+    """Whether it takes messages in transactions only."""
     journaling: bool
+    """Whether it keeps copies of received messages."""
     quota_kb: int | None
+    """Room for its messages, in kilobytes; None for what new queues have."""
     journal_quota_kb: int | None
+    """Room in its journal, likewise."""
     label: str
     authenticate: bool
+    """Whether it takes only signed messages."""
     privacy: QueuePrivacy | int
+    """Whether it takes encrypted messages, or nothing else."""
     service_type: Guid
+    """What kind of service it stands for; others look for it by this."""
     base_priority: int
+    """Added to the priority of messages on their way to it; public queues only."""
     security: Descriptor
     """Who may do what with it, from its first moment on; without, the rights of a new queue."""
 
