@@ -2,8 +2,8 @@
 
 `connect(..., telemetry=True)` has these steps in the places of the usual ones. A send is a span of
 its own, and its messages carry its context in their headers; a read is a span that belongs to the
-trace of its message. Which provider makes the spans, and where they go, the application decides. A
-context that came with a message is a stranger's: it says to which trace a span belongs, and no more.
+trace of its message. Which provider makes the spans, and where they go, the application decides.
+A context that came with a message is a stranger's: it says to which trace a span belongs, no more.
 """
 
 from __future__ import annotations
