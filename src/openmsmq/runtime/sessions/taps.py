@@ -7,7 +7,10 @@ from typing import Protocol, TypeAlias
 
 
 class Tap(Protocol):
-    """Reads one session along. Nothing that it does may raise."""
+    """Reads one session along. Nothing that it does may raise.
+
+    It holds what has not come whole, as the queue manager does: so much counts twice then.
+    """
 
     def sent(self, data: bytes) -> None:
         """Bytes leave."""
