@@ -25,7 +25,9 @@ def parent(trace: int, span: int, flags: int) -> str:
 
 @given(NUMBERS, NUMBERS, st.integers(0, 255), STATES)
 @example(1, 1, 0, "a&lt;=<b>&amp;'\"")
-def test_a_context_is_found_as_it_was_written(trace: int, span: int, flags: int, state: str) -> None:
+def test_a_context_is_found_as_it_was_written(
+    trace: int, span: int, flags: int, state: str
+) -> None:
     context = TraceContext(parent(trace, span, flags), state)
     extension = write_headers({"NServiceBus.MessageId": "7", **context.headers, "z": "<last>"})
     assert trace_context_in(extension) == context
