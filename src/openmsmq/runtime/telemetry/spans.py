@@ -177,12 +177,12 @@ class SpanMaker:
             self._failures.warning(Event.SPANS_FAILED, error=repr(error))
 
     def _look(self) -> None:
-        self._tell_of_dropped()
+        self._tell_of_dropped(self._exporter.refused_count)
         self._timer = self._call_later(SPANS_LOOK_S, self._look)
 
-    def _tell_of_dropped(self) -> None:
+    def _tell_of_dropped(self, refused_count: int) -> None:
         """Log what was dropped since the last time."""
-        now = self._exporter.refused_count, self.dropped_count
+        now = refused_count, self.dropped_count
         if now != self._told:
             refused, too_many = now[0] - self._told[0], now[1] - self._told[1]
             self._told = now
@@ -219,4 +219,5 @@ class SpanMaker:
                 await done.wait()
         except TimeoutError:
             self._exporter.shutdown()
-        self._tell_of_dropped()
+        # What is not taken by now never will be.
+        self._tell_of_dropped(self.made_count - self._exporter.taken_count)
