@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
@@ -38,7 +38,9 @@ EXPORTER = InMemorySpanExporter()
 @pytest.fixture(scope="session", autouse=True)
 def provider() -> None:
     """Be the application that decides where spans go; OpenTelemetry lets it do so once."""
-    made = TracerProvider(shutdown_on_exit=False)
+    # It keeps more links than we make.
+    limits = SpanLimits(max_links=2 * LINKS_MAX_COUNT)
+    made = TracerProvider(shutdown_on_exit=False, span_limits=limits)
     made.add_span_processor(SimpleSpanProcessor(EXPORTER))
     trace.set_tracer_provider(made)
 
@@ -95,7 +97,7 @@ def test_a_send_and_a_receive_are_one_trace(orders: Any, settings: Settings) -> 
     assert (sent.name, sent.kind) == (f"send {ORDERS}", SpanKind.PRODUCER)
     assert (received.name, received.kind) == (f"receive {ORDERS}", SpanKind.CONSUMER)
     assert parent_id(sent) is None
-    assert parent_id(received) == span_id(sent)
+    assert (parent_id(received), received.links) == (span_id(sent), ())
     host, port = settings.host_and_port
     common = {
         "messaging.system": "msmq",
@@ -207,19 +209,24 @@ def test_an_extension_of_the_application_stays_as_it_is(orders: Any) -> None:
     orders.send("a", extension=b"\0mine\0")
     orders.send(mq.OutgoingMessage(body="b", extension=b"mine"), label="x")
     orders.send("c", headers={"traceparent": "my own"})
+    orders.send_many(["d"], extension=b"mine")
     assert [each.extension for each in orders.receive_many(10)] == [
         b"\0mine\0",
         b"mine",
         write_headers({"traceparent": "my own"}),
+        b"mine",
     ]
     with pytest.raises(errors.PropertiesConflict):
-        orders.send("d", extension=b"mine", headers={})
+        orders.send("e", extension=b"mine", headers={})
 
 
 def test_headers_of_the_application_get_company(orders: Any) -> None:
     orders.send(mq.OutgoingMessage(body="a", headers={"A": "B"}))
     orders.send("b", headers={"A": "B"})
-    for message in orders.receive_many(10):
+    orders.send_many(["c", mq.OutgoingMessage(body="d")], headers={"A": "B"})
+    messages = orders.receive_many(10)
+    assert len(messages) == 4
+    for message in messages:
         assert message.headers["A"] == "B"
         assert message.headers.keys() == {"A", "traceparent"}
 

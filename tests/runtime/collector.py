@@ -33,6 +33,8 @@ class Collector(AbstractContextManager["Collector"]):
     def __init__(self) -> None:
         self.status = 200
         self.paths: set[str] = set()
+        self.keys: set[str | None] = set()
+        """What stood in the header `X-Key`."""
         self._open = threading.Event()
         self._open.set()
         self._asked = threading.Event()
@@ -43,6 +45,7 @@ class Collector(AbstractContextManager["Collector"]):
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 data = self.rfile.read(int(self.headers["Content-Length"]))
+                collector.keys.add(self.headers.get("X-Key"))
                 collector.take(self.path, data)
                 self.send_response(collector.status)
                 self.send_header("Content-Length", "0")

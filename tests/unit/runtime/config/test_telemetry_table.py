@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.telemetry_table import TelemetryTable, read_telemetry
+from scripts.configuration_tables import reference_rows
 
 
 def test_nothing_is_traced_unless_somebody_says_where_to() -> None:
@@ -45,3 +48,8 @@ def test_a_mistake_is_told_with_its_place(
         read_telemetry(table, "f.toml")
     assert caught.value.at == at
     assert "SECRET" not in str(caught.value)
+
+
+def test_the_page_has_its_keys() -> None:
+    page = Path(__file__).parents[4] / "docs/reference/configuration.md"
+    assert reference_rows(TelemetryTable) in page.read_text(encoding="utf-8")

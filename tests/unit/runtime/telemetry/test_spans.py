@@ -44,6 +44,16 @@ def test_a_span_is_a_child_of_the_sender() -> None:
         assert collector.paths == {"/v1/traces"}
 
 
+def test_headers_that_a_collector_wants_come_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=secret")
+    with Collector() as collector, making(collector) as made:
+        make(made.spans)
+        collector.spans(1)
+        assert collector.keys == {"secret"}
+
+
 def test_a_ratio_chooses_by_the_trace_so_that_all_choose_the_same() -> None:
     with Collector() as collector, making(collector, 0.5) as made:
         for trace in (HIGH, 1, HIGH // 2 + 2, HIGH // 2 - 2):
@@ -128,6 +138,7 @@ def test_a_stop_does_not_wait_for_a_collector_that_hangs() -> None:
         make(made.spans)
         assert collector.asked()
         assert asyncio.run(stopped()) < SPANS_STOP_S + 2
+        assert "not_taken=1 too_many=0 total=1" in made.lines[-1]
         collector.answer()
 
 
