@@ -161,7 +161,7 @@ def _has_room(body: object) -> bool:
 def _each_with_context(
     bodies: Iterable[object], options: SendOptions, context: TraceContext
 ) -> Iterator[object]:
-    """Give each as a whole message: each may have an extension or headers of its own."""
+    """Yield each as a whole message: each may have an extension or headers of its own."""
     for body in bodies:
         if isinstance(body, OutgoingMessage):
             message = body
