@@ -55,11 +55,11 @@ test-compiled: compiled ## Run the tests of the core and of servers with the com
 		-o pythonpath="build/compiled ." tests/contracts tests/property \
 		--ignore=tests/unit/storage/test_planted_defects.py \
 		--ignore=tests/property/test_planted_defects.py \
-		tests/runtime/test_transfer_processes.py \
+		tests/runtime/test_transfer_processes.py tests/runtime/test_telemetry.py \
 		tests/runtime/test_transfer_hostile.py tests/runtime/test_store_crash.py \
 		tests/scenarios tests/transfer tests/unit/manager tests/unit/protocol tests/unit/storage \
 		tests/unit/api/test_framing.py tests/unit/runtime/test_turn_file.py \
-		tests/unit/runtime/api/test_outflow.py \
+		tests/unit/runtime/api/test_outflow.py tests/unit/runtime/telemetry \
 		tests/unit/runtime/active_directory/test_resolving.py $(ARGS)
 
 test-spark-versions: $(SPARK_VERSIONS:%=test-spark-%) ## Run the tests of reading, streaming and writing with each Spark we promise

@@ -60,6 +60,10 @@ VIOLATIONS: Final = {
     "yaml": [("model/planted.py", "import yaml")],
     "psycopg": [("spark/planted.py", "import psycopg")],
     "bonsai": [("runtime/planted.py", "import bonsai")],
+    "opentelemetry": [
+        ("runtime/telemetry/planted.py", "import opentelemetry"),
+        ("client/planted.py", "from opentelemetry import trace"),
+    ],
     "cryptography": [("manager/planted.py", "import cryptography")],
     "pycryptodome": [("security/planted.py", "from Crypto.Cipher import ARC2")],
     "lmdb": [("storage/planted.py", "import lmdb")],

@@ -26,7 +26,14 @@ from openmsmq.client.errors import ConnectionLost
 from openmsmq.client.formatters import Formatter, find_formatter
 from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.client.settings import Settings, made_settings
-from openmsmq.client.shells import AnyCursor, AnyManager, AnyQueue, AnyTransaction, Awaited
+from openmsmq.client.shells import (
+    AnyCursor,
+    AnyManager,
+    AnyQueue,
+    AnyTransaction,
+    Awaited,
+    traced_queues,
+)
 from openmsmq.client.steps import Steps, VerbRun
 from openmsmq.client.verbs.manager import ManagerHandle, QueueOptions
 from openmsmq.client.verbs.transactions import TransactionHandle
@@ -151,10 +158,11 @@ class Queue(AnyQueue, Awaited):
     """A queue to send to and to read from."""
 
     connection: SteadyConnection
+    cursor_kind: type[Cursor] = Cursor
 
     def cursor(self) -> Cursor:
         """Make a cursor at the front of the queue."""
-        return Cursor(self, AccessMode.RECEIVE)
+        return self.cursor_kind(self, AccessMode.RECEIVE)
 
     async def messages(
         self,
@@ -175,7 +183,7 @@ class Queue(AnyQueue, Awaited):
 
     async def browse(self) -> AsyncIterator[ReceivedMessage]:
         """Look at the messages that are there, from first to last, and leave them."""
-        async with Cursor(self, AccessMode.PEEK) as cursor:
+        async with self.cursor_kind(self, AccessMode.PEEK) as cursor:
             while True:
                 try:
                     message = await cursor.next()
@@ -197,6 +205,7 @@ class QueueManager(AnyManager, Awaited):
 
     def __init__(self, settings: Settings, context: ssl.SSLContext | None = None) -> None:
         super().__init__(settings.ciphers)
+        self._queue_kind = traced_queues(Queue) if settings.telemetry else Queue
         self.connection = SteadyConnection(settings, self, context)
 
     async def create_queue(
@@ -217,7 +226,7 @@ class QueueManager(AnyManager, Awaited):
 
     def queue(self, name: str, *, formatter: str | Formatter | None = None) -> Queue:
         """Name a queue, by path name or format name; it is opened when it is first used."""
-        return Queue(self.connection, self, name, find_formatter(formatter))
+        return self._queue_kind(self.connection, self, name, find_formatter(formatter))
 
     async def open(
         self,
@@ -228,7 +237,8 @@ class QueueManager(AnyManager, Awaited):
         formatter: str | Formatter | None = None,
     ) -> Queue:
         """Open a queue. With an access mode it is opened now, and for that only."""
-        queue = Queue(self.connection, self, name, find_formatter(formatter), access, share)
+        found = find_formatter(formatter)
+        queue = self._queue_kind(self.connection, self, name, found, access, share)
         if access is not None:
             await queue.open(access)
         return queue

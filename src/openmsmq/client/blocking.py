@@ -29,7 +29,14 @@ from openmsmq.client.errors import ConnectionLost
 from openmsmq.client.formatters import Formatter, find_formatter
 from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.client.settings import Settings, made_settings
-from openmsmq.client.shells import AnyCursor, AnyManager, AnyQueue, AnyTransaction, Waiting
+from openmsmq.client.shells import (
+    AnyCursor,
+    AnyManager,
+    AnyQueue,
+    AnyTransaction,
+    Waiting,
+    traced_queues,
+)
 from openmsmq.client.steps import Steps, VerbRun
 from openmsmq.client.verbs.manager import ManagerHandle, QueueOptions
 from openmsmq.client.verbs.transactions import TransactionHandle
@@ -138,10 +145,11 @@ class Queue(AnyQueue, Waiting):
     """A queue to send to and to read from."""
 
     connection: SteadyConnection
+    cursor_kind: type[Cursor] = Cursor
 
     def cursor(self) -> Cursor:
         """Make a cursor at the front of the queue."""
-        return Cursor(self, AccessMode.RECEIVE)
+        return self.cursor_kind(self, AccessMode.RECEIVE)
 
     def messages(
         self, timeout: float | None = None, *, transaction: TransactionHandle | None = None
@@ -159,7 +167,7 @@ class Queue(AnyQueue, Waiting):
 
     def browse(self) -> Iterator[ReceivedMessage]:
         """Look at the messages that are there, from first to last, and leave them."""
-        with Cursor(self, AccessMode.PEEK) as cursor:
+        with self.cursor_kind(self, AccessMode.PEEK) as cursor:
             while True:
                 try:
                     message = cursor.next()
@@ -181,6 +189,7 @@ class QueueManager(AnyManager, Waiting):
 
     def __init__(self, settings: Settings, context: ssl.SSLContext | None = None) -> None:
         super().__init__(settings.ciphers)
+        self._queue_kind = traced_queues(Queue) if settings.telemetry else Queue
         self.connection = SteadyConnection(settings, self, context)
 
     def create_queue(
@@ -201,7 +210,7 @@ class QueueManager(AnyManager, Waiting):
 
     def queue(self, name: str, *, formatter: str | Formatter | None = None) -> Queue:
         """Name a queue, by path name or format name; it is opened when it is first used."""
-        return Queue(self.connection, self, name, find_formatter(formatter))
+        return self._queue_kind(self.connection, self, name, find_formatter(formatter))
 
     def open(
         self,
@@ -212,7 +221,8 @@ class QueueManager(AnyManager, Waiting):
         formatter: str | Formatter | None = None,
     ) -> Queue:
         """Open a queue. With an access mode it is opened now, and for that only."""
-        queue = Queue(self.connection, self, name, find_formatter(formatter), access, share)
+        found = find_formatter(formatter)
+        queue = self._queue_kind(self.connection, self, name, found, access, share)
         if access is not None:
             queue.open(access)
         return queue

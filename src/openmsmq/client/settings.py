@@ -40,6 +40,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How long `connect` waits for a queue manager that does not listen yet; 0 not at all."""
     reconnect_within_s: float = 15.0
     """How long a lost connection is tried again; 0 gives up at once."""
+    telemetry: bool = False
+    """Whether sends and reads make spans of OpenTelemetry, and messages carry the context of their
+    sender; needs the extra `telemetry`."""
 
     @property
     def unix_path(self) -> str | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Concatenate, Final, Generic, ParamSpec, Self, TypeVar, overload
 
 from openmsmq.client.formatters import Formatter
 from openmsmq.client.options import options_of, unknown_option
@@ -152,6 +152,9 @@ class _Secured:
 class AnyQueue(QueueHandle, _Secured):
     """A queue to send to and to read from."""
 
+    cursor_kind: type[Any] = AnyCursor
+    """What its cursors are."""
+
     def __init__(
         self,
         connection: Any,
@@ -210,6 +213,32 @@ class AnyQueue(QueueHandle, _Secured):
 
     def __repr__(self) -> str:
         return f"<Queue {self.name}>"
+
+
+QueueKind = TypeVar("QueueKind", bound=AnyQueue)
+_TRACED: Final[dict[type[AnyQueue], type[Any]]] = {}
+
+
+def traced_queues(kind: type[QueueKind]) -> type[QueueKind]:
+    """Return the kind of queue whose verbs make spans of OpenTelemetry (decision 0044)."""
+    if kind not in _TRACED:
+        # Loaded here, so that nobody pays for it who does not ask for it.
+        try:
+            from openmsmq.client.telemetry import CURSOR_STEPS, QUEUE_STEPS
+        except ModuleNotFoundError as error:
+            raise RuntimeError(
+                f"telemetry=True needs OpenTelemetry ({error}): install openmsmq[telemetry]"
+            ) from None
+        _TRACED[kind] = _with_steps(
+            kind, QUEUE_STEPS, cursor_kind=_with_steps(kind.cursor_kind, CURSOR_STEPS)
+        )
+    return _TRACED[kind]
+
+
+def _with_steps(kind: type, steps: Mapping[str, Callable[..., Any]], **others: Any) -> type[Any]:
+    """Return a subclass that has other steps for some of its verbs."""
+    verbs = {name: Verb(each) for name, each in steps.items()}
+    return type(kind.__name__, (kind,), {"__doc__": kind.__doc__, **verbs, **others})
 
 
 class AnyManager(ManagerHandle, _Secured):

@@ -35,6 +35,31 @@ READ_ANSWER_MAX_COUNT: Final = 10_000
 VITALS_LOOK_MS: Final = 1_000
 """How often is measured how late the event loop is."""
 
+SPANS_PER_S_MAX_COUNT: Final = 1_000
+"""Spans that are made in a second. Strangers can say of every message that its trace is recorded,
+and the thread that exports spans takes its time from the event loop."""
+
+SPANS_WAITING_MAX_COUNT: Final = 2_048
+"""Spans that wait for the collector; further ones are dropped."""
+
+SPANS_BATCH_MAX_COUNT: Final = 512
+"""Spans in one request to the collector."""
+
+SPANS_EXPORT_EVERY_MS: Final = 1_000
+"""How long a span waits for others that go with it."""
+
+SPAN_EXPORT_S: Final = 5.0
+"""How long the collector may take for one request, with all that is tried again."""
+
+SPAN_TEXT_MAX_CHARACTERS: Final = 512
+"""The longest text in a span: names of queues come from others."""
+
+SPANS_LOOK_S: Final = 10.0
+"""How often is looked whether spans were dropped, to say so."""
+
+SPANS_STOP_S: Final = 2.0
+"""How long a stop waits for the last spans to be taken."""
+
 CONSOLE_RESTARTS_MAX_COUNT: Final = 5
 """How often a web console that ends is started again within the time below."""
 

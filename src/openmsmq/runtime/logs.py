@@ -28,6 +28,10 @@ _LEVELS: Final[dict[str, int]] = {
 }
 
 
+_TOLD_OTHERWISE: Final = "opentelemetry."
+"""Loggers that repeat what an event of ours tells."""
+
+
 class Event(Enum):
     """Everything that is logged."""
 
@@ -72,6 +76,8 @@ class Event(Enum):
     ALARM_REMINDED = "alarm-reminded"
     ALARM_CLEARED = "alarm-cleared"
     ALARM_NOT_TOLD = "alarm-not-told"
+    SPANS_DROPPED = "spans-dropped"
+    SPANS_FAILED = "spans-failed"
     STORE_FULL = "store-full"
     STORE_HAS_ROOM = "store-has-room"
     STORE_FAILED = "store-failed"
@@ -176,6 +182,10 @@ class LibraryLogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record as an event."""
+        if record.name.startswith(_TOLD_OTHERWISE):
+            # At each attempt; what is lost by it is told by `SPANS_DROPPED`.
+            self._log.debug(Event.LIBRARY, library=record.name, message=record.getMessage())
+            return
         say = self._log.error if record.levelno >= logging.ERROR else self._log.warning
         text = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from openmsmq.runtime.operating.program import Program
     from openmsmq.runtime.operating_system.key_maker import KeyMaker
     from openmsmq.runtime.sessions.network import TransferNetwork
+    from openmsmq.runtime.telemetry.arrivals import ArrivalSpans
 
 _OUTCOME_UNKNOWN: Final = (
     "whether the last changes were stored is known after the queue manager has started again"
@@ -132,6 +133,8 @@ class Pump:
         self._store_failure: MsmqError | None = None
         self.turn_file: TurnFile | None = None
         """Where turns are described, if somebody wants to see them."""
+        self.arrivals: ArrivalSpans | None = None
+        """What makes spans of messages that have come, if somebody wants them."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
 
@@ -323,7 +326,11 @@ class Pump:
                 failure = self._give_up_store(error)
             else:
                 self._note_room(None)
-                self.vitals.committed(elapsed_ns() - began_ns)
+                took_ns = elapsed_ns() - began_ns
+                self.vitals.committed(took_ns)
+                if self.arrivals is not None:
+                    # After the turn: nobody waits for his answer because of a span.
+                    self._loop.call_soon(self.arrivals.stored, persist.batch, took_ns)
         if failure is None:
             self.engine.persisted(persist.ticket, read_clocks())
         else:

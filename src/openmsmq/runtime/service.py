@@ -57,7 +57,9 @@ from openmsmq.runtime.operating_system.key_maker import KeyMaker
 from openmsmq.runtime.operating_system.supervisor import Supervisor
 from openmsmq.runtime.server import ExitCode, Pump
 from openmsmq.runtime.sessions.network import TransferNetwork
+from openmsmq.runtime.sessions.taps import MakeTap, no_tap
 from openmsmq.runtime.start_errors import NotYet, StartError
+from openmsmq.runtime.telemetry.tracing import open_tracing
 from openmsmq.runtime.turn_file import TurnFile
 from openmsmq.security.own_key import OwnKey
 from openmsmq.storage.backups.manifest import BackupOwner
@@ -114,7 +116,17 @@ class Server:
         self._turns: Final = manager.turns
         self._turn_file: TurnFile | None = None
         self._pump = Pump(manager, store, log, self._end)
-        self._network = self._pump.network = TransferNetwork(config, self._pump, log)
+        self._tracing = open_tracing(
+            config.telemetry,
+            (self.manager_name, str(self.manager_id)),
+            lambda: manager.queues,
+            log,
+            asyncio.get_running_loop().call_later,
+        )
+        make_tap: MakeTap = no_tap
+        if self._tracing is not None:
+            self._pump.arrivals, make_tap = self._tracing.arrivals, self._tracing.make_tap
+        self._network = self._pump.network = TransferNetwork(config, self._pump, log, make_tap)
         self._keys = self._pump.keys = KeyMaker(key_files(config), self._pump, log)
         owner = BackupOwner(self.manager_name, str(self.manager_id), SOFTWARE)
         self._backups = self._pump.backups = BackupKeeper(
@@ -186,6 +198,8 @@ class Server:
                 server._turn_file = TurnFile(trace_turns, server._turns, log)
                 server._pump.turn_file = server._turn_file
                 started.callback(server._turn_file.close)
+            if server._tracing is not None:
+                started.callback(server._tracing.spans.give_up)
             # Who this queue manager is must be durable before anybody hears of it.
             server._pump.turn()
             if store.get(MACHINE_KEY) is None:
@@ -309,6 +323,8 @@ class Server:
         await self._alarms.close()
         self._levels.close()
         self._pump.close()
+        if self._tracing is not None:
+            await self._tracing.spans.close()
         if self._turn_file is not None:
             self._turn_file.close()
         self._store.close()

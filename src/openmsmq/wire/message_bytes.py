@@ -36,6 +36,7 @@ _NAMES: Final = 64
 # TransactionHeader.
 _PREVIOUS: Final = 16
 # MessagePropertiesHeader.
+_LABEL_UNITS: Final = 1
 _CLASS: Final = 2
 _CORRELATION: Final = 4
 _CORRELATION_END: Final = 24
@@ -224,6 +225,13 @@ def body_size(packet: bytes) -> int:
 def body(packet: bytes, found: Outline) -> bytes:
     """The bytes that its body takes."""
     return packet[found.body_start : found.body_end]
+
+
+def extension(packet: bytes, found: Outline) -> bytes:
+    """What its application put beside the body."""
+    start = found.properties_offset
+    start += message_properties.FIXED_SIZE + 2 * packet[start + _LABEL_UNITS]
+    return packet[start : found.body_start]
 
 
 def fixed_headers(packet: bytes, found: Outline) -> bytes:

@@ -49,6 +49,7 @@ def test_each_fact_is_the_one_that_decoding_gives(message: UserMessage) -> None:
     assert message_bytes.correlation_id(packet) == properties.correlation_id
     assert message_bytes.wants_privacy(packet, found) == (properties.privacy_level & 0xFF != 0)
     assert message_bytes.body(packet, found) == properties.body
+    assert message_bytes.extension(packet, found) == properties.extension
 
 
 @given(MESSAGES)

@@ -33,6 +33,7 @@ from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.security_table import SecurityTable
 from openmsmq.runtime.config.session_tls_table import SessionTlsTable
 from openmsmq.runtime.config.tables import meaning_of, says
+from openmsmq.runtime.config.telemetry_table import TelemetryTable
 from openmsmq.runtime.config.transfer_tables import Parameter, parameters_of
 from openmsmq.runtime.logs import Format, Level
 
@@ -233,6 +234,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     security: SecurityTable = SecurityTable()
     session_tls: SessionTlsTable = SessionTlsTable()
     alarms: AlarmTable = AlarmTable()
+    telemetry: TelemetryTable = TelemetryTable()
     active_directory: dict[str, Any] = {}
     """Where Active Directory is; its own package reads it."""
 
@@ -354,7 +356,7 @@ PARAMETERS: Final[dict[str, Parameter]] = {
 }
 """Those that have a registry name, by it."""
 PORTS: Final = frozenset({"session_port", "ping_port"})
-CLASSES: Final = ("security", "session_tls", "alarms", "active_directory")
+CLASSES: Final = ("security", "session_tls", "alarms", "telemetry", "active_directory")
 """Tables that are fields of their own."""
 _IN_TABLES: Final = {"parameters", *CLASSES, *(each.field for each in PARAMETERS.values())}
 DEFAULTS: Final[dict[str, Any]] = {

@@ -29,6 +29,7 @@ from openmsmq.runtime.config.file import (
 from openmsmq.runtime.config.security_table import SecurityTable
 from openmsmq.runtime.config.session_tls_table import read_session_tls
 from openmsmq.runtime.config.tables import check_table, read_table
+from openmsmq.runtime.config.telemetry_table import read_telemetry
 from openmsmq.runtime.config.transfer_tables import TABLES, read_tables
 
 _ALIKE: Final = 0.75
@@ -129,7 +130,9 @@ def from_table(found: Mapping[str, Any], file: str) -> dict[str, Any]:
     tables: dict[str, Any] = {key: table.pop(key) for key in (*TABLES, *CLASSES) if key in table}
     for key, value in tables.items():
         check_table(value, key, file)
-    security, session_tls, alarms, active_directory = (tables.pop(key, {}) for key in CLASSES)
+    security, session_tls, alarms, telemetry, active_directory = (
+        tables.pop(key, {}) for key in CLASSES
+    )
     for key in table:
         if key in PARAMETERS:
             raise ConfigError(f"{file}: {key} belongs below a line [parameters]", key)
@@ -152,6 +155,7 @@ def from_table(found: Mapping[str, Any], file: str) -> dict[str, Any]:
         "security": read_table(security, SecurityTable, file, "security"),
         "session_tls": read_session_tls(session_tls, file),
         "alarms": read_alarms(alarms, file),
+        "telemetry": read_telemetry(telemetry, file),
         "active_directory": active_directory,
     }
 

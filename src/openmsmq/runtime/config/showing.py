@@ -14,6 +14,7 @@ from openmsmq.runtime.config.file import DEFAULTS, PARAMETERS, PORTS
 from openmsmq.runtime.config.loading import Loaded, Source
 from openmsmq.runtime.config.security_table import SecurityTable
 from openmsmq.runtime.config.session_tls_table import SessionTlsTable
+from openmsmq.runtime.config.telemetry_table import TelemetryTable
 
 HIDDEN: Final = "(hidden)"
 """Stands for a value that is nobody's business."""
@@ -29,6 +30,7 @@ _SECRET: Final = re.compile(r"(^|_)(password|secret|token)$")
 _WITH_DEFAULTS: Final[dict[str, type[msgspec.Struct]]] = {
     "security": SecurityTable,
     "session_tls": SessionTlsTable,
+    "telemetry": TelemetryTable,
 }
 _AS_WRITTEN: Final = ("hosts", "next_hops", "connectors", "peers", "active_directory", "alarms")
 """Tables of which is shown what stands in them."""
@@ -51,7 +53,7 @@ def shown(key: str, value: Any) -> Any:
     """Return what may be shown of a value."""
     if not isinstance(value, str) or not value:
         return value
-    if key == "webhook":
+    if key in ("webhook", "endpoint"):
         return without_secrets(value)
     return HIDDEN if _SECRET.search(key) else value
 

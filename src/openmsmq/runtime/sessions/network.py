@@ -20,12 +20,20 @@ from openmsmq.runtime.sessions.capture_file import CaptureFile
 from openmsmq.runtime.sessions.datagrams import Datagrams
 from openmsmq.runtime.sessions.resolver import Resolver
 from openmsmq.runtime.sessions.sessions import Sessions
+from openmsmq.runtime.sessions.taps import MakeTap, no_tap
 
 
 class TransferNetwork:
     """Sessions, datagrams, name look-ups and, if wanted, the recording of all that."""
 
-    def __init__(self, config: ServerConfig, pump: Pump, log: EventLog) -> None:
+    def __init__(
+        self,
+        config: ServerConfig,
+        pump: Pump,
+        log: EventLog,
+        make_tap: MakeTap = no_tap,
+    ) -> None:
+        """`make_tap` makes what reads each session along, if anybody does."""
         self._config = config
         self._pump = pump
         self._log = log
@@ -33,7 +41,7 @@ class TransferNetwork:
             CaptureFile(config.capture, config.capture_max_bytes, log) if config.capture else None
         )
         limits = PeerLimits(transfer_bounds(config), known_addresses(config), read_clocks())
-        self.sessions = Sessions(config, pump, log, self._capture, limits)
+        self.sessions = Sessions(config, pump, log, self._capture, limits, make_tap)
         self.datagrams = Datagrams(config.ping_port, pump, log, self._capture, limits)
         self.resolver = Resolver(self._resolved)
 

@@ -35,6 +35,7 @@ from openmsmq.runtime.server import Pump
 from openmsmq.runtime.sessions.attempts import ConnectFailed, connected_socket
 from openmsmq.runtime.sessions.capture_file import CaptureFile, endpoint
 from openmsmq.runtime.sessions.strangers import Strangers
+from openmsmq.runtime.sessions.taps import MakeTap, Tap, no_tap
 from openmsmq.runtime.sessions.tls import DOOR, SessionTls
 from openmsmq.runtime.sessions.tls_transport import TlsFailed, TlsTransport
 from openmsmq.runtime.sessions.trust import Proof
@@ -67,6 +68,7 @@ class SessionConnection(asyncio.BufferedProtocol):
         self.key: Final = number
         """The number of its session, also when that is over."""
         self._sessions = sessions
+        self.tap: Tap | None = None
         self._number: int | None = number
         self._linger: asyncio.TimerHandle | None = None
         self._recorded = False
@@ -88,6 +90,7 @@ class SessionConnection(asyncio.BufferedProtocol):
         self.transport.set_write_buffer_limits(high=SESSION_WRITE_BUFFER_MAX_BYTES)
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._record_opened()
+        self.tap = self._sessions.make_tap(self.peer)
         self._sessions.announce(self, self.key)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the loop's own guess
@@ -200,6 +203,8 @@ class SessionConnection(asyncio.BufferedProtocol):
         capture.opened(*((there, here) if self.accepted else (here, there)))
 
     def _record(self, data: bytes, *, received: bool) -> None:
+        if self.tap is not None:
+            (self.tap.received if received else self.tap.sent)(data)
         if self._recorded and self._sessions.capture is not None:
             here, there = self._endpoints
             source, destination = (there, here) if received else (here, there)
@@ -216,9 +221,11 @@ class Sessions:
         log: EventLog,
         capture: CaptureFile | None,
         limits: PeerLimits,
+        make_tap: MakeTap = no_tap,
     ) -> None:
         self.log = log
         self.capture = capture
+        self.make_tap = make_tap
         self.buffer: Final = memoryview(bytearray(SESSION_READ_BYTES))
         self.endpoints: list[tuple[str, int]] = []
         """Where peers connect to."""
@@ -472,7 +479,8 @@ class Sessions:
         if connection.is_greeted:
             self._limits.established(connection.key)
         size_bytes = connection.unread_bytes + self._strangers.waiting_bytes(connection)
-        size_bytes += self._pump.engine.session_held_bytes(connection.key)
+        copies = 1 if connection.tap is None else 2
+        size_bytes += copies * self._pump.engine.session_held_bytes(connection.key)
         heavy = self._limits.buffered(connection.key, size_bytes, read_clocks())
         if heavy is not None:
             self._cut(heavy, "too many bytes are held for it")
@@ -485,9 +493,8 @@ class Sessions:
         connection.transport.abort()
 
     def _look_later(self) -> None:
-        self._look_timer = asyncio.get_running_loop().call_later(
-            SESSIONS_LOOK_MS / 1000, self._look
-        )
+        later = asyncio.get_running_loop().call_later
+        self._look_timer = later(SESSIONS_LOOK_MS / 1000, self._look)
 
     def _look(self) -> None:
         """Give up peers that do not take their bytes."""

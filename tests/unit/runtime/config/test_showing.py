@@ -27,6 +27,10 @@ webhook = "https://hooks.example.org/services/T0/SECRET?key=SECRET"
 [alarms.disk]
 disk_percent = 90
 webhook = "http://10.0.0.9:8080/SECRET"
+
+[telemetry]
+endpoint = "https://traces.example.org/SECRET/v1/traces"
+sample_ratio = 0.5
 """
 
 
@@ -47,6 +51,9 @@ def test_every_key_has_its_value_and_its_source_and_no_secret(tmp_path: Path) ->
     assert found["security.key_retention_days"] == ("90", "default")
     assert found["alarms.webhook"] == ('"https://hooks.example.org/…"', "file")
     assert found["alarms.disk.webhook"] == ('"http://10.0.0.9:8080/…"', "file")
+    assert found["telemetry.endpoint"] == ('"https://traces.example.org/…"', "file")
+    assert found["telemetry.sample_ratio"] == ("0.5", "file")
+    assert found["telemetry.service_name"] == ('"openmsmq"', "default")
     assert "SECRET" not in str(found)
     assert "SECRET" in str(settings(loaded, with_secrets=True))
 
