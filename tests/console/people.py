@@ -19,6 +19,7 @@ from openmsmq.console.names import segment
 from openmsmq.console.server import ConsoleServer
 from openmsmq.runtime.api.tokens import create_token
 from openmsmq.runtime.clocks import read_clocks
+from openmsmq.runtime.operating_system.socket_owner import owner_of
 from openmsmq.security.access.callers import Scope
 from openmsmq.security.access.sids import ADMINISTRATORS
 from openmsmq.storage.memory import MemoryStore
@@ -41,7 +42,7 @@ class ConsoleThread:
     def __init__(self, own: Settings, **options: Any) -> None:
         self.clock = Clock()
         config = ConsoleConfig(host="127.0.0.1", port=0, own=own_settings(own), **options)
-        self.server = ConsoleServer(config, self.clock)
+        self.server = ConsoleServer(config, self.clock, owner_of=owner_of)
         self.browsers: list[httpx.Client] = []
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self.server.run, args=(lambda _: self._ready.set(),))

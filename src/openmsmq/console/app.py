@@ -29,7 +29,7 @@ from openmsmq.console.health import health_routes
 from openmsmq.console.names import BadSegment
 from openmsmq.console.pages import PAGES
 from openmsmq.console.rendering import render, static_files
-from openmsmq.console.sessions.attempts import Attempts
+from openmsmq.console.sessions.attempts import Attempts, OwnerOf, source_of
 from openmsmq.console.sessions.book import Full, SessionBook
 from openmsmq.console.sessions.session import Over, Session
 from openmsmq.console.visit import LIVE_HEADER, BadForm, Handler, Page, Visit, read_form
@@ -59,8 +59,11 @@ Answer = Callable[[Request], Awaitable[Response]]
 class Console:
     """The console of one process: its sessions, its history, and its pages."""
 
-    def __init__(self, config: ConsoleConfig, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, config: ConsoleConfig, clock: Callable[[], float], owner_of: OwnerOf
+    ) -> None:
         self.config = config
+        self._owner_of = owner_of
         self.clock = clock
         self.book = SessionBook(config.own, clock, asks_others=config.asks_others)
         self.history = History(clock)
@@ -193,13 +196,16 @@ class Console:
 
     async def _sign_in(self, request: Request) -> Response:
         visitor = request.cookies.get(self.config.cookie, "")
-        address = request.client.host if request.client else ""
         try:
             form = await read_form(request, limits.STRANGERS_FORM_MAX_BYTES)
             _require_ours(form, self.book.visitor_token(visitor) if visitor else "")
         except BadForm as error:
             return self._sign_in_page(request, str(error), error.status)
-        wait_s = self._attempts.wait_s(address, self.clock())
+        # Where the kernel does not answer about one connection, a long table is read.
+        source = await asyncio.to_thread(
+            source_of, request.client, request.scope.get("server"), self._owner_of
+        )
+        wait_s = self._attempts.wait_s(source, self.clock())
         if wait_s:
             sentence = f"Too many attempts: try again in {wait_s} s."
             response = self._sign_in_page(request, sentence, 429)

@@ -23,19 +23,20 @@ LINK_MAX_S: Final = 15 * 60
 """How long the link that is printed at the start is good, if nobody uses it."""
 
 ATTEMPTS_BURST_COUNT: Final = 10
-"""Attempts to sign in that one address has at once."""
+"""Attempts to sign in that one user of this computer has at once, or one address elsewhere."""
 
 ATTEMPT_PAUSE_S: Final = 6.0
-"""An address gets another attempt after so long."""
+"""Each of them gets another attempt after so long."""
 
 ATTEMPTS_ALL_BURST_COUNT: Final = 50
-"""Attempts to sign in that all addresses together have at once."""
+"""Attempts to sign in that all addresses together have at once; users of this computer do not
+count."""
 
 ATTEMPT_ALL_PAUSE_S: Final = 1.0
 """All of them get another attempt after so long."""
 
-ADDRESSES_MAX_COUNT: Final = 4096
-"""Addresses whose attempts are remembered."""
+SOURCES_MAX_COUNT: Final = 4096
+"""Users and addresses whose attempts are remembered."""
 
 NEWS_MAX_COUNT: Final = 5
 """What a session is told on its next page."""
