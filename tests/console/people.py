@@ -172,7 +172,13 @@ class Place:
 
 @contextlib.contextmanager
 def opened_place(folder: Path, **options: Any) -> Iterator[Place]:
-    with start_server(str(folder), store=MemoryStore(), api_socket="none", **options) as server:
-        own = Settings(address=f"{server.host}:{server.port}")
-        with ConsoleThread(own) as console:
-            yield Place(folder, server, console)
+    made = start_server(str(folder), store=MemoryStore(), api_socket="none", **options)
+    with made as server, console_before(folder, server) as place:
+        yield place
+
+
+@contextlib.contextmanager
+def console_before(folder: Path, server: ServerThread) -> Iterator[Place]:
+    """Open a console before a queue manager that runs."""
+    with ConsoleThread(Settings(address=f"{server.host}:{server.port}")) as console:
+        yield Place(folder, server, console)

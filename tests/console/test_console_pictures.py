@@ -349,6 +349,7 @@ def paths(place: Place) -> dict[str, str]:
         "path": f"/path?id={letter.message_id}",
         "map": "/map",
         "audit": "/audit",
+        "configuration": "/configuration",
         "rights": f"{queue_path(ORDERS)}/rights",
         "in-doubt": "/transactions",
         "commit": f"/transactions/{unit}/commit",

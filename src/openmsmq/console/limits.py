@@ -120,6 +120,9 @@ MAP_MEMBERS_SHOWN_COUNT: Final = 500
 TRACE_LOOKED_MAX_COUNT: Final = 200_000
 """Messages of one queue manager that are looked at to find one."""
 
+SETTINGS_SHOWN_COUNT: Final = 500
+"""Values of the configuration on one page: tables of hosts or peers may be long."""
+
 AUDIT_PAGE_COUNT: Final = 50
 """Lines of the audit log on one page."""
 
