@@ -22,6 +22,7 @@ from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
 from openmsmq.client.formatters.base import FormatterError
 from openmsmq.console import limits
 from openmsmq.console.asking.history import History
+from openmsmq.console.asking.letters import KeptLetters
 from openmsmq.console.asking.manager_views import busiest_queues
 from openmsmq.console.config import ConsoleConfig
 from openmsmq.console.guard import Guard
@@ -32,7 +33,15 @@ from openmsmq.console.rendering import render, static_files
 from openmsmq.console.sessions.attempts import Attempts, OwnerOf, source_of
 from openmsmq.console.sessions.book import Full, SessionBook
 from openmsmq.console.sessions.session import Over, Session
-from openmsmq.console.visit import LIVE_HEADER, BadForm, Handler, Page, Visit, read_form
+from openmsmq.console.visit import (
+    LIVE_HEADER,
+    BadForm,
+    Handler,
+    Kept,
+    Page,
+    Visit,
+    read_form,
+)
 from openmsmq.model.errors import (
     AccessDenied,
     MessageNotFound,
@@ -67,6 +76,7 @@ class Console:
         self.clock = clock
         self.book = SessionBook(config.own, clock, asks_others=config.asks_others)
         self.history = History(clock)
+        self._kept = Kept(self.history, KeptLetters(clock))
         self._attempts = Attempts(clock())
         pages = Starlette(
             routes=[
@@ -134,7 +144,7 @@ class Console:
                 form = await read_form(request)
                 _require_ours(form, session.form_token)
             manager = await session.manager()
-            return await handler(Visit(request, session, manager, self.history, form))
+            return await handler(Visit(request, session, manager, self._kept, form))
         except Over:
             # Somebody has signed out while the form came, or another page was made.
             return self._error(request, 401, _NOT_SIGNED_IN)

@@ -108,6 +108,12 @@ LETTERS_MAX_COUNT: Final = 5000
 LETTERS_MAX_BYTES: Final = 64 << 20
 """Bytes after which no further dead letters are looked at."""
 
+LETTERS_AGAIN_S: Final = 30.0
+"""How often a page that looks again by itself counts all dead letters anew, if some have left."""
+
+LETTER_GROUPS_KEPT_COUNT: Final = 20_000
+"""Reasons and destinations of dead letters that are remembered, of all sessions together."""
+
 REPLAY_MAX_COUNT: Final = 1000
 """Dead letters that one press of a button sends again."""
 
