@@ -18,7 +18,7 @@ import time
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -112,24 +112,31 @@ def _fill(address: str, queues: int, messages: int) -> None:
 
 
 class Browser:
-    """Somebody who is signed in, and looks at pages over one connection."""
+    """Somebody who looks at pages over one connection."""
 
-    def __init__(self, address: str, token: str = "") -> None:
+    def __init__(self, address: str) -> None:
+        self._address = address
         place = urllib.parse.urlsplit(address).netloc
         self._line = http.client.HTTPConnection(place, timeout=60)
         self._headers: dict[str, str] = {}
-        if token:
-            self._sign_in(address, token)
 
-    def _sign_in(self, address: str, token: str) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._line.close()
+
+    def sign_in(self, token: str) -> None:
+        """Sign in with a token."""
         status, headers, page = self._ask("GET", "/sign-in")
         shown = _FORM_TOKEN.search(page)
-        assert status == 200 and shown is not None, page[:500]
+        assert status == 200, f"/sign-in: {status} {page[:500]}"
+        assert shown is not None, page[:500]
         form = urllib.parse.urlencode({"form_token": shown[1], "token": token})
-        self._headers = {"Cookie": _cookie(headers), "Origin": address}
+        self._headers = {"Cookie": _cookie(headers), "Origin": self._address}
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         status, headers, page = self._ask("POST", "/sign-in", form, kind)
-        assert status == 303, page[:500]
+        assert status == 303, f"/sign-in: {status} {page[:500]}"
         self._headers = {"Cookie": _cookie(headers)}
 
     def look(self, path: str, *, live: bool = False) -> float:
@@ -146,10 +153,6 @@ class Browser:
         self._line.request(method, path, form, {**self._headers, **(headers or {})})
         answer = self._line.getresponse()
         return answer.status, answer.headers, answer.read().decode()
-
-    def close(self) -> None:
-        """End the connection."""
-        self._line.close()
 
 
 def _cookie(headers: http.client.HTTPMessage) -> str:
@@ -185,8 +188,8 @@ def _bare(home: Path) -> Iterator[str]:
 
 
 def _answers(port: int) -> bool:
-    with contextlib.suppress(OSError):
-        Browser(f"http://{HOST}:{port}").look("/")
+    with contextlib.suppress(OSError), Browser(f"http://{HOST}:{port}") as browser:
+        browser.look("/")
         return True
     return False
 
@@ -203,8 +206,13 @@ def _pages(
         f"page of a queue of {messages:,}": (LONG_PAGE, PAGE_BAR_MS),
     }
     taken: dict[str, list[float]] = {name: [] for name in (*names, "bare")}
-    with console(address, home) as there, _bare(home) as bare:
-        person, nobody = Browser(there, token), Browser(bare)
+    with (
+        console(address, home) as there,
+        _bare(home) as bare,
+        Browser(there) as person,
+        Browser(bare) as nobody,
+    ):
+        person.sign_in(token)
         for _ in range(max(5, round(PAGES * share))):
             for name, (path, _) in names.items():
                 taken[name].append(person.look(path) * 1000)
@@ -273,23 +281,24 @@ def _turn(address: str, pid: int, queue: str, count: int) -> Turn:
 @contextlib.contextmanager
 def viewing(address: str, token: str, looks: list[float]) -> Iterator[None]:
     """Have ten people look at live pages; how long each page took is added to `looks`."""
-    people = [Browser(address, token) for _ in range(VIEWERS)]
     is_over = threading.Event()
     problems: list[BaseException] = []
-    watching = [
-        threading.Thread(target=_watch, args=(person, place, is_over, looks, problems))
-        for place, person in enumerate(people)
-    ]
-    for one in watching:
-        one.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        for one in watching:
-            one.join()
+    with contextlib.ExitStack() as opened:
+        people = [opened.enter_context(Browser(address)) for _ in range(VIEWERS)]
         for person in people:
-            person.close()
+            person.sign_in(token)
+        watching = [
+            threading.Thread(target=_watch, args=(person, place, is_over, looks, problems))
+            for place, person in enumerate(people)
+        ]
+        for one in watching:
+            one.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            for one in watching:
+                one.join()
     if problems:
         raise problems[0]
 
@@ -311,4 +320,3 @@ def _watch(
             pause_s = LOOK_S
     except BaseException as error:
         problems.append(error)
-

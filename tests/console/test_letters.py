@@ -243,13 +243,13 @@ class Eyes:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        group_of = letters._group_of
+        group_of = letters.group_of
 
         def seen(*arguments: Any) -> letters.Group:
             self.count += 1
             return group_of(*arguments)
 
-        monkeypatch.setattr(letters, "_group_of", seen)
+        monkeypatch.setattr(letters, "group_of", seen)
 
     def read(self, person: Person, *, live: bool = True) -> tuple[int, str]:
         """Look at the page; gives how many letters were read for it, and what it says."""

@@ -87,12 +87,13 @@ class Walk:
                 self.seen_bytes += len(entry.packet)
                 self.start = entry.arrival_number + 1
                 message = ReceivedMessage(entry, queue.formatter)
-                yield message, _group_of(queue.name, message)
+                yield message, group_of(queue.name, message)
             if not entries or self.start >= stop:
                 return
 
 
-def _group_of(name: str, message: ReceivedMessage) -> Group:
+def group_of(name: str, message: ReceivedMessage) -> Group:
+    """Return where a letter belongs."""
     try:
         return Group(name, dead_letter_reason(message) or "", str(message.destination or ""))
     except DecodeError:
@@ -142,7 +143,7 @@ class KeptLetters:
         """
         key = session, name
         # Who looked last stands last.
-        kept = self._kept[key] = self._kept.pop(key, None) or _Kept()
+        kept = self._kept[key] = self._kept.pop(key) if key in self._kept else _Kept()
         async with kept.looking, manager.queue(name) as queue:
             status = await queue.properties()
             generation = manager.context.generation

@@ -2,8 +2,8 @@
 
 The order is what makes it whole or nothing: the files, their syncs, the names of their folders,
 the manifest, and last the name of the whole. A crash before that leaves a hidden directory beside,
-which nobody takes for a back-up, and which the next one of the same name removes. Whoever writes one
-holds it, and what somebody holds is never removed.
+which nobody takes for a back-up, and which the next one of the same name removes. Whoever writes
+one holds it, and what somebody holds is never removed.
 """
 
 from __future__ import annotations

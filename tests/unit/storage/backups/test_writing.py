@@ -288,7 +288,7 @@ def test_nothing_is_removed_that_no_back_up_of_this_name_has_left(tmp_path: Path
 def test_where_directories_cannot_be_held_nothing_is_removed(tmp_path: Path) -> None:
     class Unholding(FileOps):
         def hold_directory(self, path: Path) -> int:
-            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK), str(path))
 
     left = tmp_path / ".monday.part-0123abcd"
     left.mkdir()
