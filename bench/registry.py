@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from bench import (
     backlog,
     codec,
+    console,
     encrypted_transfer,
     encryption,
     floods,
@@ -39,6 +40,7 @@ BENCHES: Final[dict[str, Bench]] = {
     "small-pipelines": small.run,
     "hostile": hostile.run,
     "floods": floods.run,
+    "console": console.run,
 }
 
 ON_REQUEST: Final = frozenset(
@@ -51,6 +53,7 @@ ON_REQUEST: Final = frozenset(
         "small-pipelines",
         "hostile",
         "floods",
+        "console",
     }
 )
 """Benches that take minutes: they run when they are named."""

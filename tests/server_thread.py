@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from openmsmq.runtime.config.file import ServerConfig
+from openmsmq.runtime.config.loading import Loaded
 from openmsmq.runtime.logs import EventLog
 from openmsmq.runtime.server import ExitCode
 from openmsmq.runtime.service import Server, loop_factory
@@ -22,9 +23,15 @@ class ServerThread:
     """
 
     def __init__(
-        self, config: ServerConfig, *, store: Store | None = None, log: EventLog | None = None
+        self,
+        config: ServerConfig,
+        *,
+        store: Store | None = None,
+        log: EventLog | None = None,
+        loaded: Loaded | None = None,
     ) -> None:
         self._config = config
+        self._loaded = loaded
         self._store = store
         self._log = log
         self._started = threading.Event()
@@ -88,7 +95,9 @@ class ServerThread:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._server = await Server.start(self._config, store=self._store, log=self._log)
+        self._server = await Server.start(
+            self._config, store=self._store, log=self._log, loaded=self._loaded
+        )
         self._started.set()
         self.exit_code = await self._server.finished()
 

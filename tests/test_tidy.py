@@ -44,7 +44,13 @@ WITHOUT_TESTS: Final = {
         "each command has a file in tests/cli, where it is run as people run it",
     ),
     **dict.fromkeys(
-        ("console/asking", "console/bodies", "console/pages", "console/sessions"),
+        (
+            "console/asking",
+            "console/bodies",
+            "console/pages",
+            "console/pages/program",
+            "console/sessions",
+        ),
         "in tests/console, by a browser before a real queue manager",
     ),
     **dict.fromkeys(

@@ -18,7 +18,7 @@ from typing import Any, Final
 import openmsmq
 import openmsmq.aio
 from bench.peers.pair import BODY, BODY_BYTES, Gate, Job, send_at_pace
-from bench.peers.process import child, wait_until
+from bench.peers.process import DIRECTORY_VARIABLE, child, wait_until
 from openmsmq.client.aio import Queue as AsyncQueue
 from openmsmq.runtime.service import loop_factory
 
@@ -61,6 +61,8 @@ def launch(home: Path, name: str, options: list[str]) -> Iterator[tuple[str, int
     door = home / "api.sock"
     command += ["--data", str(home / "data"), "--api-port", "0", "--api-socket", str(door)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    # It is for the bench; a server refuses variables that it does not know.
+    environment.pop(DIRECTORY_VARIABLE, None)
     with child(command, log, environment) as process:
         wait_until(lambda: _READY.search(log.read_bytes()) is not None, process, log, _START_S)
         yield f"unix:{door}", process.pid

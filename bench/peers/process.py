@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 HOST: Final = "127.0.0.1"
+DIRECTORY_VARIABLE: Final = "OPENMSMQ_BENCH_DIRECTORY"
 _STOP_S: Final = 20.0
 _TICKS_PER_S: Final = 100
 
@@ -71,11 +72,11 @@ def answers(port: int) -> bool:
 @contextlib.contextmanager
 def disk_directory() -> Iterator[Path]:
     """Yield a directory on a disk for a while; in memory, a sync would cost nothing."""
-    parent = Path(os.environ.get("OPENMSMQ_BENCH_DIRECTORY", "/var/tmp"))
+    parent = Path(os.environ.get(DIRECTORY_VARIABLE, "/var/tmp"))
     kind = _file_system(parent)
     if kind in ("tmpfs", "ramfs"):
         raise ServerFailed(
-            f"{parent} is in memory ({kind}): set OPENMSMQ_BENCH_DIRECTORY to one on a disk"
+            f"{parent} is in memory ({kind}): set {DIRECTORY_VARIABLE} to one on a disk"
         )
     with tempfile.TemporaryDirectory(prefix="openmsmq-bench-", dir=parent) as name:
         yield Path(name)

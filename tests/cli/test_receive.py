@@ -191,3 +191,22 @@ def test_what_is_left_of_a_packet_that_cannot_be_read_comes_out():
     assert base64.b64decode(shown["packet"]) == b"nonsense"
     assert shown["problem"]
     assert "label" not in shown
+
+
+@pytest.mark.parametrize("search", [(), ("--grep", "1")], ids=["all", "grep"])
+def test_peeking_ends_without_a_word_when_nobody_reads_what_it_shows(
+    openmsmq, queue, server, search
+):
+    send(openmsmq, queue, "1", "11", "12")
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run(
+        command_line("--qm", server.address, "peek", queue, "--all", *search),
+        env=environment(),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (1, "")

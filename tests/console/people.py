@@ -19,6 +19,7 @@ from openmsmq.console.names import segment
 from openmsmq.console.server import ConsoleServer
 from openmsmq.runtime.api.tokens import create_token
 from openmsmq.runtime.clocks import read_clocks
+from openmsmq.runtime.operating_system.socket_owner import owner_of
 from openmsmq.security.access.callers import Scope
 from openmsmq.security.access.sids import ADMINISTRATORS
 from openmsmq.storage.memory import MemoryStore
@@ -41,7 +42,7 @@ class ConsoleThread:
     def __init__(self, own: Settings, **options: Any) -> None:
         self.clock = Clock()
         config = ConsoleConfig(host="127.0.0.1", port=0, own=own_settings(own), **options)
-        self.server = ConsoleServer(config, self.clock)
+        self.server = ConsoleServer(config, self.clock, owner_of=owner_of)
         self.browsers: list[httpx.Client] = []
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self.server.run, args=(lambda _: self._ready.set(),))
@@ -171,7 +172,13 @@ class Place:
 
 @contextlib.contextmanager
 def opened_place(folder: Path, **options: Any) -> Iterator[Place]:
-    with start_server(str(folder), store=MemoryStore(), api_socket="none", **options) as server:
-        own = Settings(address=f"{server.host}:{server.port}")
-        with ConsoleThread(own) as console:
-            yield Place(folder, server, console)
+    made = start_server(str(folder), store=MemoryStore(), api_socket="none", **options)
+    with made as server, console_before(folder, server) as place:
+        yield place
+
+
+@contextlib.contextmanager
+def console_before(folder: Path, server: ServerThread) -> Iterator[Place]:
+    """Open a console before a queue manager that runs."""
+    with ConsoleThread(Settings(address=f"{server.host}:{server.port}")) as console:
+        yield Place(folder, server, console)

@@ -325,6 +325,7 @@ def paths(place: Place) -> dict[str, str]:
         letters = "/dead-letters/replay?queue=system$;deadxact&reason=NACK_QUEUE_PURGED"
         letter = manager.queue("system$;deadxact").peek(0)
         unit = manager.in_doubt()[0].unit_of_work.hex()
+        connection = manager.connections()[0].number
         if not manager.exists(r"private$\pictures"):
             binary = (
                 bytes.fromhex("0001000000ffffffff01000000") + b"\x0c\x02System.Data.DataSet" * 9
@@ -349,10 +350,12 @@ def paths(place: Place) -> dict[str, str]:
         "path": f"/path?id={letter.message_id}",
         "map": "/map",
         "audit": "/audit",
+        "configuration": "/configuration",
         "rights": f"{queue_path(ORDERS)}/rights",
         "in-doubt": "/transactions",
         "commit": f"/transactions/{unit}/commit",
         "connections": "/connections",
+        "connection": f"/connections/{connection}",
         "sessions": "/sessions",
         "status": "/status",
     }

@@ -6,6 +6,7 @@ import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import httpx
@@ -14,7 +15,9 @@ import pytest
 import openmsmq
 from openmsmq import SINGLE_MESSAGE
 from openmsmq.console import limits
+from openmsmq.console.asking import letters
 from openmsmq.model.message import MessageClass
+from openmsmq.security.access.sids import unix_user
 from tests.cli.conftest import command_line, environment
 from tests.cli.test_console import read_links
 from tests.console.people import Person, Place, forms, opened_place, text_of
@@ -230,3 +233,103 @@ def replay_until_killed(victim: subprocess.Popen[str], to: str) -> None:
         plan = browser.get(f"{found.replace('&amp;', '&')}&{urlencode({'to': to})}")
         with pytest.raises(httpx.TransportError):
             browser.post("/dead-letters/replay", data=forms(plan).hidden, headers=origin)
+
+
+# Looking again and again.
+
+
+class Eyes:
+    """Counts how many letters the console has read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        group_of = letters.group_of
+
+        def seen(*arguments: Any) -> letters.Group:
+            self.count += 1
+            return group_of(*arguments)
+
+        monkeypatch.setattr(letters, "group_of", seen)
+
+    def read(self, person: Person, *, live: bool = True) -> tuple[int, str]:
+        """Look at the page; gives how many letters were read for it, and what it says."""
+        before = self.count
+        page = person.get("/dead-letters", headers={"X-Live": "1"} if live else {})
+        assert page.status_code == 200
+        return self.count - before, text_of(page)
+
+
+def test_a_page_that_looks_again_reads_only_what_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eyes = Eyes(monkeypatch)
+    with opened_place(tmp_path) as place, place.manager() as manager:
+        manager.create_queue(r"private$\a", transactional=True)
+        manager.create_queue(r"private$\b")
+        kill(manager, r"private$\a", *range(7))
+        kill(manager, r"private$\b", *range(2))
+        person, other = place.person(), place.person()
+        assert eyes.read(person, live=False)[0] == 9
+        assert eyes.read(person)[0] == 0
+        assert eyes.read(person, live=False)[0] == 0
+        kill(manager, r"private$\a", *range(3))
+        count, said = eyes.read(person)
+        assert count == 3
+        assert r"PRIVATE$\ a 10 Replay…" in said
+        # Each session counts for itself: others may look into other queues.
+        assert eyes.read(other)[0] == 12
+
+
+def test_what_has_left_is_counted_again_but_not_every_few_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eyes = Eyes(monkeypatch)
+    with opened_place(tmp_path) as place, place.manager() as manager:
+        manager.create_queue(r"private$\a", transactional=True)
+        kill(manager, r"private$\a", *range(7))
+        person = place.person()
+        eyes.read(person)
+        manager.queue(DEADXACT).receive(0)
+        count, said = eyes.read(person)
+        assert count == 0
+        assert "Some have left since these were counted" in said
+        # Somebody who asks gets an answer.
+        count, said = eyes.read(person, live=False)
+        assert (count, "Some have left" in said) == (6, False)
+        manager.queue(DEADXACT).receive(0)
+        assert eyes.read(person)[0] == 0
+        place.console.clock.now_s += limits.LETTERS_AGAIN_S
+        count, said = eyes.read(person)
+        assert (count, "Some have left" in said) == (5, False)
+        # As many come as have left: the queue is as long as before, and not the same.
+        manager.queue(DEADXACT).receive(0)
+        kill(manager, r"private$\a", "new")
+        assert "Some have left since these were counted" in eyes.read(person)[1]
+        manager.queue(DEADXACT).purge()
+        assert "There are none." in eyes.read(person, live=False)[1]
+
+
+def test_who_may_not_look_any_more_does_not_see_what_was_counted(tmp_path: Path) -> None:
+    user = unix_user(70_001)
+    with opened_place(tmp_path) as place, place.manager() as manager:
+        manager.create_queue(r"private$\a", transactional=True)
+        kill(manager, r"private$\a", "x")
+        manager.grant("user:70001", "peek-dead-letters")
+        person = place.person(place.token(user=user))
+        assert "The queue was purged" in person.get("/dead-letters").text
+        manager.revoke("user:70001")
+        page = person.get("/dead-letters", headers={"X-Live": "1"})
+        assert (page.status_code, "The queue was purged" in page.text) == (403, False)
+
+
+def test_what_is_remembered_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LETTER_GROUPS_KEPT_COUNT", 1)
+    eyes = Eyes(monkeypatch)
+    with opened_place(tmp_path) as place, place.manager() as manager:
+        for name in ("a", "b"):
+            manager.create_queue(rf"private$\{name}", transactional=True)
+            kill(manager, rf"private$\{name}", "x")
+        person = place.person()
+        assert eyes.read(person)[0] == 2
+        assert eyes.read(person)[0] == 2
+        assert "The queue was purged" in eyes.read(person)[1]

@@ -149,6 +149,7 @@ TABLE = [
     Row("commit", "0000yy", lambda person, it: person.press(f"/transactions/{it.unit}/commit")),
     Row("sessions", "yyyyyy", _looks("/sessions")),
     Row("audit", "----yy", _looks("/audit")),
+    Row("configuration", "----yy", _looks("/configuration")),
     Row("rights, in words", "--yyyy", _looks(f"{queue_path(GUARDED)}/rights")),
     Row(
         "rights, changed",

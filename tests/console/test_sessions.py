@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -196,6 +199,46 @@ def test_who_tries_too_often_has_to_wait(place: Place) -> None:
     assert int(refused.headers["retry-after"]) <= limits.ATTEMPT_PAUSE_S
     place.console.clock.now_s += limits.ATTEMPT_PAUSE_S
     assert person.sign_in(place.token()).status_code == 200
+
+
+ATTEMPTS_OF_ANOTHER = r"""
+import http.client, os, re, sys, urllib.parse
+address, count = sys.argv[1], int(sys.argv[2])
+browser = http.client.HTTPConnection(address)
+browser.request("GET", "/sign-in")
+browser.getresponse().read()
+# Everything that is needed was imported by now, from where others may not read.
+browser.close()
+os.setuid(65_534)
+browser.request("GET", "/sign-in")
+page = browser.getresponse()
+cookie = page.headers["set-cookie"].partition(";")[0]
+shown = re.search(r'name="form_token" value="([^"]*)"', page.read().decode())[1]
+headers = {"Cookie": cookie, "Origin": f"http://{address}"}
+headers["Content-Type"] = "application/x-www-form-urlencoded"
+for number in range(count):
+    form = urllib.parse.urlencode({"form_token": shown, "token": f"openmsmq_{number}"})
+    browser.request("POST", "/sign-in", form, headers)
+    answer = browser.getresponse()
+    answer.read()
+    print(answer.status)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else for a moment")
+def test_one_user_of_this_computer_does_not_keep_another_from_signing_in(place: Place) -> None:
+    address = place.console.address.removeprefix("http://")
+    count = limits.ATTEMPTS_ALL_BURST_COUNT + 1
+    tried = subprocess.run(
+        [sys.executable, "-I", "-c", ATTEMPTS_OF_ANOTHER, address, str(count)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    codes = tried.stdout.split()
+    assert codes[0] == "403"
+    assert codes.count("429") == count - limits.ATTEMPTS_BURST_COUNT
+    assert Person(place.console).sign_in(place.token()).status_code == 200
 
 
 def test_of_one_identity_the_oldest_session_gives_way(place: Place) -> None:

@@ -20,7 +20,7 @@ from openmsmq.console.config import (
 )
 from openmsmq.console.health import Kept
 from openmsmq.console.rendering import chart
-from openmsmq.console.sessions.attempts import Attempts
+from openmsmq.console.sessions.attempts import Attempts, Source, source_of
 from openmsmq.console.words import duration, lines, plain, rate, size
 from tests.console.people import Clock
 
@@ -143,17 +143,61 @@ def test_a_chart_fits_its_frame() -> None:
 def test_attempts_come_back_one_by_one() -> None:
     attempts = Attempts(0.0)
     burst = limits.ATTEMPTS_BURST_COUNT
-    assert [attempts.wait_s("a", 0.0) for _ in range(burst)] == [0] * burst
-    assert attempts.wait_s("a", 0.0) == limits.ATTEMPT_PAUSE_S
-    assert attempts.wait_s("b", 0.0) == 0
-    assert attempts.wait_s("a", limits.ATTEMPT_PAUSE_S) == 0
-    assert attempts.wait_s("a", limits.ATTEMPT_PAUSE_S) > 0
+    one, other = Source("a"), Source("b")
+    assert [attempts.wait_s(one, 0.0) for _ in range(burst)] == [0] * burst
+    assert attempts.wait_s(one, 0.0) == limits.ATTEMPT_PAUSE_S
+    assert attempts.wait_s(other, 0.0) == 0
+    assert attempts.wait_s(one, limits.ATTEMPT_PAUSE_S) == 0
+    assert attempts.wait_s(one, limits.ATTEMPT_PAUSE_S) > 0
 
 
 def test_many_addresses_together_have_a_limit_and_are_forgotten() -> None:
     attempts = Attempts(0.0)
-    waits = [attempts.wait_s(str(number), 0.0) for number in range(limits.ADDRESSES_MAX_COUNT + 9)]
+    count = limits.SOURCES_MAX_COUNT + 9
+    waits = [attempts.wait_s(Source(str(number)), 0.0) for number in range(count)]
     assert waits.count(0) == limits.ATTEMPTS_ALL_BURST_COUNT
+
+
+def test_nobody_from_elsewhere_uses_up_the_attempts_of_users_of_this_computer() -> None:
+    attempts = Attempts(0.0)
+    for number in range(2 * limits.ATTEMPTS_ALL_BURST_COUNT):
+        attempts.wait_s(Source(str(number)), 0.0)
+    assert attempts.wait_s(Source("192.0.2.1"), 0.0) > 0
+    assert attempts.wait_s(Source("user 7", is_user=True), 0.0) == 0
+
+
+OURS = ("127.0.0.1", 1880)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "user", "source"),
+    [
+        (("127.0.0.1", 5), OURS, 7, Source("user 7", is_user=True)),
+        # Another address of this computer is no other user.
+        (("127.9.9.9", 5), OURS, 7, Source("user 7", is_user=True)),
+        (("::ffff:127.0.0.1", 5), ("::ffff:127.0.0.1", 1880), 7, Source("user 7", is_user=True)),
+        (("192.0.2.1", 5), ("192.0.2.1", 1880), 7, Source("user 7", is_user=True)),
+        # Who is not known gets nothing by choosing another address.
+        (("127.0.0.1", 5), OURS, None, Source("this computer")),
+        (("127.9.9.9", 5), OURS, None, Source("this computer")),
+        (("::1", 5), ("::1", 1880), None, Source("this computer")),
+        (("192.0.2.1", 5), ("192.0.2.9", 1880), 7, Source("192.0.2.1")),
+        # One computer elsewhere has as many addresses of IPv6 as it likes.
+        (("2001:db8::1", 5), ("2001:db8:1::9", 1880), 7, Source("2001:db8::/64")),
+        (("2001:db8::ffff:2", 5), ("2001:db8:1::9", 1880), 7, Source("2001:db8::/64")),
+        (("fe80::1%eth0", 5), ("fe80::9%eth0", 1880), 7, Source("fe80::/64")),
+        (("nonsense", 5), OURS, 7, Source("nonsense")),
+        (None, OURS, 7, Source("")),
+    ],
+)
+def test_who_tries_is_a_user_of_this_computer_or_an_address(
+    theirs: tuple[str, int] | None, ours: tuple[str, int], user: int | None, source: Source
+) -> None:
+    def owner_of(their_end: tuple[str, int], our_end: tuple[str, int]) -> int | None:
+        assert "ffff" not in their_end[0] + our_end[0], "the kernel knows it as IPv4"
+        return user
+
+    assert source_of(theirs, ours, owner_of) == source
 
 
 # Words.

@@ -91,6 +91,11 @@ class Setting(msgspec.Struct, frozen=True, array_like=True):
     waiting: str = ""
     """The value that a restart would bring, as the last reload has found it; empty if none."""
 
+    @property
+    def is_default(self) -> bool:
+        """Whether it is as it would be if nobody had said anything."""
+        return self.source == "default" and not self.waiting
+
 
 class Configuration(Reply, frozen=True, tag="configuration"):
     """The configuration as it is in force."""

@@ -79,6 +79,11 @@ class SteadyConnection:
                 connection.retire()
                 run.lost(lost)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has ended for good."""
+        return self._closed
+
     async def close(self) -> None:
         """End the connection for good."""
         self._closed = True
@@ -151,7 +156,9 @@ class Cursor(AnyCursor, Awaited):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.close()
+        # What was open of it has ended with the connection, if that was closed before.
+        if not self.connection.is_closed:
+            await self.close()
 
 
 class Queue(AnyQueue, Awaited):
@@ -195,7 +202,9 @@ class Queue(AnyQueue, Awaited):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.close()
+        # What was open of it has ended with the connection, if that was closed before.
+        if not self.connection.is_closed:
+            await self.close()
 
 
 class QueueManager(AnyManager, Awaited):

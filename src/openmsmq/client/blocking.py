@@ -79,6 +79,11 @@ class SteadyConnection:
                 connection.retire()
                 run.lost(lost)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has ended for good."""
+        return self._closed
+
     def close(self) -> None:
         """End the connection for good."""
         self._closed = True
@@ -138,7 +143,9 @@ class Cursor(AnyCursor, Waiting):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        # What was open of it has ended with the connection, if that was closed before.
+        if not self.connection.is_closed:
+            self.close()
 
 
 class Queue(AnyQueue, Waiting):
@@ -179,7 +186,9 @@ class Queue(AnyQueue, Waiting):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        # What was open of it has ended with the connection, if that was closed before.
+        if not self.connection.is_closed:
+            self.close()
 
 
 class QueueManager(AnyManager, Waiting):

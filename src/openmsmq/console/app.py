@@ -22,6 +22,7 @@ from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
 from openmsmq.client.formatters.base import FormatterError
 from openmsmq.console import limits
 from openmsmq.console.asking.history import History
+from openmsmq.console.asking.letters import KeptLetters
 from openmsmq.console.asking.manager_views import busiest_queues
 from openmsmq.console.config import ConsoleConfig
 from openmsmq.console.guard import Guard
@@ -29,10 +30,18 @@ from openmsmq.console.health import health_routes
 from openmsmq.console.names import BadSegment
 from openmsmq.console.pages import PAGES
 from openmsmq.console.rendering import render, static_files
-from openmsmq.console.sessions.attempts import Attempts
+from openmsmq.console.sessions.attempts import Attempts, OwnerOf, source_of
 from openmsmq.console.sessions.book import Full, SessionBook
 from openmsmq.console.sessions.session import Over, Session
-from openmsmq.console.visit import LIVE_HEADER, BadForm, Handler, Page, Visit, read_form
+from openmsmq.console.visit import (
+    LIVE_HEADER,
+    BadForm,
+    Handler,
+    Kept,
+    Page,
+    Visit,
+    read_form,
+)
 from openmsmq.model.errors import (
     AccessDenied,
     MessageNotFound,
@@ -59,11 +68,15 @@ Answer = Callable[[Request], Awaitable[Response]]
 class Console:
     """The console of one process: its sessions, its history, and its pages."""
 
-    def __init__(self, config: ConsoleConfig, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, config: ConsoleConfig, clock: Callable[[], float], owner_of: OwnerOf
+    ) -> None:
         self.config = config
+        self._owner_of = owner_of
         self.clock = clock
         self.book = SessionBook(config.own, clock, asks_others=config.asks_others)
         self.history = History(clock)
+        self._kept = Kept(self.history, KeptLetters(clock))
         self._attempts = Attempts(clock())
         pages = Starlette(
             routes=[
@@ -131,7 +144,7 @@ class Console:
                 form = await read_form(request)
                 _require_ours(form, session.form_token)
             manager = await session.manager()
-            return await handler(Visit(request, session, manager, self.history, form))
+            return await handler(Visit(request, session, manager, self._kept, form))
         except Over:
             # Somebody has signed out while the form came, or another page was made.
             return self._error(request, 401, _NOT_SIGNED_IN)
@@ -193,13 +206,16 @@ class Console:
 
     async def _sign_in(self, request: Request) -> Response:
         visitor = request.cookies.get(self.config.cookie, "")
-        address = request.client.host if request.client else ""
         try:
             form = await read_form(request, limits.STRANGERS_FORM_MAX_BYTES)
             _require_ours(form, self.book.visitor_token(visitor) if visitor else "")
         except BadForm as error:
             return self._sign_in_page(request, str(error), error.status)
-        wait_s = self._attempts.wait_s(address, self.clock())
+        # Where the kernel does not answer about one connection, a long table is read.
+        source = await asyncio.to_thread(
+            source_of, request.client, request.scope.get("server"), self._owner_of
+        )
+        wait_s = self._attempts.wait_s(source, self.clock())
         if wait_s:
             sentence = f"Too many attempts: try again in {wait_s} s."
             response = self._sign_in_page(request, sentence, 429)

@@ -23,19 +23,20 @@ LINK_MAX_S: Final = 15 * 60
 """How long the link that is printed at the start is good, if nobody uses it."""
 
 ATTEMPTS_BURST_COUNT: Final = 10
-"""Attempts to sign in that one address has at once."""
+"""Attempts to sign in that one user of this computer has at once, or one address elsewhere."""
 
 ATTEMPT_PAUSE_S: Final = 6.0
-"""An address gets another attempt after so long."""
+"""Each of them gets another attempt after so long."""
 
 ATTEMPTS_ALL_BURST_COUNT: Final = 50
-"""Attempts to sign in that all addresses together have at once."""
+"""Attempts to sign in that all addresses together have at once; users of this computer do not
+count."""
 
 ATTEMPT_ALL_PAUSE_S: Final = 1.0
 """All of them get another attempt after so long."""
 
-ADDRESSES_MAX_COUNT: Final = 4096
-"""Addresses whose attempts are remembered."""
+SOURCES_MAX_COUNT: Final = 4096
+"""Users and addresses whose attempts are remembered."""
 
 NEWS_MAX_COUNT: Final = 5
 """What a session is told on its next page."""
@@ -107,6 +108,12 @@ LETTERS_MAX_COUNT: Final = 5000
 LETTERS_MAX_BYTES: Final = 64 << 20
 """Bytes after which no further dead letters are looked at."""
 
+LETTERS_AGAIN_S: Final = 30.0
+"""How often a page that looks again by itself counts all dead letters anew, if some have left."""
+
+LETTER_GROUPS_KEPT_COUNT: Final = 20_000
+"""Reasons and destinations of dead letters that are remembered, of all sessions together."""
+
 REPLAY_MAX_COUNT: Final = 1000
 """Dead letters that one press of a button sends again."""
 
@@ -118,6 +125,9 @@ MAP_MEMBERS_SHOWN_COUNT: Final = 500
 
 TRACE_LOOKED_MAX_COUNT: Final = 200_000
 """Messages of one queue manager that are looked at to find one."""
+
+SETTINGS_SHOWN_COUNT: Final = 500
+"""Values of the configuration on one page: tables of hosts or peers may be long."""
 
 AUDIT_PAGE_COUNT: Final = 50
 """Lines of the audit log on one page."""

@@ -19,6 +19,7 @@ import uvicorn
 from openmsmq.console import limits
 from openmsmq.console.app import Console
 from openmsmq.console.config import BadConfig, ConsoleConfig
+from openmsmq.console.sessions.attempts import OwnerOf
 
 _BACKLOG: Final = 128
 _GRACE_S: Final = 5
@@ -36,9 +37,15 @@ class _Server(uvicorn.Server):
 class ConsoleServer:
     """A console that listens; made, it has its port already."""
 
-    def __init__(self, config: ConsoleConfig, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        config: ConsoleConfig,
+        clock: Callable[[], float] = monotonic,
+        *,
+        owner_of: OwnerOf,
+    ) -> None:
         self._listener = _listen(config.host, config.port)
-        self.console = Console(config, clock)
+        self.console = Console(config, clock, owner_of)
         self._config = config
         self._server = _Server(
             uvicorn.Config(

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from openmsmq.aio import Queue, QueueManager
 from openmsmq.console import limits
 from openmsmq.console.asking.history import History
+from openmsmq.console.asking.letters import KeptLetters
 from openmsmq.console.names import name_in, number_in, segment
 from openmsmq.console.rendering import render
 from openmsmq.console.sessions.session import Session
@@ -56,6 +57,13 @@ async def read_form(request: Request, bytes_max: int = limits.FORM_MAX_BYTES) ->
     return dict(pairs)
 
 
+class Kept(msgspec.Struct, frozen=True):
+    """What the console remembers for its pages."""
+
+    history: History
+    letters: KeptLetters
+
+
 class Visit:
     """A request, who makes it, and what answers it."""
 
@@ -64,13 +72,14 @@ class Visit:
         request: Request,
         session: Session,
         manager: QueueManager,
-        history: History,
+        kept: Kept,
         form: dict[str, str],
     ) -> None:
         self.request = request
         self.session = session
         self.manager = manager
-        self.history = history
+        self.history = kept.history
+        self.letters = kept.letters
         self.form = form
         """What was sent; empty if the page is only looked at."""
 
@@ -102,15 +111,19 @@ class Visit:
 
     # What is answered.
 
+    @property
+    def is_live(self) -> bool:
+        """Whether the page looks again by itself, and nobody has done anything."""
+        return LIVE_HEADER in self.request.headers
+
     def page(self, template: str, /, **values: Any) -> Response:
         """Return a page."""
-        is_live = LIVE_HEADER in self.request.headers
         return HTMLResponse(
             render(
                 template,
                 visit=self,
                 path=self.request.url.path,
-                news=[] if is_live else self.session.take_news(),
+                news=[] if self.is_live else self.session.take_news(),
                 **values,
             )
         )

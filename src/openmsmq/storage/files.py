@@ -102,6 +102,16 @@ class FileOps:
         """Make a directory for its owner alone; one that is there is an error."""
         path.mkdir(mode=0o700)
 
+    def hold_directory(self, path: Path) -> int:
+        """Open a directory that nobody else holds, and hold it until that is closed."""
+        held = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(held)
+            raise
+        return held
+
     def remove_directory(self, path: Path) -> None:
         """Remove a directory with everything in it, if it is there."""
         with contextlib.suppress(FileNotFoundError):

@@ -68,7 +68,7 @@ def show(
     """
     with connected(context) as manager:
         found = manager.configuration()
-    shown = [each for each in found.settings if not changed or _is_changed(each)]
+    shown = [each for each in found.settings if not (changed and each.is_default)]
     columns: Columns = {
         "Key": "key",
         "Value": "value",
@@ -116,10 +116,6 @@ def _print_told(told: Reloaded) -> None:
         typer.echo(f"changed: {', '.join(told.changed)}")
     if told.waiting:
         typer.echo(f"needs a restart: {', '.join(told.waiting)}")
-
-
-def _is_changed(found: Setting) -> bool:
-    return found.source != "default" or bool(found.waiting)
 
 
 def _object(found: Setting) -> JsonObject:

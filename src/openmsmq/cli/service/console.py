@@ -89,6 +89,7 @@ def console(
             read_listen,
         )
         from openmsmq.console.server import ConsoleServer
+        from openmsmq.runtime.operating_system.socket_owner import owner_of
     except ModuleNotFoundError as error:
         fail(f"the console needs {error.name}: pip install 'openmsmq[console]'.")
     target = context.find_object(Target)
@@ -115,7 +116,8 @@ def console(
                 metrics_token=metrics_token,
                 metrics_on_loopback=metrics_on_loopback,
                 asks_others=ask_others,
-            )
+            ),
+            owner_of=owner_of,
         )
     except BadConfig as error:
         fail(f"{error}.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from openmsmq.console.pages import (
-    audit,
     connections,
     letters,
     map,
@@ -19,6 +18,7 @@ from openmsmq.console.pages import (
     sending,
     transactions,
 )
+from openmsmq.console.pages.program import audit, configuration
 from openmsmq.console.visit import Page
 
 PAGES: Final[tuple[Page, ...]] = (
@@ -34,6 +34,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *path.PAGES,
     *map.PAGES,
     *audit.PAGES,
+    *configuration.PAGES,
     *connections.PAGES,
 )
 """All pages that somebody has to be signed in for."""

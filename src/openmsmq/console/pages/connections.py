@@ -6,14 +6,20 @@ from typing import Final
 
 from starlette.responses import Response
 
-from openmsmq.api.messages import ConnectedApplication
+from openmsmq.api.messages import ConnectedApplication, OpenHandle
 from openmsmq.console import limits
 from openmsmq.console.names import number_in
 from openmsmq.console.pages.confirming import Confirmation
 from openmsmq.console.visit import BadForm, Page, Visit
 from openmsmq.console.words import count, time
 from openmsmq.model.identity import Guid
-from openmsmq.model.queue import AccessMode
+from openmsmq.model.queue import AccessMode, ShareMode
+from openmsmq.security.access.sids import Sid
+
+_SHARES: Final = {
+    ShareMode.DENY_NONE: "with everybody",
+    ShareMode.DENY_RECEIVE: "others may not receive",
+}
 
 
 async def show_sessions(visit: Visit) -> Response:
@@ -28,6 +34,30 @@ async def show_sessions(visit: Visit) -> Response:
     )
 
 
+async def show_session(visit: Visit) -> Response:
+    """Show one session, and the sequences of transactional messages that go out through it."""
+    number = number_in(visit.request.path_params["session"])
+    for one in await visit.manager.sessions():
+        if one.number == number:
+            break
+    else:
+        raise BadForm("This session is not there any more.", 404)
+    names = set(one.queues)
+    leaving = [each for each in await visit.manager.outgoing() if each.format_name in names]
+    leaving.sort(key=lambda each: (-each.unacknowledged_count, each.format_name))
+    return visit.page(
+        "session.html",
+        one=one,
+        guid=str(Guid(one.manager)),
+        rows=leaving[: limits.OUTGOING_SHOWN_COUNT],
+        now_s=await visit.session.manager_time_s(),
+    )
+
+
+def _access(one: OpenHandle) -> str:
+    return AccessMode(one.access).name.lower().replace("_", " ")
+
+
 async def show_connections(visit: Visit) -> Response:
     """Show the connections of applications."""
     found = await visit.manager.connections()
@@ -36,7 +66,21 @@ async def show_connections(visit: Visit) -> Response:
         rows=found[: limits.CONNECTIONS_SHOWN_COUNT],
         total_count=len(found),
         now_s=await visit.session.manager_time_s(),
-        access=lambda one: AccessMode(one.access).name.lower().replace("_", " "),
+        access=_access,
+    )
+
+
+async def show_connection(visit: Visit) -> Response:
+    """Show one connection: what it has open, and where its reads wait."""
+    one = await _connection(visit)
+    return visit.page(
+        "connection.html",
+        one=one,
+        rows=sorted(one.queues, key=lambda each: (-each.waiting_count, each.handle)),
+        now_s=await visit.session.manager_time_s(),
+        access=_access,
+        share=lambda each: _SHARES[ShareMode(each.share)],
+        user=str(Sid(one.user)),
     )
 
 
@@ -80,6 +124,8 @@ async def close(visit: Visit) -> Response:
 
 PAGES: Final = (
     Page("/sessions", show_sessions),
+    Page("/sessions/{session}", show_session),
     Page("/connections", show_connections),
+    Page("/connections/{connection}", show_connection),
     Page("/connections/{connection}/close", show_close, close),
 )

@@ -6,113 +6,40 @@ letter that dies again is not tried twice.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import AsyncIterator
 from typing import Final
-from urllib.parse import urlencode
 
 import msgspec
 from starlette.responses import Response
 
-from openmsmq.aio import QueueManager
-from openmsmq.client.messages.again import dead_letter_reason
 from openmsmq.client.messages.received import ReceivedMessage
-from openmsmq.client.operating.reasons import Reason, reason_of
 from openmsmq.client.operating.resending import Way, find_way, send_again, send_as_it_was
 from openmsmq.console import limits, words
+from openmsmq.console.asking.letters import Group, Letters, Walk
 from openmsmq.console.asking.manager_views import DEAD_LETTER_QUEUES
 from openmsmq.console.visit import BadForm, Page, Visit
 from openmsmq.model.errors import AccessDenied, MessageLocked, MessageNotFound, MsmqError
 from openmsmq.model.limits import FORMAT_NAME_MAX_CHARACTERS
-from openmsmq.wire.errors import DecodeError
 
-_BATCH_COUNT: Final = 500
 _SHOWN_COUNT: Final = 50
 _PROBLEMS_SHOWN_COUNT: Final = 3
-UNREADABLE: Final = "unreadable"
-
-
-class Group(msgspec.Struct, frozen=True):
-    """Letters of one queue with one reason and one destination."""
-
-    queue: str
-    reason: str
-    """The name of the reason; empty if it is not known."""
-    destination: str
-
-    @property
-    def meaning(self) -> Reason:
-        """What the reason means."""
-        return reason_of(self.reason or None)
-
-    @property
-    def query(self) -> str:
-        """The group as the end of an address."""
-        return urlencode(msgspec.structs.asdict(self))
-
-    @property
-    def can_be_sent(self) -> bool:
-        """Whether its letters say where they are to go."""
-        return bool(self.destination) and self.reason != UNREADABLE
-
-
-class Letters(msgspec.Struct, frozen=True):
-    """What was found in a dead-letter queue."""
-
-    queue: str
-    total_count: int
-    seen_count: int
-    groups: list[tuple[Group, int]]
-    problem: str = ""
-
-
-async def _walk(
-    manager: QueueManager, name: str, stop: int | None = None
-) -> AsyncIterator[tuple[ReceivedMessage, Group]]:
-    """Yield the letters of a queue with their groups, the oldest first, up to the limits."""
-    seen_count = seen_bytes = start = 0
-    async with manager.queue(name) as queue:
-        if stop is None:
-            stop = (await queue.properties()).last_arrival_number + 1
-        while seen_count < limits.LETTERS_MAX_COUNT and seen_bytes < limits.LETTERS_MAX_BYTES:
-            wanted = min(_BATCH_COUNT, limits.LETTERS_MAX_COUNT - seen_count)
-            entries = await queue.fetch_range(start, stop, wanted, limits.MESSAGES_PAGE_BYTES)
-            if not entries:
-                return
-            for entry in entries:
-                message = ReceivedMessage(entry, queue.formatter)
-                seen_bytes += len(entry.packet)
-                yield message, _group_of(name, message)
-            seen_count += len(entries)
-            start = entries[-1].arrival_number + 1
-
-
-def _group_of(name: str, message: ReceivedMessage) -> Group:
-    try:
-        return Group(name, dead_letter_reason(message) or "", str(message.destination or ""))
-    except DecodeError:
-        return Group(name, UNREADABLE, "")
 
 
 async def show_letters(visit: Visit) -> Response:
     """Show the dead letters by reason."""
-    found = [await _letters(visit.manager, name) for name in DEAD_LETTER_QUEUES]
+    found = [await _letters(visit, name) for name in DEAD_LETTER_QUEUES]
     if all(one.problem for one in found):
         # Who may look into neither is told why, as for any other page.
         await visit.manager.queue(DEAD_LETTER_QUEUES[0]).peek_many(1, 0)
     return visit.page("letters.html", found=found, replay_max=limits.REPLAY_MAX_COUNT)
 
 
-async def _letters(manager: QueueManager, name: str) -> Letters:
-    counts: Counter[Group] = Counter()
-    total = 0
+async def _letters(visit: Visit, name: str) -> Letters:
     try:
-        total = await manager.queue(name).count()
-        async for _, group in _walk(manager, name):
-            counts[group] += 1
+        return await visit.letters.look(
+            visit.session, visit.manager, name, is_person=not visit.is_live
+        )
     except MsmqError as error:
-        return Letters(name, total, 0, [], str(error))
-    return Letters(name, total, counts.total(), counts.most_common())
+        return Letters(name, 0, 0, [], str(error))
 
 
 # Replay.
@@ -145,11 +72,14 @@ async def _plan(visit: Visit, given: dict[str, str], stop: int | None) -> Plan:
     if not to:
         raise BadForm("These letters do not say where they are to go: name a queue.")
     letters = []
-    async for message, found in _walk(visit.manager, group.queue, stop):
-        if found == group:
-            letters.append(message)
-            if len(letters) == limits.REPLAY_MAX_COUNT:
-                break
+    async with visit.manager.queue(group.queue) as queue:
+        if stop is None:
+            stop = (await queue.properties()).last_arrival_number + 1
+        async for message, found in Walk().on(queue, stop):
+            if found == group:
+                letters.append(message)
+                if len(letters) == limits.REPLAY_MAX_COUNT:
+                    break
     way, problem = None, ""
     try:
         way = await find_way(visit.manager, group.queue, to)

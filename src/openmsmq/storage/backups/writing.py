@@ -2,7 +2,8 @@
 
 The order is what makes it whole or nothing: the files, their syncs, the names of their folders,
 the manifest, and last the name of the whole. A crash before that leaves a hidden directory beside,
-which nobody takes for a back-up.
+which nobody takes for a back-up, and which the next one of the same name removes. Whoever writes
+one holds it, and what somebody holds is never removed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from typing import Final
 
 from openmsmq.storage.backups.manifest import (
     BACKUP_VERSION,
+    MANIFEST_NAME,
     BackupError,
     BackupFile,
     BackupOwner,
@@ -36,6 +39,8 @@ SYNC_BYTES: Final = 4 << 20
 """So much is written before it is synced: a disk that has much to write makes commits wait."""
 
 _OWNER_ONLY: Final = 0o600
+_SUFFIX_BYTES: Final = 4
+_SUFFIX: Final = re.compile(rf"[0-9a-f]{{{2 * _SUFFIX_BYTES}}}")
 
 
 def write_error(error: OSError, what: str, where: Path) -> BackupError:
@@ -54,17 +59,51 @@ class Draft:
     def __init__(self, files: FileOps, target: Path) -> None:
         self._files = files
         self._target = target
-        self.path: Final = target.with_name(f".{target.name}.part-{secrets.token_hex(4)}")
+        self._prefix = f".{target.name}.part-"
+        self.path: Final = target.with_name(self._prefix + secrets.token_hex(_SUFFIX_BYTES))
+        self._held: int | None = None
         self._folders: set[Path] = set()
         self._written: list[BackupFile] = []
 
     def begin(self) -> None:
-        """Make its directory."""
+        """Make its directory, where others that were killed have left theirs before."""
+        self._remove_left()
         try:
             self._files.make_directory(self.path)
         except OSError as error:
             raise write_error(error, "make a directory", self._target.parent) from error
         self._folders.add(self.path)
+        # Where directories cannot be held, nobody can see whether one is, and none is removed.
+        with contextlib.suppress(OSError):
+            self._held = self._files.hold_directory(self.path)
+
+    def _remove_left(self, *, whole: bool = False) -> None:
+        """Remove what was left by others that are no more; with `whole`, also what has everything.
+
+        That lacks but its name, and may be all that there is until this one is done.
+        """
+        with contextlib.suppress(OSError):
+            for path in self._target.parent.iterdir():
+                name = path.name
+                if not name.startswith(self._prefix) or path == self.path:
+                    continue
+                if _SUFFIX.fullmatch(name, len(self._prefix)):
+                    self._remove_if_left(path, whole=whole)
+
+    def _remove_if_left(self, path: Path, *, whole: bool) -> None:
+        with contextlib.suppress(OSError):
+            held = self._files.hold_directory(path)
+            try:
+                is_ours = os.fstat(held).st_uid == os.geteuid()
+                if is_ours and (whole or not (path / MANIFEST_NAME).exists()):
+                    self._files.remove_directory(path)
+            finally:
+                self._files.close(held)
+
+    def _let_go(self) -> None:
+        if self._held is not None:
+            self._files.close(self._held)
+            self._held = None
 
     def copy(self, part: Part) -> Iterator[int]:
         """Copy a file step by step; yields how many bytes of the copy each step has written."""
@@ -154,12 +193,15 @@ class Draft:
                     f"{target} is not empty any more: somebody has put something there"
                 ) from error
             raise write_error(error, "finish the back-up", target) from error
+        self._let_go()
+        self._remove_left(whole=True)
         return manifest
 
     def give_up(self) -> None:
         """Remove what was written."""
         with contextlib.suppress(OSError):
             self._files.remove_directory(self.path)
+        self._let_go()
 
 
 def _own(copy: int | Path, found: os.stat_result) -> None:

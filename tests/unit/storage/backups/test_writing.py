@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -194,3 +197,102 @@ def test_a_part_of_a_store_that_has_become_shorter_is_an_error(tmp_path: Path) -
     draft.begin()
     with pytest.raises(BackupError, match="shorter"):
         list(draft.copy(Part("store/records.mdb", tmp_path / "records.mdb", 101)))
+
+
+# What is left behind by back-ups that were killed.
+
+BEGUN = """
+import sys, time
+from pathlib import Path
+from openmsmq.storage.backups.writing import Draft
+from openmsmq.storage.files import FileOps
+draft = Draft(FileOps(), Path(sys.argv[1]))
+draft.begin()
+(draft.path / "store").mkdir()
+(draft.path / "store" / "journal").write_bytes(b"half of it")
+print(draft.path, flush=True)
+time.sleep(600)
+"""
+
+
+@contextlib.contextmanager
+def begun(target: Path) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
+    """Another process that writes a back-up; gives its directory."""
+    command = [sys.executable, "-c", BEGUN, str(target)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield Path(process.stdout.readline().strip()), process
+        finally:
+            process.kill()
+
+
+def test_what_a_killed_back_up_left_goes_with_the_next_one_of_its_name(tmp_path: Path) -> None:
+    target = tmp_path / "monday"
+    with begun(target) as (left, process), begun(target) as (alive, _):
+        assert left.is_dir()
+        process.kill()
+        process.wait()
+        draft = Draft(FileOps(), target)
+        draft.begin()
+        # Before anything is copied: it may be the room that is needed.
+        assert not left.exists()
+        assert alive.is_dir(), "somebody is still writing it"
+        draft.give_up()
+        assert list(tmp_path.iterdir()) == [alive]
+
+
+def test_what_only_lacks_its_name_goes_when_there_is_something_better(tmp_path: Path) -> None:
+    made = history(tmp_path / "data")
+    snapshot = Snapshot(made.store)
+    (tmp_path / "backups").mkdir()
+    target = tmp_path / "backups" / "monday"
+    left = target.with_name(".monday.part-0123abcd")
+    write(FileOps(), left, snapshot)
+    draft = Draft(FileOps(), target)
+    draft.begin()
+    draft.give_up()
+    require_whole(left, tmp_path / "scratch", made.state)
+    write(FileOps(), target, snapshot)
+    assert list((tmp_path / "backups").iterdir()) == [target]
+    snapshot.release()
+    made.store.close()
+
+
+def test_nothing_is_removed_that_no_back_up_of_this_name_has_left(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "precious").write_text("x")
+    place = tmp_path / "backups"
+    place.mkdir()
+    for name in (
+        ".tuesday.part-0123abcd",
+        ".monday.part-0123abc",
+        ".monday.part-0123abcde",
+        ".monday.part-0123abcd.old",
+        ".monday.part-secret00",
+        "monday.part-0123abcd",
+        ".xmonday.part-0123abcd",
+    ):
+        (place / name).mkdir()
+    (place / ".monday.part-00000000").write_text("a file")
+    (place / ".monday.part-11111111").symlink_to(elsewhere)
+    before = sorted(place.iterdir())
+    write_nothing = Draft(FileOps(), place / "monday")
+    write_nothing.begin()
+    write_nothing.give_up()
+    assert sorted(place.iterdir()) == before
+    assert (elsewhere / "precious").read_text() == "x"
+
+
+def test_where_directories_cannot_be_held_nothing_is_removed(tmp_path: Path) -> None:
+    class Unholding(FileOps):
+        def hold_directory(self, path: Path) -> int:
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK), str(path))
+
+    left = tmp_path / ".monday.part-0123abcd"
+    left.mkdir()
+    draft = Draft(Unholding(), tmp_path / "monday")
+    draft.begin()
+    draft.give_up()
+    assert list(tmp_path.iterdir()) == [left]

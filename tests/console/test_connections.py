@@ -1,0 +1,139 @@
+"""Who is connected, on pages of the console: a peer with its sequences, applications that wait."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import pytest
+
+import openmsmq
+from openmsmq import SINGLE_MESSAGE, Settings
+from openmsmq.client.errors import ConnectionLost
+from tests.cli.conftest import WORKER
+from tests.console.people import ConsoleThread, Person, Place, text_of
+from tests.server_thread import start_server
+
+ALPHA, BETA = (f"127.0.{176 + WORKER}.{number}" for number in (1, 2))
+LEDGER = rf"DIRECT=TCP:{BETA}\private$\ledger"
+PLAIN = rf"DIRECT=TCP:{BETA}\private$\plain"
+PAUSES_MAX_COUNT = 1000
+SCRIPT = "<img src=x onerror=alert(1)>"
+
+
+class Two(NamedTuple):
+    """Two queue managers, and a console before the first."""
+
+    place: Place
+    operator: Person
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
+    folders = [tmp_path_factory.mktemp(name) for name in ("alpha", "beta")]
+    options = {"api_port": 1802, "api_socket": "none", "transfer": True}
+    with (
+        start_server(str(folders[0]), address=ALPHA, **options) as first,
+        start_server(str(folders[1]), name="BETA", address=BETA, **options),
+        ConsoleThread(Settings(address=ALPHA)) as console,
+    ):
+        place = Place(folders[0], first, console)
+        with openmsmq.connect(BETA) as beta:
+            beta.create_queue(r"private$\ledger", transactional=True)
+            beta.create_queue(r"private$\plain")
+        yield Two(place, place.person())
+
+
+def until(condition: Callable[[], bool]) -> None:
+    for _ in range(PAUSES_MAX_COUNT):
+        if condition():
+            return
+        time.sleep(0.02)
+    pytest.fail("it never came to that")
+
+
+def test_a_session_shows_the_sequences_that_go_through_it(two: Two) -> None:
+    with openmsmq.connect(ALPHA) as manager, openmsmq.connect(BETA) as beta:
+        manager.queue(PLAIN).send("x")
+        for number in range(3):
+            manager.queue(LEDGER).send(number, transaction=SINGLE_MESSAGE)
+        until(lambda: beta.queue(r"private$\ledger").count() == 3)
+        until(lambda: manager.outgoing_queue(LEDGER).last_acknowledged_number == 3)
+        (session,) = [one for one in manager.sessions() if one.is_dialled]
+        sequence = manager.outgoing_queue(LEDGER).sequence
+    assert f'href="/sessions/{session.number}"' in two.operator.get("/sessions").text
+    page = two.operator.get(f"/sessions/{session.number}")
+    said = text_of(page)
+    assert f"To {BETA}" in said
+    ledger, plain = (
+        next(part for part in page.text.split("<tr>") if name in part)
+        for name in ("ledger", "plain")
+    )
+    assert f"{sequence:#018x}" in ledger
+    assert 'data-label="Next number">4<' in ledger
+    assert "up to 3, " in ledger
+    assert "none yet" in plain
+    outgoing = two.operator.get(f"/outgoing/{ledger.split('/outgoing/')[1].split(chr(34))[0]}")
+    assert f"{sequence:#018x}" in outgoing.text
+
+
+def test_a_session_that_is_gone_is_said_to_be(two: Two) -> None:
+    page = two.operator.get("/sessions/999999")
+    assert page.status_code == 404
+    assert "not there any more" in text_of(page)
+    assert two.operator.get("/sessions/x").status_code == 404
+
+
+def test_an_application_is_seen_to_wait_and_is_cut_off(two: Two) -> None:
+    name = r"private$\waited"
+    with openmsmq.connect(ALPHA) as manager:
+        manager.create_queue(name)
+    ended: list[BaseException] = []
+    with openmsmq.connect(ALPHA) as reader:
+        (number,) = [one.number for one in reader.connections() if one.is_own]
+
+        def wait() -> None:
+            try:
+                reader.queue(name).receive()
+            except ConnectionLost as error:
+                ended.append(error)
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        path = f"/connections/{number}"
+        until(lambda: "Reads that wait 1" in text_of(two.operator.get(path)))
+        assert f'href="{path}"' in two.operator.get("/connections").text
+        said = text_of(two.operator.get(path))
+        assert "waited receive with everybody 1" in said
+        assert "Ended the connection" in text_of(two.operator.press(f"{path}/close"))
+        # The client connects again by itself, and waits there: the one that was cut off is gone.
+        until(lambda: two.operator.get(path).status_code == 404)
+    waiting.join()
+    assert len(ended) == 1
+
+
+def test_a_connection_that_has_nothing_open_and_ones_own(two: Two) -> None:
+    with openmsmq.connect(ALPHA) as manager:
+        (number,) = [one.number for one in manager.connections() if one.is_own]
+        said = text_of(two.operator.get(f"/connections/{number}"))
+        assert "It has no queue open." in said
+    (own,) = [
+        part.split('"')[0]
+        for part in two.operator.get("/connections").text.split('href="')
+        if part.startswith("/connections/") and ">you<" in part
+    ]
+    page = two.operator.get(own)
+    assert ">you<" in page.text
+    assert "/close" not in page.text
+
+
+def test_a_name_that_an_application_has_open_is_no_script(two: Two) -> None:
+    name = rf"DIRECT=TCP:127.0.0.99\private$\{SCRIPT}"
+    with openmsmq.connect(ALPHA) as manager:
+        manager.queue(name).send("x")
+        (number,) = [one.number for one in manager.connections() if one.is_own]
+        page = two.operator.get(f"/connections/{number}")
+    assert SCRIPT not in page.text
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page.text
