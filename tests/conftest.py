@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.java import quick_java
 
@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["tests.conformance.plugin", "pytester"]
 
-# No deadlines: a busy machine is not a defect. In CI the examples are the same in every run;
+# No deadlines, for drawing examples neither: a busy machine is not a defect. In CI the examples are the same in every run;
 # `--hypothesis-profile=thorough` looks longer, `fast` (for `make test-fast`) less long.
 settings.register_profile(
-    "openmsmq", deadline=None, derandomize="CI" in os.environ, print_blob=True
+    "openmsmq",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+    print_blob=True,
 )
 settings.register_profile("thorough", settings.get_profile("openmsmq"), max_examples=5_000)
 settings.register_profile("fast", settings.get_profile("openmsmq"), max_examples=20)
