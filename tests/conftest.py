@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["tests.conformance.plugin", "pytester"]
 
-# No deadlines, for drawing examples neither: a busy machine is not a defect. In CI the examples are the same in every run;
-# `--hypothesis-profile=thorough` looks longer, `fast` (for `make test-fast`) less long.
+# No deadlines, for drawing examples neither: a busy machine is not a defect. In CI the examples are
+# the same in every run; `--hypothesis-profile=thorough` looks longer, `fast` (for `make test-fast`)
+# less long.
 settings.register_profile(
     "openmsmq",
     deadline=None,

@@ -14,7 +14,7 @@ from openmsmq.directory.rows import row_of
 from openmsmq.manager.directory.service import HINT_PAUSE_MS
 from openmsmq.manager.notices import NoticeKind
 from openmsmq.model.directory import ObjectKind, Removal
-from openmsmq.model.limits import DIRECTORY_POLL_S, FORMER_WAY_S
+from openmsmq.model.limits import DIRECTORY_POLL_S, DOUBTED_MESSAGES_MAX_COUNT, FORMER_WAY_S
 from openmsmq.model.topology import QueueManagerInfo
 from tests.transfer.conftest import ORDERS
 from tests.transfer.directories import PATIENT_COPY, image, joined
@@ -172,9 +172,8 @@ def test_a_stranger_in_the_name_of_another_is_dropped_when_the_directory_has_bee
 
 
 def test_of_very_many_doubted_messages_the_oldest_is_asked_for_again(
-    network: Network, office: Computer, shop: Computer, monkeypatch: pytest.MonkeyPatch
+    network: Network, office: Computer, shop: Computer
 ) -> None:
-    monkeypatch.setattr("openmsmq.manager.peers.doubts.DOUBTED_MESSAGES_MAX_COUNT", 3)
     to, manager = by_number(shop, ORDERS)
     stranger = Neighbour(network, STRANGER)
 
@@ -183,9 +182,10 @@ def test_of_very_many_doubted_messages_the_oldest_is_asked_for_again(
         stranger.say(letter(office.identifier, number, to, b"forged", manager=manager))
         return not stranger.is_open
 
-    assert all(keeps(number) for number in (1, 2, 3, 4))
+    last = DOUBTED_MESSAGES_MAX_COUNT + 1
+    assert all(keeps(number) for number in range(1, last + 1))
     network.run(2 * HINT_PAUSE_MS)
-    assert [keeps(number) for number in (4, 3, 2, 1)] == [False, False, False, True]
+    assert [keeps(number) for number in (last, 2, 1)] == [False, False, True]
 
 
 def test_strangers_make_the_directory_be_asked_once_in_a_second(

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from openmsmq.directory.image import DirectoryImage
+from openmsmq.manager.directory.copy import DirectoryCopy
 from openmsmq.manager.directory.former_ways import FormerWays, ways_of
+from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import DirectoryObject
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import FORMER_WAY_S, FORMER_WAYS_MAX_COUNT
 from openmsmq.model.topology import QueueManagerInfo, RoutingLink
+from openmsmq.storage.memory import MemoryStore
 
 SOURCE, SERVER, INTO, OUT, GATE = (Guid(bytes((number,)) * 16) for number in range(1, 6))
 
 
-class Copy:
-    """A copy of the directory, of which only the image counts here."""
-
-    def __init__(self, *objects: DirectoryObject) -> None:
-        self.image = DirectoryImage(objects)
+def copy_of(*objects: DirectoryObject) -> DirectoryCopy:
+    """Return a copy of the directory, of which only the image counts here."""
+    copy = DirectoryCopy(Ledger(), MemoryStore())
+    copy.image = DirectoryImage(objects)
+    return copy
 
 
 def at(seconds: int) -> Instant:
@@ -43,8 +46,8 @@ def test_everybody_who_passes_messages_on_is_a_way() -> None:
 
 
 def test_who_is_none_any_more_is_remembered_for_a_time() -> None:
-    copy = Copy(manager(SERVER, routing=True), manager(SOURCE))
-    former = FormerWays(copy)  # type: ignore[arg-type]
+    copy = copy_of(manager(SERVER, routing=True), manager(SOURCE))
+    former = FormerWays(copy)
     assert not former.has(SERVER, at(0))
     copy.image = DirectoryImage([manager(SERVER), manager(SOURCE)])
     former.heed(at(100))
@@ -58,8 +61,8 @@ def test_of_very_many_the_last_ones_are_remembered() -> None:
         manager(Guid(number.to_bytes(16, "big")), routing=True)
         for number in range(FORMER_WAYS_MAX_COUNT + 1)
     ]
-    copy = Copy(*managers)
-    former = FormerWays(copy)  # type: ignore[arg-type]
+    copy = copy_of(*managers)
+    former = FormerWays(copy)
     first, *others = managers
     copy.image = DirectoryImage(others)
     former.heed(at(0))
