@@ -21,7 +21,9 @@ SHOWN = [page.path for page in PAGES]
 
 def filled(path: str, queue: str) -> str:
     """The path of a page, with something in each of its places."""
-    return path.format(queue=segment(queue), message="1", unit="0" * 32, connection="1")
+    return path.format(
+        queue=segment(queue), message="1", unit="0" * 32, connection="1", session="1"
+    )
 
 
 @pytest.mark.parametrize(

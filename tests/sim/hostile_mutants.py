@@ -38,7 +38,7 @@ HOSTILE_MUTANTS = (
     Mutant(
         "everybody may bring messages of others",
         "manager.peers.identities:Identities._word",
-        "return Word.SURE if self._brings(peer, name) else Word.FOREIGN",
+        "return Word.SURE if self._brings(peer, name, now) else Word.FOREIGN",
         "return Word.SURE",
         options=_beside("all", "jumps", "younger sequences"),
     ),
@@ -90,9 +90,9 @@ HOSTILE_MUTANTS = (
     ),
     Mutant(
         "messages of others are passed on for anybody",
-        "manager.incoming.forwarding:Forwarding.take",
-        "if to.word is Word.FOREIGN:",
-        "if False:",
+        "manager.incoming.destinations:Judging.may_pass_on",
+        "return word is Word.SURE",
+        "return True",
         options=_beside("all", "relays"),
         seeds=200,
     ),

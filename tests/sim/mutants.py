@@ -213,8 +213,8 @@ MUTANTS = (
     Mutant(
         "what is set aside counts as smaller than it is",
         "manager.transactions.work:TransactionWork.set_aside",
-        "sum(len(send.packet) for send in sends)",
-        "sum(len(send.packet) for send in sends[1:])",
+        "sum([len(packet) for packet in packets])",
+        "sum([len(packet) for packet in packets[1:]])",
         options=_ASIDE,
     ),
     Mutant(
