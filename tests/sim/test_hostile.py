@@ -7,7 +7,7 @@ import os
 import pytest
 
 from openmsmq.sim.runner import make_world, run_seed, run_traced
-from openmsmq.sim.scenarios.hostile import ATTACKS, MODES
+from openmsmq.sim.scenarios.hostile import ATTACKS, MODES, draw_hostile
 from openmsmq.sim.scenarios.scenario import Options
 
 SEEDS = int(os.environ.get("OPENMSMQ_HOSTILE_SEEDS", "100"))
@@ -85,3 +85,15 @@ def test_without_rules_it_uses_the_names_of_others_all_the_same_once_they_have_m
         honest = {node.identifier for node in world.nodes}
         named += sum(forgery.source in honest for forgery in world.adversary.forgeries.values())
     assert named > 20
+
+
+def test_who_comes_first_under_a_name_begins_no_sequence_under_it() -> None:
+    """Nobody can tell it from the owner's then, and the threat model promises nothing.
+
+    200833 is a seed that draws none of the attacks which are left.
+    """
+    promised = {"order acks", "final acks", "claims", "session acks"}
+    drawn = [draw_hostile(seed, "plain", ()) for seed in (*range(2_000), 200833)]
+    first = [set(scenario.attacks) for scenario in drawn if scenario.comes_first]
+    assert len(first) > 100
+    assert all(attacks and attacks <= promised for attacks in first)

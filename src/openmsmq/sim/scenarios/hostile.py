@@ -98,7 +98,7 @@ def draw_hostile(seed: int, mode: str, only: tuple[str, ...]) -> HostileScenario
     chosen = MODES[seed % len(MODES)] if mode == ALL_MODES else mode
     comes_first = chosen == "plain" and not only and rng.random() < 0.2
     if comes_first:
-        attacks = tuple(name for name in _COMING_FIRST if rng.random() < 0.6)
+        attacks = tuple(name for name in _COMING_FIRST if rng.random() < 0.6) or _COMING_FIRST
     return HostileScenario(
         chosen,
         rng.randrange(1, 4),
