@@ -36,6 +36,14 @@ HOSTILE_MUTANTS = (
     ),
     # Names.
     Mutant(
+        "a final acknowledgment that comes before its flow has reached anybody is dropped",
+        "manager.incoming.order_acks:OrderAcks.take",
+        "self._may_count_later(awaited.outgoing, packet, peer)",
+        "False",
+        options=Options(hostile="all"),
+        likely=204736,
+    ),
+    Mutant(
         "everybody may bring messages of others",
         "manager.peers.identities:Identities._word",
         "return Word.SURE if self._brings(peer, name, now) else Word.FOREIGN",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from openmsmq.manager.incoming.destinations import NotBelieved
 from openmsmq.manager.incoming.incoming_sequences import IncomingSequences
 from openmsmq.manager.messages.reporting import Reporter
 from openmsmq.manager.notices import NoticeKind
@@ -19,7 +20,7 @@ from openmsmq.manager.peers.peering import Peer
 from openmsmq.manager.queues.return_queues import return_queue
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
-from openmsmq.model.identity import Guid, MessageId
+from openmsmq.model.identity import NIL_GUID, Guid, MessageId
 from openmsmq.model.limits import REACH_QUEUE_DEFAULT_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import (
@@ -102,6 +103,8 @@ class OrderAcks:
             awaited = self._confirmations.awaited(ack)
             if awaited is not None and self._counts(awaited.outgoing, packet, peer, now):
                 self._confirmations.final_acked(awaited, message.properties.message_class, now)
+            elif awaited is not None and self._may_count_later(awaited.outgoing, packet, peer):
+                raise NotBelieved
 
     def _counts(self, outgoing: OutgoingQueue, packet: bytes, peer: Peer, now: Instant) -> bool:
         """Whether an acknowledgment is of the one to whom the messages go."""
@@ -117,6 +120,15 @@ class OrderAcks:
             queue=str(outgoing.name),
         )
         return False
+
+    def _may_count_later(self, outgoing: OutgoingQueue, packet: bytes, peer: Peer) -> bool:
+        """Whether it is not known yet to whom the messages go, so that it may be this peer.
+
+        A full disk and a crash make us forget whom we have reached. A final acknowledgment is sent
+        once: who brings his own keeps it until we have been there again. A stranger who does so
+        loses only his session.
+        """
+        return outgoing.reached == NIL_GUID and message_bytes.source(packet) == peer.remote
 
     @property
     def next_wake_ms(self) -> int | None:
