@@ -27,6 +27,7 @@ from tests.transfer.letters import (
     order_ack,
     session_ack,
 )
+from tests.transfer.neighbour import ORDERS, Neighbour, packets_in
 from tests.transfer.network import ALPHA, BETA, PEER, Computer, Network, Peer
 
 LEDGER = r"private$\ledger"
@@ -305,3 +306,55 @@ def test_the_way_back_is_known_after_a_restart(
     network.run()
     peer.accept_session()
     assert final_acks(peer.take(), peer.identifier) == [(MessageClass.ACK_RECEIVE, 41)]
+
+
+# Whom a flow has reached was forgotten: its disk was full, and then the power was lost.
+
+
+def forgetful(network: Network, beta: Computer, *, arrives: bool) -> Computer:
+    """A sender of one message that has forgotten whom it reached."""
+    sender = network.manager("SENDER", ALPHA)
+    sender.create(ORDERS)
+    sender.send(rf"DIRECT=TCP:{BETA}\{LEDGER}", b"precious", transactional=True, **BOTH)
+    sender.fail_commits = 1
+    network.run(10_000 if arrives else 0)
+    network.down = {ALPHA, BETA}
+    sender.crash()
+    assert beta.bodies(LEDGER, take=True) == [b"precious"]
+    return sender
+
+
+@pytest.mark.parametrize("arrives", [True, False], ids=["after its order ack", "without one"])
+def test_a_final_acknowledgment_counts_though_it_was_forgotten_who_was_reached(
+    network: Network, beta: Computer, arrives: bool
+) -> None:
+    """And nothing that the receiver sends itself waits behind it for ever."""
+    sender = forgetful(network, beta, arrives=arrives)
+    beta.send(rf"DIRECT=TCP:{ALPHA}\{ORDERS}", b"answer")
+    # First only the receiver can connect.
+    network.down = {BETA}
+    network.run(60_000)
+    network.down = set()
+    network.run(60_000)
+    assert sender.bodies("system$;journal") == [b"precious"]
+    assert sender.bodies(ORDERS) == [b"answer"]
+    assert [queue.message_count for queue in beta.outgoing()] == [0, 0]
+
+
+def test_a_stranger_ends_nothing_while_it_is_forgotten_who_was_reached(
+    network: Network, beta: Computer
+) -> None:
+    sender = forgetful(network, beta, arrives=False)
+    (message,) = letters_in(packets_in(sender.sent), sender.identifier)
+    network.down = {BETA}
+    stranger = Neighbour(network, PEER)
+    for source in (stranger.identifier, beta.identifier):
+        stranger.open(ALPHA)
+        forged = final_ack(message, sender.identifier, MessageClass.ACK_RECEIVE, source=source)
+        stranger.say(forged)
+    network.run(60_000)
+    assert sender.bodies("system$;journal") == []
+    assert sender.outgoing()[0].message_count == 1
+    network.down = set()
+    network.run(60_000)
+    assert sender.bodies("system$;journal") == [b"precious"]

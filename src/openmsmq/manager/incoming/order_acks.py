@@ -126,9 +126,14 @@ class OrderAcks:
 
         A full disk and a crash make us forget whom we have reached. A final acknowledgment is sent
         once: who brings his own keeps it until we have been there again. A stranger who does so
-        loses only his session.
+        loses only his session. Where nothing is left to send we do not go, and what else he has for
+        us would wait behind it.
         """
-        return outgoing.reached == NIL_GUID and message_bytes.source(packet) == peer.remote
+        return (
+            outgoing.reached == NIL_GUID
+            and outgoing.queue.count > 0
+            and message_bytes.source(packet) == peer.remote
+        )
 
     @property
     def next_wake_ms(self) -> int | None:

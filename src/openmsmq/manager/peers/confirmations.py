@@ -82,6 +82,10 @@ class Confirmations:
             self._delivery.transfer(queue, row, target, deadline_s, now)
             number = message_bytes.message_number(row[1], FACTS_BYTES)
             self._ledger.add(MoveAwaited(self._moving, number, target, row))
+        if waiting:
+            # The disk may have refused to note whom we reached. Nothing is sent there any more that
+            # would let us find out again, and only his final acknowledgments count.
+            self._ledger.put(records.outgoing_key(queue.id), records.encode_record(outgoing.record))
 
     def _final_deadline_s(self, packet: bytes) -> int:
         """Until when a final acknowledgment can come (C-76)."""
