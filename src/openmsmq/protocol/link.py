@@ -188,6 +188,8 @@ class Link:
         self.since_ms = 0
         """When the state, or the attempt on another address, began."""
         self.retry_at_ms: int | None = None
+        self._rests_until_ms = 0
+        """When the last pause ends: it holds though another link has led there meanwhile."""
         self._config = config
         self._wanted = False
         self._may_ping = False
@@ -204,7 +206,14 @@ class Link:
     def wanted(self, now: Instant) -> None:
         """Somebody has something to send. [MQQB 3.1.7.12, C-30]"""
         self._wanted = True
-        if self._heeds(LinkInput.WANTED):
+        if not self._heeds(LinkInput.WANTED):
+            return
+        if now.ticks_ms < self._rests_until_ms:
+            # Of two links to one computer that ends each session at once, each would have the other
+            # forget its pause.
+            self._enter(LinkState.WAITING, self._state_at_rest, now)
+            self.retry_at_ms = self._rests_until_ms
+        else:
             self._begin_round(now, may_ping=self._config.ask_ping)
 
     def unwanted(self, now: Instant) -> None:
@@ -270,6 +279,7 @@ class Link:
 
     def retry_now(self, now: Instant) -> None:
         """Somebody does not want to wait for the next round."""
+        self._rests_until_ms = 0
         if self._heeds(LinkInput.RETRY_NOW):
             self._begin_round(now, may_ping=False)
 
@@ -281,6 +291,8 @@ class Link:
 
     def reroute(self, hops: tuple[Hop, ...]) -> None:
         """Try these hops from the next round on."""
+        if hops != self.hops:
+            self._rests_until_ms = 0
         self.hops = hops
 
     # State and outputs.
@@ -378,7 +390,7 @@ class Link:
 
     def _wait(self, now: Instant) -> None:
         self._enter(LinkState.WAITING, self._state_at_rest, now)
-        self.retry_at_ms = now.ticks_ms + self._config.retry_ms
+        self.retry_at_ms = self._rests_until_ms = now.ticks_ms + self._config.retry_ms
 
     def _rest(self, queue_state: OutgoingQueueState, now: Instant) -> None:
         self._addresses_left.clear()

@@ -298,6 +298,32 @@ def test_an_operator_can_cut_the_pause_short() -> None:
     assert link.take_outputs() == []
 
 
+def test_being_unwanted_meanwhile_does_not_cut_the_pause_short() -> None:
+    """Another link that leads to the same computer makes it so, and its session may be short."""
+    link = opened_link("10.0.0.1")
+    link.closed(REFUSED, "", START, wanted=True)
+    link.unwanted(after(1_000))
+    assert link.state is LinkState.IDLE
+    link.wanted(after(2_000))
+    assert actions(link) == []
+    assert (link.state, link.next_wake_ms) == (LinkState.WAITING, START.ticks_ms + RETRY_MS)
+    link.wake(after(RETRY_MS))
+    assert actions(link) == [OpenSession("10.0.0.1", NIL_GUID)]
+
+
+@pytest.mark.parametrize("reason", ["an operator", "another way"])
+def test_a_pause_of_one_that_was_unwanted_is_cut_short_like_any(reason: str) -> None:
+    link = opened_link("10.0.0.1")
+    link.closed(REFUSED, "", START, wanted=True)
+    link.unwanted(after(1_000))
+    if reason == "an operator":
+        link.retry_now(after(1_500))
+    else:
+        link.reroute((Hop("10.0.0.2"),))
+    link.wanted(after(2_000))
+    assert isinstance(actions(link)[0], OpenSession)
+
+
 def test_being_wanted_more_does_not_cut_the_pause_short() -> None:
     link = link_to("10.0.0.1")
     link.wanted(START)
