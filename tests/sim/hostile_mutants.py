@@ -99,8 +99,8 @@ HOSTILE_MUTANTS = (
     Mutant(
         "messages of others are passed on for anybody",
         "manager.incoming.destinations:Judging.may_pass_on",
-        "return word is Word.SURE",
-        "return True",
+        "to.word is not Word.FOREIGN and ",
+        "",
         options=_beside("all", "relays"),
         seeds=200,
     ),

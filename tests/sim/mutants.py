@@ -865,7 +865,7 @@ MUTANTS = (
     Mutant(
         "what is brought by a way that is not known yet is dropped as forged",
         "manager.incoming.destinations:Judging.refuse_foreign",
-        " or self._doubts.leave(packet, peer, now)",
+        "self._doubts.leave(peer, now) or ",
         "",
         seeds=300,
         likely=5191,

@@ -14,11 +14,18 @@ from openmsmq.directory.rows import row_of
 from openmsmq.manager.directory.service import HINT_PAUSE_MS
 from openmsmq.manager.notices import NoticeKind
 from openmsmq.model.directory import ObjectKind, Removal
-from openmsmq.model.limits import DIRECTORY_POLL_S, DOUBTED_MESSAGES_MAX_COUNT, FORMER_WAY_S
+from openmsmq.model.identity import Guid
+from openmsmq.model.limits import (
+    DIRECTORY_POLL_S,
+    DOUBTED_STRANGER_S,
+    DOUBTED_STRANGERS_MAX_COUNT,
+    FORMER_WAY_S,
+    HOST_ASKED_MS,
+)
 from openmsmq.model.topology import QueueManagerInfo
-from tests.transfer.conftest import ORDERS
+from tests.transfer.conftest import LEDGER, ORDERS
 from tests.transfer.directories import PATIENT_COPY, image, joined
-from tests.transfer.letters import by_number, letter
+from tests.transfer.letters import SEQUENCE, by_number, direct, letter
 from tests.transfer.neighbour import Neighbour
 from tests.transfer.network import BETA, GAMMA, PEER, Computer, Network, neighbour_identifier
 from tests.transfer.test_strangers import STRANGER, told
@@ -166,23 +173,28 @@ def test_a_stranger_in_the_name_of_another_is_dropped_when_the_directory_has_bee
     assert stranger.is_open
     assert shop.bodies(ORDERS) == []
     assert told(shop, NoticeKind.MESSAGE_DROPPED)[0]["peer"] == STRANGER
-    # Another one has its own question.
+    # The answer holds for what he brings next, and not for ever: he may join.
     stranger.say(letter(office.identifier, 2, to, b"forged", manager=manager))
+    assert stranger.is_open
+    network.run(DOUBTED_STRANGER_S * 1000)
+    stranger.open(shop.address)
+    stranger.say(letter(office.identifier, 3, to, b"forged", manager=manager))
     assert not stranger.is_open
 
 
-def test_of_very_many_doubted_messages_the_oldest_is_asked_for_again(
+def test_of_very_many_doubted_strangers_the_one_heard_of_first_is_asked_for_again(
     network: Network, office: Computer, shop: Computer
 ) -> None:
     to, manager = by_number(shop, ORDERS)
     stranger = Neighbour(network, STRANGER)
 
     def keeps(number: int) -> bool:
+        stranger.identifier = Guid(number.to_bytes(16, "big"))
         stranger.open(shop.address)
         stranger.say(letter(office.identifier, number, to, b"forged", manager=manager))
         return not stranger.is_open
 
-    last = DOUBTED_MESSAGES_MAX_COUNT + 1
+    last = DOUBTED_STRANGERS_MAX_COUNT + 1
     assert all(keeps(number) for number in range(1, last + 1))
     network.run(2 * HINT_PAUSE_MS)
     assert [keeps(number) for number in (last, 2, 1)] == [False, False, True]
@@ -253,3 +265,129 @@ def test_strangers_have_messages_passed_on_by_routing_servers_only(
         stranger.say(message)
         network.run(10_000)
     assert bool(office.bodies(ORDERS)) is routing
+
+
+# Honest ones who are made to bring what is not believed of them.
+
+
+@pytest.fixture
+def far(network: Network, office: Computer) -> Computer:
+    """To whom messages go."""
+    del office
+    return joined(network, "FAR", GAMMA).with_queues(ORDERS, LEDGER)
+
+
+def claims_a_name(stranger: Neighbour, far: Computer) -> None:
+    """Begin a flow, so that messages in this name from elsewhere are foreign ones."""
+    stranger.open(far.address)
+    to = direct(far.address, LEDGER)
+    stranger.say(letter(stranger.identifier, 1_000, to, place=(SEQUENCE, 1, 0)))
+    stranger.network.run(1_000)
+
+
+def test_who_is_no_routing_server_passes_on_nothing_for_others_of_the_directory(
+    network: Network, far: Computer, played: Played
+) -> None:
+    """A dishonest one of the directory must not stop what an honest one sends to a third."""
+    between = played.shop
+    played.joins(routing=False)
+    far.ok_soon(api.RefreshDirectory())
+    to, manager = by_number(far, ORDERS)
+    played.at.open(between.address)
+    played.at.say(letter(played.at.identifier, 1, to, b"his", manager=manager))
+    assert not played.at.is_open
+    between.send(rf"DIRECT=TCP:{GAMMA}\{ORDERS}", b"honest")
+    network.run(10_000)
+    assert far.bodies(ORDERS) == [b"honest"]
+    assert told(far, NoticeKind.MESSAGE_LEFT) == []
+
+
+def test_who_does_not_know_yet_that_it_is_a_routing_server_asks_before_it_passes_on(
+    network: Network, office: Computer, far: Computer, played: Played
+) -> None:
+    between = played.shop
+    played.joins(routing=False)
+    own = image(office).managers[between.identifier]
+    office.ok(api.ChangeDirectory([row_of(msgspec.structs.replace(own, routing_server=True))]))
+    to, manager = by_number(far, ORDERS)
+    message = letter(played.at.identifier, 1, to, b"order", manager=manager)
+    played.at.open(between.address)
+    played.at.say(message)
+    assert not played.at.is_open
+    network.run(2 * HINT_PAUSE_MS)
+    played.at.open(between.address)
+    played.at.say(message)
+    far.ok_soon(api.RefreshDirectory())
+    network.run(20_000)
+    assert far.bodies(ORDERS) == [b"order"]
+
+
+def test_a_way_of_the_configuration_is_none_for_strangers(
+    network: Network, office: Computer, far: Computer
+) -> None:
+    del office
+    hops = {str(far.identifier): (GAMMA,)}
+    between = network.manager("SHOP", BETA, PATIENT_COPY, next_hops=hops)
+    network.run(1_000)
+    far.ok_soon(api.RefreshDirectory())
+    stranger = Neighbour(network, STRANGER)
+    claims_a_name(stranger, far)
+    to, manager = by_number(far, ORDERS)
+    stranger.open(between.address)
+    stranger.say(letter(stranger.identifier, 1, to, b"his", manager=manager))
+    between.send(rf"DIRECT=TCP:{GAMMA}\{ORDERS}", b"honest")
+    network.run(10_000)
+    assert far.bodies(ORDERS) == [b"honest"]
+    assert told(far, NoticeKind.MESSAGE_LEFT) == []
+
+
+def test_very_many_forged_messages_do_not_stop_the_bystander_who_is_made_to_bring_them(
+    network: Network, far: Computer
+) -> None:
+    """He has no directory, so he passes on for everybody, and here he is a stranger."""
+    bystander = network.manager("SHOP", BETA, next_hops={str(far.identifier): (GAMMA,)})
+    stranger = Neighbour(network, STRANGER)
+    claims_a_name(stranger, far)
+    to, manager = by_number(far, ORDERS)
+    stranger.open(bystander.address)
+    stranger.say(
+        *(
+            letter(stranger.identifier, number, to, b"his", manager=manager)
+            for number in range(1, 61)
+        )
+    )
+    bystander.send(rf"DIRECT=TCP:{GAMMA}\{ORDERS}", b"honest")
+    network.run(20_000)
+    assert far.bodies(ORDERS) == [b"honest"]
+    assert sum(queue.message_count for queue in bystander.outgoing()) == 0
+    # Two links lead to the same computer, and each keeps its pause.
+    assert len(told(far, NoticeKind.MESSAGE_LEFT)) <= 2
+
+
+def test_who_is_known_by_name_only_keeps_what_it_brings_until_the_name_is_found(
+    network: Network, office: Computer, far: Computer
+) -> None:
+    patient = msgspec.structs.replace(PATIENT_COPY, routing_server=True)
+    router = joined(network, "SHOP", BETA, patient)
+    played = Played(network, office, router)
+    info = msgspec.structs.replace(
+        played.info(routing=True), addresses=(), qualified_computer_name="played.example"
+    )
+    office.ok(api.ChangeDirectory([row_of(info)]))
+    router.ok_soon(api.RefreshDirectory())
+    to, manager = by_number(far, ORDERS)
+    message = letter(office.identifier, 1, to, b"order", manager=manager)
+
+    def brings() -> bool:
+        played.at.open(router.address)
+        played.at.say(message)
+        network.run(HOST_ASKED_MS)
+        return played.at.is_open
+
+    assert [brings() for _ in range(3)] == [False] * 3
+    network.hosts["played.example"] = (PEER,)
+    brings()
+    played.at.open(router.address)
+    played.at.say(message)
+    network.run(10_000)
+    assert far.bodies(ORDERS) == [b"order"]

@@ -22,9 +22,9 @@ from openmsmq.model.limits import (
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import PrivateFormatName
 from tests.transfer.conftest import LEDGER, ORDERS
-from tests.transfer.directories import COPY, PATIENT_COPY, image, joined
+from tests.transfer.directories import COPY, ORIGINAL, PATIENT_COPY, image, joined
 from tests.transfer.letters import ARRIVAL_NACK
-from tests.transfer.network import BETA, GAMMA, NO_DIRECTORY, Computer, Network
+from tests.transfer.network import ALPHA, BETA, GAMMA, NO_DIRECTORY, Computer, Network
 
 GATE, CLERK, LATE, STRANGER = BETA, GAMMA, "127.0.0.5", "127.0.0.6"
 PATIENCE_MS = UNROUTED_PATIENCE_S * 1000
@@ -206,7 +206,8 @@ def test_what_the_directory_does_not_know_for_good_is_refused_and_leaves_what_it
 
 def test_who_may_know_is_told_that_it_is_refused(network: Network, office: Computer) -> None:
     del office
-    gate = network.manager("GATE", GATE, PATIENT_COPY, permit_insecure_nacks=True)
+    routing = msgspec.structs.replace(PATIENT_COPY, routing_server=True)
+    gate = network.manager("GATE", GATE, routing, permit_insecure_nacks=True)
     clerk = network.manager("CLERK", CLERK, COPY, next_hops=OVER_THE_GATE)
     network.run(HINT_PAUSE_MS)
     gate.ok_soon(api.RefreshDirectory())
@@ -382,7 +383,9 @@ def test_who_has_joined_itself_a_moment_ago_is_no_stranger_for_long(
     assert late.bodies(ORDERS) == [b"1"]
 
 
-def test_who_has_the_original_refuses_at_once(network: Network, office: Computer) -> None:
+def test_who_has_the_original_refuses_at_once(network: Network) -> None:
+    routing = msgspec.structs.replace(ORIGINAL, routing_server=True)
+    office = network.directory = network.manager("OFFICE", ALPHA, routing)
     over_the_office = {str(NOBODIES[0]): (office.address,)}
     clerk = network.manager("CLERK", CLERK, COPY, next_hops=over_the_office)
     network.run(HINT_PAUSE_MS)

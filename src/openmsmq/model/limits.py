@@ -180,8 +180,11 @@ FORMER_WAY_S: Final = 30 * 86_400
 FORMER_WAYS_MAX_COUNT: Final = 1_000
 """So many of these are remembered. [ours]"""
 
-DOUBTED_MESSAGES_MAX_COUNT: Final = 4_096
-"""Messages of strangers in another's name because of which the directory was asked. [ours]"""
+DOUBTED_STRANGERS_MAX_COUNT: Final = 4_096
+"""Strangers who brought a message in another's name, so that the directory was asked. [ours]"""
+
+DOUBTED_STRANGER_S: Final = 60
+"""So long the answer holds for whatever else such a stranger brings. [ours]"""
 
 PEER_NAMES_MAX_COUNT: Final = 1_000
 """Names in the mouth of one peer of which it is remembered what they are worth. [ours]"""

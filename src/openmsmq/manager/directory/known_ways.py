@@ -89,17 +89,20 @@ class KnownWays:
 
     # Who may route through us.
 
-    @property
-    def passes_on_for_strangers(self) -> bool:
-        """Whether one whom nobody vouches for may have messages passed on here.
+    def passes_on(self, to: Guid, *, for_strangers: bool) -> bool:
+        """Whether messages of others for a queue manager may be passed on here.
 
-        One that no directory has as a way is not believed either by those to whom it would bring
-        them, and they would end its sessions because of it.
+        Where there is a directory that is for its routing servers, and for whom the configuration
+        makes a way to it. Nobody else is believed by those to whom he would bring them: they would
+        end his sessions because of it, and his own messages would wait behind those of anybody who
+        wants that.
         """
-        if self._role is DirectoryRole.NONE or self._config.next_hops:
+        if self._role is DirectoryRole.NONE:
             return True
         own = self.copy.image.managers.get(self._counters.identifier)
-        return own is not None and own.routing_server
+        if own is not None and own.routing_server:
+            return True
+        return not for_strangers and str(to) in self._config.next_hops
 
     def is_peer(self, address: str, source: Guid) -> bool:
         """Whether a message may come from a computer of the enterprise, as far as can be told.

@@ -222,23 +222,25 @@ class Judging:
             return False
         return True
 
-    def may_pass_on(self, word: Word) -> bool:
+    def may_pass_on(self, to: Destination) -> bool:
         """Whether a message is passed on, by what the name of its source is worth."""
-        if word is Word.OWN:
-            return self._identities.ways.passes_on_for_strangers
-        return word is Word.SURE
+        return to.word is not Word.FOREIGN and self._identities.ways.passes_on(
+            to.manager, for_strangers=to.word is Word.OWN
+        )
 
     def refuse_foreign(self, packet: bytes, found: Outline, peer: Peer, now: Instant) -> None:
         """Drop a message in another's name that is not transactional; raise `NotBelieved` instead
         if it is to survive a crash and may be an honest one after all.
 
         Then the session ends, and the peer keeps it. That is so if it is the peer's own, as he may
-        be who he says he is, and while the directory may yet say that he is a way from its source.
+        be who he says he is, or we the way that he takes us for, and while the directory may yet
+        say that he is a way from its source.
         What is surely forged is dropped, and the session goes on: a stranger may have made an
         honest peer bring it.
         """
         is_kept = found.flags & user.RECOVERABLE and (
-            message_bytes.source(packet) == peer.remote or self._doubts.leave(packet, peer, now)
+            # That comes first, because it has the directory asked.
+            self._doubts.leave(peer, now) or message_bytes.source(packet) == peer.remote
         )
         kind = NoticeKind.MESSAGE_LEFT if is_kept else NoticeKind.MESSAGE_DROPPED
         self.tell_of("foreign-source", kind, packet, peer)

@@ -53,7 +53,7 @@ class Forwarding:
         may rightly come here again, and to forget it then would lose it. Others believe us whom we
         bring messages of, so we take them only of those whom we believe.
         """
-        if not self._judging.may_pass_on(to.word):
+        if not self._judging.may_pass_on(to):
             self._judging.refuse_foreign(packet, found, peer, now)
             return
         if found.flags & user.TRANSACTION and (

@@ -218,11 +218,12 @@ class Identities:
         )
 
     def is_of_enterprise(self, peer: Peer, now: Instant) -> bool:
-        """Whether a peer is a queue manager of the directory, or was a way by it not long ago."""
-        remote = peer.remote
-        if remote in self._copy.image.managers:
-            return self._is_placed(peer, remote)
-        return self._former.has(remote, now)
+        """Whether a peer says it is a queue manager of the directory, or was a way not long ago.
+
+        Its word has to do: where it is may be what we have not learned yet. It is not believed for
+        that, only not yet refused.
+        """
+        return peer.remote in self._copy.image.managers or self._former.has(peer.remote, now)
 
     def knows_elsewhere(self, peer: Peer, name: bytes, now: Instant) -> bool:
         """Whether a name that is foreign in the mouth of a peer is somebody else's, known here."""
