@@ -14,6 +14,7 @@ from openmsmq.model.limits import (
 )
 from openmsmq.protocol.session_states import CloseReason
 from openmsmq.wire.headers import establish, internal
+from openmsmq.wire.headers.base import BaseHeader
 from openmsmq.wire.headers.establish import EstablishHeader
 from openmsmq.wire.headers.internal import InternalHeader
 from openmsmq.wire.headers.parameters import ParametersHeader
@@ -26,6 +27,10 @@ WINDOW_LIMIT_COUNT: Final = 0x3FFF
 """So that 16-bit numbers tell old from new, also those still waiting to be stored (C-50)."""
 
 _TICKS_MASK: Final = 0xFFFF_FFFF
+
+_REPLY_BASE: Final = BaseHeader(reserved=0x5A)
+"""The reserved byte may be anything; programs that look for hosts with MSMQ know this one, which
+Windows sends in its answers. [MQQB 4.1]"""
 
 
 def establish_request(local: Guid, remote: Guid, *, pinged: bool, now: Instant) -> bytes:
@@ -46,7 +51,7 @@ def establish_reply(request: EstablishConnection, local: Guid, *, refused: bool)
     system = establish.RELEASE_VALUE | establish.SERVER_CLASS | asked.system & establish.NO_PING
     header = EstablishHeader(asked.client, local, asked.ticks_ms, system)
     marks = InternalHeader(internal.REFUSED) if refused else InternalHeader()
-    return encode(EstablishConnection(header, marks))
+    return encode(EstablishConnection(header, marks, _REPLY_BASE))
 
 
 def judge_reply(reply: EstablishConnection, local: Guid, remote: Guid) -> CloseReason | None:

@@ -16,6 +16,7 @@ from openmsmq.protocol.session import (
     Role,
     Session,
     SessionState,
+    Written,
 )
 from openmsmq.wire.headers import establish as establish_header
 from openmsmq.wire.packets import ConnectionParameters, EstablishConnection, encode
@@ -130,9 +131,9 @@ def test_an_acceptor_that_is_meant_answers_with_its_own_identifier(server: Guid)
     session = acceptor()
     session.receive_data(establish(PEER, server, 4_000_000_000), at(0))
     (packet,) = written(session.take_outputs())
-    assert packet == EstablishConnection(
-        establish_header.EstablishHeader(PEER, LOCAL, 4_000_000_000, 0x0310)
-    )
+    assert isinstance(packet, EstablishConnection)
+    assert packet.establish == establish_header.EstablishHeader(PEER, LOCAL, 4_000_000_000, 0x0310)
+    assert not packet.internal.refused
     assert session.remote == PEER
     assert session.state is SessionState.AWAITING_PARAMETERS
 
@@ -164,6 +165,21 @@ def test_an_acceptor_that_is_not_meant_refuses_and_closes(request_packet: bytes)
     assert packet.establish.server == LOCAL
     assert close_reason(outputs) is CloseReason.REFUSED_PEER
     assert session.state is SessionState.CLOSED
+
+
+@pytest.mark.parametrize(
+    ("server", "marks"),
+    [(LOCAL, "0200"), (STRANGER, "1200")],
+    ids=["accepted", "refused"],
+)
+def test_whoever_looks_for_hosts_with_msmq_finds_the_bytes_of_one(server: Guid, marks: str) -> None:
+    """What Windows sends first, as the example of MQQB 4.1 has it, and as a refusal is marked."""
+    session = acceptor()
+    session.receive_data(establish(PEER, server), at(0))
+    (answer,) = of_type(session.take_outputs(), Written)
+    begins = bytes.fromhex("105a0b00 4c494f52 3c020000 ffffffff 0000" + marks)
+    assert answer.data.startswith(begins)
+    assert len(answer.data) == 572
 
 
 @pytest.mark.spec(
