@@ -70,14 +70,14 @@ class SequenceAdvanced(Effect):
 
     def apply(self) -> None:
         """Assume that the first message is taken."""
-        self.flow.advance = self
+        self.flow.begin_advance(self)
         self.flow.sequence.assume(self.sequence, self.number)
 
     def store(self, writes: Writes) -> None:
         """Write where the sequence stands, unless its record was let go in the same turn."""
-        if self.flow.advance is self:
-            self.flow.advance = None
-            self.is_stored = True
+        self.is_stored = self.flow.advance is self
+        if self.is_stored:
+            self.flow.end_advance()
             record = self.flow.record_at(self.sequence, self.number)
             writes.put(self.flow.key, records.encode_record(record))
 
@@ -109,7 +109,7 @@ class IdentifiersNoted(Effect):
 
     def store(self, writes: Writes) -> None:
         """Write what must be known after a restart too, and drop what is too old."""
-        self.history.complete(self)
+        self.number = self.history.complete(self.fresh)
         if not self.fresh:
             return
         if self.number > 0:
