@@ -309,32 +309,10 @@ def test_a_unit_test_stands_where_its_module_stands() -> None:
     assert strays == ABOUT_SEVERAL.keys()
 
 
-# Attributes of another module's objects that are assigned in the manager, by file. All of them are
-# data that the object itself does not interpret; none holds a collaborator or a method.
+# Attributes of another module's objects that are assigned in the manager all the same, by file.
 STATE_OF_OTHERS: Final = {
-    # An effect puts in the new value and takes it back: that is what it is.
-    "access/effects.py": {"descriptor"},
-    "directory/effects.py": {"floor"},
-    "incoming/effects.py": {"advance"},
-    "queues/effects.py": {"properties"},
-    "reading/effects.py": {"readers", "reservation"},
-    "transactions/effects.py": {"batch", "prepared_time_s"},
-    # The history numbers the effect that it has just made.
-    "incoming/history.py": {"number"},
-    # Queues belong to the table, which links them to their journals and twins.
-    "access/quotas.py": {"properties"},
-    "queues/guests.py": {"guest", "totals"},
-    "queues/registry.py": {"guest"},
-    "queues/table.py": {"guest", "opener", "transactional_twin"},
-    "requests/admin.py": {"closed_to_readers", "reader_count"},
-    # What waits for the disk is counted where entries change hands.
+    # Counted where entries change hands: four numbers, in the way of every message.
     "queues/entries.py": {"arrived", "gone", "placed", "removed"},
-    # A start takes up the readers that the store knows; a reader has its place.
-    "reading/bulk_reads.py": {"readers"},
-    "reading/locks.py": {"lock_holder"},
-    "reading/requests.py": {"current", "ended"},
-    # What a transaction will do is collected by those who are asked for it.
-    "transactions/requests.py": {"batch", "connection", "owner", "query"},
 }
 
 

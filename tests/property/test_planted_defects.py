@@ -51,15 +51,15 @@ DEFECTS = [
     ),
     Defect(
         "what was to be set aside stays so though the disk refused it",
-        "manager.transactions.effects:TransactionPrepared.revert",
-        "self.work.recall_aside()",
+        "manager.transactions.work:Transaction.unprepare",
+        "self.aside = []",
         "pass",
         effects.test_a_turn_that_the_disk_refuses_leaves_no_trace_in_memory,
         {"earlier": [], "refused": [wish("prepare")]},
     ),
     Defect(
         "a transaction has lost what it sends when the disk refuses to set that aside",
-        "manager.transactions.work:Transaction.recall_aside",
+        "manager.transactions.work:Transaction.unprepare",
         "self.marked = []",
         "self.marked = self.sends = []",
         effects.test_a_turn_that_the_disk_refuses_leaves_no_trace_in_memory,

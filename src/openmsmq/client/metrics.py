@@ -161,13 +161,6 @@ def metrics_text(
     return samples.text()
 
 
-def unreachable_text() -> str:
-    """Return the metrics of a queue manager that does not answer."""
-    samples = _Samples()
-    samples.add("openmsmq_up", 0)
-    return samples.text()
-
-
 def _add_status(samples: _Samples, status: api.Status) -> None:
     vitals = status.vitals
     names = {"manager": status.manager_name, "software": status.software}

@@ -84,10 +84,7 @@ def _send(
     transaction: TransactionLike = None,
     **options: Unpack[SendOptions],
 ) -> Steps[MessageId]:
-    span = _TRACER.start_span(
-        f"send {queue.name}", kind=SpanKind.PRODUCER, attributes=_facts(queue, "send")
-    )
-    try:
+    with _send_span(queue) as span:
         context = _context_to_carry(span)
         if context is not None:
             message = body if isinstance(body, OutgoingMessage) else OutgoingMessage(body=body)
@@ -98,11 +95,6 @@ def _send(
         sent = yield from _watched(steps, lambda step: _note_size(span, step))
         span.set_attribute("messaging.message.id", str(sent))
         return sent
-    except BaseException as error:
-        _fail(span, error)
-        raise
-    finally:
-        span.end()
 
 
 def _send_many(
@@ -112,10 +104,7 @@ def _send_many(
     transaction: TransactionLike = None,
     **options: Unpack[SendOptions],
 ) -> Steps[list[MessageId]]:
-    span = _TRACER.start_span(
-        f"send {queue.name}", kind=SpanKind.PRODUCER, attributes=_facts(queue, "send")
-    )
-    try:
+    with _send_span(queue) as span:
         context = _context_to_carry(span)
         if context is not None:
             bodies = _each_with_context(bodies, options, context)
@@ -123,6 +112,15 @@ def _send_many(
         sent = yield from queue_verbs.send_many(queue, bodies, transaction=transaction, **options)
         span.set_attribute("messaging.batch.message_count", len(sent))
         return sent
+
+
+@contextlib.contextmanager
+def _send_span(queue: QueueHandle) -> Iterator[Span]:
+    span = _TRACER.start_span(
+        f"send {queue.name}", kind=SpanKind.PRODUCER, attributes=_facts(queue, "send")
+    )
+    try:
+        yield span
     except BaseException as error:
         _fail(span, error)
         raise

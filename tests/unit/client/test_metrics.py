@@ -16,7 +16,6 @@ from openmsmq.client.metrics import (
     OTHER,
     QUEUES_MAX_COUNT,
     metrics_text,
-    unreachable_text,
 )
 from openmsmq.model.queue import ConnectionStatus, OutgoingQueueState, SessionWait
 
@@ -206,10 +205,6 @@ def test_a_store_that_takes_nothing_is_not_ready() -> None:
     assert values(text, "openmsmq_ready") == 0
     assert values(text, "openmsmq_store_problem") == 1
     assert values(text, "openmsmq_directory_problem") == 1
-
-
-def test_who_does_not_answer_is_not_up() -> None:
-    assert parsed(unreachable_text())[1] == [Sample("openmsmq_up", (), 0)]
 
 
 def test_queues_tell_what_they_hold_and_for_how_long() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
@@ -44,18 +43,6 @@ _EVERYTHING: Final = (
 _NOTHING: Final = r"there are no queues yet: openmsmq queue create 'private$\orders'"
 
 
-class Order(StrEnum):
-    """Names of `QueueOrder`."""
-
-    NAME = "name"
-    MESSAGES = "messages"
-    BYTES = "bytes"
-    AGE = "age"
-    IN = "in"
-    OUT = "out"
-    QUOTA = "quota"
-
-
 def list_(
     context: typer.Context,
     everything: Annotated[
@@ -70,9 +57,9 @@ def list_(
         ),
     ] = "",
     sort: Annotated[
-        Order,
+        QueueOrder,
         typer.Option(help="By name, or the most first: messages, bytes, age, in or out a second."),
-    ] = Order.NAME,
+    ] = QueueOrder.NAME,
     reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="At most so many.")
@@ -92,8 +79,8 @@ def list_(
     wanted = Wanted(
         filter_,
         _EVERYTHING if everything else (QueueRole.APPLICATION,),
-        QueueOrder(sort.value),
-        (sort is not Order.NAME) != reverse,
+        sort,
+        (sort is not QueueOrder.NAME) != reverse,
         limit if limit is not None or not watch else WATCHED_COUNT,
     )
     with connected(context) as manager:
@@ -105,7 +92,7 @@ def list_(
         "Queue": "path_name",
         ">Messages": "message_count",
         ">Size": "message_bytes",
-        **({">Oldest": _oldest} if sort is Order.AGE else {}),
+        **({">Oldest": _oldest} if sort is QueueOrder.AGE else {}),
         ">Journal": lambda found: found["journal_message_count"] if found["journaling"] else "",
         "Kind": lambda found: "transactional" if found["transactional"] else "",
         "Label": "label",

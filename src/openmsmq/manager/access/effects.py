@@ -25,7 +25,7 @@ class ManagerSecurityChanged(Effect):
 
     def apply(self) -> None:
         """Let the new one count."""
-        self.access.descriptor = self.after
+        self.access.go_by(self.after)
 
     def store(self, writes: Writes) -> None:
         """Write it."""
@@ -33,7 +33,7 @@ class ManagerSecurityChanged(Effect):
 
     def revert(self, _: MsmqError, /) -> None:
         """Let the old one count."""
-        self.access.descriptor = self.before
+        self.access.go_by(self.before)
 
     def describe(self) -> dict[str, Plain]:
         """Return its size, and whether it is the default."""

@@ -28,7 +28,7 @@ def take_quotas(config: ManagerConfig, table: QueueTable, known: QueueManagerInf
     table.totals.limit(config.quota_kb or told_kb, config.express_memory_kb)
     journal = table.system(SystemQueue.JOURNAL)
     journal_kb = config.journal_quota_kb or told_journal_kb
-    journal.properties = msgspec.structs.replace(journal.properties, quota_kb=journal_kb)
+    journal.take_properties(msgspec.structs.replace(journal.properties, quota_kb=journal_kb))
 
 
 def _possible(told_kb: int, default_kb: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Final
+from typing import Final, TypeAlias
 
 from openmsmq.directory.codec import decode_object
 from openmsmq.directory.image import DirectoryImage
@@ -35,6 +35,9 @@ from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader
 
 _ROWS: Final = 1000
+
+Standing: TypeAlias = tuple[Position, DirectoryImage, bool, int, dict[ObjectKey, None]]
+"""Where a copy stands: position, objects, whether it is the original, floor, removals."""
 
 
 class DirectoryCopy:
@@ -160,6 +163,16 @@ class DirectoryCopy:
             DirectoryMoved(self, position, image, changes, is_original=is_original, forget=forget)
         )
 
+    def standing(self) -> Standing:
+        """Return where it stands, to come back there."""
+        return self.position, self.image, self.is_original, self.floor, self.removed.copy()
+
+    def move_to(self, position: Position, image: DirectoryImage, *, is_original: bool) -> None:
+        """Be at another position, with the objects that are there."""
+        self.position = position
+        self.image = image
+        self.is_original = is_original
+
     def note(self, change: Change, number: int) -> int | None:
         """Number a change; return the number that its object had before."""
         key = key_of(change)
@@ -178,11 +191,9 @@ class DirectoryCopy:
         self.removed = {}
         return forgotten
 
-    def take_back(
-        self, numbers: dict[ObjectKey, int | None], removed: dict[ObjectKey, None]
-    ) -> None:
-        """Go back to the numbers that objects had, and to these removals."""
-        self.removed = removed
+    def take_back(self, before: Standing, numbers: dict[ObjectKey, int | None]) -> None:
+        """Go back to where it stood, and to the numbers that objects had."""
+        self.position, self.image, self.is_original, self.floor, self.removed = before
         for key, number in numbers.items():
             self.numbers.pop(key, None)
             if number is not None:

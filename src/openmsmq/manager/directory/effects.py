@@ -53,7 +53,6 @@ class DirectoryMoved(Effect):
         "is_original",
         "numbers",
         "position",
-        "removed",
     )
 
     def __init__(
@@ -74,8 +73,7 @@ class DirectoryMoved(Effect):
         self.is_original = is_original
         self.forget = forget
         """Whether no removal is to be remembered any more."""
-        self.before = copy.image, copy.position, copy.floor, copy.is_original
-        self.removed = copy.removed.copy()
+        self.before = copy.standing()
         self.numbers: dict[ObjectKey, int | None] = {}
         """What number each object had before."""
         self.forgotten: dict[ObjectKey, int | None] = {}
@@ -84,10 +82,7 @@ class DirectoryMoved(Effect):
     def apply(self) -> None:
         """Be there, and have the objects as they are there."""
         copy = self.copy
-        if self.image is not copy.image:
-            copy.image = self.image
-        copy.position = self.position
-        copy.is_original = self.is_original
+        copy.move_to(self.position, self.image, is_original=self.is_original)
         for change in self.changes:
             self.numbers.setdefault(key_of(change), copy.note(change, self.position.number))
         if self.forget or len(copy.removed) > copy.removed_max:
@@ -112,9 +107,7 @@ class DirectoryMoved(Effect):
 
     def revert(self, _: MsmqError, /) -> None:
         """Be where it was before, with what was there."""
-        copy = self.copy
-        copy.image, copy.position, copy.floor, copy.is_original = self.before
-        copy.take_back(self.numbers, self.removed)
+        self.copy.take_back(self.before, self.numbers)
 
     def describe(self) -> dict[str, Plain]:
         """Return the position, and how many objects are others there."""

@@ -40,26 +40,28 @@ class SequencePassed(Effect):
         self.sequences.settle(self.flow, self.sequence, self.number)
 
     def revert(self, _: MsmqError, /) -> None:
-        """Wait for the message again."""
+        """Wait for it again, and for all that came since the last that is durable."""
         self.flow.take_back()
 
     def describe(self) -> dict[str, Plain]:
         """Return which sequence it is, and how far it has come."""
-        return _place(self.flow, self.sequence, self.number)
+        return {
+            "source": str(self.flow.source),
+            "destination": self.flow.destination,
+            "sequence": str(self.sequence),
+            "number": self.number,
+        }
 
 
-class SequenceAdvanced(Effect):
+class SequenceAdvanced(SequencePassed):
     """A sequence has come as far as the last message of it that this turn takes: it grows."""
 
-    __slots__ = ("flow", "is_stored", "number", "sequence", "sequences")
+    __slots__ = ("is_stored",)
 
     def __init__(
         self, sequences: IncomingSequences, flow: Flow, sequence: SequenceId, number: int
     ) -> None:
-        self.sequences = sequences
-        self.flow = flow
-        self.sequence = sequence
-        self.number = number
+        super().__init__(sequences, flow, sequence, number)
         self.is_stored = False
 
     def go_on(self, sequence: SequenceId, number: int) -> None:
@@ -70,14 +72,14 @@ class SequenceAdvanced(Effect):
 
     def apply(self) -> None:
         """Assume that the first message is taken."""
-        self.flow.advance = self
+        self.flow.begin_advance(self)
         self.flow.sequence.assume(self.sequence, self.number)
 
     def store(self, writes: Writes) -> None:
         """Write where the sequence stands, unless its record was let go in the same turn."""
-        if self.flow.advance is self:
-            self.flow.advance = None
-            self.is_stored = True
+        self.is_stored = self.flow.advance is self
+        if self.is_stored:
+            self.flow.end_advance()
             record = self.flow.record_at(self.sequence, self.number)
             writes.put(self.flow.key, records.encode_record(record))
 
@@ -85,14 +87,6 @@ class SequenceAdvanced(Effect):
         """Let the sender hear how far it has come."""
         if self.is_stored:
             self.sequences.settle(self.flow, self.sequence, self.number)
-
-    def revert(self, _: MsmqError, /) -> None:
-        """Wait for the messages again."""
-        self.flow.take_back()
-
-    def describe(self) -> dict[str, Plain]:
-        """Return which sequence it is, and how far it has come."""
-        return _place(self.flow, self.sequence, self.number)
 
 
 class IdentifiersNoted(Effect):
@@ -109,7 +103,7 @@ class IdentifiersNoted(Effect):
 
     def store(self, writes: Writes) -> None:
         """Write what must be known after a restart too, and drop what is too old."""
-        self.history.complete(self)
+        self.number = self.history.complete(self.fresh)
         if not self.fresh:
             return
         if self.number > 0:
@@ -127,12 +121,3 @@ class IdentifiersNoted(Effect):
     def describe(self) -> dict[str, Plain]:
         """Return how many there are."""
         return {"messages": len(self.fresh), "recoverable": sum(self.fresh.values())}
-
-
-def _place(flow: Flow, sequence: SequenceId, number: int) -> dict[str, Plain]:
-    return {
-        "source": str(flow.source),
-        "destination": flow.destination,
-        "sequence": str(sequence),
-        "number": number,
-    }

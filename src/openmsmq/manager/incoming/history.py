@@ -112,15 +112,16 @@ class History:
         self._fresh = {}
         self._noting = None
 
-    def complete(self, noted: IdentifiersNoted) -> None:
-        """The turn ends: what came in it is a group, and the next turn begins another one.
+    def complete(self, fresh: dict[bytes, bool]) -> int:
+        """End the turn: what came in it is a group. Return its number, 0 if nothing came.
 
         Groups without a record have negative numbers. One group for both kinds, so that all
         are forgotten if the disk refuses the turn.
         """
         self.drop_fresh()
-        if noted.fresh:
-            self._next_record += 1
-            durable = any(noted.fresh.values())
-            noted.number = self._next_record if durable else -self._next_record
-            self.filter.note(list(noted.fresh), self._now, noted.number)
+        if not fresh:
+            return 0
+        self._next_record += 1
+        number = self._next_record if any(fresh.values()) else -self._next_record
+        self.filter.note(list(fresh), self._now, number)
+        return number

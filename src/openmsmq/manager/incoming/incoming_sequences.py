@@ -93,9 +93,17 @@ class Flow:
             self.claimed_at,
         )
 
+    def begin_advance(self, advance: SequenceAdvanced) -> None:
+        """Let what comes in this turn be written as one."""
+        self.advance = advance
+
+    def end_advance(self) -> None:
+        """Let what comes from now on be written anew."""
+        self.advance = None
+
     def take_back(self) -> None:
         """Go back to what is durable: the disk refused the rest."""
-        self.advance = None
+        self.end_advance()
         self.sequence.forget_assumed()
 
 
@@ -247,7 +255,7 @@ class IncomingSequences:
             self._claims.end(records.source_of(key))
         flow = self._at_hand.pop(key, None)
         if flow is not None:
-            flow.advance = None
+            flow.end_advance()
             self.timers.set(flow, None)
 
     def heard(self, flow: Flow, now: Instant) -> None:

@@ -69,6 +69,10 @@ class Connection:
         self.lock_holder = 0
         """Who holds the messages that it reads with a lock; 0 before the first."""
 
+    def lock_as(self, holder: int) -> None:
+        """Let its reads with a lock be known by a number."""
+        self.lock_holder = holder
+
     def take_handle(self) -> int:
         """Return a number that this connection has not used."""
         self.next_handle += 1

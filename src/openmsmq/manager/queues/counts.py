@@ -1,4 +1,4 @@
-"""What is counted of a queue: what came and went since the start, and what a reader has fetched.
+"""What is counted of a queue: what came and went, who reads it, and what a reader has fetched.
 
 Whoever completes a million messages has fetched them before, so the queue manager has looked at
 each of them. If it remembers what it saw, it need not look again to take them out.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from openmsmq.model.errors import SharingViolation
 from openmsmq.model.message import MessageClass
 
 ANSWERS_MAX_COUNT: Final = 16_384
@@ -89,6 +90,30 @@ class Flow:
         """Remember when the oldest message came, until one comes or goes; give it back."""
         self.oldest_s = time_s
         return time_s
+
+
+class Readership:
+    """Who reads a queue that he has open: many, or one who shares it with nobody (C-132)."""
+
+    __slots__ = ("_count", "_is_closed")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._is_closed = False
+
+    def begin(self, name: str, *, alone: bool) -> None:
+        """Count one more, unless he or another one wants to be alone."""
+        if self._is_closed:
+            raise SharingViolation(f"{name} is open for one reader only")
+        if alone and self._count:
+            raise SharingViolation(f"{name} has other readers")
+        self._count += 1
+        self._is_closed = alone
+
+    def end(self) -> None:
+        """Count one less; who was alone was the last."""
+        self._count -= 1
+        self._is_closed = False
 
 
 class FetchedCounts:

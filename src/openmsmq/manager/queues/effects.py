@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openmsmq.manager.queues.queue import LocalQueue
+from openmsmq.manager.queues.queue import NO_RESERVATION, LocalQueue
 from openmsmq.manager.turn.effects import Effect, Plain
 from openmsmq.manager.turn.writes import Writes
 from openmsmq.model.errors import MsmqError
@@ -59,7 +59,7 @@ class PropertiesChanged(Effect):
 
     def apply(self) -> None:
         """Let the new ones count."""
-        self.queue.properties = self.after
+        self.queue.take_properties(self.after)
 
     def store(self, writes: Writes) -> None:
         """Write what the queue is now."""
@@ -67,7 +67,7 @@ class PropertiesChanged(Effect):
 
     def revert(self, _: MsmqError, /) -> None:
         """Let the old ones count."""
-        self.queue.properties = self.before
+        self.queue.take_properties(self.before)
 
     def describe(self) -> dict[str, Plain]:
         """Return which queue it is, and which properties are other ones."""
@@ -93,7 +93,7 @@ class QueuesDeleted(Effect):
         """Let them not be found any more."""
         for member in self.family:
             self.table.remove(member)
-            member.keep_nothing()
+            member.keep(NO_RESERVATION)
 
     def store(self, writes: Writes) -> None:
         """Delete what is known of them, and note that entries may be left."""

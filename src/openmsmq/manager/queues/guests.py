@@ -119,11 +119,10 @@ class Guests:
         """An application has opened a queue: if it is one of others, it no longer counts so."""
         if queue.guest:
             self.left(queue)
-            queue.guest, queue.opener = "", self.opener
+            if queue.totals is self.reports:
+                self.reports.leave(queue.size)
+            queue.belong_to(self._totals, opener=self.opener)
             self.came(queue)
-        if queue.totals is self.reports:
-            self.reports.leave(queue.size)
-            queue.totals = self._totals
 
     def totals_for(self, *, reports: bool) -> Totals:
         """Return where the bytes of a queue are counted."""

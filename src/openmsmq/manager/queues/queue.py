@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from openmsmq.manager.queues.counts import FetchedCounts, Flow
+from openmsmq.manager.queues.counts import FetchedCounts, Flow, Readership
 from openmsmq.manager.queues.entries import Entries
 from openmsmq.manager.queues.roles import CAPABILITIES
 from openmsmq.manager.queues.totals import KILOBYTE, Totals
@@ -36,8 +36,10 @@ SYSTEM_QUEUES: Final = {
 SCAN_ROWS: Final = 256
 """How many entries one look into the store brings when nobody says how many are wanted."""
 
+NO_RESERVATION: Final = ReservationRecord("", 0, 0)
+"""What is kept where nothing is kept for a reader."""
+
 _LOOKUP_ID: Final = itemgetter(0)
-_NOTHING: Final = ReservationRecord("", 0, 0)
 
 Row = tuple[int, bytes]
 """A lookup identifier and the value stored under it: facts, then the packet."""
@@ -48,7 +50,6 @@ class LocalQueue:
 
     __slots__ = (
         "can",
-        "closed_to_readers",
         "entries",
         "express_bytes",
         "express_ids",
@@ -64,8 +65,8 @@ class LocalQueue:
         "parent",
         "properties",
         "reader",
-        "reader_count",
         "readers",
+        "readership",
         "reservation",
         "role",
         "staged_bytes",
@@ -111,7 +112,7 @@ class LocalQueue:
         self.flow = Flow()
         self.floor = 0
         self.entries = Entries(name, totals.passage)
-        self.reservation = _NOTHING
+        self.reservation = NO_RESERVATION
         """For whom messages are reserved, and which: see `is_reserved`."""
         self.readers: dict[str, ReaderRecord] = {}
         """Who reads it by arrival numbers, by name."""
@@ -123,8 +124,7 @@ class LocalQueue:
         """For whom there is this outgoing queue, if no application has asked for it."""
         self.opener = ""
         """Which application has asked for it since the start, if it is not an administrator's."""
-        self.reader_count = 0
-        self.closed_to_readers = False
+        self.readership = Readership()
 
     @property
     def count(self) -> int:
@@ -164,15 +164,34 @@ class LocalQueue:
         """Note that an application has opened it, or closed it."""
         self.open_count += change
 
+    def take_properties(self, properties: QueueProperties) -> None:
+        """Have other properties from now on."""
+        self.properties = properties
+
+    def take_readers(self, readers: dict[str, ReaderRecord]) -> None:
+        """Be read by others by arrival numbers from now on."""
+        self.readers = readers
+
+    def belong_to(self, totals: Totals, *, guest: str = "", opener: str = "") -> None:
+        """Be there for a guest or an application, and count what it holds where theirs counts."""
+        self.totals = totals
+        self.guest = guest
+        self.opener = opener
+
     @property
     def whole(self) -> LocalQueue:
         """The queue that it is a part of, or itself."""
         return self.parent if self.can.be_part and self.parent is not None else self
 
     def take_part(self, part: LocalQueue) -> None:
-        """Let a journal belong to it, a subqueue, or a queue of messages whose end is awaited."""
+        """Let a journal belong to it, a subqueue, or a queue of messages whose end is awaited.
+
+        A connector queue gets another one, for its transactional messages.
+        """
         if part.role is QueueRole.JOURNAL:
             self.journal = part
+        elif part.is_connector:
+            self.transactional_twin = part
         else:
             self.subqueues[_part_key(part)] = part
 
@@ -219,7 +238,7 @@ class LocalQueue:
             self.stored_bytes -= size
 
     def count_range(self, count: int, size: int) -> None:
-        """Account for durable entries that come back to the queue, or with less than 0 go."""
+        """Account for durable entries that are found or come back, or with less than 0 go."""
         self.totals.add(size)
         self.stored_count += count
         self.stored_bytes += size
@@ -233,11 +252,6 @@ class LocalQueue:
         if len(light) == len(rows):
             return light, []
         return light, [row for row in rows if row[0] not in express]
-
-    def restore_counts(self, count: int, size: int) -> None:
-        """Take over the counts that the store has."""
-        self.totals.add(size - self.stored_bytes)
-        self.stored_count, self.stored_bytes = count, size
 
     def became_available(self, lookup_id: int) -> None:
         """Take notice of an entry that readers can now take."""
@@ -259,10 +273,6 @@ class LocalQueue:
             self.fetched.forget()
         self.reservation = reserved
         self.floor = 0
-
-    def keep_nothing(self) -> None:
-        """Keep no entries for a reader any longer."""
-        self.keep(_NOTHING)
 
     def front(self, count: int, bytes_max: int) -> list[Row]:
         """Return the first available entries, at least one if there is any."""
@@ -311,13 +321,6 @@ class LocalQueue:
         if not 0 <= lookup_id <= records.LOOKUP_MAX:
             return None
         return self.reader.get(records.entry_key(self.id, lookup_id))
-
-    def next_available(self, lookup_id: int, *, backwards: bool = False) -> Row | None:
-        """Return the nearest available entry behind `lookup_id`, or before it."""
-        for found, value in self.rows(lookup_id, backwards=backwards):
-            if found not in self.entries.held:
-                return found, value
-        return None
 
     def rows(self, lookup_id: int, *, backwards: bool = False) -> Iterator[Row]:
         """Walk over the entries behind `lookup_id`, or before it, held ones included.

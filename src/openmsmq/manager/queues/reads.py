@@ -47,20 +47,24 @@ class Cursor:
                 raise IllegalCursorAction("the cursor has not read its first message yet")
             rows = _front(queue, 1, 1, shown)
             if rows:
-                self.read, self.current = True, rows[0][0]
+                self.go_to(rows[0][0])
             return rows[0] if rows else None
         if move_on:
             row = _next(queue, self.current, shown)
             if row is not None:
-                self.current = row[0]
+                self.go_to(row[0])
             return row
         value = queue.entry(self.current)
         if value is None or (queue.is_held(self.current) and self.current not in shown):
             raise MessageAlreadyReceived(f"lookup id {self.current} in {queue.name}")
         return self.current, value
 
+    def go_to(self, lookup_id: int) -> None:
+        """Stand at the message that was read."""
+        self.read, self.current = True, lookup_id
 
-class WaitingRead(msgspec.Struct, eq=False):
+
+class WaitingRead(msgspec.Struct, frozen=True, eq=False):
     """A read for which there was no message yet. [MQDMPR 3.1.1.14]"""
 
     connection: int
@@ -69,7 +73,6 @@ class WaitingRead(msgspec.Struct, eq=False):
     opened: OpenQueue
     cursor: Cursor | None
     deadline_ms: int | None
-    ended: bool = False
 
     @property
     def takes_the_front(self) -> bool:
@@ -111,8 +114,6 @@ def _front(queue: LocalQueue, count: int, bytes_max: int, shown: AbstractSet[int
 def _next(
     queue: LocalQueue, lookup_id: int, shown: AbstractSet[int], *, backwards: bool = False
 ) -> Row | None:
-    if not shown:
-        return queue.next_available(lookup_id, backwards=backwards)
     held = queue.entries.held
     for row in queue.rows(lookup_id, backwards=backwards):
         if row[0] not in held or row[0] in shown:

@@ -93,15 +93,15 @@ class QueueRegistry:
             role=record.role,
             parent=parent,
         )
-        queue.guest = record.guest
-        queue.restore_counts(count, size)
+        queue.belong_to(queue.totals, guest=record.guest)
+        queue.count_range(count, size)
         if parent is not None:
             parent.take_part(queue)
         self.insert(queue)
 
     def restore_counts(self, number: int, count: int, size: int) -> None:
         """Take in the counts of a system queue."""
-        self._by_id[number].restore_counts(count, size)
+        self._by_id[number].count_range(count, size)
 
     def _add_system_queue(self, name: SystemQueue, number: int) -> None:
         properties = QueueProperties(

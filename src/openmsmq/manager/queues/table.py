@@ -179,9 +179,9 @@ class QueueTable(QueueRegistry):
             number, str(name), properties, self.reader, totals, role=QueueRole.OUTGOING
         )
         if guest is None:
-            queue.opener = self.guests.opener
+            queue.belong_to(totals, opener=self.guests.opener)
         else:
-            queue.guest = guest.who
+            queue.belong_to(totals, guest=guest.who)
         self._ledger.add(QueueCreated(self, queue))
         return queue
 
@@ -197,7 +197,7 @@ class QueueTable(QueueRegistry):
         twin = queue.transactional_twin
         if twin is None or twin not in self:
             twin = self._connector_queue(ConnectorFormatName(connector, transactional=True))
-            queue.transactional_twin = twin
+            queue.take_part(twin)
         return queue
 
     def _connector_queue(self, name: ConnectorFormatName) -> LocalQueue:

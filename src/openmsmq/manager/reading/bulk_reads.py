@@ -83,7 +83,7 @@ class BulkReads:
                 queue.fetched.reach(kept.stop)
             value = base.reader.get(records.readers_key(queue.id))
             if value is not None:
-                queue.readers = records.decode_readers(value)
+                queue.take_readers(records.decode_readers(value))
 
     def serve(self, handlers: Handlers) -> None:
         """Say which requests are carried out here."""

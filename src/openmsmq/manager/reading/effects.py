@@ -8,7 +8,7 @@ import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.manager.queues.connections import Connection, OpenQueue
-from openmsmq.manager.queues.queue import LocalQueue
+from openmsmq.manager.queues.queue import NO_RESERVATION, LocalQueue
 from openmsmq.manager.queues.reads import WaitingRead
 from openmsmq.manager.turn.effects import Effect, Plain
 from openmsmq.manager.turn.writes import Writes
@@ -99,10 +99,7 @@ class ReservationChanged(Effect):
 
     def apply(self) -> None:
         """Keep them from now on."""
-        if self.is_empty:
-            self.queue.keep_nothing()
-        else:
-            self.queue.keep(self.after)
+        self.queue.keep(NO_RESERVATION if self.is_empty else self.after)
 
     def store(self, writes: Writes) -> None:
         """Write for whom which are kept."""
@@ -194,7 +191,7 @@ class ReservationReleased(Effect):
         """Let everybody have the messages."""
         self.releasing.discard(self.queue)
         kept = self.queue.reservation
-        self.queue.keep_nothing()
+        self.queue.keep(NO_RESERVATION)
         self.reads.free_again(self.queue, kept.start, kept.stop)
 
     def revert(self, _: MsmqError, /) -> None:
@@ -218,7 +215,7 @@ class ReservationRead(Effect):
 
     def apply(self) -> None:
         """Let what others fetch wait for that, too."""
-        self.queue.reservation = self.after
+        self.queue.keep(self.after)
         self.marking.add(self.queue)
 
     def store(self, writes: Writes) -> None:
@@ -232,7 +229,7 @@ class ReservationRead(Effect):
     def revert(self, _: MsmqError, /) -> None:
         """Let it be unread; it may have been released since then, or changed."""
         self.marking.discard(self.queue)
-        self.queue.reservation = msgspec.structs.replace(self.queue.reservation, is_read=False)
+        self.queue.keep(msgspec.structs.replace(self.queue.reservation, is_read=False))
 
     def describe(self) -> dict[str, Plain]:
         """Return whose it is."""
@@ -311,7 +308,7 @@ class ReadersChanged(Effect):
 
     def apply(self) -> None:
         """Let it be so."""
-        self.queue.readers = self.after
+        self.queue.take_readers(self.after)
 
     def store(self, writes: Writes) -> None:
         """Write it, or that there is none."""
@@ -323,7 +320,7 @@ class ReadersChanged(Effect):
 
     def revert(self, _: MsmqError, /) -> None:
         """Let it be as it was."""
-        self.queue.readers = self.before
+        self.queue.take_readers(self.before)
 
     def describe(self) -> dict[str, Plain]:
         """Return how many there are."""

@@ -57,7 +57,7 @@ class ReadLocks:
 
     def _holder(self, state: Connection) -> int:
         if not state.lock_holder:
-            state.lock_holder = self._transactions.take_holder()
+            state.lock_as(self._transactions.take_holder())
         return state.lock_holder
 
     def end(self, state: Connection, call: int, request: api.EndReceive, now: Instant) -> None:

@@ -135,7 +135,7 @@ class ReadRequests:
             self._take(state, read.opened, rows, request, now)
         self._give(state.id, read.call, request, rows)
         if read.cursor is not None:
-            read.cursor.current = rows[-1][0]
+            read.cursor.go_to(rows[-1][0])
         return True
 
     def _live(self, queue: LocalQueue, rows: list[Row], now: Instant) -> list[Row]:
@@ -248,12 +248,14 @@ class ReadRequests:
             self._timeout_order += 1
             heapq.heappush(self._timeouts, (read.deadline_ms, self._timeout_order, read))
         if len(self._timeouts) > 2 * len(self._waiting) + _ENDED_READS_KEPT:
-            self._timeouts = [entry for entry in self._timeouts if not entry[2].ended]
+            self._timeouts = [entry for entry in self._timeouts if self._is_waiting(entry[2])]
             heapq.heapify(self._timeouts)
+
+    def _is_waiting(self, read: WaitingRead) -> bool:
+        return self._waiting.get((read.connection, read.call)) is read
 
     def end_read(self, read: WaitingRead, error: MsmqError | None) -> None:
         """End a read that waits, with an error unless it was served."""
-        read.ended = True
         self._waiting.pop((read.connection, read.call), None)
         read.opened.queue.waiting.pop(read, None)
         if error is not None:
@@ -319,7 +321,6 @@ class ReadRequests:
         if state is None:
             return
         if read.opened.handle in state.queues:
-            read.ended = False
             # Others may have all places by now; to refuse what was taken on is no way out.
             self._wait(read)
         else:
@@ -337,13 +338,13 @@ class ReadRequests:
         """End the reads that have waited long enough."""
         while self._timeouts and self._timeouts[0][0] <= now.ticks_ms:
             read = heapq.heappop(self._timeouts)[2]
-            if not read.ended:
+            if self._is_waiting(read):
                 queue = read.opened.queue
                 self.end_read(read, ReceiveTimeout(f"no message came into {queue.name} in time"))
 
     def next_timeout_ms(self) -> int | None:
         """When the next read has waited long enough, in ticks."""
-        while self._timeouts and self._timeouts[0][2].ended:
+        while self._timeouts and not self._is_waiting(self._timeouts[0][2]):
             heapq.heappop(self._timeouts)
         return self._timeouts[0][0] if self._timeouts else None
 

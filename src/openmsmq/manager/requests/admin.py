@@ -27,7 +27,6 @@ from openmsmq.model.errors import (
     PropertyNotAllowed,
     QueueNotFound,
     RemoteMachineNotAvailable,
-    SharingViolation,
     UnsupportedAccessMode,
     UnsupportedFormatName,
 )
@@ -205,21 +204,13 @@ class Administration:
         if share is ShareMode.DENY_RECEIVE and not opened.reads:
             raise UnsupportedAccessMode(_ONLY_READERS)
         if opened.reads:
-            if queue.closed_to_readers:
-                raise SharingViolation(f"{queue.name} is open for one reader only")
-            if share is ShareMode.DENY_RECEIVE and queue.reader_count:
-                raise SharingViolation(f"{queue.name} has other readers")
-            queue.reader_count += 1
-            queue.closed_to_readers = share is ShareMode.DENY_RECEIVE
+            queue.readership.begin(queue.name, alone=share is ShareMode.DENY_RECEIVE)
 
     def close(self, opened: OpenQueue) -> None:
         """Undo what `open` noted."""
         opened.target.count_handles(-1)
         if opened.reads:
-            queue = opened.queue
-            queue.reader_count -= 1
-            if opened.share is ShareMode.DENY_RECEIVE:
-                queue.closed_to_readers = False
+            opened.queue.readership.end()
 
     def opened(self, opened: OpenQueue) -> api.Opened:
         """Tell an application what it has opened."""
@@ -320,7 +311,7 @@ class Administration:
             created_time_s=properties.created_time_s,
             modified_time_s=properties.modified_time_s,
             open_count=queue.open_count,
-            waiting_count=sum(not read.ended for read in queue.waiting),
+            waiting_count=len(queue.waiting),
             last_arrival_number=self._counters.last_arrival,
             reserved_for=queue.reservation.reader,
             reserved_start=queue.reservation.start,

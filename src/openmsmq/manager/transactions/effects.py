@@ -78,8 +78,7 @@ class TransactionPrepared(Effect):
 
     def apply(self) -> None:
         """Let only a coordinator decide about it."""
-        self.work.happen(TransactionEvent.PREPARE)
-        self.work.prepared_time_s = self.now.unix_s
+        self.work.prepare(self.now.unix_s)
 
     def store(self, writes: Writes) -> None:
         """Write what it will do and what it holds."""
@@ -99,9 +98,7 @@ class TransactionPrepared(Effect):
     def revert(self, error: MsmqError, /) -> None:
         """Let it be active again, and its application's."""
         self.replies.fail(self.state.id, self.call, error)
-        self.work.query, self.work.batch = "", 0
-        self.work.prepared_time_s = 0
-        self.work.recall_aside()
+        self.work.unprepare()
         self.requests.give(self.work, self.owner)
         self.requests.go_back(self.work, self.now)
 

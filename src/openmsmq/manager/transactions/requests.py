@@ -110,7 +110,7 @@ class TransactionRequests:
         if owner != work.owner:
             self._disown(work.owner)
             self._owned_count[owner] = self._owned_count.get(owner, 0) + 1
-            work.owner = owner
+            work.change_owner(owner)
             self.staged.take_up(work)
 
     def _disown(self, owner: str) -> None:
@@ -195,7 +195,7 @@ class TransactionRequests:
         """Prepare a transaction: from then on only its coordinator decides."""
         work = self.find(state, request.transaction)
         if request.query:
-            work.query, work.batch = request.query, request.batch
+            work.join(request.query, request.batch)
         if work.bytes >= self._config.aside_min_bytes:
             self._work.set_aside(work)
             # What is set aside has the transaction's number.
@@ -269,7 +269,7 @@ class TransactionRequests:
         state = self._replies.connections.get(work.connection or 0)
         if state is not None:
             state.transactions.discard(work.number)
-        work.connection = None
+        work.leave_connection()
 
     def never_began(self, work: Transaction) -> None:
         """Forget a transaction that nobody has heard of, and give back what it holds all the same.

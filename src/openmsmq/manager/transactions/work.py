@@ -110,10 +110,29 @@ class Transaction:
         self.sends = []
         self.marked = []
 
-    def recall_aside(self) -> None:
-        """Set nothing aside: the disk refused it."""
+    def prepare(self, time_s: int) -> None:
+        """Be prepared, since a time."""
+        self.happen(TransactionEvent.PREPARE)
+        self.prepared_time_s = time_s
+
+    def unprepare(self) -> None:
+        """Be part of no batch, and have nothing aside: the disk refused it."""
+        self.prepared_time_s = 0
+        self.join("", 0)
         self.aside = []
         self.marked = []
+
+    def join(self, query: str, batch: int) -> None:
+        """Be a part of a query's batch; without a query, of none."""
+        self.query, self.batch = query, batch
+
+    def change_owner(self, owner: str) -> None:
+        """Let somebody else end it from elsewhere."""
+        self.owner = owner
+
+    def leave_connection(self) -> None:
+        """Be nobody's who would take it along when he goes."""
+        self.connection = None
 
     def sends_to(self, queue: int) -> bool:
         """Whether it will put something into a queue."""
@@ -238,13 +257,12 @@ class TransactionWork:
 
     def restore(self, work: Transaction, record: TransactionRecord) -> None:
         """Take up a prepared transaction again after a restart, with all its locks."""
-        work.happen(TransactionEvent.PREPARE)
-        work.prepared_time_s = record.prepared_time_s
+        work.prepare(record.prepared_time_s)
         work.sends = record.sends
         work.aside = record.aside
         work.bytes = sum(len(send.packet) for send in record.sends)
         work.bytes += sum(run.size for run in record.aside)
-        work.query, work.batch = record.query, record.batch
+        work.join(record.query, record.batch)
         for held in record.held:
             queue = self._table.by_id(held.queue)
             if queue is None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from openmsmq.api import messages as api
 from openmsmq.manager.outputs import Persist
 from openmsmq.manager.queues.queue import LocalQueue
+from openmsmq.manager.queues.reads import seek
 from openmsmq.manager.queues.totals import Totals
 from openmsmq.manager.reading.bulk_reads import SLICE_ROWS
 from openmsmq.manager.reading.by_arrival import (
@@ -22,9 +23,10 @@ from openmsmq.manager.reading.by_arrival import (
     stored_by_arrival,
 )
 from openmsmq.model.clock import Instant
+from openmsmq.model.errors import MessageNotFound
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import READER_NAME_MAX_BYTES
-from openmsmq.model.queue import AccessMode, QueueProperties
+from openmsmq.model.queue import AccessMode, QueueProperties, SeekAction
 from openmsmq.storage import records
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.port import Batch, StoreFull
@@ -366,11 +368,21 @@ def test_readers_see_exactly_what_is_neither_held_nor_reserved(
                 queue.became_available(first)
             elif event == "look":
                 assert [place for place, _ in queue.front(first, 1 << 20)] == free[:first]
-                after = queue.next_available(second)
-                assert after == next(((place, b"x") for place in free if place > second), None)
-                before = queue.next_available(second, backwards=True)
-                earlier = [(place, b"x") for place in free if place < second]
-                assert before == (earlier[-1] if earlier else None)
+                assert (
+                    found(queue, SeekAction.NEXT, second)
+                    == [place for place in free if place > second][:1]
+                )
+                assert (
+                    found(queue, SeekAction.PREVIOUS, second)
+                    == [place for place in free if place < second][-1:]
+                )
+
+
+def found(queue: LocalQueue, action: SeekAction, lookup_id: int) -> list[int]:
+    try:
+        return [seek(queue, action, lookup_id)[0]]
+    except MessageNotFound:
+        return []
 
 
 # How far.

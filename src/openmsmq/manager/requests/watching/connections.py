@@ -68,4 +68,4 @@ def _shown(state: Connection, asking: Connection) -> api.ConnectedApplication:
 def _waiting_count(opened: OpenQueue) -> int:
     if not isinstance(opened.target, LocalQueue):
         return 0
-    return sum(not read.ended and read.opened is opened for read in opened.target.waiting)
+    return sum(read.opened is opened for read in opened.target.waiting)
