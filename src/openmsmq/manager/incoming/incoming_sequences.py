@@ -154,7 +154,7 @@ class IncomingSequences:
         """
         source = Guid(message_bytes.source(packet))
         place = "" if word is Word.SURE else peer.place
-        if word is Word.FOREIGN:
+        if word in (Word.FOREIGN, Word.BROUGHT):
             return "foreign-source"
         key = _key(packet, found)
         flow = self._known(source, key)
