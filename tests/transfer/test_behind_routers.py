@@ -11,8 +11,8 @@ import pytest
 
 from openmsmq.api import messages as api
 from openmsmq.manager.notices import NoticeKind
-from openmsmq.model.identity import SequenceId
-from openmsmq.model.limits import PEER_SILENCE_S
+from openmsmq.model.identity import Guid, SequenceId
+from openmsmq.model.limits import INCOMING_SEQUENCE_BYTES, PEER_SILENCE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.peers import PeerPolicy, PeerRule
 from tests.transfer.conftest import LEDGER, ORDERS
@@ -128,6 +128,37 @@ def test_what_a_silent_outsider_sends_may_come_through_a_routing_server(
     outsider.open(router.address)
     entry(2)
     assert len(far.bodies(LEDGER)) == 2
+
+
+def test_senders_that_are_invented_behind_a_routing_server_keep_no_newcomer_out(
+    network: Network, router: Computer
+) -> None:
+    """How far they have come is remembered as what its address has brought."""
+    quota_kb = 400
+    far = network.manager("FAR", GAMMA, COPY, quota_kb=quota_kb)
+    network.run(POLL_MS)
+    router.ok_soon(api.RefreshDirectory())
+    far.ok_soon(api.RefreshDirectory())
+    far.create(LEDGER, transactional=True)
+    to, manager = by_number(far, LEDGER)
+    limit = quota_kb * 1024 // 8 // INCOMING_SEQUENCE_BYTES
+
+    def entry(who: Neighbour, at: Computer) -> None:
+        who.open(at.address)
+        who.say(letter(who.identifier, 1, to, b"", manager=manager, place=(SEQUENCE, 1, 0)))
+        who.close()
+
+    for number in range(limit + 1):
+        invented = Neighbour(network, STRANGER)
+        invented.identifier = Guid(b"invented %07d" % number)
+        entry(invented, router)
+        network.run(100)
+    network.run(LONG_MS)
+    count = len(far.bodies(LEDGER))
+    assert count >= limit
+    entry(Neighbour(network, PEER), far)
+    network.run(1_000)
+    assert len(far.bodies(LEDGER)) == count + 1
 
 
 @pytest.mark.parametrize("is_final", [False, True], ids=["order", "final"])

@@ -233,6 +233,17 @@ class Identities:
             or self._former.has(peer.remote, now)
         )
 
+    def is_outsider_of(self, peer: Peer, source: Guid) -> bool:
+        """Whether somebody is not in the directory by which a peer is a way from him.
+
+        Anybody may have invented him, and the way cannot know it.
+        """
+        return (
+            source != peer.remote
+            and source not in self._copy.image.managers
+            and not self._brings_by_configuration(peer, source)
+        )
+
     def is_of_enterprise(self, peer: Peer, now: Instant) -> bool:
         """Whether a peer says it is a queue manager of the directory, or was a way not long ago.
 
