@@ -15,11 +15,12 @@ from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.limits import INCOMING_SEQUENCE_BYTES, PEER_SILENCE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.peers import PeerPolicy, PeerRule
+from openmsmq.wire.headers.queue_names import PrivateOnDestination
 from tests.transfer.conftest import LEDGER, ORDERS
 from tests.transfer.directories import COPY, POLL_MS, joined
 from tests.transfer.letters import SEQUENCE, by_number, direct, final_ack, letter, order_ack
 from tests.transfer.neighbour import Neighbour
-from tests.transfer.network import BETA, GAMMA, PEER, Computer, Network, neighbour_identifier
+from tests.transfer.network import ALPHA, BETA, GAMMA, PEER, Computer, Network, neighbour_identifier
 from tests.transfer.test_doubts import Played
 from tests.transfer.test_strangers import DEAD_LETTERS, STRANGER, told
 
@@ -198,3 +199,24 @@ def test_nobody_acknowledges_through_a_routing_server_what_went_to_an_address(
     outsider.say(ack)
     network.run(1_000)
     assert waiting(office) == 0
+
+
+def test_nobody_ends_our_own_messages_in_our_own_name_through_a_gateway(network: Network) -> None:
+    """A message in our name that we refuse would tell us that ours has failed."""
+    routes = PeerPolicy(rules=(PeerRule(name="gateway", addresses=(BETA,), routes=True),))
+    alpha = network.manager("ALPHA", ALPHA, peers=routes)
+    gateway = network.manager("BETA", BETA, next_hops={str(alpha.identifier): (ALPHA,)})
+    peer = Neighbour(network, PEER)
+    alpha.send(rf"DIRECT=TCP:{PEER}\{LEDGER}", b"precious", transactional=True)
+    network.run(1_000)
+    sent = peer.messages[-1]
+    assert sent.transaction is not None
+    stranger = Neighbour(network, STRANGER)
+    stranger.identifier = alpha.identifier
+    stranger.open(gateway.address)
+    place = (sent.transaction.sequence, sent.transaction.number, 0)
+    number, nowhere = sent.user.message_number, PrivateOnDestination(99)
+    stranger.say(letter(alpha.identifier, number, nowhere, manager=alpha.identifier, place=place))
+    network.run(LONG_MS)
+    assert waiting(alpha) == 1
+    assert told(alpha, NoticeKind.SEQUENCE_REFUSED)[0]["reason"] == "foreign-source"

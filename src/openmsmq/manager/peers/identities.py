@@ -197,10 +197,14 @@ class Identities:
             if self._is_placed(peer, name):
                 return Word.SURE
             return Word.FOREIGN if self._known_elsewhere(peer, name, now) else Word.OWN
-        if self._brings_by_configuration(peer, name):
-            return Word.SURE
-        if not self._brings_by_directory(peer, name, now):
+        is_configured = self._brings_by_configuration(peer, name)
+        if not is_configured and not self._brings_by_directory(peer, name, now):
             return Word.FOREIGN
+        if name == self._own:
+            # What we have sent ourselves we know, and nobody needs to vouch for us here.
+            return Word.BROUGHT
+        if is_configured:
+            return Word.SURE
         # A routing server passes on what strangers say of themselves. Who is in the directory, it
         # knows; of another it believes any name that is nobody's there, and he may be known here.
         is_outsider = name not in self._copy.image.managers

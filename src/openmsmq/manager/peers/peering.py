@@ -22,7 +22,8 @@ class Word(Enum):
     OWN = "own"
     """Its own name, which nobody else has at another place; only its address speaks for it."""
     BROUGHT = "brought"
-    """Of one who is known elsewhere and not in the directory, brought by a way of the directory.
+    """Our own, brought by a way; or of one who is known elsewhere and not in the directory, brought
+    by a way of the directory.
 
     The way is honest and cannot know whose it is: it is a message like any, and moves nothing."""
     FOREIGN = "foreign"
