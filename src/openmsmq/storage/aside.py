@@ -28,6 +28,9 @@ from openmsmq.storage.port import StoreDamaged
 FREE_MAX_BYTES: Final = 256 << 20
 """Files that wait to be used again may have so many bytes; others are removed."""
 
+REUSED_MAX_FACTOR: Final = 2
+"""A file that is used again is at most so many times as long as what is written into it."""
+
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(list[bytes])
 
@@ -56,11 +59,7 @@ class Aside:
         payload = _ENCODER.encode([name, *values])
         header = self.framing.header(sequence, payload)
         needed_bytes = len(header) + len(payload)
-        if self._free:
-            number, size_bytes = self._free.popitem()
-        else:
-            self._last_file += 1
-            number, size_bytes = self._last_file, 0
+        number, size_bytes = self._file_for(needed_bytes)
         note = AsideNote(number, sequence, max(size_bytes, needed_bytes))
         path = self._path(note)
         try:
@@ -79,6 +78,20 @@ class Aside:
                 return self.write(name, values, sequence)
             raise disk_error(error, "set messages aside", path) from error
         return note
+
+    def _file_for(self, needed_bytes: int) -> tuple[int, int]:
+        """Return a file to write over and its size, or a new one.
+
+        A much longer one stays free: it would be kept by few values, which is all that counts for
+        the shares of who sends them.
+        """
+        longest = needed_bytes * REUSED_MAX_FACTOR
+        fitting = (number for number, size_bytes in self._free.items() if size_bytes <= longest)
+        number = max(fitting, key=self._free.__getitem__, default=None)
+        if number is not None:
+            return number, self._free.pop(number)
+        self._last_file += 1
+        return self._last_file, 0
 
     def give_up_free(self) -> bool:
         """Remove the files that wait to be used again; return whether there were any."""

@@ -375,7 +375,7 @@ def test_a_start_gives_no_file_to_others_that_is_in_use(tmp_path: Path) -> None:
 def test_a_file_that_is_used_again_grows_and_stays_as_long_as_it_was(tmp_path: Path) -> None:
     store = opened(tmp_path)
     path = tmp_path / "aside-00000001.log"
-    for count in (1, 9, 2):
+    for count in (1, 9, 6):
         store.commit(Batch(aside=[(b"a", values(b"a", count))]))
         store.abandon()
         store = opened(tmp_path)
@@ -384,10 +384,25 @@ def test_a_file_that_is_used_again_grows_and_stays_as_long_as_it_was(tmp_path: P
         assert store.get(entry(count)) == values(b"a", count)[-1]
         # The file that grew and is used for little has all of its bytes, and counts with them.
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "FREE_MAX_BYTES", path.stat().st_size - (count == 2))
+            patch.setattr(module, "FREE_MAX_BYTES", path.stat().st_size - (count == 6))
             store.checkpoint()
     assert aside_files(tmp_path) == []
     store.close()
+
+
+def test_little_that_is_set_aside_does_not_keep_long_files(tmp_path: Path) -> None:
+    """Who has much set aside, gives it up and sets little aside, again and again, has little."""
+    long_bytes, short_bytes, rounds = 400_000, 1_000, 12
+    store = open_store(tmp_path)
+    for number in range(rounds):
+        much, little = b"much %d" % number, b"little %d" % number
+        store.commit(Batch(aside=[(much, [bytes(long_bytes)])]))
+        store.commit(Batch(dropped=[much]))
+        store.checkpoint()
+        store.commit(Batch(aside=[(little, [bytes(short_bytes)])]))
+    used_bytes = sum(path.stat().st_size for path in tmp_path.glob("aside-*"))
+    store.close()
+    assert used_bytes < 2 * long_bytes
 
 
 def test_a_name_that_is_used_again_has_its_own_values(tmp_path: Path) -> None:

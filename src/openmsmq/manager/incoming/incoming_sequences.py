@@ -41,6 +41,7 @@ class Flow:
     __slots__ = (
         "advance",
         "claimed_at",
+        "counted_at",
         "destination",
         "direct_address",
         "heard",
@@ -68,6 +69,8 @@ class Flow:
         """Where its sender is, by his own word; empty where others vouch for him."""
         self.claimed_at = ""
         """Where the claims have him for this flow; empty if they do not."""
+        self.counted_at = ""
+        """The address that has one record more by it; empty if others know its sender."""
         self.seen_at = ""
         """Where he was himself when his last message came, whoever vouches for him; empty if
         somebody else brought it."""
@@ -162,11 +165,14 @@ class IncomingSequences:
         """
         source = Guid(message_bytes.source(packet))
         place = "" if word is Word.SURE else peer.place
-        if word is Word.FOREIGN:
+        if word in (Word.FOREIGN, Word.BROUGHT):
             return "foreign-source"
+        # Who is brought may be invented: whatever its way vouches for, it makes records.
+        is_counted = place or self._identities.is_outsider_of(peer, source)
+        counted_at = peer.place if is_counted else ""
         key = _key(packet, found)
         flow = self._known(source, key)
-        if durably and key not in self.records and not self.records.has_room(place, now):
+        if durably and key not in self.records and not self.records.has_room(counted_at, now):
             return "too-many-sequences"
         if flow is None:
             name = queue_names.describe(found.destination_name)
@@ -177,6 +183,7 @@ class IncomingSequences:
         elif not place and flow.place and self._identities.disowns(peer, source, flow.place):
             flow.sequence = self._new()
         flow.place = place
+        flow.counted_at = counted_at
         flow.seen_at = peer.place if peer.remote == source else ""
         direct = found.flags >> user.DESTINATION_SHIFT & 7 == _DIRECT
         flow.direct_address = peer.engine.address if direct else ""
@@ -235,7 +242,7 @@ class IncomingSequences:
 
     def _note_use(self, flow: Flow) -> None:
         """A flow has, or will have, a record: its sender is where he is now."""
-        self.records.used(flow.key, flow.place or "", flow.sequence.last_access_time_s)
+        self.records.used(flow.key, flow.counted_at, flow.sequence.last_access_time_s)
         # Who is on the way from him says nothing about where he is himself.
         place = flow.place or flow.seen_at
         if not place or place == flow.claimed_at or flow.heard is None:

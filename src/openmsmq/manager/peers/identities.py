@@ -8,7 +8,7 @@ it is not asked for each message.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from openmsmq.directory.image import DirectoryImage
 from openmsmq.manager.directory.former_ways import FormerWays
@@ -24,6 +24,9 @@ from openmsmq.model.limits import HOST_ASKED_MS, PEER_NAMES_MAX_COUNT
 from openmsmq.model.names import DirectFormatName
 from openmsmq.model.names.parts import canonical_ip_address, fold
 from openmsmq.model.peers import PeerBook, Refusal, canonical_address
+
+_LASTING: Final = (Word.SURE, Word.OWN)
+"""What is so until directory, configuration or claims change."""
 
 
 class Identities:
@@ -182,7 +185,7 @@ class Identities:
         word = peer.words.get(name)
         if word is None:
             word = self._word(peer, Guid(name), now)
-            if word is not Word.FOREIGN:
+            if word in _LASTING:
                 # What is foreign now may be its own after a silence.
                 peer.words[name] = word
         return word
@@ -194,16 +197,33 @@ class Identities:
             if self._is_placed(peer, name):
                 return Word.SURE
             return Word.FOREIGN if self._known_elsewhere(peer, name, now) else Word.OWN
-        return Word.SURE if self._brings(peer, name, now) else Word.FOREIGN
+        is_configured = self._brings_by_configuration(peer, name)
+        if not is_configured and not self._brings_by_directory(peer, name, now):
+            return Word.FOREIGN
+        if name == self._own:
+            # What we have sent ourselves we know, and nobody needs to vouch for us here.
+            return Word.BROUGHT
+        if is_configured:
+            return Word.SURE
+        # A routing server passes on what strangers say of themselves. Who is in the directory, it
+        # knows; of another it believes any name that is nobody's there, and he may be known here.
+        is_outsider = name not in self._copy.image.managers
+        return Word.BROUGHT if is_outsider and self._is_elsewhere(peer, name, now) else Word.SURE
 
-    def _brings(self, peer: Peer, source: Guid, now: Instant) -> bool:
-        """Whether a peer is a way from somebody, by configuration or directory."""
+    def _is_elsewhere(self, peer: Peer, name: Guid, now: Instant) -> bool:
+        """Whether a rule or a flow of his own say that somebody is not where a peer is."""
+        return self._book.pins(name) or self._known_elsewhere(peer, name, now) is not None
+
+    def _brings_by_configuration(self, peer: Peer, source: Guid) -> bool:
+        """Whether a peer is a way from somebody because an operator says so."""
         rule = peer.rule
         if rule is not None and rule.routes and (rule.addresses or rule.name == peer.proven):
             return True
         address = peer.engine.address
-        if any(address in self._addresses_of(host) for host in self._next_hops(source)):
-            return True
+        return any(address in self._addresses_of(host) for host in self._next_hops(source))
+
+    def _brings_by_directory(self, peer: Peer, source: Guid, now: Instant) -> bool:
+        """Whether the directory has a peer as a way from somebody, or had it not long ago."""
         managers = self._copy.image.managers
         info = managers.get(peer.remote)
         if info is None or not self._is_placed(peer, peer.remote):
@@ -217,6 +237,17 @@ class Identities:
             or self._former.has(peer.remote, now)
         )
 
+    def is_outsider_of(self, peer: Peer, source: Guid) -> bool:
+        """Whether somebody is not in the directory by which a peer is a way from him.
+
+        Anybody may have invented him, and the way cannot know it.
+        """
+        return (
+            source != peer.remote
+            and source not in self._copy.image.managers
+            and not self._brings_by_configuration(peer, source)
+        )
+
     def is_of_enterprise(self, peer: Peer, now: Instant) -> bool:
         """Whether a peer says it is a queue manager of the directory, or was a way not long ago.
 
@@ -228,11 +259,7 @@ class Identities:
     def knows_elsewhere(self, peer: Peer, name: bytes, now: Instant) -> bool:
         """Whether a name that is foreign in the mouth of a peer is somebody else's, known here."""
         source = Guid(name)
-        return (
-            self._book.pins(source)
-            or bool(self._next_hops(source))
-            or self._known_elsewhere(peer, source, now) is not None
-        )
+        return bool(self._next_hops(source)) or self._is_elsewhere(peer, source, now)
 
     def disowns(self, peer: Peer, source: Guid, place: str) -> bool:
         """Whether a flow that somebody claimed at a place was never of the one who has this name.
@@ -252,14 +279,15 @@ class Identities:
         """Whether an acknowledgment is of the one to whom a flow goes, or came on the way from it.
 
         The listener of an address may acknowledge what goes to that address, whoever it says it
-        is; so may the one that was last reached there, on whatever session of his.
+        is; so may the one that was last reached there, on whatever session of his. Who is on the
+        way from the destination brings words of others, too: theirs do not count.
         """
-        owner = self.ways.owner_of(outgoing.name) or outgoing.owner_by_messages
-        if not isinstance(outgoing.name, DirectFormatName) and owner is not None:
-            if owner != peer.remote and self.word(peer, owner, now) is Word.SURE:
-                return True
-            if source == owner and self.word(peer, owner, now) is Word.SURE:
-                return True
+        if (
+            not isinstance(outgoing.name, DirectFormatName)
+            and source == (self.ways.owner_of(outgoing.name) or outgoing.owner_by_messages)
+            and self.word(peer, source, now) is Word.SURE
+        ):
+            return True
         if source != peer.remote:
             return source == outgoing.reached and self.word(peer, source, now) is Word.SURE
         if source == outgoing.reached:

@@ -21,6 +21,11 @@ class Word(Enum):
     """Configuration, directory or certificate say that it is that one, or speaks for it."""
     OWN = "own"
     """Its own name, which nobody else has at another place; only its address speaks for it."""
+    BROUGHT = "brought"
+    """Our own, brought by a way; or of one who is known elsewhere and not in the directory, brought
+    by a way of the directory.
+
+    The way is honest and cannot know whose it is: it is a message like any, and moves nothing."""
     FOREIGN = "foreign"
     """Somebody else's, or its own that is known to belong elsewhere."""
 
