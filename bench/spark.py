@@ -29,8 +29,11 @@ ROWS_BAR: Final = 3.0
 TWO_QUEUES_BAR: Final = 1.5
 INGEST_BAR: Final = 0.5
 WRITING_BAR: Final = 0.35
-WRITING_SHARE: Final = 5
-"""One part in so many of the rows is written: each trial adds to the queue."""
+WRITTEN_SHARE: Final = 0.4
+"""How many of the rows are written. That lasts about as long as to read all of them, so what a job
+of Spark takes however many rows it has weighs the same in both."""
+FEW_SHARE: Final = 0.2
+"""How many were written in earlier versions of this bench."""
 
 _QUEUE: Final = r"private$\backlog"
 _WRITTEN: Final = r"private$\written"
@@ -51,7 +54,10 @@ def run(effort: Effort) -> Iterator[Figure]:
         assert ceiling is not None
         read = figures[1].value
         assert read is not None
-        yield from _writing(spark, second[0], ready, count // WRITING_SHARE, read)
+        yield from _writing(spark, second[0], ready, round(FEW_SHARE * count), read)
+        many = round(WRITTEN_SHARE * count)
+        yield from _writing(spark, second[0], ready, many, read, bar=WRITING_BAR)
+        yield from _writing(spark, second[0], ready, many, read, is_emptied=True)
         yield from _sink(spark, ready, count, ceiling, directory / "table")
         yield from _ingest(spark, first[0], count, ceiling, directory)
 
@@ -178,13 +184,25 @@ def _families(roots: list[int]) -> list[int]:
 
 
 def _writing(
-    spark: SparkSession, address: str, ready: Path, count: int, read: float
+    spark: SparkSession,
+    address: str,
+    ready: Path,
+    count: int,
+    read: float,
+    *,
+    bar: float | None = None,
+    is_emptied: bool = False,
 ) -> Iterator[Figure]:
-    """Write ready rows to a transactional queue: bodies alone, and with a label of their own."""
+    """Write ready rows to a transactional queue: bodies alone, and with a label of their own.
+
+    If nothing is taken out of the queue, the store moves the rows of one turn to where it keeps
+    them during the next. If it is emptied between turns, they never come there.
+    """
     from pyspark.sql import functions as F
 
+    queue = f"{_WRITTEN}{count}{'emptied' if is_emptied else ''}"
     with openmsmq.connect(address) as manager:
-        manager.create_queue(_WRITTEN, transactional=True)
+        manager.create_queue(queue, transactional=True)
     rows = _load(spark, "ready", {"path": str(ready)}, count=count)
     label = F.concat(F.lit("message "), F.col("arrival_number"))
     kinds = {"bodies": rows.select("body"), "labels": rows.select("body", label.alias("label"))}
@@ -192,13 +210,17 @@ def _writing(
     for trial in range(TRIALS + 1):
         for name, frame in kinds.items():
             begin = time.perf_counter()
-            writer = frame.write.format("msmq").options(qm=address, queue=_WRITTEN)
+            writer = frame.write.format("msmq").options(qm=address, queue=queue)
             writer.mode("append").save()
             if trial:
                 rates[name].append(count / (time.perf_counter() - begin))
+            if is_emptied:
+                with openmsmq.connect(address) as manager:
+                    manager.queue(queue).purge()
+    where = "an emptied queue" if is_emptied else "a growing queue"
     for name, each in rates.items():
-        yield Figure(f"written to a queue, {name}", max(each), "rows/s")
-        yield Figure("  of reading", max(each) / read, "times", bar=WRITING_BAR, at_least=True)
+        yield Figure(f"{count:,} rows to {where}, {name}", max(each), "rows/s")
+        yield Figure("  of reading", max(each) / read, "times", bar=bar, at_least=True)
 
 
 def _sink(
