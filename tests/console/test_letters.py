@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import subprocess
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from openmsmq import SINGLE_MESSAGE
 from openmsmq.console import limits
 from openmsmq.console.asking import letters
 from openmsmq.model.message import MessageClass
+from openmsmq.security.access.callers import Scope
 from openmsmq.security.access.sids import unix_user
 from tests.cli.conftest import command_line, environment
 from tests.cli.test_console import read_links
@@ -333,3 +336,24 @@ def test_what_is_remembered_has_a_limit(tmp_path: Path, monkeypatch: pytest.Monk
         assert eyes.read(person)[0] == 2
         assert eyes.read(person)[0] == 2
         assert "The queue was purged" in eyes.read(person)[1]
+
+
+def test_who_may_not_look_leaves_nothing_behind_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sessions come and go, and what is remembered for one holds its token."""
+    alive: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    class Remembered(letters.Walk):
+        def __init__(self) -> None:
+            super().__init__()
+            alive.add(self)
+
+    monkeypatch.setattr(letters, "Walk", Remembered)
+    monkeypatch.setattr(limits, "LETTER_LOOKS_KEPT_COUNT", 3)
+    with opened_place(tmp_path) as place:
+        token = place.token(Scope.SEND, user=unix_user(70_001))
+        for _ in range(5):
+            assert place.person(token).get("/dead-letters").status_code == 403
+        gc.collect()
+        assert 0 < len(alive) <= 3

@@ -114,6 +114,10 @@ LETTERS_AGAIN_S: Final = 30.0
 LETTER_GROUPS_KEPT_COUNT: Final = 20_000
 """Reasons and destinations of dead letters that are remembered, of all sessions together."""
 
+LETTER_LOOKS_KEPT_COUNT: Final = 500
+"""Looks into dead-letter queues that are remembered, also those that have found nothing: some for
+each session, and sessions come and go."""
+
 REPLAY_MAX_COUNT: Final = 1000
 """Dead letters that one press of a button sends again."""
 

@@ -345,7 +345,7 @@ def test_a_file_waits_for_the_whole_checkpoint_that_has_what_was_taken(tmp_path:
         store.commit(Batch([(b"G%d" % number, bytes(200))]))
     assert store.get(entry(3)) == large[2]
     assert store.base_count < 3, "the first slice is there, and not the last"
-    store.commit(set_aside(b"b"))
+    store.commit(Batch(aside=[(b"as large", large)]))
     assert aside_files(tmp_path) == ["aside-00000001.log", "aside-00000002.log"]
     expected = content(store)
     store.abandon()

@@ -144,6 +144,8 @@ class KeptLetters:
         key = session, name
         # Who looked last stands last.
         kept = self._kept[key] = self._kept.pop(key) if key in self._kept else _Kept()
+        # Before anything can be refused: who may not look must leave nothing behind without end.
+        self._forget()
         async with kept.looking, manager.queue(name) as queue:
             status = await queue.properties()
             generation = manager.context.generation
@@ -170,6 +172,7 @@ class KeptLetters:
     def _forget(self) -> None:
         count = sum(len(kept.counts) for kept in self._kept.values())
         for key in list(self._kept):
-            if count <= limits.LETTER_GROUPS_KEPT_COUNT:
+            is_few = len(self._kept) <= limits.LETTER_LOOKS_KEPT_COUNT
+            if is_few and count <= limits.LETTER_GROUPS_KEPT_COUNT:
                 return
             count -= len(self._kept.pop(key).counts)
