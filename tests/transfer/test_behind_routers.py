@@ -220,3 +220,23 @@ def test_nobody_ends_our_own_messages_in_our_own_name_through_a_gateway(network:
     network.run(LONG_MS)
     assert waiting(alpha) == 1
     assert told(alpha, NoticeKind.SEQUENCE_REFUSED)[0]["reason"] == "foreign-source"
+
+
+def test_who_comes_through_a_routing_server_goes_on_whoever_claims_his_name_elsewhere(
+    network: Network, router: Computer, far: Computer, outsider: Neighbour, impostor: Neighbour
+) -> None:
+    to, manager = by_number(far, LEDGER)
+
+    def entry(number: int) -> None:
+        place = (SEQUENCE, number, number - 1)
+        outsider.say(letter(outsider.identifier, number, to, manager=manager, place=place))
+        network.run(LONG_MS)
+
+    outsider.open(router.address)
+    entry(1)
+    impostor.open(far.address)
+    claim = letter(outsider.identifier, 9, direct(GAMMA, LEDGER), b"his", place=(SEQUENCE, 1, 0))
+    impostor.say(claim)
+    network.run(1_000)
+    entry(2)
+    assert far.bodies(LEDGER).count(b"body") == 2

@@ -164,14 +164,16 @@ class IncomingSequences:
         Gives a word why not, if it is not the peer's or if there is no room for one more.
         """
         source = Guid(message_bytes.source(packet))
-        place = "" if word is Word.SURE else peer.place
-        if word in (Word.FOREIGN, Word.BROUGHT):
+        place = peer.place if word is Word.OWN else ""
+        if word is Word.FOREIGN:
             return "foreign-source"
         # Who is brought may be invented: whatever its way vouches for, it makes records.
         is_counted = place or self._identities.is_outsider_of(peer, source)
         counted_at = peer.place if is_counted else ""
         key = _key(packet, found)
         flow = self._known(source, key)
+        if word is Word.BROUGHT and not self._goes_on(flow):
+            return "foreign-source"
         if durably and key not in self.records and not self.records.has_room(counted_at, now):
             return "too-many-sequences"
         if flow is None:
@@ -188,6 +190,18 @@ class IncomingSequences:
         direct = found.flags >> user.DESTINATION_SHIFT & 7 == _DIRECT
         flow.direct_address = peer.engine.address if direct else ""
         return flow
+
+    def _goes_on(self, flow: Flow | None) -> bool:
+        """Whether a flow has come over ways only, before its sender's name was used elsewhere.
+
+        Who claims the name later does not keep him out. A rule does: it says where he is.
+        """
+        return (
+            flow is not None
+            and flow.place == ""
+            and not flow.claimed_at
+            and not self._identities.is_settled(flow.source)
+        )
 
     def _new(self) -> IncomingSequence:
         return IncomingSequence(self._config, SequenceId(0, 0), 0)

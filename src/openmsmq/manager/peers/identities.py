@@ -237,6 +237,10 @@ class Identities:
             or self._former.has(peer.remote, now)
         )
 
+    def is_settled(self, name: Guid) -> bool:
+        """Whether no flow is needed to know where somebody is: a rule says it, or it is us."""
+        return name == self._own or self._book.pins(name)
+
     def is_outsider_of(self, peer: Peer, source: Guid) -> bool:
         """Whether somebody is not in the directory by which a peer is a way from him.
 
