@@ -18,7 +18,15 @@ from openmsmq.model.peers import PeerPolicy, PeerRule
 from openmsmq.wire.headers.queue_names import PrivateOnDestination
 from tests.transfer.conftest import LEDGER, ORDERS
 from tests.transfer.directories import COPY, POLL_MS, joined
-from tests.transfer.letters import SEQUENCE, by_number, direct, final_ack, letter, order_ack
+from tests.transfer.letters import (
+    SEQUENCE,
+    by_number,
+    direct,
+    final_ack,
+    final_acks,
+    letter,
+    order_ack,
+)
 from tests.transfer.neighbour import Neighbour
 from tests.transfer.network import ALPHA, BETA, GAMMA, PEER, Computer, Network, neighbour_identifier
 from tests.transfer.test_doubts import Played
@@ -240,3 +248,61 @@ def test_who_comes_through_a_routing_server_goes_on_whoever_claims_his_name_else
     network.run(1_000)
     entry(2)
     assert far.bodies(LEDGER).count(b"body") == 2
+
+
+def test_who_is_behind_a_routing_server_does_not_hear_which_queues_there_are(
+    network: Network, router: Computer, far: Computer
+) -> None:
+    stranger = Neighbour(network, STRANGER)
+    to, manager = by_number(far, ORDERS)
+    stranger.open(router.address)
+    for number, name in enumerate((PrivateOnDestination(99), to), 1):
+        place = (SEQUENCE, number, 0)
+        stranger.say(
+            letter(stranger.identifier, number, name, manager=manager, place=place, final_ack=True)
+        )
+    network.run(LONG_MS)
+    stranger.open(far.address)
+    network.run(LONG_MS)
+    # One queue is not there, the other is not transactional: both sound the same.
+    refused = MessageClass.NACK_ACCESS_DENIED
+    assert sorted(final_acks(stranger.messages, stranger.identifier)) == [
+        (refused, 1),
+        (refused, 2),
+    ]
+
+
+QUOTA_BYTES = 400 << 10
+ONE_STRANGERS_BYTES = QUOTA_BYTES * 24 // 64
+
+
+@pytest.mark.parametrize("dead_letters", [False, True], ids=["plain", "kept as dead letters"])
+def test_who_is_behind_a_routing_server_leaves_room_to_others_and_stops_nobody(
+    network: Network, router: Computer, *, dead_letters: bool
+) -> None:
+    far = network.manager("FAR", GAMMA, COPY, quota_kb=QUOTA_BYTES >> 10)
+    network.run(POLL_MS)
+    for each in (router, far):
+        each.ok_soon(api.RefreshDirectory())
+    far.with_queues(ORDERS, LEDGER)
+    to, manager = by_number(far, ORDERS)
+    stranger = Neighbour(network, STRANGER)
+    stranger.open(router.address)
+    for number in range(1, 121):
+        said = letter(
+            stranger.identifier,
+            number,
+            to,
+            bytes(4_000),
+            manager=manager,
+            journal_on_failure=dead_letters,
+        )
+        stranger.say(said)
+        network.run(200)
+    network.run(LONG_MS)
+    assert far.ok(api.GetStatus()).message_bytes <= ONE_STRANGERS_BYTES
+    # Nor does the routing server wait with what is honest.
+    router.send(rf"DIRECT=TCP:{GAMMA}\{ORDERS}", b"honest")
+    network.run(LONG_MS)
+    assert far.bodies(ORDERS)[-1] == b"honest"
+    assert waiting(router) == 0

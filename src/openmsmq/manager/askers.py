@@ -10,14 +10,24 @@ from openmsmq.model.identity import NIL_GUID, Guid
 class Asker:
     """Who says so, as far as it is known."""
 
-    __slots__ = ("address", "known", "manager")
+    __slots__ = ("address", "is_brought", "known", "manager")
 
-    def __init__(self, address: str, manager: Guid, *, known: bool) -> None:
+    def __init__(
+        self, address: str, manager: Guid, *, known: bool, is_brought: bool = False
+    ) -> None:
         self.address = address
         """Where the session comes from; empty for the queue manager and its applications."""
         self.manager = manager
         """The queue manager at its other end; nil where another one may have that identifier."""
         self.known = known
+        self.is_brought = is_brought
+        """Whether it is somebody behind the one at that address, which is known and cannot know who
+        that is: he has the room of a stranger, and the one who brings him never waits for him."""
+
+    @property
+    def is_stranger(self) -> bool:
+        """Whether nobody vouches for who says so."""
+        return not self.known or self.is_brought
 
     @property
     def is_own(self) -> bool:

@@ -56,12 +56,12 @@ class Arrivals:
         """
         self._acting.on_word_of(asker)
         try:
-            self._take_all(packets, peer, now)
+            self._take_all(packets, peer, asker, now)
         finally:
             self._runs.flush(now)
             self._acting.on_word_of(OURSELVES)
 
-    def _take_all(self, packets: list[bytes], peer: Peer, now: Instant) -> None:
+    def _take_all(self, packets: list[bytes], peer: Peer, asker: Asker, now: Instant) -> None:
         destinations = self._judging.destinations(peer)
         position, count = 0, len(packets)
         while position < count:
@@ -74,6 +74,8 @@ class Arrivals:
                 # Wherever it ends up, as a dead letter or on its way, it says what is proved only.
                 packet = without_claims(packet, found)
             to = destinations.find(packet, found, now)
+            if asker.known and to.is_brought is not self._acting.asker.is_brought:
+                self._go_on_for(asker, now, is_brought=to.is_brought)
             if to.is_order_queue:
                 self._acks.take(packet, peer, now)
             elif to.is_notify_queue:
@@ -83,3 +85,13 @@ class Arrivals:
                     position = self._local.take(packet, found, to, packets, position, now)
                 else:
                     self._forwarding.take(packet, found, to, peer, now)
+
+    def _go_on_for(self, asker: Asker, now: Instant, *, is_brought: bool) -> None:
+        """Act on the word of who is behind the asker from now on, or of the asker again.
+
+        What was taken before is charged to the one on whose word it was.
+        """
+        self._runs.flush(now)
+        if is_brought:
+            asker = Asker(asker.address, asker.manager, known=True, is_brought=True)
+        self._acting.on_word_of(asker)

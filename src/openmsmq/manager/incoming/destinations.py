@@ -43,6 +43,7 @@ class Destination:
 
     __slots__ = (
         "flow",
+        "is_brought",
         "is_notify_queue",
         "is_order_queue",
         "local",
@@ -60,6 +61,8 @@ class Destination:
         """What stands for the source in the history: nobody makes another's messages look like
         ones that came already."""
         self.local = True
+        self.is_brought = False
+        """Whether it is a queue here, and the source nobody known, behind the one who brings it."""
         self.is_order_queue = False
         self.is_notify_queue = False
         self.queue: LocalQueue | None = None
@@ -133,6 +136,8 @@ class Destinations:
                     destination.route = name
             case _:
                 pass
+        if destination.local and not (destination.is_order_queue or destination.is_notify_queue):
+            destination.is_brought = self._identities.is_outsider_of(self._peer, Guid(source))
         return destination
 
     def _remembered_as(self, source: bytes, word: Word) -> bytes:

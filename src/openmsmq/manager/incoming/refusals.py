@@ -29,7 +29,7 @@ class Refusals:
         self, packet: bytes, found: Outline, reason: MessageClass
     ) -> None:
         """Raise `NoRoom` if a refused message would be kept, and there is no room for it."""
-        if _leaves_dead_letter(found, reason):
+        if _leaves_dead_letter(found, reason) and not self._shares.is_beyond_share(len(packet)):
             self.runs.require_room(packet)
 
     def reject(self, packet: bytes, found: Outline, reason: MessageClass, now: Instant) -> None:
@@ -43,7 +43,7 @@ class Refusals:
             self._reporter.report(packet, reason, now)
         if found.flags & user.TRANSACTION:
             self._finals.send(packet, self._shares.told(reason), now)
-        elif _leaves_dead_letter(found, reason):
+        elif _leaves_dead_letter(found, reason) and not self._shares.is_beyond_share(len(packet)):
             kept = self._delivery.keep_dead_letter(packet, reason, now)
             if kept is not None:
                 self._shares.charge(kept, len(packet))

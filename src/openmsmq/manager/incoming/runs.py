@@ -102,6 +102,8 @@ class Runs:
 
     def quota_problem(self, queue: LocalQueue, packet: bytes) -> MessageClass | None:
         """Return why a message has no room in its queue; raise `NoRoom` if it must wait."""
+        if self._shares.is_beyond_share(self.bytes + len(packet)):
+            return MessageClass.NACK_QUEUE_EXCEEDS_QUOTA
         self.require_room(packet)
         waiting = self.bytes + len(packet)
         in_queue = waiting if queue is self.queue else len(packet)

@@ -79,9 +79,18 @@ class Shares:
     def takes(self, size: int) -> bool:
         """Whether so many more bytes may be stored on the present asker."""
         totals, asker = self._totals, self._acting.asker
-        if asker.known:
+        if not asker.is_stranger:
             return totals.room_for(size)
         return totals.room_for_strangers(size) and self._has_share(asker.address, size)
+
+    def is_beyond_share(self, size: int) -> bool:
+        """Whether so many bytes are too much for who is brought, and not for who brings him.
+
+        Then nothing waits: who brings him would wait with all that others send through him.
+        """
+        return (
+            self._acting.asker.is_brought and not self.takes(size) and self._totals.room_for(size)
+        )
 
     def take_all(self, packets: list[bytes], size: int) -> bool:
         """Whether messages of one kind may be stored, with others `size` bytes together."""
@@ -89,20 +98,20 @@ class Shares:
             return False
         if is_recoverable(packets[0]):
             return True
-        strangers = not self._acting.asker.known
+        strangers = self._acting.asker.is_stranger
         return self._totals.memory_for(len(packets), size, strangers=strangers)
 
     def has_memory(self, packet: bytes, size_before: int) -> bool:
         """Whether a message is recoverable, or there is memory for it and those before it."""
         if is_recoverable(packet):
             return True
-        strangers = not self._acting.asker.known
+        strangers = self._acting.asker.is_stranger
         return self._totals.memory_for(1, size_before + len(packet), strangers=strangers)
 
     def charge(self, queue: LocalQueue, size: int) -> None:
         """Note that so many bytes come into a queue on the present asker."""
         asker = self._acting.asker
-        if not asker.known and queue.can.be_charged:
+        if asker.is_stranger and queue.can.be_charged:
             self._add(queue, asker.address, size)
 
     def copied(self, source: LocalQueue, target: LocalQueue, size: int) -> None:
@@ -168,7 +177,8 @@ class Shares:
         It must hear that its message has failed. A stranger does not hear whether a queue is there:
         whatever keeps a message out, for him it is the same.
         """
-        if self._permit_insecure_nacks or self._acting.asker.known or reason not in _SECRET:
+        is_hidden = self._acting.asker.is_stranger and reason in _SECRET
+        if self._permit_insecure_nacks or not is_hidden:
             return reason
         return MessageClass.NACK_ACCESS_DENIED
 
