@@ -148,6 +148,7 @@ TABLE = [
     Row("abort", "0000yy", lambda person, it: person.press(f"/transactions/{it.unit}/abort")),
     Row("commit", "0000yy", lambda person, it: person.press(f"/transactions/{it.unit}/commit")),
     Row("sessions", "yyyyyy", _looks("/sessions")),
+    Row("sequences", "----yy", _looks("/sequences")),
     Row("audit", "----yy", _looks("/audit")),
     Row("configuration", "----yy", _looks("/configuration")),
     Row("rights, in words", "--yyyy", _looks(f"{queue_path(GUARDED)}/rights")),

@@ -102,6 +102,12 @@ IN_DOUBT_SHOWN_COUNT: Final = 200
 CONNECTIONS_SHOWN_COUNT: Final = 200
 """Sessions, or connections of applications, on one page."""
 
+SEQUENCES_PAGE_COUNT: Final = 50
+"""Incoming sequences on one page."""
+
+AFTER_MAX_CHARACTERS: Final = 200
+"""Where a page of incoming sequences goes on, as its address says it."""
+
 LETTERS_MAX_COUNT: Final = 5000
 """Dead letters of one queue that are sorted by reason: the oldest."""
 
