@@ -93,6 +93,15 @@ MESSAGES_PAGE_COUNT: Final = 50
 MESSAGES_PAGE_BYTES: Final = 4 << 20
 """Bytes after which a page takes no more messages."""
 
+SEARCHED_MAX_COUNT: Final = 5_000
+"""Messages that are looked at for one page of those with a text in them."""
+
+SEARCHED_MAX_BYTES: Final = 32 << 20
+"""Bytes after which no further messages are looked at for that page."""
+
+SEARCH_BATCH_COUNT: Final = 500
+"""Messages that are asked for at once while some are searched."""
+
 OUTGOING_SHOWN_COUNT: Final = 200
 """Outgoing queues on one page."""
 
