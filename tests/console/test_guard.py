@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from urllib.parse import quote
 
@@ -283,3 +284,37 @@ def test_the_sign_in_needs_its_own_form(place: Place) -> None:
     fields = {**forms(page).hidden, "form_token": "x", "token": place.token()}
     assert person.send("/sign-in", fields).status_code == 403
     assert person.get("/").status_code == 303
+
+
+# Connections.
+
+SLOW = (
+    b"",
+    b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+    b"POST /sign-in HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n"
+    b"Sec-Fetch-Site: same-origin\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    b"Content-Length: 100\r\n\r\ntoken=",
+)
+
+
+@pytest.mark.parametrize("said", SLOW, ids=["nothing", "half a head", "half a form"])
+def test_who_opens_all_connections_and_says_little_keeps_nobody_out(
+    place: Place, operator: Person, said: bytes
+) -> None:
+    cookies = dict(operator.browser.cookies)
+    host, _, port = place.console.address.rpartition("/")[2].partition(":")
+    with contextlib.ExitStack() as opened:
+        held = []
+        for _ in range(limits.CONNECTIONS_MAX_COUNT + 20):
+            line = opened.enter_context(socket.create_connection((host, int(port)), 10))
+            line.sendall(said)
+            held.append(line)
+        for _ in range(3):
+            # Each is a browser that comes now.
+            for path in ("/health/live", "/queues"):
+                page = httpx.get(f"{place.console.address}{path}", cookies=cookies, trust_env=False)
+                assert page.status_code == 200
+        # The first ones gave way.
+        held[0].settimeout(10)
+        with contextlib.suppress(ConnectionResetError):
+            assert held[0].recv(1) == b""

@@ -59,7 +59,8 @@ FORM_MAX_S: Final = 30.0
 """How long a form may take to come."""
 
 CONNECTIONS_MAX_COUNT: Final = 200
-"""Browsers' connections at a time."""
+"""Browsers' connections at a time; with one more, the oldest gives way that has no whole request
+under way."""
 
 KEEP_ALIVE_S: Final = 15
 """How long a connection without a request stays open."""
