@@ -245,6 +245,36 @@ def test_a_form_that_is_too_long_is_not_read(operator: Person, queue: str) -> No
     assert answer.status_code == 413
 
 
+def test_all_forms_together_have_so_much_room(
+    operator: Person, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"{queue_path(queue)}/send"
+    hidden = forms(operator.get(path)).hidden
+    form = {**hidden, "form": "text", "priority": "3", "body": "x" * 100_000}
+    host, _, port = operator.console.address.rpartition("/")[2].partition(":")
+    monkeypatch.setattr(limits, "FORMS_MAX_BYTES", 150_000)
+    cookie = "; ".join(f"{name}={value}" for name, value in operator.browser.cookies.items())
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n"
+        f"Cookie: {cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        "Content-Length: 200000\r\n\r\n"
+    )
+    with socket.create_connection((host, int(port)), 10) as slow:
+        slow.sendall(head.encode() + b"x" * 100_000)
+        answer = operator.send(path, form)
+        for _ in range(500):
+            if answer.status_code == 503:
+                break
+            answer = operator.send(path, form)
+        assert "no room" in answer.text
+    # Whoever hangs up leaves the room to others.
+    for _ in range(500):
+        answer = operator.send(path, form)
+        if answer.status_code == 303:
+            return
+    pytest.fail(answer.text)
+
+
 @pytest.mark.parametrize("path", ["/sign-in", "/sign-out"])
 def test_who_is_not_signed_in_sends_short_forms_only(place: Place, path: str) -> None:
     # Each letter that is written out takes time to read, and nobody has said who he is.

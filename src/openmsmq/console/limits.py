@@ -49,6 +49,9 @@ TOKEN_MAX_CHARACTERS: Final = 1000
 FORM_MAX_BYTES: Final = 5 << 20
 """What a browser may send: a message with its properties, as a form writes it."""
 
+FORMS_MAX_BYTES: Final = 64 << 20
+"""What all forms that come at the same time may have together."""
+
 STRANGERS_FORM_MAX_BYTES: Final = 16 << 10
 """What a browser may send whose user is not signed in, such as a token: to read more takes time."""
 

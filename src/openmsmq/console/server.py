@@ -52,7 +52,8 @@ class ConsoleServer:
             uvicorn.Config(
                 self.console.app,
                 lifespan="on",
-                log_level="warning",
+                # What strangers send wrong is no news: they could fill the log with it.
+                log_level="error",
                 access_log=False,
                 server_header=False,
                 date_header=True,
