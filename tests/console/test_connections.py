@@ -14,7 +14,7 @@ import openmsmq
 from openmsmq import SINGLE_MESSAGE, Settings
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.console import limits
-from tests.cli.conftest import WORKER
+from tests.cli.conftest import WORKER, CommandLine
 from tests.console.people import ConsoleThread, Person, Place, text_of
 from tests.server_thread import start_server
 
@@ -123,6 +123,31 @@ def test_pages_of_sequences_go_on_where_the_last_one_ended(
     assert sorted(shown) == ["page1", "page2"]
     assert two.operator.get("/sequences?after=xyz").status_code == 404
     assert two.operator.get("/sequences?after=00").status_code == 409
+
+
+def test_the_command_lists_sequences_too(
+    two: Two, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert two
+    run = CommandLine(monkeypatch, capsys, ALPHA)
+    with openmsmq.connect(ALPHA) as manager, openmsmq.connect(BETA) as beta:
+        for number in range(3):
+            name = rf"private$\listed{number}"
+            queue = manager.create_queue(name, transactional=True)
+            beta.queue(rf"DIRECT=TCP:{ALPHA}\{name}").send("x", transaction=SINGLE_MESSAGE)
+            until(lambda queue=queue: queue.count() == 1)  # type: ignore[misc]
+        sender = str(beta.identifier)
+    found = run("sequence", "list", "--filter", "LISTED", "--json").objects
+    assert {one["destination"][-7:] for one in found} == {"listed0", "listed1", "listed2"}
+    for one in found:
+        assert (one["manager_id"], one["address"], one["name"]) == (sender, BETA, None)
+        assert (one["number"], one["rejected_count"]) == (1, 0)
+        assert one["since"].endswith("Z")
+        assert one["last_message"].endswith("Z")
+    result = run("sequence", "list", "--filter", "listed", "--limit", "2")
+    assert result.out.count("listed") == 2
+    assert "these are the first 2" in result.err
+    assert run("sequence", "list", "--rejected").out == "none fits\n"
 
 
 def test_a_session_that_is_gone_is_said_to_be(two: Two) -> None:
