@@ -254,8 +254,8 @@ class IncomingSequenceStatus(msgspec.Struct, frozen=True):
     rejected_count: int
     """Messages since then that came before their turn and were dropped; the sender has them."""
     since_s: int
-    """When the sequence began, as its identifier says: by the sender's clock, and some seconds later
-    if he has begun several at once; 0 if no message was taken."""
+    """When the sequence began, as its identifier says: by the sender's clock, and some seconds
+    later if he has begun several at once; 0 if no message was taken."""
     last_time_s: int
     """When a message of it came last, by the clock of this queue manager."""
 
