@@ -21,7 +21,7 @@ FIRST_SEED ?= 0
 SPARK_VERSIONS ?= 4.2.0 4.2.1 4.3.0
 
 .DEFAULT_GOAL := help
-.PHONY: archive samba postgres chromium mermaid site pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash backup-load model mutants sim sim-hostile coverage setup java clean walk
+.PHONY: archive samba postgres chromium mermaid site pictures console-pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash backup-load model mutants sim sim-hostile coverage setup java clean walk
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ demo: setup ## An enterprise of queue managers, a fault, and what Spark makes of
 pictures: .venv/.installed chromium mermaid ## Look at the report, the console and the site in Chromium: build/*-pictures
 	$(BIN)/python -m pytest tests/spark/test_report_pictures.py \
 		tests/console/test_console_pictures.py tests/docs/test_site.py $(ARGS)
+
+console-pictures: .venv/.installed chromium ## Make the pictures of the console in docs/guides/console anew
+	OPENMSMQ_CONSOLE_PICTURES=docs $(BIN)/python -m pytest tests/console/test_console_pictures.py $(ARGS)
 
 site: .venv/.installed mermaid ## Build the site of the documentation, to be read without a network: build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet $(ARGS)

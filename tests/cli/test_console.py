@@ -15,9 +15,12 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
-from tests.cli.conftest import CommandLine, ServerProcess, command_line, environment
+import openmsmq
+from tests.cli.conftest import ADDRESSES, CommandLine, ServerProcess, command_line, environment
+from tests.console.people import forms, text_of
 
 WAIT_S = 20.0
 PAUSE_S = 0.05
@@ -186,10 +189,10 @@ def test_a_certificate_that_is_none_is_refused(offline: CommandLine, tmp_path: P
 
 
 @contextlib.contextmanager
-def served(folder: Path) -> Iterator[tuple[ServerProcess, str, str]]:
+def served(folder: Path, *options: str) -> Iterator[tuple[ServerProcess, str, str]]:
     """A server with a console; gives where that is, and its link."""
     port = free_port()
-    started = ServerProcess(folder, f"--console=127.0.0.1:{port}")
+    started = ServerProcess(folder, f"--console=127.0.0.1:{port}", *options)
     try:
         address, link = read_links(started.process)
         yield started, address, link
@@ -247,3 +250,86 @@ def test_a_server_refuses_a_console_for_everybody_without_tls(offline: CommandLi
         "serve", "--data=x", "--console=127.0.0.1:1", "--api-socket=none", code=2
     )
     assert "Unix socket" in said
+
+
+# The other queue managers of the directory.
+
+
+@contextlib.contextmanager
+def signed_in(address: str, link: str) -> Iterator[httpx.Client]:
+    """A browser of who has the link."""
+    origin = {"Origin": address.rstrip("/"), "Sec-Fetch-Site": "same-origin"}
+    with httpx.Client(base_url=address, timeout=60, trust_env=False) as browser:
+        hidden = forms(browser.get(link)).hidden
+        assert browser.post("sign-in", data=hidden, headers=origin).status_code == 303
+        yield browser
+
+
+def self_signed(folder: Path, address: str) -> str:
+    """A certificate for an address, in a file with its key."""
+    file = folder / f"{address}.pem"
+    key = folder / f"{address}.key"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+            *("-nodes", "-days", "2", "-subj", "/CN=beta", "-addext"),
+            *(f"subjectAltName=IP:{address}", "-keyout", str(key), "-out", str(file)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    file.write_text(file.read_text() + key.read_text())
+    return str(file)
+
+
+@pytest.mark.parametrize("is_tls", [False, True], ids=["plain", "tls"])
+def test_the_console_of_a_server_asks_the_others_of_the_directory(
+    tmp_path: Path, is_tls: bool
+) -> None:
+    beta_address = next(ADDRESSES)
+    asks = ["--console-ask-others", "--directory-server"]
+    serves = ["--name=BETA", f"--address={beta_address}"]
+    if is_tls:
+        certificate = self_signed(tmp_path, beta_address)
+        asks.append(f"--console-others-tls={certificate}")
+        # Over TLS it is called by its name, which it has to prove.
+        serves += [f"--tls-cert={certificate}", f"--qualified-name={beta_address}"]
+    with served(tmp_path / "a", *asks) as (alpha, address, link):
+        beta = ServerProcess(tmp_path / "b", *serves, f"--directory={alpha.address}")
+        try:
+            with openmsmq.connect(alpha.address) as manager:
+                until(lambda: manager.read_directory().manager_named("BETA") is not None)
+            with openmsmq.connect(str(tmp_path / "b/api.sock")) as manager:
+                sent = manager.create_queue(r"private$\there").send("x")
+            with signed_in(address, link) as browser:
+                said = text_of(browser.get("path", params={"id": str(sent)}))
+                assert r"It is in private$\there of BETA." in said
+                assert "BETA up It answers" in text_of(browser.get("map"))
+        finally:
+            beta.stop()
+
+
+def test_a_console_that_asks_nobody_says_how_it_would(tmp_path: Path) -> None:
+    with served(tmp_path / "a") as (_, address, link), signed_in(address, link) as browser:
+        assert "a server with console_ask_others" in text_of(
+            browser.get("path", params={"id": "0" * 40})
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--console-ask-others"], "console is not"),
+        (["--console=127.0.0.1:1", "--console-others-tls=system"], "nobody would be asked"),
+        (
+            ["--console=127.0.0.1:1", "--console-ask-others", "--console-others-tls=nowhere.pem"],
+            "is no file",
+        ),
+    ],
+)
+def test_options_about_others_that_cannot_be_meant_are_refused(
+    offline: CommandLine, tmp_path: Path, options: list[str], words: str
+) -> None:
+    place = (f"--data={tmp_path / 'a'}", f"--address={next(ADDRESSES)}", "--log-level=error")
+    said = offline.refused("serve", *place, *options, code=2)
+    assert words in said

@@ -134,6 +134,11 @@ def test_a_queue_manager_without_sessions_says_so(openmsmq):
     assert openmsmq("session", "list", "--json").out == ""
 
 
+def test_a_queue_manager_to_which_nobody_sends_says_so(openmsmq):
+    assert openmsmq("sequence", "list").out == "no transactional message has come from elsewhere\n"
+    assert openmsmq("sequence", "list", "--rejected", "--json").out == ""
+
+
 def test_metrics_are_printed_as_prometheus_reads_them(openmsmq, queue):
     openmsmq("send", queue, "--body", "x")
     _, samples = parsed(openmsmq("metrics").out)

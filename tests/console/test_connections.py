@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,8 @@ import pytest
 import openmsmq
 from openmsmq import SINGLE_MESSAGE, Settings
 from openmsmq.client.errors import ConnectionLost
-from tests.cli.conftest import WORKER
+from openmsmq.console import limits
+from tests.cli.conftest import WORKER, CommandLine
 from tests.console.people import ConsoleThread, Person, Place, text_of
 from tests.server_thread import start_server
 
@@ -77,6 +79,75 @@ def test_a_session_shows_the_sequences_that_go_through_it(two: Two) -> None:
     assert "none yet" in plain
     outgoing = two.operator.get(f"/outgoing/{ledger.split('/outgoing/')[1].split(chr(34))[0]}")
     assert f"{sequence:#018x}" in outgoing.text
+
+
+def test_sequences_that_come_in_are_shown_and_found(two: Two) -> None:
+    name = rf"DIRECT=TCP:{ALPHA}\private$\<b>arrivals"
+    with openmsmq.connect(ALPHA) as manager, openmsmq.connect(BETA) as beta:
+        arrivals = manager.create_queue(r"private$\<b>arrivals", transactional=True)
+        for number in range(3):
+            beta.queue(name).send(number, transaction=SINGLE_MESSAGE)
+        until(lambda: arrivals.count() == 3)
+        (found,) = manager.incoming_sequences(filter="ARRIVALS").sequences
+        assert found.sequence == beta.outgoing_queue(name).sequence
+        sender = str(beta.identifier)
+    page = two.operator.get("/sequences", params={"find": sender})
+    said = text_of(page)
+    assert sender in said
+    assert f"{found.sequence:#018x}" in said
+    assert 'data-label="Last number">3<' in page.text
+    assert "<b>arrivals" not in page.text
+    assert "1 of 1 in all" in said
+    assert "There is none that fits" in text_of(two.operator.get("/sequences?find=nobody"))
+    assert "There is none that fits" in text_of(two.operator.get("/sequences?rejected=1"))
+    assert 'href="/sequences"' in two.operator.get("/sessions").text
+
+
+def test_pages_of_sequences_go_on_where_the_last_one_ended(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SEQUENCES_PAGE_COUNT", 1)
+    with openmsmq.connect(ALPHA) as manager, openmsmq.connect(BETA) as beta:
+        for number in (1, 2):
+            name = rf"private$\page{number}"
+            queue = manager.create_queue(name, transactional=True)
+            beta.queue(rf"DIRECT=TCP:{ALPHA}\{name}").send("x", transaction=SINGLE_MESSAGE)
+            until(lambda queue=queue: queue.count() == 1)  # type: ignore[misc]
+    shown: list[str] = []
+    path = "/sequences?find=page"
+    while path:
+        page = two.operator.get(path)
+        shown += [name for name in ("page1", "page2") if name in text_of(page)]
+        _, _, following = page.text.partition('rel="next" href="')
+        path = html.unescape(following.partition('"')[0])
+    assert sorted(shown) == ["page1", "page2"]
+    assert two.operator.get("/sequences?after=xyz").status_code == 404
+    assert two.operator.get("/sequences?after=00").status_code == 409
+
+
+def test_the_command_lists_sequences_too(
+    two: Two, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert two
+    run = CommandLine(monkeypatch, capsys, ALPHA)
+    with openmsmq.connect(ALPHA) as manager, openmsmq.connect(BETA) as beta:
+        for number in range(3):
+            name = rf"private$\listed{number}"
+            queue = manager.create_queue(name, transactional=True)
+            beta.queue(rf"DIRECT=TCP:{ALPHA}\{name}").send("x", transaction=SINGLE_MESSAGE)
+            until(lambda queue=queue: queue.count() == 1)  # type: ignore[misc]
+        sender = str(beta.identifier)
+    found = run("sequence", "list", "--filter", "LISTED", "--json").objects
+    assert {one["destination"][-7:] for one in found} == {"listed0", "listed1", "listed2"}
+    for one in found:
+        assert (one["manager_id"], one["address"], one["name"]) == (sender, BETA, None)
+        assert (one["number"], one["rejected_count"]) == (1, 0)
+        assert one["since"].endswith("Z")
+        assert one["last_message"].endswith("Z")
+    result = run("sequence", "list", "--filter", "listed", "--limit", "2")
+    assert result.out.count("listed") == 2
+    assert "these are the first 2" in result.err
+    assert run("sequence", "list", "--rejected").out == "none fits\n"
 
 
 def test_a_session_that_is_gone_is_said_to_be(two: Two) -> None:

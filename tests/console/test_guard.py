@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from urllib.parse import quote
 
@@ -244,6 +245,36 @@ def test_a_form_that_is_too_long_is_not_read(operator: Person, queue: str) -> No
     assert answer.status_code == 413
 
 
+def test_all_forms_together_have_so_much_room(
+    operator: Person, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"{queue_path(queue)}/send"
+    hidden = forms(operator.get(path)).hidden
+    form = {**hidden, "form": "text", "priority": "3", "body": "x" * 100_000}
+    host, _, port = operator.console.address.rpartition("/")[2].partition(":")
+    monkeypatch.setattr(limits, "FORMS_MAX_BYTES", 150_000)
+    cookie = "; ".join(f"{name}={value}" for name, value in operator.browser.cookies.items())
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n"
+        f"Cookie: {cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        "Content-Length: 200000\r\n\r\n"
+    )
+    with socket.create_connection((host, int(port)), 10) as slow:
+        slow.sendall(head.encode() + b"x" * 100_000)
+        answer = operator.send(path, form)
+        for _ in range(500):
+            if answer.status_code == 503:
+                break
+            answer = operator.send(path, form)
+        assert "no room" in answer.text
+    # Whoever hangs up leaves the room to others.
+    for _ in range(500):
+        answer = operator.send(path, form)
+        if answer.status_code == 303:
+            return
+    pytest.fail(answer.text)
+
+
 @pytest.mark.parametrize("path", ["/sign-in", "/sign-out"])
 def test_who_is_not_signed_in_sends_short_forms_only(place: Place, path: str) -> None:
     # Each letter that is written out takes time to read, and nobody has said who he is.
@@ -283,3 +314,37 @@ def test_the_sign_in_needs_its_own_form(place: Place) -> None:
     fields = {**forms(page).hidden, "form_token": "x", "token": place.token()}
     assert person.send("/sign-in", fields).status_code == 403
     assert person.get("/").status_code == 303
+
+
+# Connections.
+
+SLOW = (
+    b"",
+    b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+    b"POST /sign-in HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n"
+    b"Sec-Fetch-Site: same-origin\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    b"Content-Length: 100\r\n\r\ntoken=",
+)
+
+
+@pytest.mark.parametrize("said", SLOW, ids=["nothing", "half a head", "half a form"])
+def test_who_opens_all_connections_and_says_little_keeps_nobody_out(
+    place: Place, operator: Person, said: bytes
+) -> None:
+    cookies = dict(operator.browser.cookies)
+    host, _, port = place.console.address.rpartition("/")[2].partition(":")
+    with contextlib.ExitStack() as opened:
+        held = []
+        for _ in range(limits.CONNECTIONS_MAX_COUNT + 20):
+            line = opened.enter_context(socket.create_connection((host, int(port)), 10))
+            line.sendall(said)
+            held.append(line)
+        for _ in range(3):
+            # Each is a browser that comes now.
+            for path in ("/health/live", "/queues"):
+                page = httpx.get(f"{place.console.address}{path}", cookies=cookies, trust_env=False)
+                assert page.status_code == 200
+        # The first ones gave way.
+        held[0].settimeout(10)
+        with contextlib.suppress(ConnectionResetError):
+            assert held[0].recv(1) == b""

@@ -43,7 +43,11 @@ def test_what_strangers_write_is_text_on_every_page(
     pages = [
         "/queues",
         f"/queues?find={HOSTILE}",
+        f"/sequences?find={HOSTILE}",
+        f"/audit?find={HOSTILE}",
+        f"/configuration?find={HOSTILE}",
         queue_path(ledger),
+        f"{queue_path(ledger)}?find={HOSTILE}",
         f"{queue_path(ledger)}/properties",
         f"{queue_path(ledger)}/purge",
         message,
@@ -71,6 +75,64 @@ def test_a_queue_may_be_called_anything_that_msmq_allows(
     assert "here" in page.text
     assert name not in page.text or "<" not in name
     assert operator.get("/queues?find=private").text.count("<script") == 1
+
+
+# Searching.
+
+
+def test_messages_are_found_by_a_text_in_label_or_body(
+    place: Place, operator: Person, queue: str
+) -> None:
+    with place.manager() as manager:
+        found = manager.queue(queue)
+        found.send("nothing of it", label="plain")
+        found.send(b'{"order": 4711}', label="as bytes")
+        found.send("order 4711 in a text", label="as text")
+        found.send("x", label="label 4711")
+        found.send("x", admin_queue=manager.queue(queue), label="order")
+    page = operator.get(queue_path(queue), params={"find": "4711"})
+    labels = re.findall(r'/messages/\d+">([^<]+)</a>', page.text)
+    assert labels == ["as bytes", "as text", "label 4711"]
+    assert "3 with this text, of 5 looked at" in text_of(page)
+    nothing = text_of(operator.get(queue_path(queue), params={"find": "nowhere"}))
+    assert "None of 5 messages that were looked at has this text." in nothing
+    # The name of the queue is in the packet of the last, and is no text of the message.
+    name = queue.rpartition("\\")[2]
+    assert "0 with this text" in text_of(operator.get(queue_path(queue), params={"find": name}))
+
+
+def test_a_search_goes_on_where_it_ended_and_finds_each_message_once(
+    place: Place, operator: Person, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SEARCHED_MAX_COUNT", 10)
+    monkeypatch.setattr(limits, "SEARCH_BATCH_COUNT", 4)
+    monkeypatch.setattr(limits, "MESSAGES_PAGE_COUNT", 5)
+    with place.manager() as manager:
+        for number in range(60):
+            manager.queue(queue).send("x", label=f"{'wanted' if number % 3 else 'other'} {number}")
+    path: str | None = f"{queue_path(queue)}?find=wanted"
+    labels: list[str] = []
+    pages = 0
+    while path:
+        page = operator.get(path)
+        shown = re.findall(r'/messages/\d+">([^<]+)</a>', page.text)
+        assert len(shown) <= 5
+        labels += shown
+        pages += 1
+        following = re.search(r'rel="next" href="([^"]+)"', page.text)
+        path = None if following is None else following[1].replace("&amp;", "&")
+    assert labels == [f"wanted {number}" for number in range(60) if number % 3]
+    assert pages >= 8
+
+
+def test_a_page_that_looks_again_by_itself_does_not_search(
+    place: Place, operator: Person, queue: str
+) -> None:
+    with place.manager() as manager:
+        manager.queue(queue).send("x", label="wanted")
+    page = operator.get(f"{queue_path(queue)}?find=nowhere", headers={"X-Live": "1"})
+    assert "looked at has this text" not in text_of(page)
+    assert page.status_code == 200
 
 
 # Bodies.

@@ -105,6 +105,19 @@ def test_rates_are_those_of_the_last_minute() -> None:
     assert (rates.came, rates.went) == (5.0, 3.0)
 
 
+def test_charts_of_rates_have_a_point_between_any_two_looks() -> None:
+    clock = Clock()
+    history = History(clock)
+    assert history.rate_points("a") == ([], [])
+    for came, went in ((0, 0), (100, 20), (100, 30), (5, 0)):
+        clock.now_s += limits.HISTORY_STEP_S
+        history.note([queue(in_count=came, out_count=went)])
+    clock.now_s += limits.HISTORY_STEP_S
+    history.note([queue("another")])
+    # It was begun anew before the fourth, and nobody looked at it with the fifth.
+    assert history.rate_points("a") == ([10.0, 0.0, None, None], [2.0, 1.0, None, None])
+
+
 def test_a_queue_manager_that_has_started_anew_has_no_rate_for_a_moment() -> None:
     clock = Clock()
     history = History(clock)

@@ -143,6 +143,11 @@ class Browser:
         found = self.ask("Page.captureScreenshot", captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(found["data"]))
 
+    def glance(self, path: Path, quality: int) -> None:
+        """Write what is seen of the page without scrolling, as small as can be."""
+        found = self.ask("Page.captureScreenshot", format="webp", quality=quality)
+        path.write_bytes(base64.b64decode(found["data"]))
+
 
 @contextlib.contextmanager
 def browsing(

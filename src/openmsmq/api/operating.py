@@ -6,7 +6,7 @@ import msgspec
 
 from openmsmq.api.base import Done, Name, Number, Octets, Reply, Request, Text
 from openmsmq.api.facts import ADMINISTER, SHOW, Facts, Repeats
-from openmsmq.model.limits import UNLIMITED_KB
+from openmsmq.model.limits import SEQUENCE_PAGE_DEFAULT_COUNT, UNLIMITED_KB
 
 
 class ConnectionAttempt(msgspec.Struct, frozen=True, array_like=True):
@@ -234,6 +234,58 @@ class ListSessions(Request[OpenSessions], frozen=True, tag="list-sessions"):
     """Ask for the sessions with other queue managers, in the order in which they began."""
 
     facts = Facts(SHOW, Repeats.ALWAYS, is_heavy=True)
+
+
+class IncomingSequenceStatus(msgspec.Struct, frozen=True):
+    """How far the transactional messages of one sender to one destination have come here."""
+
+    manager: bytes
+    """The identifier of the sender."""
+    name: str
+    """The name of that queue manager in the directory, if it is known there."""
+    address: str
+    """Where the sender was seen himself; empty if others bring his messages."""
+    destination: str
+    """The queue, as the sender's messages name it."""
+    sequence: int
+    """The sequence of the last message that was taken; 0 if none was."""
+    number: int
+    """The number of that message in its sequence."""
+    rejected_count: int
+    """Messages since then that came before their turn and were dropped; the sender has them."""
+    since_s: int
+    """When the sequence began, as its identifier says: by the sender's clock, and some seconds
+    later if he has begun several at once; 0 if no message was taken."""
+    last_time_s: int
+    """When a message of it came last, by the clock of this queue manager."""
+
+
+class IncomingSequencePage(Reply, frozen=True, tag="incoming-sequence-page"):
+    """Some of the incoming sequences that fit, by sender."""
+
+    sequences: list[IncomingSequenceStatus]
+    total_count: int
+    """How many there are in all, whether they fit or not."""
+    after: bytes = b""
+    """Where the next page goes on; empty if there is none. Fewer than asked for do not mean that:
+    a page ends with what was looked at, too."""
+
+
+class PageIncomingSequences(
+    Request[IncomingSequencePage], frozen=True, tag="page-incoming-sequences"
+):
+    """Ask for one page of the incoming sequences: what each sender of transactional messages has
+    brought to which queue."""
+
+    facts = Facts(ADMINISTER, Repeats.ALWAYS, is_heavy=True)
+
+    after: Octets = b""
+    """Where to go on, as the last page said."""
+    limit: Number = SEQUENCE_PAGE_DEFAULT_COUNT
+    filter: Text = ""
+    """Only those with this text in the sender's name, identifier or address, or in the queue."""
+    only_rejected: bool = False
+    """Only those that wait for a message that has not come."""
 
 
 class OpenHandle(msgspec.Struct, frozen=True, array_like=True):

@@ -24,6 +24,7 @@ from openmsmq.cli.service import (
     key,
     metrics,
     peer,
+    sequence,
     serve,
     session,
     status,
@@ -59,6 +60,7 @@ app.command("journal")(journal.journal)
 app.command("deadletter")(journal.deadletter)
 app.add_typer(outgoing.app, name="outgoing")
 app.add_typer(session.app, name="session")
+app.add_typer(sequence.app, name="sequence")
 app.add_typer(connection.app, name="connection")
 app.command("online")(outgoing.online)
 app.command("offline")(outgoing.offline)

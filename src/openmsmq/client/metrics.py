@@ -111,6 +111,7 @@ FAMILIES: Final = (
         "Sessions with other queue managers.",
         ("direction", "tls", "waits_for"),
     ),
+    Family("openmsmq_session_window_packets", _G, "Packets that may be in flight in all sessions."),
     Family("openmsmq_session_in_flight_packets", _G, "Packets that others have not acknowledged."),
     Family("openmsmq_session_unsettled_packets", _G, "Packets that we have not acknowledged yet."),
 )
@@ -279,6 +280,7 @@ def _add_sessions(samples: _Samples, sessions: Sequence[api.SessionStatus]) -> N
                 samples.add("openmsmq_sessions", count, labels)
     in_flight = sum(session.in_flight_count for session in sessions)
     unsettled = sum(session.unsettled_count for session in sessions)
+    samples.add("openmsmq_session_window_packets", sum(one.window for one in sessions))
     samples.add("openmsmq_session_in_flight_packets", in_flight)
     samples.add("openmsmq_session_unsettled_packets", unsettled)
 

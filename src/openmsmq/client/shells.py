@@ -258,6 +258,7 @@ class AnyManager(ManagerHandle, _Secured):
     read_audit = Verb(watching_verbs.read_audit)
     find_message = Verb(watching_verbs.find_message)
     sessions = Verb(watching_verbs.sessions)
+    incoming_sequences = Verb(watching_verbs.incoming_sequences)
     connections = Verb(watching_verbs.connections)
     close_connection = Verb(watching_verbs.close_connection)
     in_doubt = Verb(manager_verbs.in_doubt)

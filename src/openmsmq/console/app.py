@@ -36,6 +36,7 @@ from openmsmq.console.sessions.session import Over, Session
 from openmsmq.console.visit import (
     LIVE_HEADER,
     BadForm,
+    FormRoom,
     Handler,
     Kept,
     Page,
@@ -78,6 +79,7 @@ class Console:
         self.history = History(clock)
         self._kept = Kept(self.history, KeptLetters(clock))
         self._attempts = Attempts(clock())
+        self._form_room = FormRoom()
         pages = Starlette(
             routes=[
                 *(_route(page, self) for page in PAGES),
@@ -141,7 +143,7 @@ class Console:
             if request.method == "POST":
                 assert page.act is not None, "pages without a form have no such route"
                 handler = page.act
-                form = await read_form(request)
+                form = await read_form(request, self._form_room)
                 _require_ours(form, session.form_token)
             manager = await session.manager()
             return await handler(Visit(request, session, manager, self._kept, form))
@@ -207,7 +209,7 @@ class Console:
     async def _sign_in(self, request: Request) -> Response:
         visitor = request.cookies.get(self.config.cookie, "")
         try:
-            form = await read_form(request, limits.STRANGERS_FORM_MAX_BYTES)
+            form = await read_form(request, self._form_room, limits.STRANGERS_FORM_MAX_BYTES)
             _require_ours(form, self.book.visitor_token(visitor) if visitor else "")
         except BadForm as error:
             return self._sign_in_page(request, str(error), error.status)
@@ -259,7 +261,7 @@ class Console:
         cookie = request.cookies.get(self.config.cookie, "")
         session = await self.book.find(cookie, is_person=True)
         try:
-            form = await read_form(request, limits.STRANGERS_FORM_MAX_BYTES)
+            form = await read_form(request, self._form_room, limits.STRANGERS_FORM_MAX_BYTES)
             if session is not None:
                 _require_ours(form, session.form_token)
                 await self.book.sign_out(cookie)

@@ -49,6 +49,9 @@ TOKEN_MAX_CHARACTERS: Final = 1000
 FORM_MAX_BYTES: Final = 5 << 20
 """What a browser may send: a message with its properties, as a form writes it."""
 
+FORMS_MAX_BYTES: Final = 64 << 20
+"""What all forms that come at the same time may have together."""
+
 STRANGERS_FORM_MAX_BYTES: Final = 16 << 10
 """What a browser may send whose user is not signed in, such as a token: to read more takes time."""
 
@@ -59,7 +62,8 @@ FORM_MAX_S: Final = 30.0
 """How long a form may take to come."""
 
 CONNECTIONS_MAX_COUNT: Final = 200
-"""Browsers' connections at a time."""
+"""Browsers' connections at a time; with one more, the oldest gives way that has no whole request
+under way."""
 
 KEEP_ALIVE_S: Final = 15
 """How long a connection without a request stays open."""
@@ -93,6 +97,15 @@ MESSAGES_PAGE_COUNT: Final = 50
 MESSAGES_PAGE_BYTES: Final = 4 << 20
 """Bytes after which a page takes no more messages."""
 
+SEARCHED_MAX_COUNT: Final = 5_000
+"""Messages that are looked at for one page of those with a text in them."""
+
+SEARCHED_MAX_BYTES: Final = 32 << 20
+"""Bytes after which no further messages are looked at for that page."""
+
+SEARCH_BATCH_COUNT: Final = 500
+"""Messages that are asked for at once while some are searched."""
+
 OUTGOING_SHOWN_COUNT: Final = 200
 """Outgoing queues on one page."""
 
@@ -101,6 +114,12 @@ IN_DOUBT_SHOWN_COUNT: Final = 200
 
 CONNECTIONS_SHOWN_COUNT: Final = 200
 """Sessions, or connections of applications, on one page."""
+
+SEQUENCES_PAGE_COUNT: Final = 50
+"""Incoming sequences on one page."""
+
+AFTER_MAX_CHARACTERS: Final = 200
+"""Where a page of incoming sequences goes on, as its address says it."""
 
 LETTERS_MAX_COUNT: Final = 5000
 """Dead letters of one queue that are sorted by reason: the oldest."""

@@ -93,7 +93,7 @@ def breakable(name: str, characters_max: int = 200) -> Markup:
     return shown
 
 
-def chart(points: Sequence[int | None]) -> str:
+def chart(points: Sequence[float | None]) -> str:
     """Return where the line of a small chart goes; empty when there was nothing all the time."""
     known = [(place, value) for place, value in enumerate(points) if value is not None]
     highest = max((value for _, value in known), default=0)

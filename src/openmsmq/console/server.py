@@ -19,6 +19,7 @@ import uvicorn
 from openmsmq.console import limits
 from openmsmq.console.app import Console
 from openmsmq.console.config import BadConfig, ConsoleConfig
+from openmsmq.console.connections import Connection
 from openmsmq.console.sessions.attempts import OwnerOf
 
 _BACKLOG: Final = 128
@@ -51,13 +52,16 @@ class ConsoleServer:
             uvicorn.Config(
                 self.console.app,
                 lifespan="on",
-                log_level="warning",
+                # What strangers send wrong is no news: they could fill the log with it.
+                log_level="error",
                 access_log=False,
                 server_header=False,
                 date_header=True,
                 proxy_headers=False,
                 ws="none",
-                limit_concurrency=limits.CONNECTIONS_MAX_COUNT,
+                http=Connection,
+                # One more than there may be: then all of them are busy, and none gives way.
+                limit_concurrency=limits.CONNECTIONS_MAX_COUNT + 1,
                 timeout_keep_alive=limits.KEEP_ALIVE_S,
                 timeout_graceful_shutdown=_GRACE_S,
                 ssl_certfile=config.tls_cert or None,

@@ -31,20 +31,40 @@ class BadForm(ValueError):
         self.status = status
 
 
-async def read_form(request: Request, bytes_max: int = limits.FORM_MAX_BYTES) -> dict[str, str]:
+class FormRoom:
+    """The memory for forms that come, of everybody together."""
+
+    def __init__(self) -> None:
+        self.used_bytes = 0
+
+    def take(self, size_bytes: int) -> None:
+        """Take room for a part of a form; raises `BadForm` if there is none."""
+        if self.used_bytes + size_bytes > limits.FORMS_MAX_BYTES:
+            raise BadForm("So many large forms come now that there is no room: try again.", 503)
+        self.used_bytes += size_bytes
+
+
+async def read_form(
+    request: Request, room: FormRoom, bytes_max: int = limits.FORM_MAX_BYTES
+) -> dict[str, str]:
     """Read a form, up to the limits; of fields with the same name, the last one counts."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise BadForm("This is no form of the console.", 415)
     body = bytearray()
+    taken_bytes = 0
     try:
         async with asyncio.timeout(limits.FORM_MAX_S):
             async for part in request.stream():
+                room.take(len(part))
+                taken_bytes += len(part)
                 body += part
                 if len(body) > bytes_max:
                     raise BadForm("The form is too long: send large messages by a program.", 413)
     except (TimeoutError, ClientDisconnect):
         raise BadForm("The form did not come as a whole.", 408) from None
+    finally:
+        room.used_bytes -= taken_bytes
     try:
         pairs = parse_qsl(
             body.decode("ascii"),

@@ -71,6 +71,7 @@ from openmsmq.manager.requests.watching.audit import AuditRequests
 from openmsmq.manager.requests.watching.connections import ConnectionRequests
 from openmsmq.manager.requests.watching.program import ProgramRequests
 from openmsmq.manager.requests.watching.queue_pages import QueuePages
+from openmsmq.manager.requests.watching.sequences import SequenceRequests
 from openmsmq.manager.requests.watching.sessions import SessionRequests
 from openmsmq.manager.requests.watching.sightings import MessageSearch
 from openmsmq.manager.transactions.batches import StagedBatches
@@ -269,6 +270,7 @@ class Desk:
                 self.pages,
                 MessageSearch(table, access, replies),
                 SessionRequests(traffic.sessions, stock.copy, replies),
+                SequenceRequests(stock.sequences, stock.copy, replies),
                 ConnectionRequests(replies, base.outputs),
                 self.lookups,
                 SecurityRequests(config, directory, stock.keys, counters, replies, base.rng),

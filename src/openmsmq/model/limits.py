@@ -91,6 +91,15 @@ QUEUE_PAGE_MAX_COUNT: Final = 1_000
 QUEUE_PAGE_DEFAULT_COUNT: Final = 100
 """Queues that a page has if nobody says how many. [ours]"""
 
+SEQUENCE_PAGE_MAX_COUNT: Final = 500
+"""Incoming sequences that one page of a list may have. [ours]"""
+
+SEQUENCE_PAGE_DEFAULT_COUNT: Final = 100
+"""Incoming sequences that a page has if nobody says how many. [ours]"""
+
+SEQUENCES_LOOKED_AT_MAX_COUNT: Final = 2_000
+"""Incoming sequences that are looked at for one page of those that fit. [ours]"""
+
 QUEUE_FILTER_MAX_CHARACTERS: Final = 1_024
 """What the names of listed queues are compared with. [ours]"""
 

@@ -12,6 +12,7 @@ import importlib.util
 import os
 import sys
 from collections import deque
+from pathlib import Path
 from typing import Final
 
 from openmsmq.runtime import limits
@@ -19,6 +20,7 @@ from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.file import VARIABLE_PREFIX, ServerConfig
 from openmsmq.runtime.logs import Event, EventLog
 
+_SYSTEM: Final = "system"
 _NEEDED: Final = ("starlette", "uvicorn", "jinja2")
 
 
@@ -30,6 +32,12 @@ class ConsoleProcess:
         if missing:
             raise ConfigError(
                 f"console is given and {missing[0]} is missing: pip install 'openmsmq[console]'"
+            )
+        authorities = config.console_others_tls
+        if authorities not in ("", _SYSTEM) and not Path(authorities).is_file():
+            raise ConfigError(
+                f"console_others_tls = {authorities!r} is no file: name one with the certificates "
+                f"to trust, or {_SYSTEM!r}"
             )
         self._command = _command(config)
         self._log = log
@@ -88,7 +96,14 @@ class ConsoleProcess:
 def _command(config: ServerConfig) -> list[str]:
     assert config.socket_path is not None, "the configuration was checked"
     command = [sys.executable, "-m", "openmsmq.cli.app", "--qm", f"unix:{config.socket_path}"]
+    # The Unix socket needs no TLS: this is for the others, which are asked by TCP.
+    if config.console_others_tls == _SYSTEM:
+        command.append("--tls")
+    elif config.console_others_tls:
+        command += ["--ca", config.console_others_tls]
     command += ["console", "--listen", config.console, "--until-input-ends"]
+    if config.console_ask_others:
+        command.append("--ask-others")
     if config.tls_cert:
         command += ["--tls-cert", config.tls_cert]
     if config.tls_key:

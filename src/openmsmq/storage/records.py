@@ -319,6 +319,10 @@ def outgoing_key(queue: int) -> bytes:
     return _QUEUE.pack(b"O", queue)
 
 
+INCOMING_KEY_BYTES: Final = 33
+"""The length of such a key: its kind, the sender, and a digest of the destination."""
+
+
 def incoming_key(source: bytes, destination: bytes) -> bytes:
     """Where the sequence is that a sender sends to a destination, given as its digest."""
     return b"I" + source + destination

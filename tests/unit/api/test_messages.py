@@ -38,7 +38,8 @@ close-cursor close-queue commit commit-batch complete control-outgoing create-cu
 delete-queue end-receive fetch-packets fetch-range find find-message find-queues forget-query
 get-backup get-batch get-caller get-configuration get-encryption-keys get-epochs get-names get-queue
 get-security get-status hello list-certificates list-connections list-outgoing list-queries
-list-queues list-sessions list-transactions measure move open-queue page-queues prepare purge
+list-queues list-sessions list-transactions measure move open-queue page-incoming-sequences
+page-queues prepare purge
 read-audit read-directory receive refresh-directory register-certificate release reload
 remove-certificate remove-range renew-keys reserve resolve seek send set-log-level set-online
 set-security survey take-ownership

@@ -287,8 +287,8 @@ def test_outgoing_queues_are_counted_by_what_hinders_them() -> None:
 def test_sessions_are_counted_by_direction_and_what_they_wait_for() -> None:
     text = text_of(
         sessions=[
-            session(is_dialled=True, waits_for="window", in_flight_count=64),
-            session(is_dialled=True, proven="beta"),
+            session(is_dialled=True, waits_for="window", in_flight_count=64, window=64),
+            session(is_dialled=True, proven="beta", window=10),
             session(unsettled_count=5, waits_for="disk", in_flight_count=1),
         ]
     )
@@ -307,6 +307,7 @@ def test_sessions_are_counted_by_direction_and_what_they_wait_for() -> None:
         ("accepted", "no", "disk"),
     }
     assert values(text, "openmsmq_session_in_flight_packets") == 65
+    assert values(text, "openmsmq_session_window_packets") == 74
     assert values(text, "openmsmq_session_unsettled_packets") == 5
 
 

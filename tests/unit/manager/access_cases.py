@@ -298,6 +298,7 @@ TABLE = [
     Row(api.ReadAudit, "----y-y-", lambda _: api.ReadAudit()),
     Row(api.FindMessage, "yyyyyyyy", lambda _: api.FindMessage(bytes(20))),
     Row(api.ListSessions, "yyyyyyyy", lambda _: api.ListSessions()),
+    Row(api.PageIncomingSequences, "----y-y-", lambda _: api.PageIncomingSequences()),
     Row(api.ListConnections, "----y-y-", lambda _: api.ListConnections()),
     Row(
         api.CloseConnection,
@@ -464,6 +465,7 @@ CASES = [
     Case(api.ReadAudit(), 0, int(ManagerAccess.SET_PROPERTIES)),
     Case(api.FindMessage(bytes(20)), 0, _SHOW),
     Case(api.ListSessions(), 0, _SHOW),
+    Case(api.PageIncomingSequences(), 0, _ADMINISTER),
     Case(api.ListConnections(), 0, _ADMINISTER),
     Case(api.CloseConnection(1 << 40), 0, _ADMINISTER),
     Case(api.GetEncryptionKeys(b"m" * 16), 0, _SHOW),

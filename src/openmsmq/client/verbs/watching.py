@@ -12,7 +12,7 @@ from openmsmq.client.verbs.manager import ManagerHandle, status
 from openmsmq.client.verbs.outgoing import outgoing
 from openmsmq.client.verbs.read import identifier_bytes
 from openmsmq.model.identity import MessageId
-from openmsmq.model.limits import QUEUE_PAGE_DEFAULT_COUNT
+from openmsmq.model.limits import QUEUE_PAGE_DEFAULT_COUNT, SEQUENCE_PAGE_DEFAULT_COUNT
 from openmsmq.model.queue import QueueOrder, QueueRole
 
 
@@ -58,6 +58,22 @@ def read_audit(
 def sessions(manager: ManagerHandle) -> Steps[list[api.SessionStatus]]:
     """Ask for the sessions with other queue managers."""
     return (yield from ask(api.ListSessions())).sessions
+
+
+def incoming_sequences(
+    manager: ManagerHandle,
+    *,
+    after: bytes = b"",
+    limit: int = SEQUENCE_PAGE_DEFAULT_COUNT,
+    filter: str = "",
+    only_rejected: bool = False,
+) -> Steps[api.IncomingSequencePage]:
+    """Ask for one page of the sequences of transactional messages that others send here.
+
+    `filter` is a part of the sender's name, identifier or address, or of the queue's name. The page
+    says in `after` where the next one goes on. For administrators.
+    """
+    return (yield from ask(api.PageIncomingSequences(after, limit, filter, only_rejected)))
 
 
 def connections(manager: ManagerHandle) -> Steps[list[api.ConnectedApplication]]:

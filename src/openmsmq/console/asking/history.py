@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -99,6 +100,23 @@ class History:
             return []
         found = (points.counts[place] for place in self._places())
         return [None if point == _UNKNOWN else point for point in found]
+
+    def rate_points(self, name: str) -> tuple[list[float | None], list[float | None]]:
+        """Return how many messages a second came and went between one point and the next.
+
+        None stands where that is not known: a point is missing, or counting began anew.
+        """
+        points = self._points.get(name)
+        if points is None:
+            return [], []
+        known = zip(self._times, self._places(), strict=True)
+        both: tuple[list[float | None], list[float | None]] = ([], [])
+        for (before_s, before), (now_s, now) in pairwise(known):
+            for found, counts in zip(both, (points.came, points.went), strict=True):
+                is_known = _UNKNOWN not in (counts[before], counts[now])
+                grown = counts[now] - counts[before]
+                found.append(grown / (now_s - before_s) if is_known and grown >= 0 else None)
+        return both
 
     def rates(self, name: str) -> Rates | None:
         """Return how many messages a second came and went lately; None if that is not known."""

@@ -18,6 +18,7 @@ from openmsmq.console.names import segment
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.limits import UNLIMITED_KB
 from openmsmq.model.queue import OutgoingQueueState, QueueOrder
+from openmsmq.wire.errors import DecodeError
 
 DEAD_LETTERS: Final = "system$;deadletter"
 TRANSACTIONAL_DEAD_LETTERS: Final = "system$;deadxact"
@@ -97,6 +98,45 @@ class MessageList(msgspec.Struct, frozen=True):
     has_before: bool
     next_start: int | None
     """The arrival number from which the next page goes on; None if this is the last."""
+    looked_count: int = 0
+    """How many messages were looked at, if some were searched."""
+
+
+async def search_messages(queue: Queue, status: QueueStatus, start: int, text: str) -> MessageList:
+    """Look for messages with a text in label or body, from an arrival number on, up to a page.
+
+    Bodies are compared as they are, with the text in UTF-8 and in UTF-16.
+    """
+    stop = status.last_arrival_number + 1
+    wanted = (text.encode("utf-8"), text.encode("utf-16-le"))
+    found: list[ReceivedMessage] = []
+    place, looked_count, looked_bytes = start, 0, 0
+    while looked_count < limits.SEARCHED_MAX_COUNT and looked_bytes < limits.SEARCHED_MAX_BYTES:
+        entries = await queue.fetch_range(
+            place, stop, limits.SEARCH_BATCH_COUNT, limits.MESSAGES_PAGE_BYTES
+        )
+        if not entries:
+            return MessageList(found, start, bool(start), None, looked_count)
+        for one in entries:
+            looked_count += 1
+            looked_bytes += len(one.packet)
+            place = one.arrival_number + 1
+            # Most are passed over without being decoded.
+            if any(each in one.packet for each in wanted):
+                message = ReceivedMessage(one, queue.formatter)
+                if _has(message, text, wanted):
+                    found.append(message)
+            if len(found) == limits.MESSAGES_PAGE_COUNT:
+                return MessageList(found, start, bool(start), place, looked_count)
+    return MessageList(found, start, bool(start), place, looked_count)
+
+
+def _has(message: ReceivedMessage, text: str, wanted: tuple[bytes, bytes]) -> bool:
+    try:
+        return text in message.label or any(each in message.body_bytes for each in wanted)
+    except DecodeError:
+        # It has the text somewhere: who looks for it may see that it is unreadable.
+        return True
 
 
 async def list_messages(queue: Queue, status: QueueStatus, start: int) -> MessageList:

@@ -1,4 +1,5 @@
-"""Who is connected: other queue managers by sessions, and applications by connections."""
+"""Who is connected: other queue managers by sessions, with the sequences of transactional messages
+that they send, and applications by connections."""
 
 from __future__ import annotations
 
@@ -51,6 +52,33 @@ async def show_session(visit: Visit) -> Response:
         guid=str(Guid(one.manager)),
         rows=leaving[: limits.OUTGOING_SHOWN_COUNT],
         now_s=await visit.session.manager_time_s(),
+    )
+
+
+async def show_sequences(visit: Visit) -> Response:
+    """Show the sequences of transactional messages that come from other queue managers."""
+    wanted = visit.asked("find", characters_max=limits.FILTER_MAX_CHARACTERS).strip()
+    only_rejected = visit.asked("rejected") == "1"
+    after = visit.asked("after", characters_max=limits.AFTER_MAX_CHARACTERS)
+    try:
+        place = bytes.fromhex(after)
+    except ValueError:
+        raise BadForm("There is no such page.", 404) from None
+    page = await visit.manager.incoming_sequences(
+        after=place,
+        limit=limits.SEQUENCES_PAGE_COUNT,
+        filter=wanted,
+        only_rejected=only_rejected,
+    )
+    return visit.page(
+        "sequences.html",
+        rows=page.sequences,
+        total_count=page.total_count,
+        after=page.after.hex(),
+        is_first=not after,
+        wanted=wanted,
+        only_rejected=only_rejected,
+        guid=lambda one: str(Guid(one.manager)),
     )
 
 
@@ -125,6 +153,7 @@ async def close(visit: Visit) -> Response:
 PAGES: Final = (
     Page("/sessions", show_sessions),
     Page("/sessions/{session}", show_session),
+    Page("/sequences", show_sequences),
     Page("/connections", show_connections),
     Page("/connections/{connection}", show_connection),
     Page("/connections/{connection}/close", show_close, close),

@@ -34,6 +34,7 @@ async def show_queue(visit: Visit) -> Response:
         visit.history.note([status])
         stop = status.last_arrival_number + 1
         start = visit.asked_number("from")
+        wanted = visit.asked("find", characters_max=limits.FILTER_MAX_CHARACTERS)
         if visit.asked("before"):
             start = await manager_views.start_before(queue, visit.asked_number("before"))
         elif visit.asked("newest"):
@@ -41,13 +42,17 @@ async def show_queue(visit: Visit) -> Response:
         # Who may not look into a queue may still see what it is.
         problem, found = "", None
         try:
-            found = await manager_views.list_messages(queue, status, start)
+            if wanted and not visit.is_live:
+                found = await manager_views.search_messages(queue, status, start, wanted)
+            else:
+                found = await manager_views.list_messages(queue, status, start)
         except MsmqError as error:
             problem = str(error)
     return visit.page(
         "queue.html",
         status=status,
         found=found,
+        wanted=wanted,
         problem=problem,
         now_s=await visit.session.manager_time_s(),
         kind=_kind(status),
@@ -118,7 +123,7 @@ ACTIONS: Final = {
 _DONE: Final = {
     "grant": "may now",
     "deny": "may no longer",
-    "revoke": "has nothing more by name of",
+    "revoke": "has nothing by name any more to",
 }
 
 
@@ -155,12 +160,9 @@ async def change_rights(visit: Visit) -> Response:
     verb = getattr(visit.queue, action)
     await verb(user, *chosen)
     said = ", ".join(MEANINGS[right] for right in chosen) or "everything"
-    done = {
-        "grant": "may now",
-        "deny": "may no longer",
-        "revoke": "has nothing by name any more to",
-    }
-    return visit.go(f"{visit.queue_path()}/rights", f"{account_text(user)} {done[action]}: {said}.")
+    return visit.go(
+        f"{visit.queue_path()}/rights", f"{account_text(user)} {_DONE[action]}: {said}."
+    )
 
 
 async def export_queue(visit: Visit) -> Response:

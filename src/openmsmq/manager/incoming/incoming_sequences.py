@@ -11,6 +11,8 @@ import hashlib
 from collections import OrderedDict
 from typing import Final
 
+from msgspec import structs
+
 from openmsmq.manager.incoming.effects import SequenceAdvanced, SequencePassed
 from openmsmq.manager.incoming.sequence_records import SequenceRecords
 from openmsmq.manager.peers.claims import Claims
@@ -103,6 +105,11 @@ class Flow:
     def end_advance(self) -> None:
         """Let what comes from now on be written anew."""
         self.advance = None
+
+    def record_now(self) -> IncomingRecord:
+        """Return what is known of it now, whether it is stored or not."""
+        found = self.record_at(self.sequence.id, self.sequence.number)
+        return found if self.claimed_at else structs.replace(found, seen_at=self.seen_at)
 
     def take_back(self) -> None:
         """Go back to what is durable: the disk refused the rest."""
@@ -290,6 +297,29 @@ class IncomingSequences:
     def statuses(self) -> list[Flow]:
         """Return the sequences at hand, for management."""
         return list(self._at_hand.values())
+
+    def after(self, key: bytes, count: int) -> list[tuple[bytes, IncomingRecord]]:
+        """Return up to so many sequences behind a key, in the order of their keys."""
+        start, stop = records.kind_range(b"I")
+        start = max(start, key + b"\0")
+        stored = self._reader.scan(start, stop, count)
+        if len(stored) == count:
+            stop = stored[-1][0] + b"\0"
+        found = {
+            key: records.decode_record(value, IncomingRecord)
+            for key, value in stored
+            if key not in self._at_hand
+        }
+        # What is at hand is newer, and may have no record: nothing of it was taken yet.
+        for key, flow in self._at_hand.items():
+            if start <= key < stop:
+                found[key] = flow.record_now()
+        return sorted(found.items())[:count]
+
+    @property
+    def count(self) -> int:
+        """How many there are, with those of which nothing was taken yet."""
+        return len(self.records) + sum(key not in self.records for key in self._at_hand)
 
     def _keep(self, flow: Flow) -> None:
         self._at_hand[flow.key] = flow

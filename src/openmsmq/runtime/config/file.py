@@ -103,6 +103,21 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             "Beyond this computer it needs `tls_cert`. Empty: none."
         ),
     ] = ""
+    console_ask_others: Annotated[
+        bool,
+        says(
+            "Whether that console asks the other queue managers of the directory about messages "
+            "and their state, as who is signed in. A token is shown to them only over TLS, or on "
+            "this computer."
+        ),
+    ] = False
+    console_others_tls: Annotated[
+        str,
+        says(
+            "TLS to those: `system` trusts the authorities of the system, a path names a file of "
+            "certificates to trust. Empty: no TLS."
+        ),
+    ] = ""
     transfer: Annotated[
         bool, says("Whether messages come from other queue managers and go to them.")
     ] = True
@@ -279,6 +294,12 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 raise ConfigError(f"[connectors] {host} is this computer, not a foreign one")
 
     def _check_console(self) -> None:
+        if self.console_ask_others and not self.console:
+            raise ConfigError("console_ask_others is given and console is not: say where it is")
+        if self.console_others_tls and not self.console_ask_others:
+            raise ConfigError(
+                "console_others_tls is given and console_ask_others is not: nobody would be asked"
+            )
         if not self.console:
             return
         if self.socket_path is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
@@ -10,6 +11,7 @@ from starlette.responses import Response
 from openmsmq.console import limits
 from openmsmq.console.visit import Page, Visit
 
+_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d{1,9})?Z", re.ASCII)
 _SHOWN: Final = ("time", "who", "action", "on", "result")
 
 
@@ -50,7 +52,7 @@ def _line(text: str) -> Line:
     result = _text(found.get("result"))
     rest = "; ".join(f"{key}: {_text(one)}" for key, one in found.items() if key not in _SHOWN)
     return Line(
-        _text(found.get("time")),
+        _moment(_text(found.get("time"))),
         _text(found.get("who")) or "the server",
         _text(found.get("action")),
         _text(found.get("on")),
@@ -58,6 +60,12 @@ def _line(text: str) -> Line:
         result not in ("", "done"),
         rest,
     )
+
+
+def _moment(text: str) -> str:
+    """Return a time of the log as other pages write one; anything else as it is."""
+    found = _TIME.fullmatch(text)
+    return text if found is None else f"{found[1]} {found[2]}"
 
 
 def _text(value: object) -> str:
