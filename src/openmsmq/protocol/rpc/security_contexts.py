@@ -79,11 +79,25 @@ class Security:
         except AuthenticationFailed as failed:
             self.state = SecurityState.BROKEN
             raise AuthRefused(Status.ACCESS_DENIED, str(failed)) from None
-        leg = Leg.DONE if step.is_complete else Leg.GIVEN_UP if is_last else Leg.MORE
+        if is_last and (step.token or not step.is_complete):
+            # Nobody waits for a token of ours that would be the last one.
+            leg = Leg.GIVEN_UP
+        else:
+            leg = Leg.DONE if step.is_complete else Leg.MORE
         self.state = SECURITY_TRANSITIONS[self.state, leg]
         if leg is Leg.GIVEN_UP:
             raise AuthRefused(Status.ACCESS_DENIED, "its last token was not enough")
+        if leg is Leg.DONE and self.level is Level.PRIVACY:
+            self._check_level()
         return step.token
+
+    def _check_level(self) -> None:
+        """See whether what was agreed on can seal at all."""
+        try:
+            self._context.signature_size(self.level)
+        except AuthenticationFailed as failed:
+            self.state = SecurityState.BROKEN
+            raise AuthRefused(Status.SECURITY_PACKAGE, str(failed)) from None
 
     def open(
         self, data: bytes, start: int, verifier: Verifier, *, signs_header: bool

@@ -70,7 +70,10 @@ class SecurityContext(Protocol):
         """Who the other side has proved to be; only once a step was complete."""
 
     def signature_size(self, level: Level) -> int:
-        """Return how many bytes the signature of each fragment has."""
+        """Return how many bytes the signature of each fragment has.
+
+        Raise `AuthenticationFailed` for a level to which both sides have not agreed.
+        """
 
     def protect(
         self, level: Level, fragment: Fragment, *, signs_header: bool
