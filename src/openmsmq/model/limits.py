@@ -520,4 +520,4 @@ RPC_BINDS_MAX_COUNT: Final = 1_000
 """How often one connection may bind, alter its contexts or show a token. [ours]"""
 
 RPC_HELD_ANSWERS_MAX_BYTES: Final = 8_388_608
-"""Results of one connection that wait for those of earlier calls; then they overtake them. [ours]"""
+"""Results of one connection that wait for those of earlier calls; more overtake them. [ours]"""

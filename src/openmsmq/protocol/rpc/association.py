@@ -278,9 +278,7 @@ class Association:
             token = security.step(verifier.token)
         except AuthRefused as refused:
             self._refuse(str(refused), verifier)
-            raise self._fault(
-                call, refused.status, str(refused), flags=_NOT_EXECUTED
-            ) from None
+            raise self._fault(call, refused.status, str(refused), flags=_NOT_EXECUTED) from None
         self._note_proof(security)
         return Verifier(verifier.kind, verifier.level, verifier.context, token)
 
@@ -412,9 +410,7 @@ class Association:
             return security.open(data, start, verifier, signs_header=self._signs_header)
         except AuthRefused as refused:
             self._refuse(str(refused), verifier, security.caller.name)
-            raise self._fault(
-                header.call, refused.status, str(refused), context=context
-            ) from None
+            raise self._fault(header.call, refused.status, str(refused), context=context) from None
 
     def _add(self, incoming: Incoming, header: Header, stub: bytes) -> None:
         call, context = incoming.call, incoming.context
@@ -475,7 +471,9 @@ class Association:
         self._outputs.append(Written(write(kind, call, body, token, flags)))
 
     def _write_fault(self, call: int, status: int, context: int, flags: int) -> None:
-        self._outputs.append(Written(write(PduType.FAULT, call, Fault(context, status), None, flags)))
+        self._outputs.append(
+            Written(write(PduType.FAULT, call, Fault(context, status), None, flags))
+        )
 
     def _fault(
         self, call: int, status: Status, sentence: str, *, context: int = 0, flags: int = WHOLE

@@ -185,9 +185,7 @@ def results(
         if security is None:
             written.append(write(PduType.RESPONSE, call, response, flags=flags))
         else:
-            written.append(
-                security.seal(call, response, flags, signs_header=wanted.signs_header)
-            )
+            written.append(security.seal(call, response, flags, signs_header=wanted.signs_header))
         at += room
         if at >= len(stub):
             return b"".join(written)

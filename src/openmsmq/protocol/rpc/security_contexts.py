@@ -99,9 +99,7 @@ class Security:
             self.state = SecurityState.BROKEN
             raise AuthRefused(Status.SECURITY_PACKAGE, str(failed)) from None
 
-    def open(
-        self, data: bytes, start: int, verifier: Verifier, *, signs_header: bool
-    ) -> bytes:
+    def open(self, data: bytes, start: int, verifier: Verifier, *, signs_header: bool) -> bytes:
         """Return the stub of a fragment that begins at an offset, or raise `AuthRefused`."""
         at = len(data) - len(verifier.token) - TRAILER_BYTES
         stub = data[start:at]

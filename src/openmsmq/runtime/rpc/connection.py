@@ -36,9 +36,7 @@ class RpcConnection(asyncio.Protocol):
         self._address = address
         self.peer = address
         """Who is at the other end, for the log."""
-        self._association = Association(
-            door.facts, door.groups, number, anonymous(address)
-        )
+        self._association = Association(door.facts, door.groups, number, anonymous(address))
         self._transport: asyncio.Transport
         self._outflow: Outflow
         self._clerks: dict[int, Clerk] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
@@ -123,9 +124,7 @@ class RpcDoor:
 
     def note_broken(self, peer: str, reason: str) -> None:
         """Log, or count, a connection that ended because of what its client did."""
-        self._limited.warning(
-            Event.CONNECTION_BROKEN, peer=peer, door=self.name, reason=reason
-        )
+        self._limited.warning(Event.CONNECTION_BROKEN, peer=peer, door=self.name, reason=reason)
 
     def note_refusal(self, peer: str, refused: Refused) -> None:
         """Log, or count, somebody who has not proved enough."""
@@ -190,9 +189,7 @@ class RpcServer:
         """Where the interfaces are called."""
         return [each for door in self._doors if not door.is_public for each in door.endpoints]
 
-    async def listen(
-        self, address: str, make_context: MakeContext, principal: str
-    ) -> None:
+    async def listen(self, address: str, make_context: MakeContext, principal: str) -> None:
         """Open the doors, or raise `StartError`.
 
         `principal` is the name under which Kerberos knows the computer; empty without.
@@ -248,14 +245,17 @@ class RpcServer:
         """Listen on the port of the interfaces, or on the next one that is free."""
         first = self._table.port
         last = first + PORT_STEP * (RPC_PORTS_MAX_COUNT - 1)
-        for port in range(first, min(last, PORT_MAX_NUMBER) + 1, PORT_STEP):
+        ports = range(first, min(last, PORT_MAX_NUMBER) + 1, PORT_STEP)
+        for port in ports:
             try:
                 return await listening_sockets(address, port)
             except OSError as error:
-                failed = cannot_listen(
+                if error.errno == errno.EADDRINUSE and port != ports[-1]:
+                    continue
+                raise cannot_listen(
                     error, address, port, key="[rpc] port", switch="[rpc] enabled = false"
-                )
-        raise failed
+                ) from None
+        raise AssertionError("there is at least one port")
 
     async def _mapper_port(self, address: str) -> list[socket.socket]:
         try:

@@ -1,4 +1,4 @@
-"""Fragments of RPC over connections: their header, their bodies, and the trailer that protects them.
+"""Fragments of RPC over connections: header, body, and the trailer that protects them.
 
 Everything is little-endian; a peer that sends otherwise is refused by whoever reads the header.
 Reading is total. What a receiver may ignore is not kept: nothing of this is ever passed on.
@@ -264,9 +264,7 @@ class BindAck(msgspec.Struct, frozen=True):
 
     def encode(self) -> bytes:
         """Return the body."""
-        head = pack(
-            _ACK, _WHERE, self.send_max, self.receive_max, self.group, len(self.address)
-        )
+        head = pack(_ACK, _WHERE, self.send_max, self.receive_max, self.group, len(self.address))
         head += self.address
         head += bytes(-len(head) & 3) + bytes((len(self.results), 0, 0, 0))
         return head + b"".join(
@@ -375,9 +373,7 @@ class Notice(msgspec.Struct, frozen=True):
         return b""
 
 
-Body: TypeAlias = (
-    Bind | BindAck | BindNak | Request | Response | Fault | Auth3 | Notice
-)
+Body: TypeAlias = Bind | BindAck | BindNak | Request | Response | Fault | Auth3 | Notice
 
 _WHERE: Final = "a fragment of RPC"
 _NOTICES: Final = (PduType.SHUTDOWN, PduType.CO_CANCEL, PduType.ORPHANED)
