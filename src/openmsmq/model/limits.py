@@ -486,3 +486,9 @@ STAGED_MAX_AGE_S: Final = 7 * 24 * 3600
 
 MESSAGE_NUMBER_MAX_COUNT: Final = 0xFFFFFFFF
 """Message numbers before they begin again at 1; 0 means "not numbered". [MQQB 3.1.1.3]"""
+
+# Remote readers.
+
+REMOTE_HEADERS_MAX_BYTES: Final = 2 * 1024 + 512
+"""What stands behind a message for a remote reader: where it came from, its subqueue, and the
+dead-letter queue of its sender, which has the length of a format name. [MQRR 2.2.5]"""
