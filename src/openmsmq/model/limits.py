@@ -521,3 +521,22 @@ RPC_BINDS_MAX_COUNT: Final = 1_000
 
 RPC_HELD_ANSWERS_MAX_BYTES: Final = 8_388_608
 """Results of one connection that wait for those of earlier calls; more overtake them. [ours]"""
+
+# Remote readers.
+
+REMOTE_HEADERS_MAX_BYTES: Final = 4_096
+"""What may stand behind a message for a remote reader: from where it came, its subqueue, and the
+dead-letter queue of its sender, which is as long as a format name. [MQRR 2.2.5]"""
+
+REMOTE_QUEUES_MAX_COUNT: Final = 512
+"""Queues that a remote reader may have open at the same time. [ours]"""
+
+REMOTE_CURSORS_MAX_COUNT: Final = 512
+"""Cursors that a remote reader may have on a queue at the same time. [ours]"""
+
+REMOTE_RECEIVES_MAX_COUNT: Final = 1_024
+"""Messages that a remote reader may wait for, or have and not have acknowledged. [ours]"""
+
+REMOTE_RECEIVE_MS: Final = 300_000
+"""After so long, a message that a remote reader has and neither takes nor gives back is there for
+others again. [MQRR 3.1.2.2 note]"""

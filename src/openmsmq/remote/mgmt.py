@@ -86,11 +86,11 @@ class ServerManagement:
         return []
 
     @property
-    def deadline(self) -> Instant | None:
+    def next_wake_ms(self) -> int | None:
         """There is nothing to be done later."""
         return None
 
-    def timeout(self, now: Instant) -> list[Output]:
+    def wake(self, now: Instant) -> list[Output]:
         """Nothing is due."""
         del now
         return []

@@ -16,7 +16,10 @@ from openmsmq.model.clock import Instant
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """Ask the queue manager, then call `answered` with the same number."""
+    """Ask the queue manager, then call `answered` with the same number.
+
+    The number is the call's at the queue manager, too: `Cancel` names a call by it.
+    """
 
     number: int
     request: AnyRequest
@@ -52,8 +55,8 @@ class Interface(Protocol):
         """Somebody does not want to wait for a call any more; it still ends once."""
 
     @property
-    def deadline(self) -> Instant | None:
-        """When `timeout` is to be called next."""
+    def next_wake_ms(self) -> int | None:
+        """When to call `wake`, in ticks; None when nothing is due."""
 
-    def timeout(self, now: Instant) -> list[Output]:
+    def wake(self, now: Instant) -> list[Output]:
         """Do what is due."""

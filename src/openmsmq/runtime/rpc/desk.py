@@ -172,14 +172,14 @@ class Clerk:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        due = self._interface.deadline
-        if due is not None and not self._is_over:
-            delay_s = max(0, due.ticks_ms - read_clocks().ticks_ms) / 1000
+        due_ms = self._interface.next_wake_ms
+        if due_ms is not None and not self._is_over:
+            delay_s = max(0, due_ms - read_clocks().ticks_ms) / 1000
             self._timer = asyncio.get_running_loop().call_later(delay_s, self._wake)
 
     def _wake(self) -> None:
         self._timer = None
-        self._carry_out(self._interface.timeout(read_clocks()))
+        self._carry_out(self._interface.wake(read_clocks()))
 
 
 class Desk:

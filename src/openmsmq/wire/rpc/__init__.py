@@ -1,1 +1,1 @@
-"""Remote procedure calls as bytes: fragments, the syntax of parameters, and what is asked with them."""
+"""What is said in remote procedure calls: bytes to values and back, pure and total."""

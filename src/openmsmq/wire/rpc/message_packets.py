@@ -1,0 +1,125 @@
+"""Messages as readers on other computers get them: the packet and four headers behind it.
+
+[MQRR 2.2.5, 2.2.6]
+
+A body that the reader does not want whole cuts the packet in two: all up to what it wants of the
+body, and all behind the body. The padding behind the body belongs to the second part, so that the
+two are the packet again where the whole body has its place (R-15). BaseHeader.PacketSize stays what
+it was, and the headers follow behind it (R-16).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from openmsmq.model.limits import PACKET_MAX_BYTES
+from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.message_bytes import for_remote_reader
+from openmsmq.wire.outline import outline
+from openmsmq.wire.rpc.remote_read import Section, SectionType
+
+_EXTENSION: Final = struct.Struct("<IIB3x")
+_SUBQUEUE: Final = struct.Struct("<IIIII64s64s")
+_ADDRESS: Final = struct.Struct("<IHHI16s")
+_HAS_SUBQUEUE: Final = 0x02
+_HAS_ADDRESS: Final = 0x10
+_CUT: Final = ((SectionType.BINARY_FIRST,), (SectionType.BINARY_FIRST, SectionType.BINARY_SECOND))
+_NAME_BYTES: Final = 64
+_WHERE: Final = "message for a remote reader"
+
+HEADERS_BYTES: Final = _EXTENSION.size + _SUBQUEUE.size + _ADDRESS.size
+_REST: Final = _SUBQUEUE.size + _ADDRESS.size
+
+
+class Standing(msgspec.Struct, frozen=True, gc=False):
+    """What the queue knows of a message beside its packet (SubqueueHeader). [MQRR 2.2.5.3]
+
+    Its class of acknowledgment has a place that does not fit its own description; as nobody can
+    set one without a transaction, it is always zero (R-11). The time of the last move is written
+    in seconds: milliseconds do not fit (R-10).
+    """
+
+    abort_count: int = 0
+    move_count: int = 0
+    moved_time_s: int = 0
+    subqueue: str = ""
+
+
+def write(packet: bytes, standing: Standing) -> bytes:
+    """Return the packet as a remote reader gets it, with the headers behind it (R-10)."""
+    name = standing.subqueue.encode("utf-16-le")[: _NAME_BYTES - 2]
+    try:
+        subqueue = _SUBQUEUE.pack(
+            _SUBQUEUE.size,
+            0,
+            standing.abort_count,
+            standing.move_count,
+            standing.moved_time_s,
+            name,
+            b"",
+        )
+    except struct.error as error:
+        raise EncodeError(_WHERE, f"a count does not fit its field: {error}") from None
+    flags = _HAS_SUBQUEUE | _HAS_ADDRESS
+    return b"".join(
+        (
+            for_remote_reader(packet),
+            _EXTENSION.pack(_EXTENSION.size, _REST, flags),
+            subqueue,
+            # The store does not keep from where a message came: a type of 0 says so (R-9).
+            _ADDRESS.pack(_ADDRESS.size, 0, 0, 0, b""),
+        )
+    )
+
+
+def sections(packet: bytes, standing: Standing, max_body_bytes: int) -> tuple[Section, ...]:
+    """Cut a message into what a reader wants. [MQRR 3.1.4.7]"""
+    whole = write(packet, standing)
+    found = outline(packet)
+    if found.body_end - found.body_start <= max_body_bytes:
+        return (Section(SectionType.FULL_PACKET, len(whole), whole),)
+    first = whole[: found.body_start + max_body_bytes]
+    rest = whole[found.body_end :]
+    return (
+        Section(SectionType.BINARY_FIRST, found.body_end, first),
+        Section(SectionType.BINARY_SECOND, len(rest), rest),
+    )
+
+
+def joined(parts: Sequence[Section]) -> bytes:
+    """Put the sections of a message together; what was not transferred of its body is zeros."""
+    kinds = [part.kind for part in parts]
+    if kinds == [SectionType.FULL_PACKET]:
+        return parts[0].data
+    if tuple(kinds) not in _CUT:
+        raise DecodeError(_WHERE, 0, f"sections {kinds} are no message")
+    missing = parts[0].size_alloc - len(parts[0].data)
+    if not 0 <= missing <= PACKET_MAX_BYTES:
+        raise DecodeError(_WHERE, 0, f"{missing} bytes of a section were not transferred")
+    return b"".join((parts[0].data, bytes(missing), *(part.data for part in parts[1:])))
+
+
+def read(data: bytes) -> tuple[bytes, Standing]:
+    """Read what `write` has written: the packet, and what the queue knows of the message."""
+    found = outline(data)
+    at = found.packet_size
+    if at == len(data):
+        return data, Standing()
+    if len(data) - at < _EXTENSION.size:
+        raise DecodeError(_WHERE, at, "the headers behind the packet end too early")
+    size, remaining, flags = _EXTENSION.unpack_from(data, at)
+    behind = at + size
+    if size < _EXTENSION.size or behind + remaining > len(data):
+        raise DecodeError(_WHERE, at, f"headers of {size} and {remaining} bytes behind the packet")
+    standing = Standing()
+    if flags & _HAS_SUBQUEUE:
+        if remaining < _SUBQUEUE.size:
+            raise DecodeError(_WHERE, behind, "no room for the SubqueueHeader")
+        _, _, aborts, moves, moved_s, name, _ = _SUBQUEUE.unpack_from(data, behind)
+        text = name.decode("utf-16-le", "replace").partition("\0")[0]
+        standing = Standing(aborts, moves, moved_s, text)
+    return data[:at], standing
