@@ -11,6 +11,7 @@ from openmsmq.protocol.rpc.states import (
     Closed,
     Door,
     InterfaceFacts,
+    MakeContext,
     Output,
     Written,
 )
@@ -48,7 +49,12 @@ OPERATIONS: Final = 8
 STRANGER: Final = anonymous("192.0.2.1")
 
 
-def door(book: Book | None = None) -> Door:
+def make_context(book: Book | None = None) -> MakeContext:
+    """Prove callers by NTLM."""
+    return lambda kind: acceptor(book) if kind is ProviderKind.NTLM else None
+
+
+def door() -> Door:
     """A port with an interface for everybody and one for those who seal."""
     return Door(
         2103,
@@ -56,7 +62,6 @@ def door(book: Book | None = None) -> Door:
             ECHO: InterfaceFacts(OPERATIONS),
             VAULT: InterfaceFacts(OPERATIONS, Level.PRIVACY),
         },
-        lambda kind: acceptor(book) if kind is ProviderKind.NTLM else None,
     )
 
 
@@ -64,7 +69,7 @@ def association(
     groups: Groups | None = None, key: int = 1, book: Book | None = None
 ) -> Association:
     joined = Groups() if groups is None else groups
-    return Association(door(book), joined, key, STRANGER)
+    return Association(door(), joined, key, STRANGER, make_context(book))
 
 
 def offer(context: int = 0, interface: Syntax = ECHO, *transfers: Syntax) -> Offer:

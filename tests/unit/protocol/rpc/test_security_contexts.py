@@ -9,7 +9,7 @@ from openmsmq.protocol.rpc.security_contexts import AuthRefused, Security, Secur
 from openmsmq.protocol.rpc.states import SECURITY_TRANSITIONS, SecurityState
 from openmsmq.security.authentication.ports import Level, ProviderKind, Step
 from openmsmq.wire.rpc.pdus import Status, Verifier
-from tests.unit.protocol.rpc.client import door
+from tests.unit.protocol.rpc.client import make_context
 from tests.unit.security.authentication.sides import acceptor, initiator
 
 
@@ -19,7 +19,7 @@ def first(number: int, level: Level = Level.PRIVACY) -> Verifier:
 
 
 def test_there_are_not_more_contexts_than_the_limit() -> None:
-    book = SecurityBook(door())
+    book = SecurityBook(make_context())
     for number in range(RPC_SECURITY_CONTEXTS_MAX_COUNT):
         assert book.begin(first(number)) is not None
     with pytest.raises(AuthRefused) as refused:
@@ -44,7 +44,7 @@ def test_no_authentication_goes_on_for_ever() -> None:
 
 
 def test_a_context_that_is_settled_takes_no_more_tokens() -> None:
-    book = SecurityBook(door())
+    book = SecurityBook(make_context())
     client = initiator()
     begun = book.begin(Verifier(ProviderKind.NTLM, Level.PRIVACY, 1, client.step(b"").token))
     assert begun is not None
@@ -68,7 +68,7 @@ def test_tokens_lead_on_only_while_they_are_awaited() -> None:
 
 
 def test_unknown_speakers_are_refused_and_nobody_is_a_stranger() -> None:
-    book = SecurityBook(door())
+    book = SecurityBook(make_context())
     assert book.speaker(None) is None
     with pytest.raises(AuthRefused) as refused:
         book.speaker(first(5))
