@@ -109,7 +109,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
         rpc=RpcTable(enabled=True, connections_max=1000, connections_per_peer_max=1000),
     )
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(service, "offered", lambda _: [netlogon])
+        patched.setattr(service, "offered", lambda *_: [netlogon])
         with ServerThread(config):
             yield run_suite(folder, config.address)
 
