@@ -83,14 +83,14 @@ def serving(data: Path, lines: list[str] | None = None, **table: object) -> Iter
 
 def connect(
     port: int,
-    interface: tuple[str, str] = REMOTE_READ,
+    interface: tuple[str, str] | None = REMOTE_READ,
     *,
     user: str = ADMINISTRATOR,
     password: str = PASSWORD,
     level: int = rpcrt.RPC_C_AUTHN_LEVEL_PKT_PRIVACY,
     kind: int = rpcrt.RPC_C_AUTHN_WINNT,
 ) -> Any:
-    """Connect and bind as somebody; without a level, as nobody."""
+    """Connect as somebody, without a level as nobody, and bind, if there is an interface."""
     made = transport.DCERPCTransportFactory(f"ncacn_ip_tcp:{free_address()}[{port}]")
     made.set_connect_timeout(20)
     if level:
@@ -101,7 +101,8 @@ def connect(
         found.set_auth_level(level)
     found.connect()
     _CONNECTIONS.append(found)
-    found.bind(uuidtup_to_bin(interface))
+    if interface is not None:
+        found.bind(uuidtup_to_bin(interface))
     return found
 
 

@@ -43,7 +43,6 @@ pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 ORDERS = r"private$\orders"
 REMOTE_ORDERS = rf"OS:alpha\{ORDERS}"
-MAPPER = ("e1af8308-5d1f-11c9-91a4-08002b14a0fa", "3.0")
 TRIES = 400
 
 
@@ -79,7 +78,7 @@ def count_of(server: ServerThread) -> int:
 
 
 def mapped(interface: tuple[str, str]) -> str:
-    dce = connect(135, MAPPER, level=0)
+    dce = connect(135, None, level=0)
     found = epm.hept_map(
         free_address(), uuidtup_to_bin(interface), protocol="ncacn_ip_tcp", dce=dce
     )
@@ -112,7 +111,7 @@ def test_the_mapper_knows_nothing_else() -> None:
 
 @pytest.mark.usefixtures("server")
 def test_the_mapper_lists_what_is_there() -> None:
-    found = epm.hept_lookup(free_address(), dce=connect(135, MAPPER, level=0))
+    found = epm.hept_lookup(free_address(), dce=connect(135, None, level=0))
     annotations = {bytes(each["annotation"]).rstrip(b"\0") for each in found}
     assert {b"Message Queuing - RemoteRead V1", b"Message Queuing - QMMgmt V1"} < annotations
 
