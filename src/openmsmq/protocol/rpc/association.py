@@ -34,7 +34,7 @@ from openmsmq.protocol.rpc.states import (
     Written,
 )
 from openmsmq.security.access.callers import Caller
-from openmsmq.security.authentication.ports import Level, ProviderKind
+from openmsmq.security.authentication.ports import AuthenticationFailed, Level, ProviderKind
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.rpc.fragment_buffer import FragmentBuffer, TooLong
 from openmsmq.wire.rpc.pdus import (
@@ -143,7 +143,12 @@ class Association:
     def _end(self, call: int, answer: bytes | int) -> None:
         if self._state is AssociationState.CLOSED:
             return
-        data = self._calls.end(call, answer, Wanted(self._fragment_max, self._signs_header))
+        try:
+            data = self._calls.end(call, answer, Wanted(self._fragment_max, self._signs_header))
+        except AuthenticationFailed as failed:
+            # What protects the answers does not work any more.
+            self._close(str(failed))
+            return
         if data:
             self._outputs.append(Written(data))
 
