@@ -25,6 +25,11 @@ _SECURITY: Final = (
     "tests.fuzz.security_seeds",
     "tests.fuzz.security_seeds",
 )
+_REMOTE: Final = (
+    "tests.fuzz.remote_targets",
+    "tests.fuzz.remote_seeds",
+    "tests.fuzz.remote_targets",
+)
 _PLACES: Final = {
     "packets": _WIRE,
     "frames": _WIRE,
@@ -43,6 +48,9 @@ _PLACES: Final = {
     "encryption": _SECURITY,
     "certificates": _SECURITY,
     "descriptors": _SECURITY,
+    "stubs": _REMOTE,
+    "remote-messages": _REMOTE,
+    "remote-calls": _REMOTE,
 }
 """The modules with a target, with its seeds and with its repair."""
 
@@ -70,8 +78,8 @@ COUNT_SHARES: Final = {
 }
 """Parts of a number of inputs; two for each target not named."""
 
-SLOW: Final = frozenset({"calls", "sessions"})
-"""Targets that start a queue manager for each input."""
+SLOW: Final = frozenset({"calls", "sessions", "remote-calls"})
+"""Targets that have a queue manager do something for each input."""
 
 
 class Loaded(NamedTuple):
