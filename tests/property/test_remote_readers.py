@@ -316,6 +316,7 @@ NOTICING = settings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.name)
 def test_a_planted_defect_is_noticed(defect: Mutant) -> None:
     with applied(defect), pytest.raises((AssertionError, KeyError)):

@@ -13,10 +13,10 @@ from impacket.dcerpc.v5.ndr import (
     NDRHYPER,
     NDRPOINTER,
     NDRSHORT,
-    NDRUSMALL,
     NDRSTRUCT,
     NDRUNION,
     NDRUSHORT,
+    NDRUSMALL,
     NDRUniConformantArray,
 )
 

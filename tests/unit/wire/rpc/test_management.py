@@ -80,6 +80,7 @@ def test_two_bytes_instead_of_a_text_are_an_action_that_nobody_knows() -> None:
             rpc.ACTION.decode(MACHINE + tail)
 
 
+@pytest.mark.spec("MQMR-3.1.4.1-01", "MQMR-3.1.4.1-02", "MQMR-3.1.4.1-06")
 @pytest.mark.parametrize(
     ("stub", "problem"),
     [
@@ -94,12 +95,14 @@ def test_a_count_of_properties_that_lies_is_refused(stub: bytes, problem: str) -
         rpc.GET_INFO.decode(MACHINE + stub)
 
 
+@pytest.mark.spec("MQMR-3.1.4.1-05", "MQMR-3.1.4.1-08")
 def test_there_are_as_many_values_as_properties() -> None:
     request = rpc.GetInfo(rpc.ManagedObject(1, 0), (1,), (NULL, NULL))
     with pytest.raises(DecodeError, match="2 values for 1 properties"):
         rpc.GET_INFO.decode(rpc.GET_INFO.encode(request))
 
 
+@pytest.mark.spec("MQMR-2.2.1.2-01")
 def test_an_object_of_another_kind_is_refused() -> None:
     for kind in (0, 4, 0xFFFF):
         with pytest.raises(DecodeError, match="without an arm"):

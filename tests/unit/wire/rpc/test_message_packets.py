@@ -33,6 +33,19 @@ def user_message(data: bytes) -> UserMessage:
     return found
 
 
+@pytest.mark.spec(
+    "MQRR-2.2.5.2-01",
+    "MQRR-2.2.5.2-03",
+    "MQRR-2.2.5.2-04",
+    "MQRR-2.2.5.2-07",
+    "MQRR-2.2.5.2-09",
+    "MQRR-2.2.5.3-02",
+    "MQRR-2.2.5.3-06",
+    "MQRR-2.2.5.3-10",
+    "MQRR-2.2.5.5-02",
+    "MQRR-2.2.5.5-03",
+    "MQRR-2.2.5.5-05",
+)
 def test_headers_stand_behind_the_message() -> None:
     data = packet()
     whole = write(data, Standing(3, 2, 1_000_000, "later"))
@@ -50,6 +63,9 @@ def test_headers_stand_behind_the_message() -> None:
     assert struct.unpack_from("<I", whole, 8)[0] == len(whole)
 
 
+@pytest.mark.spec(
+    "MQRR-2.2.5.2-02", "MQRR-2.2.5.3-07", "MQRR-2.2.5.4-01", "MQRR-2.2.5.4-02", "MQRR-2.2.5.4-03"
+)
 def test_the_dead_letter_queue_of_the_sender_stands_between_them() -> None:
     data = packet(dead_letter_queue=r"a\q")
     whole = write(data, Standing())
@@ -82,6 +98,7 @@ def test_a_lifetime_becomes_a_moment(lifetime_s: int, sent_s: int, expected: int
     assert changed[48:] == data[48:]
 
 
+@pytest.mark.spec("MQRR-2.2.5.1-01", "MQRR-2.2.5.1-02", "MQRR-2.2.5.1-03")
 def test_a_direct_destination_gives_its_place_to_an_address() -> None:
     data = packet()
     assert isinstance(user_message(data).user.destination, DirectName)
@@ -94,6 +111,7 @@ def test_another_destination_keeps_its_queue_manager() -> None:
     assert for_remote_reader(data)[32:48] == MANAGER
 
 
+@pytest.mark.spec("MQRR-2.2.6-01", "MQRR-2.2.6-02", "MQRR-2.2.6-03", "MQRR-2.2.6-04")
 @given(st.binary(max_size=30), st.integers(0, 40), st.sampled_from(["", "later"]))
 def test_parts_are_the_whole_but_for_what_was_not_wanted(
     body: bytes, wanted: int, subqueue: str

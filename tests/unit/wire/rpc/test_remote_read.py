@@ -14,6 +14,7 @@ from tests.strategies.rpc_values import CALLS, CONTEXT, SECTIONS, U32, U64
 from tests.unit.wire.rpc import impacket_calls as other
 
 
+@pytest.mark.spec("MQRR-2.2.6-05", "MQRR-2.2.6-06")
 def test_the_results_of_a_read_have_the_layout_of_a_pointer_to_structures() -> None:
     received = rpc.Received(
         5, 6, (rpc.Section(1, 20, b"abcde"), rpc.Section(2, 3, b"xyz")), 0xC00E001B
@@ -135,6 +136,7 @@ def test_another_moves_a_message_as_we_do(
     assert rpc.MOVE_MESSAGE.decode(call.getData()) == value
 
 
+@pytest.mark.spec("MQRR-3.1.4.12-06", "MQRR-3.1.4.12-08")
 @given(st.binary(min_size=16, max_size=16), st.binary(max_size=9))
 def test_a_token_is_as_long_as_it_says(unit: bytes, token: bytes) -> None:
     stub = bytearray(unit + struct.pack("<II", len(token), len(token) + 1) + token + bytes(40))
