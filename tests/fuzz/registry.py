@@ -43,6 +43,7 @@ _PLACES: Final = {
     "encryption": _SECURITY,
     "certificates": _SECURITY,
     "descriptors": _SECURITY,
+    "authentication": _SECURITY,
 }
 """The modules with a target, with its seeds and with its repair."""
 
