@@ -65,6 +65,7 @@ VIOLATIONS: Final = {
     "yaml": [("model/planted.py", "import yaml")],
     "psycopg": [("spark/planted.py", "import psycopg")],
     "bonsai": [("runtime/planted.py", "import bonsai")],
+    "gssapi": [("runtime/rpc/planted.py", "import gssapi")],
     "opentelemetry": [
         ("runtime/telemetry/planted.py", "import opentelemetry"),
         ("client/planted.py", "from opentelemetry import trace"),

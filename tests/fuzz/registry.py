@@ -55,6 +55,7 @@ _PLACES: Final = {
     "stubs": _REMOTE,
     "remote-messages": _REMOTE,
     "remote-calls": _REMOTE,
+    "authentication": _SECURITY,
 }
 """The modules with a target, with its seeds and with its repair."""
 
