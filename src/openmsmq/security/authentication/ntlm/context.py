@@ -53,7 +53,8 @@ class NtlmContext:
     def signature_size(self, level: Level) -> int:
         """Return how many bytes the signature of each fragment has."""
         if level is Level.PRIVACY:
-            insist(self._agreed, Flag.SIGN | Flag.SEAL, "the other side")
+            # Who cannot seal hears so at once, and not with its first call.
+            self._keys_for(level)
         return SIGNATURE_BYTES if level >= Level.CALL else 0
 
     def protect(
