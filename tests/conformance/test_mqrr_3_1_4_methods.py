@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from openmsmq.model.identity import Guid
@@ -32,7 +34,7 @@ def transactional(context: bytes, request: int = 1, size: int = WHOLE, cursor: i
     )
 
 
-STUBS = {
+STUBS: dict[Operation, Callable[[bytes], bytes]] = {
     Operation.CLOSE_QUEUE: lambda context: rpc.OF_QUEUE.encode(rpc.OfQueue(context)),
     Operation.CREATE_CURSOR: lambda context: rpc.OF_QUEUE.encode(rpc.OfQueue(context)),
     Operation.CLOSE_CURSOR: lambda context: rpc.CLOSE_CURSOR.encode(rpc.CloseCursor(context, 1)),

@@ -161,7 +161,7 @@ class RemoteRead:
         return next(iter(self._due.values()), None)
 
     def wake(self, now: Instant) -> list[Output]:
-        """Give back what callers have had for too long (R-12)."""
+        """Let others have what callers have had for too long (R-12)."""
         outputs: list[Output] = []
         while self._due:
             (context, request), due_ms = next(iter(self._due.items()))

@@ -75,6 +75,7 @@ def test_two_bytes_instead_of_a_text_are_an_action_that_nobody_knows() -> None:
     target = rpc.ManagedObject(1, 0)
     for tail in (b"T\0", b"T\0\0"):
         assert rpc.ACTION.decode(MACHINE + tail) == rpc.Action(target, None)
+    assert rpc.ACTION.encode(rpc.Action(target, None)) == MACHINE + bytes(2)
     for tail in (b"", b"T", b"T\0\0\0", b"T\0\0\0" * 2):
         with pytest.raises(DecodeError):
             rpc.ACTION.decode(MACHINE + tail)
