@@ -44,14 +44,22 @@ NAMES: Final = (KERBEROS_OF_WINDOWS, KERBEROS)
 class Realm:
     """A user and a service of the domain, with the files that Kerberos wants."""
 
-    def __init__(self, controller: DomainController, folder: Path) -> None:
+    def __init__(
+        self,
+        controller: DomainController,
+        folder: Path,
+        user: str = "alice",
+        service: str = "queue-manager",
+        host: str = HOST,
+    ) -> None:
         self.configuration = controller.folder / "etc/smb.conf"
         self.keytab = folder / "alpha.keytab"
-        self.tool("user", "create", "alice", PASSWORD)
-        self.tool("user", "create", "queue-manager", PASSWORD)
-        self.tool("spn", "add", f"host/{HOST}", "queue-manager")
-        self.tool("domain", "exportkeytab", str(self.keytab), f"--principal=host/{HOST}")
-        shown = self.tool("user", "show", "alice", "--attributes=objectSid")
+        self.user, self.host = user, host
+        self.tool("user", "create", user, PASSWORD)
+        self.tool("user", "create", service, PASSWORD)
+        self.tool("spn", "add", f"host/{host}", service)
+        self.tool("domain", "exportkeytab", str(self.keytab), f"--principal=host/{host}")
+        shown = self.tool("user", "show", user, "--attributes=objectSid")
         self.alice = Sid.parse(shown.partition("objectSid: ")[2].split()[0])
         self.file = folder / "krb5.conf"
         self.file.write_text(

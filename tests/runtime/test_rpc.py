@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +29,7 @@ from openmsmq.runtime.rpc import server as rpc_server
 from tests.runtime.remote_client import (
     ADMINISTRATOR,
     MANAGEMENT,
+    PASSWORD,
     READER,
     REMOTE_READ,
     WAIT_FOR_EVER,
@@ -35,6 +39,8 @@ from tests.runtime.remote_client import (
     serving,
     why_not,
 )
+from tests.runtime.test_server_process import environment
+from tests.runtime.test_server_process import serving as process_serving
 from tests.server_thread import ServerThread
 from tests.unit.protocol.rpc.client import ECHO, bind, offer
 from tests.unit.wire.rpc import impacket_calls as idl
@@ -259,6 +265,48 @@ def test_an_account_that_is_disabled_is_cut_off(
         socket_of = reader.dce.get_rpc_transport().get_socket()
         socket_of.settimeout(20)
         assert socket_of.recv(1) == b""
+
+
+# Processes, as operators start them.
+
+
+def test_an_operator_adds_an_account_and_a_reader_comes_in(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    file = tmp_path / "openmsmq.toml"
+    file.write_text("[rpc]\nenabled = true\n", encoding="utf-8")
+    command = [sys.executable, "-m", "openmsmq.cli.app", "user", "add", READER]
+    added = subprocess.run(
+        [*command, "--data", str(data)],
+        input=PASSWORD + "\n",
+        text=True,
+        capture_output=True,
+        check=False,
+        env=environment(),
+    )
+    assert added.returncode == 0, added.stderr
+    flags = ("--config", str(file), "--address", free_address())
+    with process_serving(data, *flags) as process:
+        with openmsmq.connect(f"{process.host}:{process.port}") as here:
+            orders = here.create_queue(ORDERS)
+            orders.send("one")
+        run = [sys.executable, "-m", "openmsmq.cli.app", "--qm", process.facts["address"]]
+        allowed = subprocess.run(
+            [*run, "queue", "acl", "grant", ORDERS, f"account:{READER}", "receive"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment(),
+        )
+        assert allowed.returncode == 0, allowed.stderr
+        reader = RemoteReader(2103, user=READER)
+        result, packet = reader.receive(reader.open(REMOTE_ORDERS), 1)
+        assert result == 0
+        assert "one".encode("utf-16-le") in packet
+        reader.close()
+        status, errors = process.end(signal.SIGTERM)
+    assert status == 0
+    assert "listening door=rpc address" in errors
 
 
 # Managing.
