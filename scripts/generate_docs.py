@@ -48,9 +48,10 @@ it may see, and no others.
 """
 
 STATES_INTRODUCTION: Final = """\
-How entries, transactions, sessions, links and associations move on, drawn from the tables `TRANSITIONS`
-in `openmsmq.manager.queues.entries`, `openmsmq.manager.transactions.states`,
-`openmsmq.protocol.session_states`, `openmsmq.protocol.link` and `openmsmq.protocol.rpc.states`, which the code itself follows. What
+How entries, transactions, sessions, links and associations move on, drawn from the tables
+`TRANSITIONS` in `openmsmq.manager.queues.entries`, `openmsmq.manager.transactions.states`,
+`openmsmq.protocol.session_states`, `openmsmq.protocol.link` and `openmsmq.protocol.rpc.states`,
+which the code itself follows. What
 sessions and links are for is in
 [sessions and sequences](../concepts/sessions-and-sequences.md); how a link goes about its work is
 in [links](links.md).
@@ -88,13 +89,13 @@ connect), a hop is left (look it up), nothing is left (wait).
 """
 
 ASSOCIATION_TEXT: Final = """\
-One connection of a program that calls by RPC, from the table in `openmsmq.protocol.rpc.states`. The labels
-are kinds of fragments; any other fragment ends the association.
+One connection of a program that calls by RPC, from the table in `openmsmq.protocol.rpc.states`. The
+labels are kinds of fragments; any other fragment ends the association.
 """
 
 SECURITY_TEXT: Final = """\
-Each of its security contexts proves one caller, token by token. In the other states a further token is
-refused, and calls are taken from those who have proved themselves alone.
+Each of its security contexts proves one caller, token by token. In the other states a further token
+is refused, and calls are taken from those who have proved themselves alone.
 """
 
 SCHEMA_INTRODUCTION: Final = """\
