@@ -495,3 +495,57 @@ STAGED_MAX_AGE_S: Final = 7 * 24 * 3600
 
 MESSAGE_NUMBER_MAX_COUNT: Final = 0xFFFFFFFF
 """Message numbers before they begin again at 1; 0 means "not numbered". [MQQB 3.1.1.3]"""
+
+# Remote procedure calls.
+
+RPC_PORT: Final = 2_103
+"""TCP port of the interfaces; 11 more while it is taken. [MQMP 2.1, MQRR 2.1]"""
+
+RPC_FRAGMENT_MAX_BYTES: Final = 5_840
+"""A fragment of a call or of its results, header included. [MS-RPCE 3.3.1.5.5]"""
+
+RPC_FRAGMENT_MIN_BYTES: Final = 2_048
+"""What both sides can take at least, whatever they say. [MS-RPCE 3.3.1.5.5, ours]"""
+
+RPC_BIND_MAX_BYTES: Final = 16_384
+"""A fragment that carries a proof of who somebody is: tickets of Kerberos are long. [ours]"""
+
+RPC_REQUEST_MAX_BYTES: Final = 65_536
+"""All fragments of one call together; none of ours needs as much. [ours]"""
+
+RPC_CALLS_MAX_COUNT: Final = 64
+"""Calls of one connection that are under way; further ones are told to come later. [ours]"""
+
+RPC_CONTEXTS_MAX_COUNT: Final = 64
+"""Presentation contexts of one connection. [ours]"""
+
+RPC_SECURITY_CONTEXTS_MAX_COUNT: Final = 64
+"""Security contexts of one connection. [ours]"""
+
+RPC_AUTH_LEGS_MAX_COUNT: Final = 10
+"""Tokens that one authentication may need. [ours]"""
+
+RPC_BINDS_MAX_COUNT: Final = 1_000
+"""How often one connection may bind, alter its contexts or show a token. [ours]"""
+
+RPC_HELD_ANSWERS_MAX_BYTES: Final = 8_388_608
+"""Results of one connection that wait for those of earlier calls; more overtake them. [ours]"""
+
+# Remote readers.
+
+REMOTE_HEADERS_MAX_BYTES: Final = 4_096
+"""What may stand behind a message for a remote reader: from where it came, its subqueue, and the
+dead-letter queue of its sender, which is as long as a format name. [MQRR 2.2.5]"""
+
+REMOTE_QUEUES_MAX_COUNT: Final = 512
+"""Queues that a remote reader may have open at the same time. [ours]"""
+
+REMOTE_CURSORS_MAX_COUNT: Final = 512
+"""Cursors that a remote reader may have on a queue at the same time. [ours]"""
+
+REMOTE_RECEIVES_MAX_COUNT: Final = 1_024
+"""Messages that a remote reader may wait for, or have and not have acknowledged. [ours]"""
+
+REMOTE_RECEIVE_MS: Final = 300_000
+"""After so long, a message that a remote reader has and neither takes nor gives back is there for
+others again. [MQRR 3.1.2.2 note]"""

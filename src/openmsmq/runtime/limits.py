@@ -187,3 +187,26 @@ DESCRIPTORS_SPARE_COUNT: Final = 128
 
 PEER_NUMBER_STEP: Final = 2
 """Peers that connect have even numbers; those that we connect to have the others."""
+
+# Remote procedure calls.
+
+RPC_UNPROVED_MS: Final = 60_000
+"""After so long a silence, a connection on which nobody has proved to be anybody is closed."""
+
+RPC_KEEPALIVE_S: Final = 60
+"""After so long a silence the system asks whether a client is still there: it may hold locks."""
+
+RPC_LINGER_MS: Final = 5_000
+"""How long a client has to take the last bytes of a connection that was closed."""
+
+RPC_PORTS_MAX_COUNT: Final = 10
+"""Ports that are tried for the interfaces, one after another, while they are taken."""
+
+RPC_BUFFERED_PER_PEER_MAX_BYTES: Final = 64 << 20
+"""What is held for one address: calls that are not whole, and results that it does not take."""
+
+RPC_BUFFERED_MAX_BYTES: Final = 256 << 20
+"""The same for all addresses of one port."""
+
+RPC_PROOFS_LOOK_MS: Final = 5_000
+"""How often is looked whether the accounts of open connections are as they were."""

@@ -12,7 +12,7 @@ import struct
 from typing import Final
 
 from openmsmq.model.identity import SequenceId
-from openmsmq.model.limits import HOP_MAX_COUNT
+from openmsmq.model.limits import HOP_MAX_COUNT, INFINITE_S
 from openmsmq.wire.errors import EncodeError
 from openmsmq.wire.fields.cursor import need
 from openmsmq.wire.headers import base, message_properties, queue_names, transaction, user
@@ -57,6 +57,9 @@ _ON_SUCCESS: Final = user.JOURNAL_ON_SUCCESS >> 8
 _ADMIN_QUEUE: Final = user.ADMIN_QUEUE >> 8
 _TRANSACTION: Final = user.TRANSACTION >> 16
 _TRACED: Final = base.TRACE | base.DEBUG
+_DIRECT: Final = queue_names.CODES[queue_names.DirectName]
+_UNKNOWN_ADDRESS: Final = struct.pack("<HHI8x", 4, 1, 0)
+"""An address of IPv4 that nobody has: its length, its type, no scope, and zeros."""
 
 
 def _u32(data: bytes, offset: int) -> int:
@@ -386,5 +389,29 @@ def unladen(packet: bytes) -> bytes:
             packet[_BASE_FLAGS + 1 : _PACKET_SIZE],
             _U32.pack(len(packet)),
             packet[_PACKET_SIZE + 4 :],
+        )
+    )
+
+
+def for_remote_reader(packet: bytes) -> bytes:
+    """Write what readers on other computers expect: when it expires, and where it came from.
+
+    The time to reach its queue becomes a moment, and stays infinite if it is (R-8). In a message
+    with a direct destination, the address of the host that it came from stands where the queue
+    manager of the destination would. The store does not keep that one: it is 0.0.0.0 (R-9).
+    [MQRR 2.2.5.1]
+    """
+    lifetime_s = time_to_reach_queue_s(packet)
+    if lifetime_s != INFINITE_S:
+        # One less than infinite: a moment that no clock of 32 bits reaches is no reason to stay.
+        lifetime_s = min(sent_time_s(packet) + lifetime_s, INFINITE_S - 1)
+    is_direct = user_flags(packet) >> user.DESTINATION_SHIFT & 7 == _DIRECT
+    return b"".join(
+        (
+            packet[:_REACH_WITHIN],
+            _U32.pack(lifetime_s),
+            packet[_SOURCE:_DESTINATION_MANAGER],
+            _UNKNOWN_ADDRESS if is_direct else destination_manager(packet),
+            packet[_RECEIVE_WITHIN:],
         )
     )

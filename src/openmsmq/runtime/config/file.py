@@ -30,6 +30,7 @@ from openmsmq.model.peers import address_of
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.runtime.config.alarm_table import AlarmTable
 from openmsmq.runtime.config.errors import ConfigError
+from openmsmq.runtime.config.rpc_table import RpcTable
 from openmsmq.runtime.config.security_table import SecurityTable
 from openmsmq.runtime.config.session_tls_table import SessionTlsTable
 from openmsmq.runtime.config.tables import meaning_of, says
@@ -250,6 +251,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     session_tls: SessionTlsTable = SessionTlsTable()
     alarms: AlarmTable = AlarmTable()
     telemetry: TelemetryTable = TelemetryTable()
+    rpc: RpcTable = RpcTable()
     active_directory: dict[str, Any] = {}
     """Where Active Directory is; its own package reads it."""
 
@@ -377,7 +379,7 @@ PARAMETERS: Final[dict[str, Parameter]] = {
 }
 """Those that have a registry name, by it."""
 PORTS: Final = frozenset({"session_port", "ping_port"})
-CLASSES: Final = ("security", "session_tls", "alarms", "telemetry", "active_directory")
+CLASSES: Final = ("security", "session_tls", "alarms", "telemetry", "rpc", "active_directory")
 """Tables that are fields of their own."""
 _IN_TABLES: Final = {"parameters", *CLASSES, *(each.field for each in PARAMETERS.values())}
 DEFAULTS: Final[dict[str, Any]] = {

@@ -12,6 +12,7 @@ from openmsmq.api.program import Setting
 from openmsmq.runtime.config.alarm_table import without_secrets
 from openmsmq.runtime.config.file import DEFAULTS, PARAMETERS, PORTS
 from openmsmq.runtime.config.loading import Loaded, Source
+from openmsmq.runtime.config.rpc_table import RpcTable
 from openmsmq.runtime.config.security_table import SecurityTable
 from openmsmq.runtime.config.session_tls_table import SessionTlsTable
 from openmsmq.runtime.config.telemetry_table import TelemetryTable
@@ -31,6 +32,7 @@ _WITH_DEFAULTS: Final[dict[str, type[msgspec.Struct]]] = {
     "security": SecurityTable,
     "session_tls": SessionTlsTable,
     "telemetry": TelemetryTable,
+    "rpc": RpcTable,
 }
 _AS_WRITTEN: Final = ("hosts", "next_hops", "connectors", "peers", "active_directory", "alarms")
 """Tables of which is shown what stands in them."""

@@ -1,0 +1,1 @@
+"""The server of remote procedure calls: bytes and results in, calls and bytes out."""

@@ -1,0 +1,1 @@
+"""Calls of RPC as requests of the application interface, and replies as results: no I/O."""

@@ -1,0 +1,110 @@
+"""Messages as readers on other computers get them: the packet and the headers behind it.
+
+[MQRR 2.2.5, 2.2.6]
+
+A body that the reader does not want whole cuts the packet in two: all up to what it wants of the
+body, and all behind the body. The padding behind the body belongs to the second part, so that the
+two are the packet again where the whole body has its place (R-15). BaseHeader.PacketSize counts the
+headers behind the packet, as it does where messages are kept (R-16).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from openmsmq.model.limits import PACKET_MAX_BYTES
+from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.extensions import (
+    dead_letter_header,
+    dead_letter_path_of,
+    extended,
+    read_subqueue_header,
+    without_extensions,
+)
+from openmsmq.wire.message_bytes import for_remote_reader
+from openmsmq.wire.outline import outline
+from openmsmq.wire.packets import headers_end
+from openmsmq.wire.rpc.remote_read import Section, SectionType
+
+_SUBQUEUE: Final = struct.Struct("<IIIII64s64s")
+_ADDRESS: Final = struct.Struct("<IHHI16s")
+_CUT: Final = ((SectionType.BINARY_FIRST,), (SectionType.BINARY_FIRST, SectionType.BINARY_SECOND))
+_NAME_BYTES: Final = 64
+_WHERE: Final = "message for a remote reader"
+
+
+class Standing(msgspec.Struct, frozen=True, gc=False):
+    """What the queue knows of a message beside its packet (SubqueueHeader). [MQRR 2.2.5.3]
+
+    Its class of acknowledgment has a place that does not fit its own description; as nobody can
+    set one without a transaction, it is always zero (R-11). The time of the last move is written
+    in seconds: milliseconds do not fit (R-10).
+    """
+
+    abort_count: int = 0
+    move_count: int = 0
+    moved_time_s: int = 0
+    subqueue: str = ""
+
+
+def write(packet: bytes, standing: Standing) -> bytes:
+    """Return the packet as a remote reader gets it, with the headers behind it (R-10)."""
+    name = standing.subqueue.encode("utf-16-le")[: _NAME_BYTES - 2]
+    try:
+        subqueue = _SUBQUEUE.pack(
+            _SUBQUEUE.size,
+            0,
+            standing.abort_count,
+            standing.move_count,
+            standing.moved_time_s,
+            name,
+            b"",
+        )
+    except struct.error as error:
+        raise EncodeError(_WHERE, f"a count does not fit its field: {error}") from None
+    # The store does not keep from where a message came: a type of 0 says so (R-9).
+    address = _ADDRESS.pack(_ADDRESS.size, 0, 0, 0, b"")
+    path = dead_letter_path_of(packet)
+    dead_letter = dead_letter_header(path) if path else b""
+    return extended(for_remote_reader(without_extensions(packet)), subqueue, dead_letter, address)
+
+
+def sections(packet: bytes, standing: Standing, max_body_bytes: int) -> tuple[Section, ...]:
+    """Cut a message into what a reader wants. [MQRR 3.1.4.7]"""
+    whole = write(packet, standing)
+    found = outline(packet)
+    if found.body_end - found.body_start <= max_body_bytes:
+        return (Section(SectionType.FULL_PACKET, len(whole), whole),)
+    first = whole[: found.body_start + max_body_bytes]
+    rest = whole[found.body_end :]
+    return (
+        Section(SectionType.BINARY_FIRST, found.body_end, first),
+        Section(SectionType.BINARY_SECOND, len(rest), rest),
+    )
+
+
+def joined(parts: Sequence[Section]) -> bytes:
+    """Put the sections of a message together; what was not transferred of its body is zeros."""
+    kinds = [part.kind for part in parts]
+    if kinds == [SectionType.FULL_PACKET]:
+        return parts[0].data
+    if tuple(kinds) not in _CUT:
+        raise DecodeError(_WHERE, 0, f"sections {kinds} are no message")
+    missing = parts[0].size_alloc - len(parts[0].data)
+    if not 0 <= missing <= PACKET_MAX_BYTES:
+        raise DecodeError(_WHERE, 0, f"{missing} bytes of a section were not transferred")
+    return b"".join((parts[0].data, bytes(missing), *(part.data for part in parts[1:])))
+
+
+def read(data: bytes) -> tuple[bytes, Standing]:
+    """Read what `write` has written: the packet, and what the queue knows of the message."""
+    header = read_subqueue_header(data[headers_end(data) :])
+    if len(header) < _SUBQUEUE.size:
+        return without_extensions(data), Standing()
+    _, _, aborts, moves, moved_s, name, _ = _SUBQUEUE.unpack_from(header)
+    text = name.decode("utf-16-le", "replace").partition("\0")[0]
+    return without_extensions(data), Standing(aborts, moves, moved_s, text)
