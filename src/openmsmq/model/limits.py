@@ -522,6 +522,9 @@ RPC_BINDS_MAX_COUNT: Final = 1_000
 RPC_HELD_ANSWERS_MAX_BYTES: Final = 8_388_608
 """Results of one connection that wait for those of earlier calls; more overtake them. [ours]"""
 
+RPC_RESULTS_MAX_BYTES: Final = 16_777_216
+"""Results that a server we call has begun to send on one connection, all calls together. [ours]"""
+
 # Remote readers.
 
 REMOTE_HEADERS_MAX_BYTES: Final = 4_096
