@@ -29,6 +29,7 @@ from openmsmq.cli.service import (
     status,
     store,
     token,
+    user,
 )
 from openmsmq.cli.tools import packet, report, sim
 from openmsmq.cli.views.console import say_error
@@ -66,6 +67,7 @@ app.add_typer(transaction.app, name="transaction")
 app.add_typer(query.app, name="query")
 app.add_typer(acl.manager_app, name="acl")
 app.add_typer(token.app, name="token")
+app.add_typer(user.app, name="user")
 app.add_typer(certificate.app, name="certificate")
 app.add_typer(key.app, name="key")
 app.add_typer(peer.app, name="peer")

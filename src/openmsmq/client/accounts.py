@@ -7,7 +7,8 @@ from typing import Final
 from openmsmq.security.access.sids import WORDS, Sid, parse_sid, sid_words, unix_number
 
 WHO_FORMS: Final = (
-    f"{', '.join(WORDS)}, user:NAME, group:NAME, user:NUMBER, group:NUMBER, or a SID (S-1-...)"
+    f"{', '.join(WORDS)}, user:NAME, group:NAME, user:NUMBER, group:NUMBER, account:NAME, or a SID "
+    "(S-1-...)"
 )
 """How somebody can be named."""
 
@@ -19,6 +20,8 @@ def find_sid(text: str) -> Sid:
     if colon and kind in ("user", "group"):
         is_number = name.isascii() and name.isdecimal()
         return parse_sid(f"{kind}:{name if is_number else _number(kind, name)}")
+    if colon and kind == "account":
+        return parse_sid(f"{kind}:{name}")
     if text.lower() not in WORDS and text[:2].upper() != "S-":
         raise ValueError(f"{text!r} is nobody: use {WHO_FORMS}")
     return parse_sid(text)

@@ -204,3 +204,6 @@ RPC_BUFFERED_PER_PEER_MAX_BYTES: Final = 32 << 20
 
 RPC_BUFFERED_MAX_BYTES: Final = 128 << 20
 """The same for all addresses of one port."""
+
+RPC_PROOFS_LOOK_MS: Final = 5_000
+"""How often is looked whether the accounts of open connections are as they were."""

@@ -54,6 +54,7 @@ class Event(Enum):
     SESSION_CERTIFICATE_CHANGED = "session-certificate-changed"
     SESSION_CERTIFICATE_UNUSABLE = "session-certificate-unusable"
     SESSION_CERTIFICATE_ENDS = "session-certificate-ends"
+    ACCOUNTS_UNUSABLE = "accounts-unusable"
     RPC_REFUSED = "rpc-refused"
     RPC_DEFECT = "rpc-defect"
     RPC_MAPPER_OFF = "rpc-mapper-off"

@@ -55,6 +55,9 @@ from openmsmq.runtime.operating_system.identity import (
 from openmsmq.runtime.operating_system.key_files import KeyFiles
 from openmsmq.runtime.operating_system.key_maker import KeyMaker
 from openmsmq.runtime.operating_system.supervisor import Supervisor
+from openmsmq.runtime.rpc.offered import offered
+from openmsmq.runtime.rpc.proofs import Proofs
+from openmsmq.runtime.rpc.server import RpcServer
 from openmsmq.runtime.server import ExitCode, Pump
 from openmsmq.runtime.sessions.network import TransferNetwork
 from openmsmq.runtime.sessions.taps import MakeTap, no_tap
@@ -145,6 +148,9 @@ class Server:
             strict_enterprise=config.parameters.strict_enterprise,
         )
         self._api = ApiServer(config, self._pump, log, manager_id=manager.identifier)
+        self._rpc: RpcServer | None = None
+        if config.rpc.enabled:
+            self._rpc = RpcServer(config.rpc, self._pump, log, self._api.audit, offered(config))
         self._configuration = RunningConfiguration(loaded or loaded_by_program(config))
         self._levels = LogLevels(log, config.log_level, asyncio.get_running_loop().call_later)
         self._alarms = AlarmWatch(
@@ -208,6 +214,9 @@ class Server:
             started.callback(server._api.stop_listening)
             await server._api.listen()
             await server._network.listen()
+            if server._rpc is not None:
+                started.callback(server._rpc.stop_listening)
+                await server._rpc.listen(config.rpc.address or config.address, Proofs(config, log))
             server._answer_discovery()
             if server._console is not None:
                 server._console.start()
@@ -244,6 +253,11 @@ class Server:
     def session_tls_endpoints(self) -> list[tuple[str, int]]:
         """Where they do so over TLS."""
         return self._network.sessions.tls_endpoints
+
+    @property
+    def rpc_endpoints(self) -> list[tuple[str, int]]:
+        """Where programs on other computers call by RPC."""
+        return [] if self._rpc is None else self._rpc.endpoints
 
     @property
     def socket_path(self) -> Path | None:
@@ -305,6 +319,8 @@ class Server:
         self.supervisor.stopping()
         self._api.stop_listening()
         self._network.stop_listening()
+        if self._rpc is not None:
+            self._rpc.stop_listening()
         self._backups.stop()
         if self._discovery is not None:
             self._discovery.close()
@@ -315,6 +331,8 @@ class Server:
         self._pump.turn()
         if self._pump.refusal is None:
             self._pump.refusal = ServiceNotAvailable("the queue manager is stopping")
+        if self._rpc is not None:
+            await self._rpc.close()
         await asyncio.gather(self._api.close_connections(), self._network.close())
         if self._directory is not None:
             await self._directory.close()

@@ -26,6 +26,7 @@ from openmsmq.protocol.rpc.states import (
     CallCancelled,
     Closed,
     Door,
+    MakeContext,
     Output,
     Proved,
     Refused,
@@ -71,7 +72,9 @@ class _Ended(Exception):
 class Association:
     """The server's side of one connection."""
 
-    def __init__(self, door: Door, groups: Groups, key: int, stranger: Caller) -> None:
+    def __init__(
+        self, door: Door, groups: Groups, key: int, stranger: Caller, make_context: MakeContext
+    ) -> None:
         """`key` is the connection in the groups; `stranger` who speaks without any proof."""
         self._door = door
         self._groups = groups
@@ -80,7 +83,7 @@ class Association:
         self._state = AssociationState.UNBOUND
         self._buffer = FragmentBuffer()
         self._presentation = Presentation(door.interfaces)
-        self._security = SecurityBook(door)
+        self._security = SecurityBook(make_context)
         self._calls = CallBook()
         self._incoming: Incoming | None = None
         self._fragment_max = RPC_FRAGMENT_MIN_BYTES

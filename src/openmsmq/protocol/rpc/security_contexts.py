@@ -9,8 +9,8 @@ from __future__ import annotations
 from openmsmq.model.limits import RPC_AUTH_LEGS_MAX_COUNT, RPC_SECURITY_CONTEXTS_MAX_COUNT
 from openmsmq.protocol.rpc.states import (
     SECURITY_TRANSITIONS,
-    Door,
     Leg,
+    MakeContext,
     SecurityState,
 )
 from openmsmq.security.access.callers import Caller
@@ -142,8 +142,8 @@ class Security:
 class SecurityBook:
     """The security contexts of one connection."""
 
-    def __init__(self, door: Door) -> None:
-        self._make = door.make_context
+    def __init__(self, make_context: MakeContext) -> None:
+        self._make = make_context
         self._contexts: dict[int, Security] = {}
         self.default: Security | None = None
         """The one that speaks for fragments without a trailer."""

@@ -65,6 +65,10 @@ SECURITY_TRANSITIONS: Final[Mapping[tuple[SecurityState, Leg], SecurityState]] =
 """Where a token leads. In every other state a further token is refused."""
 
 
+MakeContext: TypeAlias = Callable[[ProviderKind], SecurityContext | None]
+"""Begins to prove a caller; None for a way that is not offered."""
+
+
 class InterfaceFacts(msgspec.Struct, frozen=True):
     """What an association has to know of an interface that is offered at its door."""
 
@@ -79,8 +83,6 @@ class Door(msgspec.Struct, frozen=True):
 
     port: int
     interfaces: Mapping[Syntax, InterfaceFacts]
-    make_context: Callable[[ProviderKind], SecurityContext | None]
-    """Begins to prove a caller; None for a way that is not offered here."""
 
 
 class Written(msgspec.Struct, frozen=True):

@@ -7,14 +7,10 @@ others than its owner could read or write is not believed.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
-import os
 import re
 import secrets
-import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -22,7 +18,8 @@ import msgspec
 from msgspec import Meta
 
 from openmsmq.runtime.config.errors import ConfigError
-from openmsmq.runtime.owner_file import file_signature, replace_file
+from openmsmq.runtime.owner_file import file_signature
+from openmsmq.runtime.secret_file import changing_alone, read_secret_file, write_secret_file
 from openmsmq.security.access.callers import Caller, Scope, token_caller
 from openmsmq.security.access.sids import ADMINISTRATORS, Sid, identities
 
@@ -43,7 +40,6 @@ TOKEN_NAME_MAX_CHARACTERS: Final = 64
 _PREFIX: Final = "openmsmq_"
 """What every token begins with, so that programs that look for leaked secrets find it."""
 _NAME: Final = re.compile(rf"[A-Za-z0-9_.-]{{1,{TOKEN_NAME_MAX_CHARACTERS}}}")
-_OTHERS: Final = 0o077
 _DAY_S: Final = 24 * 3600
 
 _Text = Annotated[str, Meta(max_length=1000)]
@@ -91,21 +87,9 @@ def digest_of(token: str) -> str:
 
 def read_tokens(path: Path) -> tuple[Token, ...]:
     """Read a file of tokens, or raise `ConfigError`; one that is not there has none."""
-    try:
-        with path.open("rb") as file:
-            found = os.fstat(file.fileno())
-            if stat.S_IMODE(found.st_mode) & _OTHERS:
-                raise ConfigError(
-                    f"others than its owner may use {path}, so its tokens are not believed: "
-                    f"chmod 600 {path}"
-                )
-            data = file.read(TOKENS_FILE_MAX_BYTES + 1)
-    except FileNotFoundError:
+    data = read_secret_file(path, "tokens", TOKENS_FILE_MAX_BYTES)
+    if data is None:
         return ()
-    except OSError as error:
-        raise ConfigError(f"cannot read the tokens in {path}: {error.strerror}") from None
-    if len(data) > TOKENS_FILE_MAX_BYTES:
-        raise ConfigError(f"{path} is longer than {TOKENS_FILE_MAX_BYTES} bytes")
     try:
         tokens = _DECODER.decode(data).tokens
         for token in tokens:
@@ -191,47 +175,26 @@ def create_token(
         created_time_s=now_s,
         expires_time_s=None if expires_days is None else now_s + expires_days * _DAY_S,
     )
-    with _alone(path):
+    with changing_alone(path):
         tokens = read_tokens(path)
         if any(each.name == name for each in tokens):
             raise ConfigError(f"there is a token {name} already: revoke it first, or choose a name")
         if len(tokens) >= TOKENS_MAX_COUNT:
             raise ConfigError(f"{path} has {TOKENS_MAX_COUNT} tokens already: revoke some")
-        _write(path, (*tokens, token))
+        write_secret_file(path, _File(tokens=(*tokens, token)))
     return text, token
 
 
 def revoke_token(path: Path, name: str) -> Token:
     """Take a token out of a file."""
-    with _alone(path):
+    with changing_alone(path):
         tokens = read_tokens(path)
         for token in tokens:
             if token.name == name:
-                _write(path, tuple(each for each in tokens if each is not token))
+                left = tuple(each for each in tokens if each is not token)
+                write_secret_file(path, _File(tokens=left))
                 return token
     raise ConfigError(f"there is no token {name} in {path}")
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Keep others from changing the same file."""
-    try:
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        raise ConfigError(f"cannot use the directory {path.parent}: {error.strerror}") from None
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
-
-
-def _write(path: Path, tokens: tuple[Token, ...]) -> None:
-    data = msgspec.json.format(msgspec.json.encode(_File(tokens=tokens)))
-    try:
-        replace_file(path, data + b"\n")
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
 
 
 def operator_caller() -> Caller:

@@ -1,8 +1,8 @@
 """What of a data directory is in a back-up beside the store.
 
 All that a queue manager needs to work again as it did: whose the directory is, its keys, tokens
-(their hashes), certificates, a configuration that lies there. Logs are not: what was done is not
-undone by going back. Nor is what is large, hidden or a link.
+(their hashes), accounts, certificates, a configuration that lies there. Logs are not: what was done
+is not undone by going back. Nor is what is large, hidden or a link.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from openmsmq.model.limits import PORT_MAX_NUMBER, RPC_PORT
-from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.tables import read_table, says
 from openmsmq.security.authentication.ports import Level
 
@@ -40,13 +39,6 @@ class RpcTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["connect", "packet", "integrity", "privacy"],
         says("How far calls must be protected at least. Windows uses `privacy`."),
     ] = "privacy"
-    users: Annotated[
-        str,
-        says(
-            "File with the users who prove themselves by NTLM, relative to the data directory. "
-            "Empty: none."
-        ),
-    ] = ""
     keytab: Annotated[
         str,
         says(
@@ -65,11 +57,4 @@ class RpcTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 def read_rpc(table: dict[str, Any], file: str) -> RpcTable:
     """Read the table of a file."""
-    read = read_table(table, RpcTable, file, "rpc")
-    if read.enabled and not (read.users or read.keytab):
-        raise ConfigError(
-            f"{file}: [rpc] is enabled without users and without a keytab, so nobody could prove "
-            "who he is: give users, keytab, or both",
-            "rpc",
-        )
-    return read
+    return read_table(table, RpcTable, file, "rpc")

@@ -36,7 +36,10 @@ class RpcConnection(asyncio.Protocol):
         self._address = address
         self.peer = address
         """Who is at the other end, for the log."""
-        self._association = Association(door.facts, door.groups, number, anonymous(address))
+        self._prover = door.proofs.prover(address)
+        self._association = Association(
+            door.facts, door.groups, number, anonymous(address), self._prover.make
+        )
         self._transport: asyncio.Transport
         self._outflow: Outflow
         self._clerks: dict[int, Clerk] = {}
@@ -126,6 +129,11 @@ class RpcConnection(asyncio.Protocol):
         """End the connection now."""
         self._is_over = True
         self._transport.abort()
+
+    @property
+    def is_still_good(self) -> bool:
+        """Whether those who have proved to be somebody here still are."""
+        return self._prover.is_still_good
 
     @property
     def unsent_bytes(self) -> int:

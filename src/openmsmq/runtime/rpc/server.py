@@ -22,15 +22,16 @@ from openmsmq.runtime.limits import (
     RPC_BUFFERED_MAX_BYTES,
     RPC_BUFFERED_PER_PEER_MAX_BYTES,
     RPC_PORTS_MAX_COUNT,
+    RPC_PROOFS_LOOK_MS,
     STOP_LINGER_MS,
 )
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.rpc.connection import RpcConnection
 from openmsmq.runtime.rpc.desk import DOOR, Desk
+from openmsmq.runtime.rpc.proofs import Proofs
 from openmsmq.runtime.rpc.services import Service
 from openmsmq.runtime.start_errors import cannot_listen
 from openmsmq.security.access.callers import anonymous
-from openmsmq.security.authentication.ports import ProviderKind, SecurityContext
 from openmsmq.wire.rpc import endpoint_mapper, mgmt
 from openmsmq.wire.rpc.syntaxes import ENDPOINT_MAPPER, MANAGEMENT, Syntax
 
@@ -45,8 +46,6 @@ MAPPER_PORT: Final = 135
 """Where every client looks for the endpoint mapper."""
 PORT_STEP: Final = 11
 """How far the next port is that is tried, while one is taken. [MQMP 2.1]"""
-
-MakeContext = Callable[[ProviderKind], SecurityContext | None]
 
 
 class RpcDoor:
@@ -70,6 +69,7 @@ class RpcDoor:
         self.desk: Final = desk(self.services)
         self.connections: Final[dict[int, RpcConnection]] = {}
         self.facts: Door
+        self.proofs: Proofs
         self.audit: AuditLog
         self._limited = LimitedLog(log)
         self._listener: GuardedListener | None = None
@@ -83,13 +83,14 @@ class RpcDoor:
     def open(
         self,
         listening: list[socket.socket],
-        make_context: MakeContext,
+        proofs: Proofs,
         is_stopping: Callable[[], bool],
     ) -> None:
         """Let clients in."""
         port = listening[0].getsockname()[1]
         facts = {each.interface: each.facts for each in self.services.values()}
-        self.facts = Door(port, facts, make_context)
+        self.facts = Door(port, facts)
+        self.proofs = proofs
         self._listener = GuardedListener(
             listening,
             self.limits,
@@ -143,6 +144,12 @@ class RpcDoor:
         where = " ".join(traceback.format_exception(error)[-2:])
         self.log.error(Event.RPC_DEFECT, peer=peer, door=self.name, error=repr(error), where=where)
 
+    def look_at_proofs(self) -> None:
+        """Cut connections whose accounts are not as they were."""
+        for connection in list(self.connections.values()):
+            if not connection.is_still_good:
+                connection.cut("its account was changed, disabled or removed")
+
     def stop_listening(self) -> None:
         """Let nobody in any more."""
         if self._listener is not None:
@@ -183,21 +190,23 @@ class RpcServer:
         self._services = tuple(services)
         self._doors: list[RpcDoor] = []
         self._is_stopping = False
+        self._proofs: Proofs | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def endpoints(self) -> list[tuple[str, int]]:
         """Where the interfaces are called."""
         return [each for door in self._doors if not door.is_public for each in door.endpoints]
 
-    async def listen(self, address: str, make_context: MakeContext, principal: str) -> None:
-        """Open the doors, or raise `StartError`.
-
-        `principal` is the name under which Kerberos knows the computer; empty without.
-        """
+    async def listen(self, address: str, proofs: Proofs) -> None:
+        """Open the doors, or raise `StartError`."""
+        principal = proofs.principal
+        self._proofs = proofs
+        self._look_later()
         interfaces = [each.interface for each in self._services]
         about = management(interfaces, principal)
         door = self._door(DOOR, [*self._services, about])
-        door.open(await self._some_port(address), make_context, lambda: self._is_stopping)
+        door.open(await self._some_port(address), proofs, lambda: self._is_stopping)
         if self._table.endpoint_mapper == "off":
             self._log.warning(
                 Event.RPC_MAPPER_OFF,
@@ -218,7 +227,7 @@ class RpcServer:
         )
         found = management([ENDPOINT_MAPPER], principal)
         public = self._door(MAPPER_DOOR, [mapper, found])
-        public.open(await self._mapper_port(address), make_context, lambda: self._is_stopping)
+        public.open(await self._mapper_port(address), proofs, lambda: self._is_stopping)
 
     def _door(self, name: str, services: Sequence[Service]) -> RpcDoor:
         table = self._table
@@ -269,9 +278,24 @@ class RpcServer:
                 switch='[rpc] endpoint_mapper = "off"',
             ) from None
 
+    def _look_later(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(
+            RPC_PROOFS_LOOK_MS / 1000, self.look_at_proofs
+        )
+
+    def look_at_proofs(self) -> None:
+        """Look whether those who have proved to be somebody still are."""
+        if self._proofs is not None and self._proofs.look():
+            for door in self._doors:
+                door.look_at_proofs()
+        self._look_later()
+
     def stop_listening(self) -> None:
         """Let nobody in any more."""
         self._is_stopping = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         for door in self._doors:
             door.stop_listening()
 

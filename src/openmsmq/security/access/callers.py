@@ -16,7 +16,9 @@ from openmsmq.security.access.sids import (
     AUTHENTICATED,
     LOCAL_SYSTEM,
     Sid,
+    account,
     identities,
+    sid_words,
     unix_group,
     unix_user,
 )
@@ -186,3 +188,10 @@ def token_caller(
 def certificate_caller(user: Sid) -> Caller:
     """Return the caller that has proved a registered certificate."""
     return Caller(f"user {user}", user, identities(user))
+
+
+def account_caller(name: str, *, administrator: bool) -> Caller:
+    """Return the caller that has proved to be an account of this queue manager."""
+    sid = account(name)
+    groups = (ADMINISTRATORS,) if administrator else ()
+    return Caller(sid_words(sid), sid, identities(sid, groups))

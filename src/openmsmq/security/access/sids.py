@@ -107,6 +107,43 @@ def unix_number(sid: Sid) -> tuple[str, int] | None:
     return (words[kind], number) if kind in words else None
 
 
+# Accounts of queue managers, which no other system knows.
+
+ACCOUNT_NAME_MAX_CHARACTERS: Final = 20
+"""As on Windows, for the name of a user."""
+
+_RESOURCE_MANAGER: Final = 9
+"""The authority that Windows has reserved for programs that guard something of their own."""
+_OPENMSMQ: Final = int.from_bytes(b"OMSQ", "big")
+_ACCOUNT_NAME: Final = re.compile(rf"[a-z0-9][a-z0-9_.-]{{0,{ACCOUNT_NAME_MAX_CHARACTERS - 1}}}")
+
+
+def account(name: str) -> Sid:
+    """Return the SID of an account of a queue manager, or raise `ValueError`.
+
+    The SID has the name inside. So it needs nobody who gives out numbers, is the same at every
+    queue manager, and can be shown by name wherever it is found.
+    """
+    lower = name.lower()
+    if not _ACCOUNT_NAME.fullmatch(lower):
+        raise ValueError(
+            f"{name!r} is no name of an account: use up to {ACCOUNT_NAME_MAX_CHARACTERS} letters "
+            "(without accents), digits, hyphens, underscores and dots, a letter or digit first"
+        )
+    raw = lower.encode("ascii")
+    raw += bytes(-len(raw) % 4)
+    return Sid.of(_RESOURCE_MANAGER, _OPENMSMQ, *struct.unpack(f"<{len(raw) // 4}I", raw))
+
+
+def account_name(sid: Sid) -> str | None:
+    """Return the name of the account that a SID means; None for others."""
+    try:
+        name = sid[12:].rstrip(b"\0").decode("ascii")
+        return name if account(name) == sid else None
+    except ValueError:
+        return None
+
+
 def identities(user: Sid, groups: frozenset[Sid] | tuple[Sid, ...] = ()) -> frozenset[Sid]:
     """Return all SIDs that count for a user: the user, the groups, and those that everybody has."""
     found = {user, EVERYONE, *groups}
@@ -139,17 +176,23 @@ def parse_sid(text: str) -> Sid:
         if int(number) > _U32_MAX:
             raise ValueError(f"{text!r} is nobody: the number is too large")
         return unix_user(int(number)) if kind == "user" else unix_group(int(number))
+    if colon and kind == "account":
+        return account(number)
     if text[:2].upper() == "S-":
         return Sid.parse(text)
     raise ValueError(
-        f"{text!r} is nobody: use {', '.join(WORDS)}, user:NUMBER, group:NUMBER or a SID (S-1-...)"
+        f"{text!r} is nobody: use {', '.join(WORDS)}, user:NUMBER, group:NUMBER, account:NAME or a "
+        "SID (S-1-...)"
     )
 
 
 def sid_words(sid: Sid) -> str:
-    """Say a SID as people do: by its word, as `user:1000` or `group:100`, or as `S-1-...`."""
+    """Say a SID as people do: by its word, as `user:1000` or `account:alice`, or as `S-1-...`."""
     for word, known in WORDS.items():
         if sid == known:
             return word
     found = unix_number(sid)
-    return str(sid) if found is None else f"{found[0]}:{found[1]}"
+    if found is not None:
+        return f"{found[0]}:{found[1]}"
+    name = account_name(sid)
+    return str(sid) if name is None else f"account:{name}"
