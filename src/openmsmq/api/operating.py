@@ -18,6 +18,14 @@ class ConnectionAttempt(msgspec.Struct, frozen=True, array_like=True):
     addresses: list[str]
 
 
+class SequencePlace(msgspec.Struct, frozen=True, array_like=True):
+    """A place in a sequence of transactional messages; all 0 where there is none. [MQMQ 2.2.5]"""
+
+    sequence: int = 0
+    number: int = 0
+    previous: int = 0
+
+
 class OutgoingStatus(msgspec.Struct, frozen=True):
     """How far the messages for a queue of another computer have come. [MQMQ 2.3.12]"""
 
@@ -43,6 +51,15 @@ class OutgoingStatus(msgspec.Struct, frozen=True):
     resend_count: int
     resend_time_s: int
     history: list[ConnectionAttempt]
+    last_acknowledged: SequencePlace = SequencePlace()
+    first_unacknowledged: SequencePlace = SequencePlace()
+    last_unacknowledged: SequencePlace = SequencePlace()
+    next_place: SequencePlace = SequencePlace()
+    """The place of the next message."""
+    last_ack_count: int = 0
+    """How often the last order acknowledgment came."""
+    resend_interval_s: int = 0
+    """How long it is between two attempts, now."""
 
 
 class OutgoingQueues(Reply, frozen=True, tag="outgoing-queues"):

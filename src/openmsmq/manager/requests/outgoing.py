@@ -14,6 +14,7 @@ from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.transfer.control import TransferControl
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InvalidParameter, UnsupportedAccessMode
+from openmsmq.model.identity import SequencePoint
 from openmsmq.model.queue import OutgoingQueueState
 from openmsmq.protocol.explain import MessageStage, StuckFacts, explain
 from openmsmq.protocol.link import LinkState
@@ -121,6 +122,12 @@ class OutgoingRequests:
                 api.ConnectionAttempt(event.status, event.time_s, list(event.addresses))
                 for event in (() if link is None else link.history)
             ],
+            last_acknowledged=_place(sequence.last_acknowledged),
+            first_unacknowledged=_place(sequence.first_unacknowledged),
+            last_unacknowledged=_place(sequence.last_unacknowledged),
+            next_place=_place(sequence.next),
+            last_ack_count=sequence.last_ack_count,
+            resend_interval_s=sequence.resend_interval_s,
         )
 
     def _state_of(self, outgoing: OutgoingQueue) -> OutgoingQueueState:
@@ -188,3 +195,9 @@ class OutgoingRequests:
         if waits_for_order and lookup_id not in outgoing.in_flight:
             return MessageStage.AWAITING_ORDER_ACK
         return MessageStage.IN_FLIGHT
+
+
+def _place(point: SequencePoint | None) -> api.SequencePlace:
+    if point is None:
+        return api.SequencePlace()
+    return api.SequencePlace(int(point.id), point.number, point.previous)
