@@ -25,6 +25,7 @@ _SECURITY: Final = (
     "tests.fuzz.security_seeds",
     "tests.fuzz.security_seeds",
 )
+_RPC: Final = ("tests.fuzz.rpc_targets", "tests.fuzz.rpc_seeds", "tests.fuzz.rpc_seeds")
 _PLACES: Final = {
     "packets": _WIRE,
     "frames": _WIRE,
@@ -43,6 +44,9 @@ _PLACES: Final = {
     "encryption": _SECURITY,
     "certificates": _SECURITY,
     "descriptors": _SECURITY,
+    "associations": _RPC,
+    "fragments": _RPC,
+    "mapper": _RPC,
 }
 """The modules with a target, with its seeds and with its repair."""
 
@@ -57,6 +61,7 @@ SHARES: Final = {
     "sessions": 6,
     "signatures": 2,
     "encryption": 2,
+    "associations": 3,
 }
 """Parts of the time: most for what has most code behind it; one for each target not named."""
 

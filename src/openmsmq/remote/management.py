@@ -36,9 +36,10 @@ _MACHINE_ACTIONS: Final[dict[str, api.AnyRequest]] = {
 
 
 class Management:
-    """Answers the calls of one managing program."""
+    """Answers the calls of one managing program; `computer` is the name of ours."""
 
-    def __init__(self) -> None:
+    def __init__(self, computer: str) -> None:
+        self._computer = computer
         self._number = 0
         self._asked: dict[int, _Then] = {}
 
@@ -99,16 +100,16 @@ class Management:
             asked.append(api.ListQueues(everything=True))
         if wanted & properties.NEEDS_OUTGOING:
             asked.append(api.ListOutgoing())
-        return self._ask_all(asked, partial(_machine_info, call, request))
+        return self._ask_all(asked, partial(_machine_info, self._computer, call, request))
 
     def _after_queue(
         self, call: int, request: rpc.GetInfo, name: str, reply: api.AnyReply, _: Instant
     ) -> list[Output]:
         if isinstance(reply, api.Queues):
-            [queue] = reply.queues
+            local = properties.Local(self._computer, reply.queues[0], [])
             if not properties.NEEDS_SUBQUEUES & frozenset(request.properties):
-                return [_local_info(call, request, queue, [])]
-            then = partial(_subqueue_info, call, request, queue)
+                return [_local_info(call, request, local)]
+            then = partial(_subqueue_info, call, request, local)
             return [self._ask(api.ListQueues(everything=True), then)]
         # It may lead to another computer: of those the queue manager tells separately.
         then = partial(_outgoing_info, call, request, code_of(reply))
@@ -175,7 +176,7 @@ def _machine_info(call: int, request: rpc.GetInfo, replies: Sequence[api.AnyRepl
             outgoing = reply.queues
         else:
             return [_refused(call, request, code_of(reply))]
-    machine = properties.Machine(status, queues, outgoing)
+    machine = properties.Machine(computer, status, queues, outgoing)
     return [
         _told(
             call,
@@ -185,27 +186,24 @@ def _machine_info(call: int, request: rpc.GetInfo, replies: Sequence[api.AnyRepl
     ]
 
 
-def _local_info(
-    call: int, request: rpc.GetInfo, queue: api.QueueStatus, subqueues: Sequence[str]
-) -> Return:
-    local = properties.Local(queue, subqueues)
+def _local_info(call: int, request: rpc.GetInfo, local: properties.Local) -> Return:
     return _told(
         call, request, [properties.of_local(number, local) for number in request.properties]
     )
 
 
 def _subqueue_info(
-    call: int, request: rpc.GetInfo, queue: api.QueueStatus, reply: api.AnyReply, _: Instant
+    call: int, request: rpc.GetInfo, local: properties.Local, reply: api.AnyReply, _: Instant
 ) -> list[Output]:
     if not isinstance(reply, api.Queues):
         return [_refused(call, request, code_of(reply))]
-    start = f"{queue.path_name};"
+    start = f"{local.queue.path_name};"
     names = [
         other.path_name[len(start) :]
         for other in reply.queues
         if other.kind == QueueRole.SUBQUEUE.value and other.path_name.startswith(start)
     ]
-    return [_local_info(call, request, queue, names)]
+    return [_local_info(call, request, properties.Local(local.computer, local.queue, names))]
 
 
 def _outgoing_info(

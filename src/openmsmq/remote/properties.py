@@ -38,6 +38,7 @@ _WAITING: Final = "WAITING"
 class Machine(msgspec.Struct, frozen=True):
     """What the queue manager tells of itself; None is what was not asked for."""
 
+    computer: str
     status: api.Status | None
     queues: Sequence[api.QueueStatus]
     outgoing: Sequence[api.OutgoingStatus]
@@ -46,6 +47,7 @@ class Machine(msgspec.Struct, frozen=True):
 class Local(msgspec.Struct, frozen=True):
     """What the queue manager tells of a queue that is here."""
 
+    computer: str
     queue: api.QueueStatus
     subqueues: Sequence[str]
 
@@ -97,7 +99,7 @@ def _private(machine: Machine) -> Variant:
     application = QueueRole.APPLICATION.value
     return texts(
         [
-            queue.path_name
+            f"{machine.computer}\\{queue.path_name}"
             for queue in machine.queues
             if queue.kind == application and not queue.is_public
         ]
@@ -153,7 +155,7 @@ def _null(_: object) -> Variant:
 
 
 _LOCAL: Final[dict[int, Callable[[Local], Variant]]] = {
-    1: lambda local: text(local.queue.path_name),
+    1: lambda local: text(f"{local.computer}\\{local.queue.path_name}"),
     2: lambda local: text(local.queue.format_name),
     3: _kind,
     4: lambda _: text("LOCAL"),

@@ -150,7 +150,8 @@ class Server:
         self._api = ApiServer(config, self._pump, log, manager_id=manager.identifier)
         self._rpc: RpcServer | None = None
         if config.rpc.enabled:
-            self._rpc = RpcServer(config.rpc, self._pump, log, self._api.audit, offered(config))
+            services = offered(config, lambda: self.rpc_endpoints[0][1])
+            self._rpc = RpcServer(config.rpc, self._pump, log, self._api.audit, services)
         self._configuration = RunningConfiguration(loaded or loaded_by_program(config))
         self._levels = LogLevels(log, config.log_level, asyncio.get_running_loop().call_later)
         self._alarms = AlarmWatch(

@@ -19,6 +19,8 @@ DEAD_LETTER: Final = 0x01
 """A DeadLetterHeader follows (DL)."""
 SUBQUEUE: Final = 0x02
 """A SubqueueHeader follows (SQ)."""
+ADDRESS: Final = 0x10
+"""An ExtendedAddressHeader follows (EA)."""
 
 _EXTENSION: Final = struct.Struct("<IIB3x")
 _U32: Final = struct.Struct("<I")
@@ -29,10 +31,31 @@ _WHERE: Final = "DeadLetterHeader"
 
 def dead_letter_extension(path: str) -> bytes:
     """Return the extension that names a dead-letter queue. [MQRR 2.2.5.4]"""
+    header = dead_letter_header(path)
+    return _EXTENSION.pack(_EXTENSION.size, len(header), DEAD_LETTER) + header
+
+
+def dead_letter_header(path: str) -> bytes:
+    """Return the header that names a dead-letter queue. [MQRR 2.2.5.4]"""
     text = utf16.write(path, _WHERE)
     text += ZEROS[padding_size(len(text))]
-    header = _U32.pack(_U32.size + len(text)) + text
-    return _EXTENSION.pack(_EXTENSION.size, len(header), DEAD_LETTER) + header
+    return _U32.pack(_U32.size + len(text)) + text
+
+
+def extended(packet: bytes, subqueue: bytes, dead_letter: bytes, address: bytes) -> bytes:
+    """Put headers behind a message that has none, and count them in its size. [MQRR 2.2.5.2]"""
+    flags = SUBQUEUE | ADDRESS | (DEAD_LETTER if dead_letter else 0)
+    rest = len(subqueue) + len(dead_letter) + len(address)
+    extension = _EXTENSION.pack(_EXTENSION.size, rest, flags)
+    size = _U32.pack(len(packet) + len(extension) + rest)
+    head = (packet[:_SIZE_OFFSET], size, packet[_SIZE_END:])
+    return b"".join((*head, extension, subqueue, dead_letter, address))
+
+
+def read_subqueue_header(tail: bytes) -> bytes:
+    """Return the SubqueueHeader behind the headers of a message; empty if there is none."""
+    flags, offset = _extension(tail)
+    return tail[offset : offset + _header_size(tail, offset)] if flags & SUBQUEUE else b""
 
 
 def dead_letter_path(tail: bytes) -> str:

@@ -47,7 +47,7 @@ class Hall(Office):
 
     def manager_program(self, caller: Caller = UNLIMITED) -> Door:
         """Let a managing program in."""
-        return Door(self, Management(), caller)
+        return Door(self, Management("ALPHA"), caller)
 
     def settle(self, *, fail: int = 0) -> None:
         """Carry everything out, for applications and for callers, until nothing is left."""

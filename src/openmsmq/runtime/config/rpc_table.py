@@ -8,6 +8,8 @@ import msgspec
 
 from openmsmq.model.limits import PORT_MAX_NUMBER, RPC_PORT
 from openmsmq.runtime.config.tables import read_table, says
+from openmsmq.runtime.rpc.domain_users import DomainUsers
+from openmsmq.security.access.sids import Sid
 from openmsmq.security.authentication.ports import Level
 
 
@@ -46,8 +48,31 @@ class RpcTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "Kerberos."
         ),
     ] = ""
+    kerberos_principals: Annotated[
+        dict[str, str],
+        says(
+            "The SIDs of those whose tickets have none inside, by their names, such as "
+            '`"alice@EXAMPLE.COM" = "S-1-5-21-..."`; domain controllers of Windows and Samba put '
+            "them in."
+        ),
+    ] = {}
+    administrators: Annotated[
+        tuple[str, ...],
+        says("SIDs of users and groups of the domain who look after this queue manager."),
+    ] = ()
     connections_max: Annotated[int, says("Connections at a time to each port.", ge=1)] = 200
     connections_per_peer_max: Annotated[int, says("The same, from one address.", ge=1)] = 50
+
+    def __post_init__(self) -> None:
+        for text in (*self.kerberos_principals.values(), *self.administrators):
+            # A mistake here would let somebody in as nobody.
+            Sid.parse(text)
+
+    @property
+    def domain_users(self) -> DomainUsers:
+        """Who those are who come by Kerberos."""
+        principals = {name: Sid.parse(text) for name, text in self.kerberos_principals.items()}
+        return DomainUsers(principals, frozenset(map(Sid.parse, self.administrators)))
 
     @property
     def level(self) -> Level:

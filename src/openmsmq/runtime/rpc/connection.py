@@ -36,9 +36,9 @@ class RpcConnection(asyncio.Protocol):
         self._address = address
         self.peer = address
         """Who is at the other end, for the log."""
-        self._prover = door.proofs.prover(address)
+        self._prover = door.proofs.of_connection(address)
         self._association = Association(
-            door.facts, door.groups, number, anonymous(address), self._prover.make
+            door.facts, door.groups, number, anonymous(address), self._prover.begin
         )
         self._transport: asyncio.Transport
         self._outflow: Outflow

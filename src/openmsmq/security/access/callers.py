@@ -195,3 +195,9 @@ def account_caller(name: str, *, administrator: bool) -> Caller:
     sid = account(name)
     groups = (ADMINISTRATORS,) if administrator else ()
     return Caller(sid_words(sid), sid, identities(sid, groups))
+
+
+def domain_caller(name: str, user: Sid, groups: frozenset[Sid], *, administrator: bool) -> Caller:
+    """Return the caller that has proved to be a user of a domain."""
+    also = groups | {ADMINISTRATORS} if administrator else groups
+    return Caller(f"user {name}", user, identities(user, also))

@@ -1,11 +1,11 @@
-"""Messages as readers on other computers get them: the packet and four headers behind it.
+"""Messages as readers on other computers get them: the packet and the headers behind it.
 
 [MQRR 2.2.5, 2.2.6]
 
 A body that the reader does not want whole cuts the packet in two: all up to what it wants of the
 body, and all behind the body. The padding behind the body belongs to the second part, so that the
-two are the packet again where the whole body has its place (R-15). BaseHeader.PacketSize stays what
-it was, and the headers follow behind it (R-16).
+two are the packet again where the whole body has its place (R-15). BaseHeader.PacketSize counts the
+headers behind the packet, as it does where messages are kept (R-16).
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ import msgspec
 
 from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.extensions import (
+    dead_letter_header,
+    dead_letter_path_of,
+    extended,
+    read_subqueue_header,
+    without_extensions,
+)
 from openmsmq.wire.message_bytes import for_remote_reader
 from openmsmq.wire.outline import outline
+from openmsmq.wire.packets import headers_end
 from openmsmq.wire.rpc.remote_read import Section, SectionType
 
-_EXTENSION: Final = struct.Struct("<IIB3x")
 _SUBQUEUE: Final = struct.Struct("<IIIII64s64s")
 _ADDRESS: Final = struct.Struct("<IHHI16s")
-_HAS_SUBQUEUE: Final = 0x02
-_HAS_ADDRESS: Final = 0x10
 _CUT: Final = ((SectionType.BINARY_FIRST,), (SectionType.BINARY_FIRST, SectionType.BINARY_SECOND))
 _NAME_BYTES: Final = 64
 _WHERE: Final = "message for a remote reader"
-
-HEADERS_BYTES: Final = _EXTENSION.size + _SUBQUEUE.size + _ADDRESS.size
-_REST: Final = _SUBQUEUE.size + _ADDRESS.size
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False):
@@ -64,16 +66,11 @@ def write(packet: bytes, standing: Standing) -> bytes:
         )
     except struct.error as error:
         raise EncodeError(_WHERE, f"a count does not fit its field: {error}") from None
-    flags = _HAS_SUBQUEUE | _HAS_ADDRESS
-    return b"".join(
-        (
-            for_remote_reader(packet),
-            _EXTENSION.pack(_EXTENSION.size, _REST, flags),
-            subqueue,
-            # The store does not keep from where a message came: a type of 0 says so (R-9).
-            _ADDRESS.pack(_ADDRESS.size, 0, 0, 0, b""),
-        )
-    )
+    # The store does not keep from where a message came: a type of 0 says so (R-9).
+    address = _ADDRESS.pack(_ADDRESS.size, 0, 0, 0, b"")
+    path = dead_letter_path_of(packet)
+    dead_letter = dead_letter_header(path) if path else b""
+    return extended(for_remote_reader(without_extensions(packet)), subqueue, dead_letter, address)
 
 
 def sections(packet: bytes, standing: Standing, max_body_bytes: int) -> tuple[Section, ...]:
@@ -105,21 +102,9 @@ def joined(parts: Sequence[Section]) -> bytes:
 
 def read(data: bytes) -> tuple[bytes, Standing]:
     """Read what `write` has written: the packet, and what the queue knows of the message."""
-    found = outline(data)
-    at = found.packet_size
-    if at == len(data):
-        return data, Standing()
-    if len(data) - at < _EXTENSION.size:
-        raise DecodeError(_WHERE, at, "the headers behind the packet end too early")
-    size, remaining, flags = _EXTENSION.unpack_from(data, at)
-    behind = at + size
-    if size < _EXTENSION.size or behind + remaining > len(data):
-        raise DecodeError(_WHERE, at, f"headers of {size} and {remaining} bytes behind the packet")
-    standing = Standing()
-    if flags & _HAS_SUBQUEUE:
-        if remaining < _SUBQUEUE.size:
-            raise DecodeError(_WHERE, behind, "no room for the SubqueueHeader")
-        _, _, aborts, moves, moved_s, name, _ = _SUBQUEUE.unpack_from(data, behind)
-        text = name.decode("utf-16-le", "replace").partition("\0")[0]
-        standing = Standing(aborts, moves, moved_s, text)
-    return data[:at], standing
+    header = read_subqueue_header(data[headers_end(data) :])
+    if len(header) < _SUBQUEUE.size:
+        return without_extensions(data), Standing()
+    _, _, aborts, moves, moved_s, name, _ = _SUBQUEUE.unpack_from(header)
+    text = name.decode("utf-16-le", "replace").partition("\0")[0]
+    return without_extensions(data), Standing(aborts, moves, moved_s, text)
