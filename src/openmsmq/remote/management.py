@@ -163,7 +163,9 @@ def _name_of(target: rpc.ManagedObject) -> str | None:
         return None
 
 
-def _machine_info(call: int, request: rpc.GetInfo, replies: Sequence[api.AnyReply]) -> list[Output]:
+def _machine_info(
+    computer: str, call: int, request: rpc.GetInfo, replies: Sequence[api.AnyReply]
+) -> list[Output]:
     status: api.Status | None = None
     queues: list[api.QueueStatus] = []
     outgoing: list[api.OutgoingStatus] = []

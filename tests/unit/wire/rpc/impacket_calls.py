@@ -1,0 +1,223 @@
+"""The calls of both interfaces as impacket writes and reads them: another's opinion of NDR.
+
+The classes are written from the IDL, by hand, and know nothing of ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from impacket.dcerpc.v5.dtypes import GUID, LONG, LPWSTR, NULL, ULONG, ULONGLONG, USHORT, WSTR
+from impacket.dcerpc.v5.ndr import (
+    NDRCALL,
+    NDRHYPER,
+    NDRPOINTER,
+    NDRSHORT,
+    NDRSMALL,
+    NDRSTRUCT,
+    NDRUNION,
+    NDRUniConformantArray,
+    NDRUSHORT,
+)
+
+__all__ = ["NULL"]
+
+
+class OBJECTID(NDRSTRUCT):
+    structure = (("Lineage", GUID), ("Uniquifier", ULONG))
+
+
+class QUEUE_UNION(NDRUNION):  # noqa: N801 -- the names of the IDL
+    commonHdr = (("tag", NDRSMALL),)  # noqa: N815
+    union = {  # noqa: RUF012
+        1: ("m_gPublicID", GUID),
+        2: ("m_oPrivateID", OBJECTID),
+        3: ("m_pDirectID", LPWSTR),
+        4: ("m_gMachineID", GUID),
+        8: ("m_pDirectSubqueueID", LPWSTR),
+    }
+
+
+class QUEUE_FORMAT(NDRSTRUCT):  # noqa: N801
+    structure = (
+        ("m_qft", NDRSMALL),
+        ("m_SuffixAndFlags", NDRSMALL),
+        ("m_reserved", NDRUSHORT),
+        ("name", QUEUE_UNION),
+    )
+
+
+class PQUEUE_FORMAT(NDRPOINTER):  # noqa: N801
+    referent = (("Data", QUEUE_FORMAT),)
+
+
+class CONTEXT(NDRSTRUCT):
+    structure = (("attributes", ULONG), ("uuid", "16s=b''"))
+
+    def getAlignment(self) -> int:  # noqa: N802
+        return 4
+
+
+class UOW(NDRSTRUCT):
+    structure = (("rgb", "16s=b''"),)
+
+    def getAlignment(self) -> int:  # noqa: N802
+        return 1
+
+
+class R_OpenQueue(NDRCALL):  # noqa: N801
+    opnum = 2
+    structure = (
+        ("pQueueFormat", QUEUE_FORMAT),
+        ("dwAccess", ULONG),
+        ("dwShareMode", ULONG),
+        ("pClientId", GUID),
+        ("fNonRoutingServer", LONG),
+        ("Major", NDRSMALL),
+        ("Minor", NDRSMALL),
+        ("BuildNumber", USHORT),
+        ("fWorkgroup", LONG),
+    )
+
+
+class R_StartReceive(NDRCALL):  # noqa: N801
+    opnum = 7
+    structure = (
+        ("phContext", CONTEXT),
+        ("LookupId", ULONGLONG),
+        ("hCursor", ULONG),
+        ("ulAction", ULONG),
+        ("ulTimeout", ULONG),
+        ("dwRequestId", ULONG),
+        ("dwMaxBodySize", ULONG),
+        ("dwMaxCompoundMessageSize", ULONG),
+    )
+
+
+class BYTES(NDRUniConformantArray):
+    item = "c"
+
+
+class PBYTES(NDRPOINTER):
+    referent = (("Data", BYTES),)
+
+
+class SectionBuffer(NDRSTRUCT):
+    structure = (
+        ("SectionBufferType", NDRSHORT),
+        ("SectionSizeAlloc", ULONG),
+        ("SectionSize", ULONG),
+        ("pSectionBuffer", PBYTES),
+    )
+
+
+class SECTIONS(NDRUniConformantArray):
+    item = SectionBuffer
+
+
+class PSECTIONS(NDRPOINTER):
+    referent = (("Data", SECTIONS),)
+
+
+class R_StartReceiveResponse(NDRCALL):  # noqa: N801
+    structure = (
+        ("pdwArriveTime", ULONG),
+        ("pSequenceId", ULONGLONG),
+        ("pdwNumberOfSections", ULONG),
+        ("ppPacketSections", PSECTIONS),
+        ("ErrorCode", ULONG),
+    )
+
+
+class R_MoveMessage(NDRCALL):  # noqa: N801
+    opnum = 10
+    structure = (
+        ("phContextFrom", CONTEXT),
+        ("ullContextTo", ULONGLONG),
+        ("LookupId", ULONGLONG),
+        ("pTransactionId", UOW),
+    )
+
+
+class MGMT_UNION(NDRUNION):  # noqa: N801
+    commonHdr = (("tag", NDRUSHORT),)  # noqa: N815
+    union = {  # noqa: RUF012
+        1: ("Reserved1", ULONG),
+        2: ("pQueueFormat", PQUEUE_FORMAT),
+        3: ("Reserved2", ULONG),
+    }
+
+
+class MGMT_OBJECT(NDRSTRUCT):  # noqa: N801
+    structure = (("type", NDRUSHORT), ("object", MGMT_UNION))
+
+
+class R_QMMgmtAction(NDRCALL):  # noqa: N801
+    opnum = 1
+    structure = (("pObjectFormat", MGMT_OBJECT), ("lpwszAction", WSTR))
+
+
+class LPWSTRS(NDRUniConformantArray):
+    item = LPWSTR
+
+
+class PLPWSTRS(NDRPOINTER):
+    referent = (("Data", LPWSTRS),)
+
+
+class CALPWSTR(NDRSTRUCT):
+    structure = (("cElems", ULONG), ("pElems", PLPWSTRS))
+
+
+class ULONGS(NDRUniConformantArray):
+    item = "<L"
+
+
+class PULONGS(NDRPOINTER):
+    referent = (("Data", ULONGS),)
+
+
+class CAUL(NDRSTRUCT):
+    structure = (("cElems", ULONG), ("pElems", PULONGS))
+
+
+class BLOB(NDRSTRUCT):
+    structure = (("cbSize", ULONG), ("pBlobData", PBYTES))
+
+
+class VARIANT_UNION(NDRUNION):  # noqa: N801
+    commonHdr = (("tag", NDRUSHORT),)  # noqa: N815
+    union = {  # noqa: RUF012
+        19: ("ulVal", ULONG),
+        20: ("hVal", NDRHYPER),
+        31: ("pwszVal", LPWSTR),
+        65: ("blob", BLOB),
+        0x1013: ("caul", CAUL),
+        0x101F: ("calpwstr", CALPWSTR),
+    }
+
+
+class PROPVARIANT(NDRSTRUCT):
+    structure = (
+        ("vt", NDRUSHORT),
+        ("wReserved1", NDRSMALL),
+        ("wReserved2", NDRSMALL),
+        ("wReserved3", ULONG),
+        ("_varUnion", VARIANT_UNION),
+    )
+
+    def getAlignment(self) -> int:  # noqa: N802
+        return 8
+
+
+class VARIANTS(NDRUniConformantArray):
+    item = PROPVARIANT
+
+
+class R_QMMgmtGetInfoResponse(NDRCALL):  # noqa: N801
+    structure = (("apVar", VARIANTS), ("ErrorCode", ULONG))
+
+
+def read(kind: type[NDRCALL], stub: bytes) -> Any:
+    """Read a stub as another would."""
+    return kind(stub)
