@@ -48,9 +48,14 @@ def server(groups: Groups | None = None, key: int = 1) -> Association:
     door = Door(
         2103,
         {OPEN: InterfaceFacts(4), SAFE: InterfaceFacts(4, Level.PRIVACY)},
+    )
+    return Association(
+        door,
+        groups or Groups(),
+        key,
+        anonymous("192.0.2.1"),
         lambda kind: makers[kind]() if kind in makers else None,
     )
-    return Association(door, groups or Groups(), key, anonymous("192.0.2.1"))
 
 
 class Conversation:
