@@ -540,6 +540,9 @@ REMOTE_CURSORS_MAX_COUNT: Final = 512
 REMOTE_RECEIVES_MAX_COUNT: Final = 1_024
 """Messages that a remote reader may wait for, or have and not have acknowledged. [ours]"""
 
+ELSEWHERE_READS_MAX_COUNT: Final = 60
+"""Reads of one queue of another computer that wait, or have a message locked. [ours]"""
+
 REMOTE_RECEIVE_MS: Final = 300_000
 """After so long, a message that a remote reader has and neither takes nor gives back is there for
 others again. [MQRR 3.1.2.2 note]"""
