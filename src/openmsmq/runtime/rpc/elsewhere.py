@@ -62,7 +62,7 @@ from openmsmq.wire.rpc.remote_read import Operation
 from openmsmq.wire.rpc.syntaxes import ENDPOINT_MAPPER, Syntax
 
 if TYPE_CHECKING:
-    from openmsmq.runtime.config.rpc_table import RpcTable
+    from openmsmq.runtime.config.file import ServerConfig
     from openmsmq.runtime.server import Pump
 
 INTERFACE: Final = Syntax(remote_read.INTERFACE, *remote_read.VERSION)
@@ -125,6 +125,7 @@ class _Channel:
         self._owner = owner
         self._asked = asked
         self._host = name.host
+        self._address = owner.address_of(name.host)
         self.owner_name: Final = asked.caller.owner_name
         self.queue: Final = QueueElsewhere(name, asked.handle, asked.request, owner.identifier)
         self._wire: RpcWire | None = None
@@ -145,7 +146,7 @@ class _Channel:
                 wire = self._wire = RpcWire(machine, self._hear)
                 self._guard(_BINDING, ELSEWHERE_CONNECT_S)
                 loop = asyncio.get_running_loop()
-                await loop.create_connection(lambda: wire, self._host, port)
+                await loop.create_connection(lambda: wire, self._address, port)
         except (OSError, TimeoutError) as error:
             reason = str(error) or f"no answer came within {ELSEWHERE_CONNECT_S} s"
             self._lose(QueueNotAvailable(f"{self._host}: {reason}"))
@@ -170,7 +171,7 @@ class _Channel:
 
         wire = RpcWire(ClientAssociation(ENDPOINT_MAPPER), hear)
         try:
-            await loop.create_connection(lambda: wire, self._host, MAPPER_PORT)
+            await loop.create_connection(lambda: wire, self._address, MAPPER_PORT)
             port = port_in(INTERFACE, await answer)
         except DecodeError:
             port = None
@@ -280,9 +281,10 @@ class _Channel:
 class Elsewhere:
     """All queues of other computers that applications have open."""
 
-    def __init__(self, table: RpcTable, data: str, pump: Pump) -> None:
-        self._table = table
-        self._data = Path(data)
+    def __init__(self, config: ServerConfig, pump: Pump) -> None:
+        table = self._table = config.rpc
+        self._data = Path(config.data)
+        self._hosts = config.parameters.hosts
         self._pump = pump
         self.identifier: Final = pump.engine.identifier
         self.port: Final = table.remote_port
@@ -323,6 +325,10 @@ class Elsewhere:
             channel.end()
 
     # What channels call.
+
+    def address_of(self, host: str) -> str:
+        """Return where a computer is: `[hosts]` says so, or else the system."""
+        return self._hosts.get(host.lower(), (host,))[0]
 
     def protection(self, host: str) -> Protection:
         """Read who we are to other computers; raise `MsmqError`."""
