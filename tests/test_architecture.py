@@ -24,7 +24,7 @@ CONTRACTS: Final = {
 # Packages of the deterministic core, those that are still to come included.
 CORE: Final = (
     "model", "wire", "capture", "analysis", "api", "directory", "protocol", "routing", "security",
-    "manager",
+    "manager", "remote",
 )  # fmt: skip
 
 # For each contract, files whose presence breaks it: path in the package, text. An import upwards
@@ -34,6 +34,7 @@ VIOLATIONS: Final = {
         ("model/planted.py", "import openmsmq.wire.errors"),
         ("wire/planted.py", "import openmsmq.cli"),
         ("analysis/planted.py", "import openmsmq.protocol.session"),
+        ("remote/planted.py", "import openmsmq.manager.manager"),
         ("unlisted/__init__.py", ""),
     ],
     "analysis": [("analysis/planted.py", "import openmsmq.storage.records")],
@@ -47,7 +48,10 @@ VIOLATIONS: Final = {
         for package in ("model", "wire")
         for module in ("asyncio", "os", "time", "random", "logging")
     ]
-    + [("wire/headers/planted.py", "from socket import socket")],
+    + [
+        ("wire/headers/planted.py", "from socket import socket"),
+        ("remote/planted.py", "import secrets"),
+    ],
     "typer": [("wire/planted.py", "import typer"), ("model/planted.py", "from typer import echo")],
     "rich": [("wire/planted.py", "from rich.table import Table")],
     "pyspark": [("client/planted.py", "import pyspark"), ("cli/planted.py", "import pyarrow")],
@@ -55,11 +59,13 @@ VIOLATIONS: Final = {
     "jinja2": [("cli/planted.py", "import jinja2")],
     "starlette": [("cli/planted.py", "import starlette"), ("client/planted.py", "import uvicorn")],
     "mkdocs": [("cli/planted.py", "import mkdocs"), ("client/planted.py", "import markdown")],
+    "impacket": [("wire/rpc/planted.py", "import impacket")],
     "pygraphviz": [("cli/planted.py", "import pygraphviz")],
     "scipy": [("model/planted.py", "import scipy")],
     "yaml": [("model/planted.py", "import yaml")],
     "psycopg": [("spark/planted.py", "import psycopg")],
     "bonsai": [("runtime/planted.py", "import bonsai")],
+    "gssapi": [("runtime/rpc/planted.py", "import gssapi")],
     "opentelemetry": [
         ("runtime/telemetry/planted.py", "import opentelemetry"),
         ("client/planted.py", "from opentelemetry import trace"),

@@ -40,6 +40,16 @@ def test_a_table_shows_people_their_rights(openmsmq, queue) -> None:
     assert "S-1-22-1-0" in out
 
 
+def test_an_account_is_named_and_shown_by_its_name(openmsmq, queue) -> None:
+    shown = openmsmq("queue", "acl", "grant", queue, "account:Alice", "receive", "--json").object
+    assert rights_of(shown, "account:alice") == [(True, ["receive"])]
+    shown = openmsmq("acl", "grant", "account:alice", "peek-dead-letters", "--json").object
+    assert rights_of(shown, "account:alice") == [(True, ["peek-dead-letters"])]
+    openmsmq("acl", "reset")
+    sentence = openmsmq("acl", "grant", "account:a b", "full", code=2).err
+    assert "is no name of an account" in sentence
+
+
 def test_the_owner_is_changed_and_taken_back(openmsmq, queue) -> None:
     assert openmsmq("queue", "acl", "owner", queue, "user:70001", "--json").object["owner"] == (
         "user:70001"

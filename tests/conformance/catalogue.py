@@ -26,7 +26,7 @@ KINDS: Final = {
     "behaviour": {"kind", "reason", "part"},
 }
 RANGE: Final = re.compile(r"(?P<section>[A-Z]+-[0-9.]+)-(?P<first>\d+)(\.\.(?P<last>\d+))?")
-DECISION: Final = re.compile(r"C-\d+[a-z]?")
+DECISION: Final = re.compile(r"[CMRS]-\d+[a-z]?")
 
 
 class CatalogueError(ValueError):

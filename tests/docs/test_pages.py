@@ -200,6 +200,7 @@ LEFT_OUT = {
         "needs a server of PostgreSQL; tests/spark/test_write_once.py has one",
     ): 3,
     ("docs/guides/spark-yarn-kubernetes.md", "needs the computers of a cluster"): 4,
+    ("docs/guides/accounts.md", "needs a domain controller"): 1,
     ("docs/guides/who-may-do-what.md", "needs an authority and a user of a directory"): 1,
 }
 """Every block that no test runs, and how many of a kind. Whoever adds one has to say so here."""

@@ -26,6 +26,11 @@ _SECURITY: Final = (
     "tests.fuzz.security_seeds",
 )
 _RPC: Final = ("tests.fuzz.rpc_targets", "tests.fuzz.rpc_seeds", "tests.fuzz.rpc_seeds")
+_REMOTE: Final = (
+    "tests.fuzz.remote_targets",
+    "tests.fuzz.remote_seeds",
+    "tests.fuzz.remote_targets",
+)
 _PLACES: Final = {
     "packets": _WIRE,
     "frames": _WIRE,
@@ -47,6 +52,10 @@ _PLACES: Final = {
     "associations": _RPC,
     "fragments": _RPC,
     "mapper": _RPC,
+    "stubs": _REMOTE,
+    "remote-messages": _REMOTE,
+    "remote-calls": _REMOTE,
+    "authentication": _SECURITY,
 }
 """The modules with a target, with its seeds and with its repair."""
 
@@ -75,8 +84,8 @@ COUNT_SHARES: Final = {
 }
 """Parts of a number of inputs; two for each target not named."""
 
-SLOW: Final = frozenset({"calls", "sessions"})
-"""Targets that start a queue manager for each input."""
+SLOW: Final = frozenset({"calls", "sessions", "remote-calls"})
+"""Targets that have a queue manager do something for each input."""
 
 
 class Loaded(NamedTuple):

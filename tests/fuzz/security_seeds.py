@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import product
 from random import Random
 from typing import Final
@@ -31,6 +32,13 @@ from tests.strategies.keys import (
     encryption_key,
     letter,
     signer,
+)
+from tests.unit.security.authentication.negotiations import agree, ntlm_client, ntlm_server
+from tests.unit.security.authentication.sides import (
+    LOGON_INFO,
+    acceptor,
+    conversation,
+    initiator,
 )
 
 _AES: Final = (SessionAlgorithm.AES_128, SessionAlgorithm.AES_192, SessionAlgorithm.AES_256)
@@ -97,11 +105,27 @@ def access_lists() -> list[bytes]:
     ]
 
 
+@cache
+def tokens_of_ntlm() -> tuple[bytes, ...]:
+    return conversation(initiator(), acceptor())
+
+
+@cache
+def tokens_of_spnego() -> tuple[bytes, ...]:
+    return tuple(agree(ntlm_client(), ntlm_server()))
+
+
+def authentication() -> list[bytes]:
+    """All tokens of two authentications, and what a ticket says of a user."""
+    return [*tokens_of_ntlm(), *tokens_of_spnego(), LOGON_INFO]
+
+
 SEEDS: Final[dict[str, Callable[[], list[bytes]]]] = {
     "signatures": signatures,
     "encryption": encryption,
     "certificates": certificates,
     "descriptors": access_lists,
+    "authentication": authentication,
 }
 
 REPAIRS: Final[dict[str, Repair]] = {"signatures": repair_packet, "encryption": repair_packet}

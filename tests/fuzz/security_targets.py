@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from typing import Final
 
 from openmsmq.security.access import access, descriptors
 from openmsmq.security.access.descriptors import BadDescriptor
 from openmsmq.security.access.sids import identities, unix_user
+from openmsmq.security.authentication.ntlm.messages import decode_client_proof, decode_pairs
+from openmsmq.security.authentication.pac import decode_logon_info
+from openmsmq.security.authentication.ports import AuthenticationFailed
 from openmsmq.security.encryption.decryption import BadEncryption, EncryptionKey, ReceiveKeys
 from openmsmq.security.policy import SecurityPolicy
 from openmsmq.security.providers import PROVIDERS
@@ -17,7 +21,10 @@ from openmsmq.security.signatures.signatures import BadSignature, check_signatur
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.packets import UserMessage, decode, encode
 from tests.fuzz.registry import Target
+from tests.fuzz.security_seeds import tokens_of_ntlm, tokens_of_spnego
 from tests.strategies.keys import ANYTHING_GOES, encryption_key
+from tests.unit.security.authentication.negotiations import ntlm_client, ntlm_server
+from tests.unit.security.authentication.sides import acceptor, initiator
 
 POLICIES: Final = (ANYTHING_GOES, SecurityPolicy())
 
@@ -78,6 +85,28 @@ def access_lists(data: bytes) -> None:
         access.plain(found, kind)
 
 
+def authentication(data: bytes) -> None:
+    """Whatever a client says, nobody is let in who does not know the password."""
+    for server, before in (
+        (acceptor(), b""),
+        (acceptor(), tokens_of_ntlm()[0]),
+        (ntlm_server(), b""),
+        (ntlm_server(), tokens_of_spnego()[0]),
+    ):
+        with suppress(AuthenticationFailed):
+            if before:
+                server.step(before)
+            # The honest client's own proof may have another frame of SPNEGO around it.
+            assert not server.step(data).is_complete or tokens_of_ntlm()[2] in data
+    for client in (initiator(), ntlm_client()):
+        client.step(b"")
+        with suppress(AuthenticationFailed):
+            client.step(data)
+    for decode_part in (decode_client_proof, decode_pairs, decode_logon_info):
+        with suppress(DecodeError):
+            decode_part(data)
+
+
 def _message(data: bytes) -> UserMessage | None:
     try:
         packet = decode(data)
@@ -98,4 +127,5 @@ TARGETS: Final[dict[str, Target]] = {
     "encryption": encryption,
     "certificates": certificates_of_users,
     "descriptors": access_lists,
+    "authentication": authentication,
 }

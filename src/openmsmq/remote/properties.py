@@ -216,7 +216,7 @@ def _address(shown: str) -> str:
 
 def _history(outgoing: api.OutgoingStatus) -> Variant:
     attempts = outgoing.history
-    failed = [int(ConnectionStatus(attempt.status).is_failure) for attempt in attempts]
+    failed = [int(attempt.status >= ConnectionStatus.UNKNOWN_FAILURE) for attempt in attempts]
     columns: list[tuple[VariantTag, Value]] = [
         (VariantTag.UI4_VECTOR, tuple(attempt.status for attempt in attempts)),
         (VariantTag.I4_VECTOR, tuple(_seconds(attempt.time_s) for attempt in attempts)),

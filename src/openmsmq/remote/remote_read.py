@@ -36,6 +36,7 @@ from openmsmq.model.limits import (
 )
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode, SeekAction, ShareMode
+from openmsmq.remote import readings
 from openmsmq.remote.faults import (
     ACCESS_DENIED,
     BAD_OPERATION,
@@ -57,7 +58,6 @@ from openmsmq.remote.readings import (
     name_of,
     nothing_received,
     passed_on,
-    read_request,
     receives,
     result,
     standing_of,
@@ -161,7 +161,7 @@ class RemoteRead:
         return next(iter(self._due.values()), None)
 
     def wake(self, now: Instant) -> list[Output]:
-        """Give back what callers have had for too long (R-12)."""
+        """Let others have what callers have had for too long (R-12)."""
         outputs: list[Output] = []
         while self._due:
             (context, request), due_ms = next(iter(self._due.items()))
@@ -283,7 +283,7 @@ class RemoteRead:
         if problem:
             return [nothing_received(call, problem)]
         read = RemoteReading(call, queue, request)
-        asked = read_request(queue, request)
+        asked = readings.read_request(queue, request)
         number = self._number + 1
         self._waiting[number] = read
         queue.waiting[request.request] = number

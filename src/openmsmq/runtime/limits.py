@@ -208,13 +208,16 @@ ELSEWHERE_QUEUES_PER_CALLER_MAX_COUNT: Final = 50
 RPC_KEEPALIVE_S: Final = 60
 """After so long a silence the system asks whether a client is still there: it may hold locks."""
 
+RPC_LINGER_MS: Final = 5_000
+"""How long a client has to take the last bytes of a connection that was closed."""
+
 RPC_PORTS_MAX_COUNT: Final = 10
 """Ports that are tried for the interfaces, one after another, while they are taken."""
 
-RPC_BUFFERED_PER_PEER_MAX_BYTES: Final = 32 << 20
+RPC_BUFFERED_PER_PEER_MAX_BYTES: Final = 64 << 20
 """What is held for one address: calls that are not whole, and results that it does not take."""
 
-RPC_BUFFERED_MAX_BYTES: Final = 128 << 20
+RPC_BUFFERED_MAX_BYTES: Final = 256 << 20
 """The same for all addresses of one port."""
 
 RPC_PROOFS_LOOK_MS: Final = 5_000

@@ -71,6 +71,7 @@ def send_away(hall: Hall, *bodies: bytes, transactional: bool = False) -> None:
 # The computer.
 
 
+@pytest.mark.spec("MQMR-3.1.4.1-09", "MQMR-3.1.4.1-11", "MQMR-3.1.4.1-16")
 def test_the_computer_tells_of_itself(hall: Hall, program: Door) -> None:
     hall.send(b"some body")
     status = hall.ok(api.GetStatus())
@@ -105,6 +106,7 @@ def test_active_queues_are_those_with_messages_readers_or_another_end(
     assert len(values(program, MACHINE, 1)[0][1]) == 2
 
 
+@pytest.mark.spec("MQMR-3.1.4.2-01", "MQMR-3.1.4.2-02", "MQMR-3.1.4.2-05", "MQMR-3.1.4.2-06")
 def test_the_computer_is_disconnected_and_connected(program: Door) -> None:
     assert act(program, MACHINE, "DISCONNECT") == 0
     assert values(program, MACHINE, 4) == [(31, "DISCONNECTED")]
@@ -124,6 +126,7 @@ def test_tidying_up_deletes_no_message(hall: Hall, program: Door) -> None:
 # Queues that are here.
 
 
+@pytest.mark.spec("MQMR-3.1.4.1-04", "MQMR-3.1.4.1-07", "MQMR-3.1.4.1-17")
 def test_a_queue_tells_of_itself(hall: Hall, program: Door) -> None:
     hall.ok(api.ChangeQueue(ORDERS, journaling=True))
     hall.send(b"one", b"two")
@@ -173,6 +176,7 @@ def test_subqueues_are_counted_and_named(hall: Hall, program: Door) -> None:
 # Queues that lead elsewhere.
 
 
+@pytest.mark.spec("MQMR-3.1.4.1-15")
 def test_an_outgoing_queue_tells_of_itself(hall: Hall, program: Door) -> None:
     send_away(hall, b"one", b"two")
     [status] = hall.ok(api.ListOutgoing(AWAY)).queues
@@ -235,22 +239,26 @@ def test_an_outgoing_queue_is_paused_and_resumed(hall: Hall, program: Door) -> N
 # Refusals.
 
 
+@pytest.mark.spec("MQMR-3.1.4.1-03", "MQMR-3.1.4.1-12")
 @pytest.mark.parametrize("number", [0, 7, 27, 0xFFFF_FFFF])
 def test_an_unknown_property_of_the_computer_is_refused(program: Door, number: int) -> None:
     assert info(program, MACHINE, 4, number) == rpc.Info((NULL, NULL), ILLEGAL_PROPID)
 
 
+@pytest.mark.spec("MQMR-3.1.4.1-13")
 @pytest.mark.parametrize("number", [0, 28, 0xFFFF_FFFF])
 def test_an_unknown_property_of_a_queue_is_refused(program: Door, number: int) -> None:
     assert info(program, queue(), 1, number) == rpc.Info((NULL, NULL), ILLEGAL_PROPID)
 
 
+@pytest.mark.spec("MQMR-3.1.4.1-10")
 def test_a_refusal_leaves_values_as_they_came(program: Door) -> None:
     came = (Variant(31, "mine"), Variant(19, 7))
     stub = program.stub(0, rpc.GET_INFO.encode(rpc.GetInfo(MACHINE, (4, 99), came)))
     assert rpc.INFO.decode(stub) == rpc.Info(came, ILLEGAL_PROPID)
 
 
+@pytest.mark.spec("MQMR-3.1.4-04", "MQMR-3.1.4.1-14", "MQMR-3.1.4.1-19")
 @pytest.mark.parametrize(
     ("target", "code"),
     [
@@ -271,6 +279,7 @@ def test_an_object_that_is_none_is_refused(
     assert code in (None, found.result)
 
 
+@pytest.mark.spec("MQMR-3.1.4.2-03", "MQMR-3.1.4.2-04")
 @pytest.mark.parametrize(
     ("target", "action"),
     [
@@ -312,6 +321,7 @@ def test_who_may_not_see_is_told_nothing(hall: Hall) -> None:
         assert found.result == ACCESS_DENIED
 
 
+@pytest.mark.spec("MQMR-3-01")
 def test_who_may_not_administer_does_nothing(hall: Hall, program: Door) -> None:
     stranger = hall.manager_program(STRANGER)
     send_away(hall, b"one")
@@ -322,6 +332,7 @@ def test_who_may_not_administer_does_nothing(hall: Hall, program: Door) -> None:
     assert values(program, MACHINE, 4) == [(31, "CONNECTED")]
 
 
+@pytest.mark.spec("MQMR-3.1.4-01")
 @pytest.mark.parametrize("operation", [0, 1])
 @pytest.mark.parametrize("stub", [b"", b"\xff" * 100])
 def test_a_stub_that_is_none_is_a_fault(program: Door, operation: int, stub: bytes) -> None:

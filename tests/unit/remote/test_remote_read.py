@@ -61,16 +61,19 @@ def reader(hall: Hall) -> Reader:
 # Open and close.
 
 
+@pytest.mark.spec("MQRR-3.1.4.1-01", "MQRR-3.1.4.1-04")
 def test_the_port_is_told(reader: Reader) -> None:
     stub = reader.stub(Operation.GET_SERVER_PORT, b"")
     assert rpc.PORT.decode(stub).port == PORT
 
 
+@pytest.mark.spec("MQRR-3.1.4-03")
 @pytest.mark.parametrize("operation", [1, 16, 99, -1])
 def test_an_unknown_operation_is_a_fault(reader: Reader, operation: int) -> None:
     assert reader.fault(operation, b"") == 0x1C010002
 
 
+@pytest.mark.spec("MQRR-3.1.4.2-03", "MQRR-3.1.4.2-14")
 @pytest.mark.parametrize(
     "name",
     [
@@ -104,6 +107,7 @@ def test_a_private_queue_is_opened_by_its_number(hall: Hall, reader: Reader) -> 
     assert body(reader.receive(reader.open(names.private_name))) == b"one"
 
 
+@pytest.mark.spec("MQRR-3.1.4.2-17")
 @pytest.mark.parametrize(
     ("queue", "access", "share", "status"),
     [
@@ -131,6 +135,7 @@ def test_a_queue_that_cannot_be_opened_is_a_fault_with_the_code(
     assert status in (None, found)
 
 
+@pytest.mark.spec("MQRR-3.1.4.11-06")
 def test_only_a_queue_for_moving_is_opened_as_a_target(reader: Reader) -> None:
     for access in (1, 0x20):
         stub = opening(ORDERS_NAME, access)
@@ -143,6 +148,9 @@ def test_two_handles_have_nothing_in_common(reader: Reader) -> None:
     assert first != second
 
 
+@pytest.mark.spec(
+    "MQRR-2.2.4-01", "MQRR-3.1.4.2-01", "MQRR-3.1.4.3-05", "MQRR-3.1.4.3-06", "MQRR-3.1.4.3-08"
+)
 def test_a_closed_handle_becomes_nothing_and_is_known_no_more(reader: Reader) -> None:
     context = reader.open()
     assert reader.close(context) == rpc.Closed(bytes(20), 0)
@@ -186,12 +194,14 @@ def test_a_caller_has_so_many_queues_open_and_no_more(
 # Rights.
 
 
+@pytest.mark.spec("MQRR-2.1-02")
 def test_who_may_not_receive_is_refused(hall: Hall) -> None:
     stranger = hall.reader(Caller("stranger", b"\1\1\0\0\0\0\0\1\7\0\0\0", ()))
     found = stranger.fault(Operation.OPEN_QUEUE, opening(ORDERS_NAME, 1))
     assert found == ACCESS_DENIED
 
 
+@pytest.mark.spec("MQRR-3.1.4.6-06", "MQRR-3.1.4.7-06")
 def test_a_queue_open_for_peeking_gives_no_message_away(hall: Hall, reader: Reader) -> None:
     hall.send(b"one")
     context = reader.open(access=AccessMode.PEEK)
@@ -204,6 +214,16 @@ def test_a_queue_open_for_peeking_gives_no_message_away(hall: Hall, reader: Read
 # Receive.
 
 
+@pytest.mark.spec(
+    "MQRR-3.1.4.7-16",
+    "MQRR-3.1.4.7-17",
+    "MQRR-3.1.4.7-34",
+    "MQRR-3.1.4.7-39",
+    "MQRR-3.1.4.7-40",
+    "MQRR-3.1.4.7-41",
+    "MQRR-3.1.4.9-07",
+    "MQRR-3.1.4.9-10",
+)
 def test_a_message_is_received_in_two_steps(hall: Hall, reader: Reader) -> None:
     hall.send(b"one", b"two")
     [lookup_id, _] = hall.lookup_ids()
@@ -219,6 +239,7 @@ def test_a_message_is_received_in_two_steps(hall: Hall, reader: Reader) -> None:
     assert reader.end(context) == INVALID_HANDLE
 
 
+@pytest.mark.spec("MQRR-3.1.4.9-08")
 def test_a_message_that_did_not_arrive_is_there_again(hall: Hall, reader: Reader) -> None:
     hall.send(b"one", b"two")
     context = reader.open()
@@ -250,6 +271,7 @@ def test_a_reader_waits_for_a_message(hall: Hall, reader: Reader) -> None:
     assert reader.end(context) == 0
 
 
+@pytest.mark.spec("MQRR-3.1.2-01", "MQRR-3.1.2.1-01", "MQRR-3.1.2.1-02", "MQRR-3.1.4.7-35")
 def test_a_reader_waits_no_longer_than_it_wants(hall: Hall, reader: Reader) -> None:
     context = reader.open()
     call = reader.begin_receive(context, timeout_ms=5_000)
@@ -263,12 +285,14 @@ def test_a_reader_waits_no_longer_than_it_wants(hall: Hall, reader: Reader) -> N
     assert body(reader.receive(context)) == b"one"
 
 
+@pytest.mark.spec("MQRR-3.1.4.9-06")
 @pytest.mark.parametrize("verdict", [0, 3])
 def test_a_verdict_that_is_none_is_a_fault(reader: Reader, verdict: int) -> None:
     stub = reader.open() + struct.pack("<II", verdict, 1)
     assert reader.fault(Operation.END_RECEIVE, stub) == BAD_STUB
 
 
+@pytest.mark.spec("MQRR-3.1.4.7-09", "MQRR-3.1.4.7-11")
 def test_a_request_that_is_not_over_cannot_be_made_twice(hall: Hall, reader: Reader) -> None:
     hall.send(b"one", b"two")
     context = reader.open()
@@ -280,6 +304,7 @@ def test_a_request_that_is_not_over_cannot_be_made_twice(hall: Hall, reader: Rea
     assert body(reader.receive(context, 8)) == b"two"
 
 
+@pytest.mark.spec("MQRR-3.1.4.7-10", "MQRR-3.1.4.9-09", "MQRR-3.1.4.9-11", "MQRR-3.1.4.9-12")
 def test_a_read_that_waits_or_is_unknown_cannot_be_ended(hall: Hall, reader: Reader) -> None:
     hall.send(b"one")
     context = reader.open()
@@ -347,6 +372,7 @@ SENSELESS = [
 ]
 
 
+@pytest.mark.spec("MQRR-3.1.4.7-37")
 @pytest.mark.parametrize("parameters", SENSELESS)
 def test_parameters_that_do_not_fit_are_refused(
     hall: Hall, reader: Reader, parameters: dict[str, int]
@@ -390,6 +416,25 @@ def test_a_reader_gets_the_message_as_it_is_kept_but_for_its_lifetime_and_addres
     assert again == kept
 
 
+@pytest.mark.spec(
+    "MQRR-3.1.4.7-12",
+    "MQRR-3.1.4.7-18",
+    "MQRR-3.1.4.7-19",
+    "MQRR-3.1.4.7-20",
+    "MQRR-3.1.4.7-21",
+    "MQRR-3.1.4.7-22",
+    "MQRR-3.1.4.7-23",
+    "MQRR-3.1.4.7-24",
+    "MQRR-3.1.4.7-25",
+    "MQRR-3.1.4.7-26",
+    "MQRR-3.1.4.7-27",
+    "MQRR-3.1.4.7-28",
+    "MQRR-3.1.4.7-29",
+    "MQRR-3.1.4.7-30",
+    "MQRR-3.1.4.7-31",
+    "MQRR-3.1.4.7-32",
+    "MQRR-3.1.4.7-33",
+)
 @pytest.mark.parametrize("size", [0, 1, 8, 9])
 def test_a_reader_gets_as_much_of_the_body_as_it_wants(
     hall: Hall, reader: Reader, size: int
@@ -411,6 +456,7 @@ def test_a_reader_gets_as_much_of_the_body_as_it_wants(
     assert body(reader.receive(context)) == b"some body"
 
 
+@pytest.mark.spec("MQRR-2.2.5.3-05")
 def test_behind_a_message_stands_what_its_queue_knows_of_it(hall: Hall, reader: Reader) -> None:
     hall.send(b"one")
     [lookup_id] = hall.lookup_ids()
@@ -427,6 +473,19 @@ def test_behind_a_message_stands_what_its_queue_knows_of_it(hall: Hall, reader: 
 # Cursors.
 
 
+@pytest.mark.spec(
+    "MQRR-3.1.4.4-05",
+    "MQRR-3.1.4.4-06",
+    "MQRR-3.1.4.4-09",
+    "MQRR-3.1.4.5-01",
+    "MQRR-3.1.4.5-06",
+    "MQRR-3.1.4.5-07",
+    "MQRR-3.1.4.5-08",
+    "MQRR-3.1.4.5-09",
+    "MQRR-3.1.4.5-10",
+    "MQRR-3.1.4.7-07",
+    "MQRR-3.1.4.7-08",
+)
 def test_a_cursor_walks_through_the_queue(hall: Hall, reader: Reader) -> None:
     hall.send(b"one", b"two", b"three")
     context = reader.open()
@@ -445,6 +504,7 @@ def test_a_cursor_walks_through_the_queue(hall: Hall, reader: Reader) -> None:
     assert reader.close_cursor(context, cursor) == 0xC0000008
 
 
+@pytest.mark.spec("MQRR-3.1.4.5-03")
 def test_a_cursor_belongs_to_its_queue(hall: Hall, reader: Reader) -> None:
     hall.send(b"one")
     first, second = reader.open(), reader.open()
@@ -454,6 +514,7 @@ def test_a_cursor_belongs_to_its_queue(hall: Hall, reader: Reader) -> None:
     assert body(reader.peek(first, cursor=cursor)) == b"one"
 
 
+@pytest.mark.spec("MQRR-3.1.4.4-07")
 def test_a_queue_has_so_many_cursors_and_no_more(
     hall: Hall, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -472,6 +533,7 @@ def test_a_queue_has_so_many_cursors_and_no_more(
 # Cancel.
 
 
+@pytest.mark.spec("MQRR-3.1.4.8-05", "MQRR-3.1.4.8-06", "MQRR-3.1.4.8-08")
 @pytest.mark.parametrize("action", [Action.RECEIVE, Action.PEEK_CURRENT])
 def test_a_waiting_read_is_cancelled(hall: Hall, reader: Reader, action: Action) -> None:
     context = reader.open()
@@ -484,6 +546,7 @@ def test_a_waiting_read_is_cancelled(hall: Hall, reader: Reader, action: Action)
     assert reader.cancel(context, 5) == INVALID_PARAMETER
 
 
+@pytest.mark.spec("MQRR-3.1.4.8-07")
 def test_what_does_not_wait_cannot_be_cancelled(hall: Hall, reader: Reader) -> None:
     hall.send(b"one")
     context = reader.open()
@@ -534,6 +597,7 @@ def test_a_message_for_a_caller_that_left_goes_back_at_once(hall: Hall, reader: 
 # What is never said.
 
 
+@pytest.mark.spec("MQRR-3.1.2.2-01", "MQRR-3.1.2.2-02", "MQRR-3.1.4.7-38", "MQRR-3.1.5.1-01")
 def test_a_message_of_which_nothing_is_said_goes_back_after_five_minutes(
     hall: Hall, reader: Reader
 ) -> None:
@@ -569,6 +633,7 @@ def test_the_time_begins_when_the_caller_gets_the_message(hall: Hall, reader: Re
 STEPS = ["open", "cursor", "wait", "received", "ending", "ended"]
 
 
+@pytest.mark.spec("MQRR-3.1.6.1-01", "MQRR-3.1.6.2-01")
 @pytest.mark.parametrize("how", ["close", "die"])
 @pytest.mark.parametrize("step", STEPS)
 def test_a_lost_caller_gives_everything_back(
@@ -664,6 +729,7 @@ def test_a_queue_that_is_deleted_takes_its_messages_along(hall: Hall, reader: Re
 # Purge, move, reject, transactions.
 
 
+@pytest.mark.spec("MQRR-3.1.4.6-05", "MQRR-3.1.4.6-07")
 def test_a_purge_leaves_nothing(hall: Hall, reader: Reader) -> None:
     hall.send(b"one", b"two")
     context = reader.open()
@@ -671,6 +737,17 @@ def test_a_purge_leaves_nothing(hall: Hall, reader: Reader) -> None:
     assert hall.bodies() == []
 
 
+@pytest.mark.spec(
+    "MQRR-3.1.4.10-01",
+    "MQRR-3.1.4.10-08",
+    "MQRR-3.1.4.10-12",
+    "MQRR-3.1.4.10-14",
+    "MQRR-3.1.4.11-01",
+    "MQRR-3.1.4.11-03",
+    "MQRR-3.1.4.11-19",
+    "MQRR-3.1.4.11-20",
+    "MQRR-3.1.4.11-23",
+)
 def test_a_message_moves_between_a_queue_and_its_subqueue(hall: Hall, reader: Reader) -> None:
     hall.send(b"one")
     [lookup_id] = hall.lookup_ids()
@@ -686,6 +763,15 @@ def test_a_message_moves_between_a_queue_and_its_subqueue(hall: Hall, reader: Re
     assert reader.move(main, back.move_context, lookup_id) == INVALID_HANDLE
 
 
+@pytest.mark.spec(
+    "MQRR-3.1.4.10-06",
+    "MQRR-3.1.4.10-07",
+    "MQRR-3.1.4.10-09",
+    "MQRR-3.1.4.10-10",
+    "MQRR-3.1.4.10-11",
+    "MQRR-3.1.4.10-13",
+    "MQRR-3.1.4.10-15",
+)
 def test_a_move_that_cannot_be_is_refused(hall: Hall, reader: Reader) -> None:
     hall.send(b"one")
     [lookup_id] = hall.lookup_ids()
@@ -708,6 +794,7 @@ def test_a_move_that_cannot_be_is_refused(hall: Hall, reader: Reader) -> None:
     assert hall.bodies() == [b"one"]
 
 
+@pytest.mark.spec("MQRR-3.1.4.14-06", "MQRR-3.1.4.14-07", "MQRR-3.1.4.14-09", "MQRR-3.1.4.14-10")
 def test_nothing_can_be_rejected_outside_of_a_transaction(hall: Hall, reader: Reader) -> None:
     hall.send(b"one")
     [lookup_id] = hall.lookup_ids()
@@ -720,6 +807,7 @@ def test_nothing_can_be_rejected_outside_of_a_transaction(hall: Hall, reader: Re
     assert reader.end(context) == 0
 
 
+@pytest.mark.spec("MQRR-3.1.4.12-10", "MQRR-3.1.4.12-12")
 def test_we_take_part_in_no_transaction_of_another_computer(reader: Reader) -> None:
     name = QueueFormat(3, 0, 0, r"OS:ALPHA\private$\ledger")
     stub = rpc.ENLIST_REMOTE_TRANSACTION.encode(
@@ -759,6 +847,7 @@ def test_a_receive_in_no_transaction_is_an_ordinary_one(hall: Hall, reader: Read
 # Hostile callers.
 
 
+@pytest.mark.spec("MQRR-3.1.4-01")
 @pytest.mark.parametrize("operation", [op for op in Operation if op])
 @pytest.mark.parametrize("stub", [b"", b"\xff" * 7, b"\xff" * 300])
 def test_a_stub_that_is_none_is_a_fault_and_costs_nothing(

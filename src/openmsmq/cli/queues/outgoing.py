@@ -37,7 +37,7 @@ from openmsmq.cli.views.output import (
 from openmsmq.model.queue import CONNECTION_WORDS, AccessMode, ConnectionStatus
 
 if TYPE_CHECKING:
-    from openmsmq.api.messages import ConnectionAttempt, OutgoingStatus
+    from openmsmq.api.messages import ConnectionAttempt, OutgoingStatus, SequencePlace
 
 app: Final = typer.Typer(
     help="Messages for other computers: what waits to leave, why, and how to help it along.",
@@ -71,8 +71,15 @@ OUTGOING_KEYS: Final = {
     "resend_count": "How often they were sent again.",
     "resend_time": "When they are sent again.",
     "history": "The last attempts to connect: `time`, `status`, `addresses`.",
+    "last_acknowledged": "The place of the last that was: `sequence`, `number`, `previous`.",
+    "first_unacknowledged": "The place of the first one without an acknowledgment.",
+    "last_unacknowledged": "The place of the last one without an acknowledgment.",
+    "next_place": "The place that the next one gets.",
+    "last_ack_count": "How often the last acknowledgment came.",
+    "resend_interval_s": "How long it is between two attempts to send them again, in seconds.",
 }
 """The keys of `outgoing_object`, for `docs/reference/cli.md`."""
+_PLACES: Final = ("last_acknowledged", "first_unacknowledged", "last_unacknowledged", "next_place")
 
 
 @app.command("list")
@@ -224,7 +231,14 @@ def outgoing_object(found: OutgoingStatus) -> JsonObject:
         "last_ack_time": _time(found.last_ack_time_s),
         "resend_time": _time(found.resend_time_s),
         "history": history,
+        **{place: _place(getattr(found, place)) for place in _PLACES},
     }
+
+
+def _place(place: SequencePlace) -> JsonObject | None:
+    if not place.sequence:
+        return None
+    return {"sequence": place.sequence, "number": place.number, "previous": place.previous}
 
 
 def print_outgoing(found: OutgoingStatus) -> None:

@@ -17,6 +17,7 @@ from openmsmq.model.limits import (
 )
 from openmsmq.protocol.rpc.calls import CallBook, Incoming, Wanted
 from openmsmq.protocol.rpc.groups import Groups
+from openmsmq.protocol.rpc.outbox import Ended, Outbox, level_name
 from openmsmq.protocol.rpc.presentation import BadOffer, Presentation
 from openmsmq.protocol.rpc.security_contexts import AuthRefused, Security, SecurityBook
 from openmsmq.protocol.rpc.states import (
@@ -34,7 +35,7 @@ from openmsmq.protocol.rpc.states import (
     Written,
 )
 from openmsmq.security.access.callers import Caller
-from openmsmq.security.authentication.ports import Level, ProviderKind
+from openmsmq.security.authentication.ports import AuthenticationFailed, Level, ProviderKind
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.rpc.fragment_buffer import FragmentBuffer, TooLong
 from openmsmq.wire.rpc.pdus import (
@@ -42,8 +43,6 @@ from openmsmq.wire.rpc.pdus import (
     WHOLE,
     Bind,
     BindAck,
-    BindNak,
-    Fault,
     Flag,
     Header,
     NakReason,
@@ -55,7 +54,6 @@ from openmsmq.wire.rpc.pdus import (
     read_body,
     read_verifier,
     stub_offset,
-    write,
 )
 from openmsmq.wire.rpc.syntaxes import Syntax
 
@@ -63,10 +61,6 @@ _NO_AUTHENTICATION: Final = 0
 _LEVELS: Final = tuple(level for level in Level if level is not Level.NONE)
 _NOT_EXECUTED: Final = WHOLE | Flag.DID_NOT_EXECUTE
 _WHAT_BINDS: Final = (PduType.ALTER_CONTEXT, PduType.AUTH3)
-
-
-class _Ended(Exception):
-    """Why no further fragment is looked at."""
 
 
 class Association:
@@ -92,7 +86,7 @@ class Association:
         self._binds = 0
         self.group = 0
         """The group that it belongs to, once it is bound."""
-        self._outputs: list[Output] = []
+        self._out = Outbox()
 
     @property
     def is_bound(self) -> bool:
@@ -112,8 +106,7 @@ class Association:
 
     def take_outputs(self) -> list[Output]:
         """Return what there is to do since the last call, in order."""
-        outputs, self._outputs = self._outputs, []
-        return outputs
+        return self._out.take()
 
     # What comes in.
 
@@ -129,7 +122,7 @@ class Association:
             self._too_long(error.header, str(error))
         except DecodeError as error:
             self._close(str(error))
-        except _Ended as ended:
+        except Ended as ended:
             self._close(str(ended))
 
     def returned(self, call: int, stub: bytes) -> None:
@@ -143,15 +136,22 @@ class Association:
     def _end(self, call: int, answer: bytes | int) -> None:
         if self._state is AssociationState.CLOSED:
             return
-        data = self._calls.end(call, answer, Wanted(self._fragment_max, self._signs_header))
+        try:
+            data = self._calls.end(call, answer, Wanted(self._fragment_max, self._signs_header))
+        except AuthenticationFailed as failed:
+            # What protects the answers does not work any more.
+            self._close(str(failed))
+            return
         if data:
-            self._outputs.append(Written(data))
+            self._out.add(Written(data))
 
     def _take(self, header: Header, data: bytes) -> None:
         if not header.is_understood:
             if header.kind == PduType.BIND and self._state is AssociationState.UNBOUND:
-                raise self._nak(header, NakReason.PROTOCOL_VERSION, "it speaks another version")
-            raise _Ended("it speaks another version")
+                raise self._out.nak(
+                    header.call, NakReason.PROTOCOL_VERSION, "it speaks another version"
+                )
+            raise Ended("it speaks another version")
         try:
             following = TRANSITIONS.get((self._state, PduType(header.kind)))
         except ValueError:
@@ -171,19 +171,19 @@ class Association:
                 self._cancel(header, data)
         self._state = following
 
-    def _unexpected(self, header: Header) -> _Ended:
+    def _unexpected(self, header: Header) -> Ended:
         sentence = f"a fragment of the kind {header.kind} has no place here"
         if header.kind == PduType.BIND:
-            return self._nak(header, NakReason.NOT_SPECIFIED, "it binds a second time")
+            return self._out.nak(header.call, NakReason.NOT_SPECIFIED, "it binds a second time")
         if header.kind in (PduType.REQUEST, *_WHAT_BINDS):
-            return self._fault(header.call, Status.PROTOCOL, sentence, flags=_NOT_EXECUTED)
-        return _Ended(sentence)
+            return self._out.last_fault(header.call, Status.PROTOCOL, sentence, flags=_NOT_EXECUTED)
+        return Ended(sentence)
 
     def _too_long(self, header: Header, sentence: str) -> None:
         if header.kind == PduType.REQUEST:
-            self._fault(header.call, Status.PROTOCOL, sentence)
+            self._out.last_fault(header.call, Status.PROTOCOL, sentence)
         elif header.kind == PduType.BIND:
-            self._nak(header, NakReason.LOCAL_LIMIT, sentence)
+            self._out.nak(header.call, NakReason.LOCAL_LIMIT, sentence)
         self._close(sentence)
 
     # Agreements.
@@ -193,18 +193,20 @@ class Association:
             verifier = read_verifier(header, data)
             bind = read_body(header, data)
         except DecodeError as error:
-            raise self._nak(header, NakReason.PROTOCOL_VERSION, str(error)) from None
+            raise self._out.nak(header.call, NakReason.PROTOCOL_VERSION, str(error)) from None
         assert isinstance(bind, Bind)
         if verifier is not None:
             self._check_bind_auth(header, verifier)
         try:
             results = self._presentation.negotiate(bind.offers, first=True)
         except BadOffer as bad:
-            raise self._nak(header, NakReason.NOT_SPECIFIED, str(bad)) from None
+            raise self._out.nak(header.call, NakReason.NOT_SPECIFIED, str(bad)) from None
         token = self._first_token(header, verifier)
         group = self._groups.join(self._key, bind.group)
         if group is None:
-            raise self._nak(header, NakReason.NOT_SPECIFIED, "its association group is unknown")
+            raise self._out.nak(
+                header.call, NakReason.NOT_SPECIFIED, "its association group is unknown"
+            )
         self.group = group
         self._groups.seen(self._key, self._stranger)
         self._note_proof(self._security.default)
@@ -218,7 +220,7 @@ class Association:
         self._note_header_signing(header)
         address = str(self._door.port).encode() + b"\0"
         ack = BindAck(self._fragment_max, self._fragment_max, group, address, results)
-        self._write(PduType.BIND_ACK, header.call, ack, token, flags)
+        self._out.write(PduType.BIND_ACK, header.call, ack, token, flags)
 
     def _check_bind_auth(self, header: Header, verifier: Verifier) -> None:
         """Refuse what is no authentication that we know."""
@@ -230,7 +232,7 @@ class Association:
             reason, sentence = NakReason.INVALID_CHECKSUM, "it asks for a level that is not served"
         else:
             return
-        raise self._nak(header, reason, sentence)
+        raise self._out.nak(header.call, reason, sentence)
 
     def _first_token(self, header: Header, verifier: Verifier | None) -> Verifier | None:
         if verifier is None:
@@ -238,13 +240,13 @@ class Association:
         try:
             begun = self._security.begin(verifier)
             if begun is None:
-                raise self._nak(
-                    header, NakReason.AUTH_TYPE, f"{_way(verifier)} is not offered here"
+                raise self._out.nak(
+                    header.call, NakReason.AUTH_TYPE, f"{_way(verifier)} is not offered here"
                 )
             token = begun.step(verifier.token)
         except AuthRefused as refused:
-            self._refuse(str(refused), verifier)
-            raise self._nak(header, NakReason.INVALID_CHECKSUM, str(refused)) from None
+            self._out.refuse(str(refused), verifier)
+            raise self._out.nak(header.call, NakReason.INVALID_CHECKSUM, str(refused)) from None
         self._security.default = begun
         return Verifier(verifier.kind, verifier.level, verifier.context, token)
 
@@ -254,23 +256,27 @@ class Association:
             verifier = read_verifier(header, data)
             wanted = read_body(header, data)
         except DecodeError as error:
-            raise self._fault(call, Status.PROTOCOL, str(error), flags=_NOT_EXECUTED) from None
+            raise self._out.last_fault(
+                call, Status.PROTOCOL, str(error), flags=_NOT_EXECUTED
+            ) from None
         assert isinstance(wanted, Bind)
         self._count_bind(header)
         if verifier is not None and (
             verifier.kind == _NO_AUTHENTICATION or verifier.level not in _LEVELS
         ):
             sentence = "it asks for no level of protection"
-            raise self._fault(call, Status.ACCESS_DENIED, sentence, flags=_NOT_EXECUTED)
+            raise self._out.last_fault(call, Status.ACCESS_DENIED, sentence, flags=_NOT_EXECUTED)
         try:
             results = self._presentation.negotiate(wanted.offers, first=False)
         except BadOffer as bad:
-            raise self._fault(call, Status.PROTOCOL, str(bad), flags=_NOT_EXECUTED) from None
+            raise self._out.last_fault(
+                call, Status.PROTOCOL, str(bad), flags=_NOT_EXECUTED
+            ) from None
         token = None if verifier is None else self._next_token(call, verifier)
         self._note_header_signing(header)
         flags = WHOLE | (header.flags & Flag.HEADER_SIGNING)
         ack = BindAck(self._fragment_max, self._fragment_max, self.group, b"", results)
-        self._write(PduType.ALTER_CONTEXT_RESPONSE, call, ack, token, flags)
+        self._out.write(PduType.ALTER_CONTEXT_RESPONSE, call, ack, token, flags)
 
     def _next_token(self, call: int, verifier: Verifier) -> Verifier:
         """Take a token for a context that is begun, or for a new one."""
@@ -280,8 +286,10 @@ class Association:
                 raise AuthRefused(Status.ACCESS_DENIED, f"{_way(verifier)} is not offered here")
             token = security.step(verifier.token)
         except AuthRefused as refused:
-            self._refuse(str(refused), verifier)
-            raise self._fault(call, refused.status, str(refused), flags=_NOT_EXECUTED) from None
+            self._out.refuse(str(refused), verifier)
+            raise self._out.last_fault(
+                call, refused.status, str(refused), flags=_NOT_EXECUTED
+            ) from None
         self._note_proof(security)
         return Verifier(verifier.kind, verifier.level, verifier.context, token)
 
@@ -290,7 +298,7 @@ class Association:
         try:
             verifier = read_verifier(header, data)
         except DecodeError as error:
-            raise self._fault(
+            raise self._out.last_fault(
                 header.call, Status.NO_MEMORY, str(error), flags=_NOT_EXECUTED
             ) from None
         self._count_bind(header)
@@ -302,12 +310,12 @@ class Association:
             except AuthRefused as refused:
                 sentence = str(refused)
         if verifier is None or security is None:
-            raise self._fault(header.call, Status.PROTOCOL, sentence, flags=_NOT_EXECUTED)
+            raise self._out.last_fault(header.call, Status.PROTOCOL, sentence, flags=_NOT_EXECUTED)
         try:
             security.step(verifier.token, is_last=True)
         except AuthRefused as refused:
             # Its calls are refused; this fragment has no answer.
-            self._refuse(str(refused), verifier)
+            self._out.refuse(str(refused), verifier)
             return
         self._note_proof(security)
 
@@ -315,12 +323,12 @@ class Association:
         self._binds += 1
         if self._binds > RPC_BINDS_MAX_COUNT:
             sentence = f"it has altered its contexts more than {RPC_BINDS_MAX_COUNT} times"
-            raise self._fault(header.call, Status.PROTOCOL, sentence, flags=_NOT_EXECUTED)
+            raise self._out.last_fault(header.call, Status.PROTOCOL, sentence, flags=_NOT_EXECUTED)
 
     def _note_proof(self, security: Security | None) -> None:
         if security is not None and security.state is SecurityState.PROVED:
             self._groups.seen(self._key, security.caller)
-            self._outputs.append(Proved(security.caller, security.kind, security.level))
+            self._out.add(Proved(security.caller, security.kind, security.level))
 
     def _note_header_signing(self, header: Header) -> None:
         if header.flags & Flag.HEADER_SIGNING:
@@ -333,7 +341,7 @@ class Association:
             verifier = read_verifier(header, data)
             request = read_body(header, data)
         except DecodeError as error:
-            raise self._fault(header.call, Status.PROTOCOL, str(error)) from None
+            raise self._out.last_fault(header.call, Status.PROTOCOL, str(error)) from None
         assert isinstance(request, Request)
         incoming = self._incoming
         if incoming is None:
@@ -342,12 +350,16 @@ class Association:
         if incoming.call != header.call:
             sentence = "it begins a call before the one before it is whole"
             if self._is_concurrent:
-                raise self._fault(header.call, Status.PROTOCOL, sentence)
-            raise self._fault(incoming.call, Status.PROTOCOL, sentence, context=incoming.context)
+                raise self._out.last_fault(header.call, Status.PROTOCOL, sentence)
+            raise self._out.last_fault(
+                incoming.call, Status.PROTOCOL, sentence, context=incoming.context
+            )
         stub = self._opened(incoming.security, header, data, verifier, incoming.context)
         if header.flags & Flag.FIRST:
             sentence = "it begins a call a second time"
-            raise self._fault(incoming.call, Status.PROTOCOL, sentence, context=incoming.context)
+            raise self._out.last_fault(
+                incoming.call, Status.PROTOCOL, sentence, context=incoming.context
+            )
         self._add(incoming, header, stub)
 
     def _begin(
@@ -357,25 +369,27 @@ class Association:
         call, context = header.call, request.context
         is_first = bool(header.flags & Flag.FIRST)
         if not is_first and not self._is_concurrent:
-            raise self._fault(call, Status.PROTOCOL, "it goes on with a call that is not there")
+            raise self._out.last_fault(
+                call, Status.PROTOCOL, "it goes on with a call that is not there"
+            )
         if is_first and header.flags & Flag.PENDING_CANCEL:
             sentence = "it begins a call and cancels it"
-            raise self._fault(call, Status.NO_CALL_ACTIVE, sentence, flags=_NOT_EXECUTED)
+            raise self._out.last_fault(call, Status.NO_CALL_ACTIVE, sentence, flags=_NOT_EXECUTED)
         interface = self._presentation.find(context)
         security = self._speaker(call, context, verifier, is_known=interface is not None)
         stub = self._opened(security, header, data, verifier, context)
         if interface is None:
-            self._write_fault(call, Status.UNKNOWN_INTERFACE, 0, _NOT_EXECUTED)
+            self._out.fault(call, Status.UNKNOWN_INTERFACE, 0, _NOT_EXECUTED)
             return
         if not is_first:
             sentence = "it goes on with a call that is not there"
-            raise self._fault(call, Status.PROTOCOL, sentence, context=context)
+            raise self._out.last_fault(call, Status.PROTOCOL, sentence, context=context)
         if self._calls.find(call) is not None:
-            raise self._fault(call, Status.PROTOCOL, "it begins a call that is under way")
+            raise self._out.last_fault(call, Status.PROTOCOL, "it begins a call that is under way")
         incoming = Incoming(call, context, interface, request.operation, security)
         if not header.flags & Flag.LAST and request.hint > RPC_REQUEST_MAX_BYTES:
             sentence = f"it announces a call of {request.hint} bytes"
-            raise self._fault(call, Status.ACCESS_DENIED, sentence, context=context)
+            raise self._out.last_fault(call, Status.ACCESS_DENIED, sentence, context=context)
         self._add(incoming, header, stub)
 
     def _speaker(
@@ -385,14 +399,16 @@ class Association:
             return self._security.speaker(verifier)
         except AuthRefused as refused:
             if refused.status is Status.PROTOCOL:
-                raise self._fault(
+                raise self._out.last_fault(
                     call, Status.PROTOCOL, str(refused), flags=_NOT_EXECUTED
                 ) from None
             if not is_known:
                 # It is told that the interface is unknown; nobody is spoken for.
                 return None
-            self._refuse(str(refused), verifier)
-            raise self._fault(call, refused.status, str(refused), context=context) from None
+            self._out.refuse(str(refused), verifier)
+            raise self._out.last_fault(
+                call, refused.status, str(refused), context=context
+            ) from None
 
     def _opened(
         self,
@@ -407,19 +423,21 @@ class Association:
         if security is None or verifier is None:
             if security is not None and security.protects:
                 sentence = "a fragment of its call is not protected"
-                raise self._fault(header.call, Status.PROTOCOL, sentence, context=context)
+                raise self._out.last_fault(header.call, Status.PROTOCOL, sentence, context=context)
             return data[start : body_end(header)]
         try:
             return security.open(data, start, verifier, signs_header=self._signs_header)
         except AuthRefused as refused:
-            self._refuse(str(refused), verifier, security.caller.name)
-            raise self._fault(header.call, refused.status, str(refused), context=context) from None
+            self._out.refuse(str(refused), verifier, security.caller.name)
+            raise self._out.last_fault(
+                header.call, refused.status, str(refused), context=context
+            ) from None
 
     def _add(self, incoming: Incoming, header: Header, stub: bytes) -> None:
         call, context = incoming.call, incoming.context
         if not incoming.add(stub):
             sentence = f"its call has more than {RPC_REQUEST_MAX_BYTES} bytes"
-            raise self._fault(call, Status.ACCESS_DENIED, sentence, context=context)
+            raise self._out.last_fault(call, Status.ACCESS_DENIED, sentence, context=context)
         if not header.flags & Flag.LAST:
             self._incoming = incoming
             return
@@ -427,15 +445,15 @@ class Association:
         security = incoming.security
         facts = self._door.interfaces[incoming.interface]
         if incoming.operation >= facts.operations:
-            self._write_fault(call, Status.OPERATION_RANGE, context, _NOT_EXECUTED)
+            self._out.fault(call, Status.OPERATION_RANGE, context, _NOT_EXECUTED)
         elif not self._may_call(security, facts.minimum, incoming.interface):
-            self._write_fault(call, Status.ACCESS_DENIED, context, _NOT_EXECUTED)
+            self._out.fault(call, Status.ACCESS_DENIED, context, _NOT_EXECUTED)
         elif self._calls.is_full:
-            self._write_fault(call, Status.TOO_BUSY, context, _NOT_EXECUTED)
+            self._out.fault(call, Status.TOO_BUSY, context, _NOT_EXECUTED)
         else:
             number = self._calls.begin(call, context, security)
             caller = self._stranger if security is None else security.caller
-            self._outputs.append(
+            self._out.add(
                 CallArrived(number, incoming.interface, incoming.operation, incoming.stub, caller)
             )
 
@@ -447,7 +465,7 @@ class Association:
         name = self._stranger.name if security is None else security.caller.name
         level = Level.NONE if security is None else security.level
         sentence = f"calls of {interface} need a known caller and the level {minimum.name.lower()}"
-        self._outputs.append(Refused(sentence, name, level.name.lower()))
+        self._out.add(Refused(sentence, name, level.name.lower()))
         return False
 
     def _cancel(self, header: Header, data: bytes) -> None:
@@ -459,50 +477,18 @@ class Association:
                 if security is not None:
                     security.open(data, HEADER_BYTES, verifier, signs_header=self._signs_header)
         except (DecodeError, AuthRefused) as error:
-            raise _Ended(str(error)) from None
+            raise Ended(str(error)) from None
         number = self._calls.find(header.call)
         if number is not None:
             orphaned = header.kind == PduType.ORPHANED
             if self._calls.cancel(number, orphaned=orphaned):
-                self._outputs.append(CallCancelled(number))
-
-    # What goes out.
-
-    def _write(
-        self, kind: PduType, call: int, body: BindAck, token: Verifier | None, flags: int
-    ) -> None:
-        self._outputs.append(Written(write(kind, call, body, token, flags)))
-
-    def _write_fault(self, call: int, status: int, context: int, flags: int) -> None:
-        self._outputs.append(
-            Written(write(PduType.FAULT, call, Fault(context, status), None, flags))
-        )
-
-    def _fault(
-        self, call: int, status: Status, sentence: str, *, context: int = 0, flags: int = WHOLE
-    ) -> _Ended:
-        """Write a fault after which the connection ends; return how."""
-        self._write_fault(call, status, context, flags)
-        return _Ended(sentence)
-
-    def _nak(self, header: Header, reason: NakReason, sentence: str) -> _Ended:
-        """Refuse a bind; return how the connection ends."""
-        self._outputs.append(Written(write(PduType.BIND_NAK, header.call, BindNak(reason))))
-        return _Ended(sentence)
-
-    def _refuse(self, sentence: str, verifier: Verifier | None, name: str = "") -> None:
-        level = "" if verifier is None else _level_name(verifier.level)
-        self._outputs.append(Refused(sentence, name, level))
+                self._out.add(CallCancelled(number))
 
     def _close(self, sentence: str) -> None:
         self._state = AssociationState.CLOSED
         self._incoming = None
-        self._outputs.append(Closed(sentence))
+        self._out.add(Closed(sentence))
 
 
 def _way(verifier: Verifier) -> str:
-    return f"the way {verifier.kind} to prove oneself at the level {_level_name(verifier.level)}"
-
-
-def _level_name(level: int) -> str:
-    return Level(level).name.lower() if level in set(Level) else str(level)
+    return f"the way {verifier.kind} to prove oneself at the level {level_name(verifier.level)}"

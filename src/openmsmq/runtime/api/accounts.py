@@ -201,7 +201,7 @@ def remove_account(path: Path, name: str) -> StoredAccount:
 
 
 def change_password(path: Path, name: str, password: str, *, now_s: int) -> StoredAccount:
-    """Give an account another password."""
+    """Change the password of an account."""
     made = _checked_hash(password)
     return _change(path, name, nt_hash=made, password_time_s=now_s)
 

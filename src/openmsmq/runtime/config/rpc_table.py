@@ -8,7 +8,6 @@ import msgspec
 
 from openmsmq.model.limits import PORT_MAX_NUMBER, RPC_PORT
 from openmsmq.runtime.config.tables import read_table, says
-from openmsmq.runtime.rpc.domain_users import DomainUsers
 from openmsmq.security.access.sids import Sid
 from openmsmq.security.authentication.ports import Level
 
@@ -99,12 +98,6 @@ class RpcTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for text in (*self.kerberos_principals.values(), *self.administrators):
             # A mistake here would let somebody in as nobody.
             Sid.parse(text)
-
-    @property
-    def domain_users(self) -> DomainUsers:
-        """Who those are who come by Kerberos."""
-        principals = {name: Sid.parse(text) for name, text in self.kerberos_principals.items()}
-        return DomainUsers(principals, frozenset(map(Sid.parse, self.administrators)))
 
     @property
     def level(self) -> Level:

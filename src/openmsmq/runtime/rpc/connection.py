@@ -18,7 +18,7 @@ from openmsmq.protocol.rpc.states import (
 )
 from openmsmq.runtime.api.outflow import Outflow
 from openmsmq.runtime.clocks import read_clocks
-from openmsmq.runtime.limits import RPC_KEEPALIVE_S, RPC_UNPROVED_MS
+from openmsmq.runtime.limits import RPC_KEEPALIVE_S, RPC_LINGER_MS, RPC_UNPROVED_MS
 from openmsmq.runtime.logs import Event
 from openmsmq.security.access.callers import anonymous
 
@@ -73,10 +73,8 @@ class RpcConnection(asyncio.Protocol):
             self._work()
         except Exception as error:
             # A mistake of ours with what one client sent costs that client, and nobody else.
-            self._door.note_defect(self.peer, error)
+            self.note_defect(error)
             self.abort()
-            return
-        self._weigh()
 
     def pause_writing(self) -> None:
         """Let what is to leave wait, and read no more calls."""
@@ -120,10 +118,18 @@ class RpcConnection(asyncio.Protocol):
             self._door.note_broken(self.peer, reason)
             self.finish()
 
+    def note_defect(self, error: Exception) -> None:
+        """Log a mistake of ours."""
+        self._door.note_defect(self.peer, error)
+
     def finish(self) -> None:
-        """End the connection when all was written."""
+        """End the connection when all was written, or when that takes too long."""
         self._is_over = True
         self._outflow.end(self._transport.close)
+        if self._timer is not None:
+            self._timer.cancel()
+        later = asyncio.get_running_loop().call_later
+        self._timer = later(RPC_LINGER_MS / 1000, self._transport.abort)
 
     def abort(self) -> None:
         """End the connection now."""
@@ -155,6 +161,7 @@ class RpcConnection(asyncio.Protocol):
                 outputs = self._association.take_outputs()
         finally:
             self._is_at_work = False
+        self._weigh()
 
     def _do(self, output: Output) -> None:
         match output:

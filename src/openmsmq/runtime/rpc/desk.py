@@ -7,6 +7,7 @@ has something to ask: so rights, quotas and the audit log are those of every oth
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from openmsmq.api.messages import (
@@ -51,25 +52,30 @@ class Asking(Protocol):
     def cut(self, reason: str) -> None:
         """End."""
 
+    def note_defect(self, error: Exception) -> None:
+        """Log a mistake of ours."""
+
 
 class Clerk:
     """Answers the calls of one caller through one interface, from all connections of a group."""
 
     def __init__(
-        self, service: Service, caller: Caller, pump: Pump, audit: AuditLog, peer: str
+        self, service: Service, caller: Caller, pump: Pump, audit: AuditLog, asking: Asking
     ) -> None:
         self._interface: Interface = service.make(caller)
         self._caller = caller
         self._pump = pump
-        self._peer = peer
-        self._watch = Watch(audit, caller, peer)
+        self._peer = asking.peer
+        self._note_defect = asking.note_defect
+        self._watch = Watch(audit, caller, asking.peer)
+        self._askers: set[Asking] = set()
         self._number = 0
         """Its connection to the queue manager; 0 before it has asked anything."""
         self._last_call = 0
         self._calls: dict[int, tuple[Asking, int]] = {}
         self._asked: dict[int, type[AnyRequest]] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._is_over = False
+        self.is_over = False
 
     # What connections want.
 
@@ -78,6 +84,7 @@ class Clerk:
         self._last_call += 1
         number = self._last_call
         self._calls[number] = (asking, arrived.call)
+        self._askers.add(asking)
         self._carry_out(
             self._interface.called(number, arrived.operation, arrived.stub, read_clocks())
         )
@@ -90,6 +97,7 @@ class Clerk:
 
     def forget(self, asking: Asking) -> None:
         """A connection is gone, with whatever it has waited for."""
+        self._askers.discard(asking)
         now = read_clocks()
         for number, origin in list(self._calls.items()):
             if origin[0] is asking:
@@ -98,7 +106,7 @@ class Clerk:
 
     def end(self) -> None:
         """Give everything back that was opened."""
-        self._is_over = True
+        self.is_over = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -111,18 +119,29 @@ class Clerk:
     # What the pump calls.
 
     def deliver(self, answers: list[Answer]) -> None:
-        """Take answers of the queue manager."""
+        """Take answers of the queue manager, when its turn is over: more may be asked then."""
+        asyncio.get_running_loop().call_soon(self._guarded, lambda: self._take(answers))
+
+    def _take(self, answers: list[Answer]) -> None:
         for answer in answers:
-            if self._is_over:
+            if self.is_over:
                 return
             kind = self._asked.pop(answer.id, None)
             if type(answer.reply) is Failed or kind in _WATCHED:
                 self._watch.end(answer.id, kind, answer.reply)
             self._carry_out(self._interface.answered(answer.id, answer.reply, read_clocks()))
 
+    def _guarded(self, act: Callable[[], None]) -> None:
+        """Do something that a caller has caused: a mistake of ours in it costs that caller."""
+        try:
+            act()
+        except Exception as error:
+            self._note_defect(error)
+            self.cut("a mistake of this queue manager in answering it")
+
     def cut(self, reason: str) -> None:
         """End the connections of a caller that may not stay."""
-        for asking in {origin[0] for origin in self._calls.values()}:
+        for asking in list(self._askers):
             asking.cut(reason)
         self.end()
 
@@ -133,7 +152,7 @@ class Clerk:
 
     def _carry_out(self, outputs: list[Output]) -> None:
         for output in outputs:
-            if self._is_over:
+            if self.is_over:
                 return
             match output:
                 case Ask(number, request):
@@ -173,13 +192,13 @@ class Clerk:
             self._timer.cancel()
             self._timer = None
         due_ms = self._interface.next_wake_ms
-        if due_ms is not None and not self._is_over:
+        if due_ms is not None and not self.is_over:
             delay_s = max(0, due_ms - read_clocks().ticks_ms) / 1000
             self._timer = asyncio.get_running_loop().call_later(delay_s, self._wake)
 
     def _wake(self) -> None:
         self._timer = None
-        self._carry_out(self._interface.wake(read_clocks()))
+        self._guarded(lambda: self._carry_out(self._interface.wake(read_clocks())))
 
 
 class Desk:
@@ -198,12 +217,12 @@ class Desk:
         """Have a call answered; return by whom."""
         key = (group, arrived.caller, arrived.interface)
         clerk = self._clerks.get(key)
-        if clerk is None:
+        if clerk is None or clerk.is_over:
             service = self._services.get(arrived.interface)
             if service is None:
                 asking.threw(arrived.call, Status.UNKNOWN_INTERFACE)
                 return None
-            clerk = Clerk(service, arrived.caller, self._pump, self._audit, asking.peer)
+            clerk = Clerk(service, arrived.caller, self._pump, self._audit, asking)
             self._clerks[key] = clerk
         clerk.call(asking, arrived)
         return clerk

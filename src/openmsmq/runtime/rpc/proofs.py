@@ -17,6 +17,8 @@ from openmsmq.runtime.rpc.authentication import (
     Surroundings,
     kerberos_by,
 )
+from openmsmq.runtime.rpc.domain_users import DomainUsers
+from openmsmq.security.access.sids import Sid
 
 
 class Proofs:
@@ -32,7 +34,9 @@ class Proofs:
         table = config.rpc
         kerberos = None
         if table.keytab:
-            kerberos = kerberos_by(Path(config.data) / table.keytab, table.domain_users)
+            principals = {name: Sid.parse(sid) for name, sid in table.kerberos_principals.items()}
+            users = DomainUsers(principals, frozenset(map(Sid.parse, table.administrators)))
+            kerberos = kerberos_by(Path(config.data) / table.keytab, users)
         self.principal: Final = f"host/{dns_name}" if table.keytab else ""
         """The name under which Kerberos knows the computer; empty without."""
         self._authentication = Authentication(

@@ -24,6 +24,7 @@ from openmsmq.wire.rpc.ndr_types import (
     Reader,
     Sized,
     WideString,
+    Writer,
 )
 from openmsmq.wire.rpc.queue_format import QUEUE_FORMAT, QueueFormat
 from openmsmq.wire.rpc.variants import PROPVARIANT, Variant
@@ -94,6 +95,13 @@ class _ActionText(WideString):
             reader.at = reader.end
             return None
         return super().read(reader)
+
+    def write(self, writer: Writer, value: Any) -> None:
+        """Write the text, or a single character that is none."""
+        if value is None:
+            writer.out += b"\0\0"
+        else:
+            super().write(writer, value)
 
 
 def _asked(

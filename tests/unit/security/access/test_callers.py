@@ -9,8 +9,10 @@ from openmsmq.security.access.callers import (
     UNLIMITED,
     Caller,
     Scope,
+    account_caller,
     anonymous,
     certificate_caller,
+    domain_caller,
     token_caller,
     unix_caller,
 )
@@ -97,6 +99,13 @@ def test_only_the_program_itself_is_without_limits() -> None:
         (token_caller("t", unix_user(7), frozenset({Scope.ADMIN})), "token:t", False, False),
         (token_caller("t", ADMINISTRATORS, None, ("a*",)), "token:t", True, False),
         (anonymous("192.0.2.1"), "S-1-5-7", False, False),
+        (account_caller("a", administrator=False), "S-1-9-1330467665-97", False, True),
+        (
+            domain_caller("a@B", Sid.of(5, 21, 1), frozenset(), administrator=False),
+            "S-1-5-21-1",
+            False,
+            True,
+        ),
     ],
 )
 def test_what_a_caller_makes_is_its_own_and_few_vouch_for_users(
@@ -107,3 +116,16 @@ def test_what_a_caller_makes_is_its_own_and_few_vouch_for_users(
         is_bounded,
         may_vouch,
     )
+
+
+def test_accounts_and_users_of_domains_are_who_they_have_proved_to_be() -> None:
+    alice = account_caller("Alice", administrator=False)
+    assert (alice.name, str(alice.user)) == ("account:alice", "S-1-9-1330467665-1667853409-101")
+    assert alice.is_known
+    assert not alice.is_administrator
+    assert account_caller("alice", administrator=True).is_administrator
+    group = Sid.of(5, 21, 1, 513)
+    bob = domain_caller("bob@B", Sid.of(5, 21, 1, 7), frozenset({group}), administrator=False)
+    assert bob.sids >= {group, bob.user}
+    assert not bob.is_administrator
+    assert domain_caller("bob@B", bob.user, frozenset(), administrator=True).is_administrator

@@ -15,6 +15,8 @@ from openmsmq.security.access.sids import (
     SUB_AUTHORITIES_MAX_COUNT,
     WORDS,
     Sid,
+    account,
+    account_name,
     identities,
     is_sid,
     parse_sid,
@@ -101,3 +103,48 @@ def test_everybody_is_everyone_and_only_the_anonymous_are_not_authenticated() ->
 @pytest.mark.parametrize("word", sorted(WORDS))
 def test_words_are_read_and_said(word: str) -> None:
     assert sid_words(parse_sid(word.upper())) == word
+
+
+account_names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,19}", fullmatch=True)
+
+
+@given(account_names)
+def test_an_account_has_a_sid_with_its_name_inside(name: str) -> None:
+    sid = account(name)
+    assert is_sid(sid)
+    assert str(sid).startswith("S-1-9-1330467665-")
+    assert account_name(sid) == name.lower()
+    assert parse_sid(f"account:{name}") == parse_sid(sid_words(sid)) == sid
+    assert sid_words(sid) == f"account:{name.lower()}"
+
+
+@given(account_names, account_names)
+def test_two_accounts_have_two_sids(one: str, other: str) -> None:
+    assert (account(one) == account(other)) == (one.lower() == other.lower())
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "a b", "-a", ".a", "_a", "a:b", "a\\b", "a@b", "x" * 21, "é", "a\0", "a\n"]
+)
+def test_what_cannot_be_the_name_of_an_account_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="is no name of an account"):
+        account(name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "S-1-9",
+        "S-1-9-1330467665",
+        "S-1-9-1330467666-97",  # of another program
+        "S-1-9-1330467665-97-0",  # a name that goes on with nothing
+        "S-1-9-1330467665-65",  # a capital letter
+        "S-1-9-1330467665-4294967295",
+        "S-1-5-1330467665-97",
+        "S-1-9-1330467665-1633771873-1633771873-1633771873-1633771873-1633771873-97",
+    ],
+)
+def test_another_sid_is_no_account(text: str) -> None:
+    sid = Sid.parse(text)
+    assert account_name(sid) is None
+    assert sid_words(sid) == text

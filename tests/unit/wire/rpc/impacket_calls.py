@@ -13,11 +13,11 @@ from impacket.dcerpc.v5.ndr import (
     NDRHYPER,
     NDRPOINTER,
     NDRSHORT,
-    NDRSMALL,
     NDRSTRUCT,
     NDRUNION,
-    NDRUniConformantArray,
     NDRUSHORT,
+    NDRUSMALL,
+    NDRUniConformantArray,
 )
 
 __all__ = ["NULL"]
@@ -28,7 +28,7 @@ class OBJECTID(NDRSTRUCT):
 
 
 class QUEUE_UNION(NDRUNION):  # noqa: N801 -- the names of the IDL
-    commonHdr = (("tag", NDRSMALL),)  # noqa: N815
+    commonHdr = (("tag", NDRUSMALL),)  # noqa: N815
     union = {  # noqa: RUF012
         1: ("m_gPublicID", GUID),
         2: ("m_oPrivateID", OBJECTID),
@@ -40,8 +40,8 @@ class QUEUE_UNION(NDRUNION):  # noqa: N801 -- the names of the IDL
 
 class QUEUE_FORMAT(NDRSTRUCT):  # noqa: N801
     structure = (
-        ("m_qft", NDRSMALL),
-        ("m_SuffixAndFlags", NDRSMALL),
+        ("m_qft", NDRUSMALL),
+        ("m_SuffixAndFlags", NDRUSMALL),
         ("m_reserved", NDRUSHORT),
         ("name", QUEUE_UNION),
     )
@@ -73,8 +73,8 @@ class R_OpenQueue(NDRCALL):  # noqa: N801
         ("dwShareMode", ULONG),
         ("pClientId", GUID),
         ("fNonRoutingServer", LONG),
-        ("Major", NDRSMALL),
-        ("Minor", NDRSMALL),
+        ("Major", NDRUSMALL),
+        ("Minor", NDRUSMALL),
         ("BuildNumber", USHORT),
         ("fWorkgroup", LONG),
     )
@@ -200,8 +200,8 @@ class VARIANT_UNION(NDRUNION):  # noqa: N801
 class PROPVARIANT(NDRSTRUCT):
     structure = (
         ("vt", NDRUSHORT),
-        ("wReserved1", NDRSMALL),
-        ("wReserved2", NDRSMALL),
+        ("wReserved1", NDRUSMALL),
+        ("wReserved2", NDRUSMALL),
         ("wReserved3", ULONG),
         ("_varUnion", VARIANT_UNION),
     )

@@ -78,6 +78,7 @@ def test_a_number_out_of_its_range_is_refused(value: int) -> None:
     assert bounded.decode(struct.pack("<I", 2)) == One(2)
 
 
+@pytest.mark.spec("MQRR-3.1.4-02", "MQMR-3.1.4-02")
 def test_a_null_pointer_has_no_elements_behind_it() -> None:
     counted = call(Counted(Array(U16, 5)))
     with pytest.raises(DecodeError, match="2 elements behind a NULL pointer"):

@@ -114,6 +114,7 @@ class NtlmAcceptor(NtlmContext):
         self._state = _State.FRESH
         self._sent: tuple[bytes, ...] = ()
         """The messages until now, as they were on the wire."""
+        self._agreed = Flag(0)
         self._caller: Caller | None = None
         self._has_mic = False
 
@@ -177,7 +178,8 @@ class NtlmAcceptor(NtlmContext):
         self._accounts.note(said.user, proved=is_proved)
         if account is None or session_key is None:
             raise AuthenticationFailed(f"{_who(said)} is unknown, or the password is wrong")
-        self._protection = Protection(session_key, Direction.FROM_SERVER, exchanged_key=True)
+        protection = Protection(session_key, Direction.FROM_SERVER, exchanged_key=True)
+        self._begin(protection, self._agreed)
         self._caller = account.caller
         self._has_mic = given.has_mic
         self._state = _State.PROVED

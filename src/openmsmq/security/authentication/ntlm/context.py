@@ -25,22 +25,36 @@ _NAMES: Final = {
 
 def insist(flags: Flag, wanted: Flag, who: str) -> None:
     """Raise unless somebody agrees to all that is wanted."""
-    missing = [name for flag, name in _NAMES.items() if wanted & flag and not flags & flag]
+    missing = _missing(flags, wanted)
     if missing:
-        raise AuthenticationFailed(f"{who} does not offer {', '.join(missing)}")
+        raise AuthenticationFailed(f"{who} does not offer {missing}")
+
+
+def _missing(flags: Flag, wanted: Flag) -> str:
+    return ", ".join(name for flag, name in _NAMES.items() if wanted & flag and not flags & flag)
 
 
 class NtlmContext:
     """One side, from the moment on when there is a key: it signs and seals."""
 
     def __init__(self) -> None:
-        self._agreed = Flag(0)
         self._protection: Protection | None = None
+        self._missing = dict.fromkeys(Level, "")
+        """Of each level, what the other side does not offer that it needs."""
+
+    def _begin(self, protection: Protection, agreed: Flag) -> None:
+        """Protect from now on, as far as both have agreed."""
+        self._protection = protection
+        for level in Level:
+            if level >= Level.CALL:
+                wanted = Flag.SIGN | Flag.SEAL if level is Level.PRIVACY else Flag.SIGN
+                self._missing[level] = _missing(agreed, wanted)
 
     def signature_size(self, level: Level) -> int:
         """Return how many bytes the signature of each fragment has."""
         if level is Level.PRIVACY:
-            insist(self._agreed, Flag.SIGN | Flag.SEAL, "the other side")
+            # Who cannot seal hears so at once, and not with its first call.
+            self._keys_for(level)
         return SIGNATURE_BYTES if level >= Level.CALL else 0
 
     def protect(
@@ -100,9 +114,7 @@ class NtlmContext:
         return self._protection
 
     def _keys_for(self, level: Level) -> Protection:
-        protection = self._keys()
-        if level is Level.PRIVACY:
-            insist(self._agreed, Flag.SIGN | Flag.SEAL, "the other side")
-        elif level >= Level.CALL:
-            insist(self._agreed, Flag.SIGN, "the other side")
-        return protection
+        missing = self._missing[level]
+        if missing:
+            raise AuthenticationFailed(f"the other side does not offer {missing}")
+        return self._keys()

@@ -112,7 +112,7 @@ class NtlmInitiator(NtlmContext):
     def _answer(self, token: bytes) -> Step:
         asked = decode_challenge(token)
         insist(asked.flags, REQUIRED | Flag.TARGET_INFO | Flag.SIGN | Flag.SEAL, "the server")
-        self._agreed = asked.flags & _WANTED
+        agreed = asked.flags & _WANTED
         told = decode_pairs(asked.target_info)
         time = told.get(AvId.TIMESTAMP, self._chance.time.to_bytes(8, "little"))
         if len(time) != 8:
@@ -130,7 +130,7 @@ class NtlmInitiator(NtlmContext):
         key = response_key(who.nt_hash, who.user, who.domain)
         proved = proof(key, asked.server_challenge, blob)
         message = Authenticate(
-            flags=self._agreed,
+            flags=agreed,
             user=who.user,
             domain=who.domain,
             nt_response=proved + blob,
@@ -140,8 +140,7 @@ class NtlmInitiator(NtlmContext):
             workstation=who.workstation,
         )
         mic = message_integrity(self._chance.session_key, self._negotiate, token, message.encode())
-        self._protection = Protection(
-            self._chance.session_key, Direction.FROM_CLIENT, exchanged_key=True
-        )
+        protection = Protection(self._chance.session_key, Direction.FROM_CLIENT, exchanged_key=True)
+        self._begin(protection, agreed)
         self._state = _State.DONE
         return Step(msgspec.structs.replace(message, mic=mic).encode(), is_complete=True)

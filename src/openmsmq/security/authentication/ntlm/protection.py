@@ -11,6 +11,7 @@ import struct
 from typing import Final
 
 from openmsmq.security.authentication.ntlm.keys import (
+    Authenticator,
     Direction,
     rc4,
     sealing_key,
@@ -32,7 +33,7 @@ class _Way:
     __slots__ = ("_seal_key", "_sign", "_stream", "encrypts", "number")
 
     def __init__(self, session_key: bytes, direction: Direction, *, encrypts: bool) -> None:
-        self._sign = hmac.new(signing_key(session_key, direction), digestmod="md5")
+        self._sign = Authenticator(signing_key(session_key, direction))
         self._seal_key = sealing_key(session_key, direction)
         self._stream = rc4(self._seal_key)
         self.encrypts = encrypts
@@ -47,9 +48,7 @@ class _Way:
             raise AuthenticationFailed("this connection has used up its numbers: connect again")
         number = _NUMBER.pack(self.number)
         self.number += 1
-        hasher = self._sign.copy()
-        hasher.update(number + b"".join(parts))
-        checksum = hasher.digest()[:8]
+        checksum = self._sign.digest(number + b"".join(parts))[:8]
         if self.encrypts:
             checksum = self._stream.update(checksum)
         return _VERSION + checksum + number

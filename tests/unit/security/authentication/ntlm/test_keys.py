@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hmac
 from typing import Final
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from openmsmq.security.authentication.ntlm.keys import (
+    Authenticator,
     Direction,
     nt_hash,
     proof,
@@ -67,3 +72,10 @@ def test_each_direction_has_keys_of_its_own() -> None:
 
 def test_a_letter_stays_one_letter() -> None:
     assert upper("straße ünal") == "STRAßE ÜNAL"
+
+
+@given(st.binary(min_size=16, max_size=16), st.lists(st.binary(max_size=200), max_size=4))
+def test_an_authenticator_is_hmac(key: bytes, messages: list[bytes]) -> None:
+    found = Authenticator(key)
+    for message in messages:
+        assert found.digest(message) == hmac.digest(key, message, "md5")

@@ -1,0 +1,238 @@
+"""Who answers calls: one for each group, caller and interface, before a queue manager."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from openmsmq.api import messages as api
+from openmsmq.model.clock import Instant
+from openmsmq.model.errors import QueueNotFound, ServiceNotAvailable
+from openmsmq.protocol.rpc.states import CallArrived, InterfaceFacts
+from openmsmq.remote.ports import Ask, Output, Return, Throw
+from openmsmq.runtime.api.audit import AuditLog
+from openmsmq.runtime.config.file import ServerConfig
+from openmsmq.runtime.logs import EventLog
+from openmsmq.runtime.rpc.desk import Clerk, Desk
+from openmsmq.runtime.rpc.services import Service
+from openmsmq.runtime.server import Pump
+from openmsmq.runtime.service import Server
+from openmsmq.security.access.callers import Caller, anonymous
+from openmsmq.storage.memory import MemoryStore
+from openmsmq.wire.rpc.pdus import Status
+from openmsmq.wire.rpc.syntaxes import MANAGEMENT, Syntax
+
+OTHER = Syntax.of("99999999-2222-3333-4444-555555555555", 1)
+ALICE, BOB = anonymous("192.0.2.1"), anonymous("192.0.2.2")
+
+
+class Opener:
+    """Opens the queue that a call names, and says what came of it; 9 is a mistake of ours."""
+
+    def __init__(self) -> None:
+        self._calls: dict[int, int] = {}
+        self.cancels: list[int] = []
+
+    def called(self, call: int, operation: int, stub: bytes, now: Instant) -> list[Output]:
+        del now
+        if operation == 9:
+            raise RuntimeError("a mistake")
+        if operation == 5:
+            return []
+        self._calls[call] = call
+        return [Ask(call, api.OpenQueue(stub.decode(), 1, 0))]
+
+    def answered(self, number: int, reply: api.AnyReply, now: Instant) -> list[Output]:
+        del now
+        if isinstance(reply, api.Failed):
+            if reply.detail == "9":
+                raise RuntimeError("a mistake")
+            return [Throw(self._calls[number], reply.code)]
+        return [Return(self._calls[number], type(reply).__name__.encode())]
+
+    def cancelled(self, call: int, now: Instant) -> list[Output]:
+        del now
+        self.cancels.append(call)
+        return [Throw(call, Status.CANCELLED)]
+
+    @property
+    def next_wake_ms(self) -> int | None:
+        return None
+
+    def wake(self, now: Instant) -> list[Output]:
+        del now
+        return []
+
+
+class Line:
+    """A connection from which calls come."""
+
+    def __init__(self) -> None:
+        self.peer = "192.0.2.1:1000"
+        self.answers: list[tuple[int, bytes | int]] = []
+        self.cut_for = ""
+        self.defects: list[Exception] = []
+
+    def returned(self, call: int, stub: bytes) -> None:
+        self.answers.append((call, stub))
+
+    def threw(self, call: int, status: int) -> None:
+        self.answers.append((call, status))
+
+    def cut(self, reason: str) -> None:
+        self.cut_for = reason
+
+    def note_defect(self, error: Exception) -> None:
+        self.defects.append(error)
+
+
+class Office:
+    """A desk before a queue manager in memory."""
+
+    def __init__(self, pump: Pump) -> None:
+        self.made: list[tuple[Caller, Opener]] = []
+        self.pump = pump
+        services = {
+            each: Service(each, InterfaceFacts(10), "", self._make) for each in (MANAGEMENT, OTHER)
+        }
+        self.desk = Desk(services, pump, AuditLog(None))
+
+    def _make(self, caller: Caller) -> Opener:
+        made = Opener()
+        self.made.append((caller, made))
+        return made
+
+    def call(
+        self,
+        line: Line,
+        group: int = 1,
+        caller: Caller = ALICE,
+        *,
+        call: int = 1,
+        interface: Syntax = MANAGEMENT,
+        operation: int = 0,
+        stub: bytes = rb"private$\missing",
+    ) -> Clerk:
+        arrived = CallArrived(call, interface, operation, stub, caller)
+        clerk = self.desk.call(line, group, arrived)
+        assert clerk is not None
+        return clerk
+
+
+def at_work(
+    act: Callable[[Office], object], then: Callable[[Office], None] = lambda _: None
+) -> None:
+    """Do something at a desk, let the queue manager answer, and look."""
+
+    async def work() -> None:
+        config = ServerConfig(
+            data="nowhere", api_port=0, api_tcp=True, api_socket="none", transfer=False
+        )
+        server = await Server.start(config, store=MemoryStore(), log=EventLog(level="error"))
+        try:
+            office = Office(server._pump)  # noqa: SLF001 -- a whole server has the only real one
+            act(office)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            then(office)
+            office.desk.close()
+        finally:
+            server.stop()
+            await server.finished()
+
+    asyncio.run(work())
+
+
+def test_a_call_is_asked_of_the_queue_manager_and_answered() -> None:
+    line = Line()
+    at_work(lambda office: office.call(line))
+    assert line.answers == [(1, QueueNotFound.code)]
+
+
+def test_groups_callers_and_interfaces_do_not_share_a_clerk() -> None:
+    line = Line()
+
+    def act(office: Office) -> None:
+        office.call(line, 1, ALICE)
+        office.call(line, 1, ALICE, call=2)
+        office.call(line, 2, ALICE)
+        office.call(line, 1, BOB)
+        office.call(line, 1, ALICE, interface=OTHER)
+        assert [caller for caller, _ in office.made] == [ALICE, ALICE, BOB, ALICE]
+
+    at_work(act, lambda office: office.desk.end(1, ALICE))
+    assert len(line.answers) == 5
+
+
+def test_the_end_of_a_group_ends_its_clerks_and_no_others() -> None:
+    line = Line()
+
+    def act(office: Office) -> None:
+        clerk = office.call(line)
+        office.desk.end(1, BOB)
+        office.desk.end(2, ALICE)
+        assert (len(office.desk), clerk.is_over) == (1, False)
+        office.desk.end(1, ALICE)
+        assert (len(office.desk), clerk.is_over) == (0, True)
+
+    at_work(act)
+    assert line.answers == []
+
+
+def test_a_lost_connection_cancels_what_it_waits_for_and_hears_nothing() -> None:
+    line, other = Line(), Line()
+
+    def act(office: Office) -> None:
+        office.call(line, call=7, operation=5)
+        office.call(other, call=7, operation=5).forget(line)
+        assert office.made[0][1].cancels == [1]
+
+    at_work(act)
+    assert other.answers == []
+
+
+def test_a_queue_manager_that_stops_refuses_through_the_interface() -> None:
+    line = Line()
+
+    def act(office: Office) -> None:
+        office.pump.refusal = ServiceNotAvailable("it stops")
+        office.call(line)
+
+    at_work(act)
+    assert line.answers == [(1, ServiceNotAvailable.code)]
+
+
+def test_a_mistake_of_ours_costs_the_caller_who_met_it() -> None:
+    line, other = Line(), Line()
+
+    def act(office: Office) -> None:
+        clerk = office.call(line, call=1, operation=5)
+        office.call(other, 2, BOB)
+        clerk.deliver([api.Answer(1, api.Failed(1, "9"))])
+
+    at_work(act)
+    assert len(line.defects) == 1
+    assert line.cut_for
+    assert (other.cut_for, other.answers) == ("", [(1, QueueNotFound.code)])
+
+
+def test_an_operator_ends_the_connections_of_a_clerk_and_the_next_call_finds_another() -> None:
+    line = Line()
+
+    def act(office: Office) -> None:
+        clerk = office.call(line, operation=5)
+        clerk.cut("an operator wants it")
+        office.call(line, call=2)
+        assert len(office.made) == 2
+
+    at_work(act)
+    assert line.cut_for == "an operator wants it"
+    assert line.answers == [(2, QueueNotFound.code)]
+
+
+def test_an_interface_that_is_not_offered_is_unknown() -> None:
+    line = Line()
+    strange = Syntax.of("00000000-2222-3333-4444-555555555555", 1)
+    arrived = CallArrived(1, strange, 0, b"", ALICE)
+    at_work(lambda office: office.desk.call(line, 1, arrived))
+    assert line.answers == [(1, Status.UNKNOWN_INTERFACE)]
