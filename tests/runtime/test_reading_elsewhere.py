@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -22,16 +23,22 @@ from openmsmq.model.errors import (
     StaleHandle,
 )
 from openmsmq.runtime.api.accounts import ACCOUNTS_FILE, add_account
-from tests.runtime.computers import Computer, neighbours, running
+from tests.runtime.computers import Computer, running
+from tests.runtime.scripted_engine import free_port
 
 PASSWORD = "correct horse battery"
 ORDERS = r"private$\orders"
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
 
 @pytest.fixture
 def computers(tmp_path: Path) -> Iterator[tuple[Computer, Computer]]:
     """The computer whose queue is read, and the one through which it is."""
-    far, near = neighbours(tmp_path, "FAR", "NEAR")
+    # The endpoint mapper has one port only, so that these have addresses of their own.
+    addresses = [f"127.0.{96 + WORKER}.{number}" for number in (2, 3)]
+    port = free_port(*addresses)
+    far = Computer(tmp_path, "FAR", addresses[0], port)
+    near = Computer(tmp_path, "NEAR", addresses[1], port)
     far.data.mkdir()
     add_account(far.data / ACCOUNTS_FILE, "reader", PASSWORD, administrator=False, now_s=1)
     far.configure("[rpc]\nenabled = true\n")
@@ -181,6 +188,34 @@ def test_a_computer_that_dies_costs_only_the_reads_of_its_queues(
         far.start()
         assert manager.queue(far.queue(ORDERS)).receive(0).body == "one"
     assert near.problems() == []
+
+
+def test_a_remote_private_queue_is_created_and_monitored(
+    computers: tuple[Computer, Computer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Example 4 of the overview of MSMQ: one watches what others send and receive from afar."""
+    far, near = computers
+    add_account(far.data / ACCOUNTS_FILE, "watcher", PASSWORD, administrator=True, now_s=1)
+    monkeypatch.setenv("OPENMSMQ_REMOTE_USER", "watcher")
+    monkeypatch.setenv("OPENMSMQ_REMOTE_PASSWORD", PASSWORD)
+
+    def count() -> object:
+        (found,) = near.objects("--remote", far.address, "queue", "show", ORDERS)
+        return found["message_count"]
+
+    assert count() == 0
+    with near.connect() as manager:
+        orders = manager.queue(far.queue(ORDERS))
+        for body in ("one", "two"):
+            # Sent by its own queue manager, and received by it, too.
+            orders.send(body)
+        assert orders.peek(30).body == "one"
+        for _ in range(600):
+            if count() == 2:
+                break
+            time.sleep(0.05)
+        assert orders.receive(30).body == "one"
+    assert count() == 1
 
 
 def test_what_stands_in_the_way_is_said(computers: tuple[Computer, Computer]) -> None:

@@ -142,6 +142,8 @@ class QueueElsewhere:
         try:
             if self._problem is not None:
                 raise self._problem
+            if self._context == rpc.NO_CONTEXT:
+                raise InvalidHandle(f"{self._name} is not open yet")
             return self._do(call, request, cursor)
         except MsmqError as error:
             return [failed(call, error)]

@@ -115,6 +115,12 @@ def test_a_queue_is_opened_by_its_name() -> None:
     assert (told.call, told.reply.handle, told.reply.is_local) == (OPEN, 9, False)
 
 
+def test_nothing_is_asked_of_a_queue_before_it_is_open() -> None:
+    far = Far()
+    assert far.ask(api.Receive(9)) == []
+    assert far.code() == InvalidHandle.code
+
+
 @pytest.mark.parametrize(
     ("status", "error"),
     [

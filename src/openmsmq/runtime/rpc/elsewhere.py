@@ -241,7 +241,7 @@ class _Channel:
                     self.end()
 
     def _tell(self, call: int, reply: api.AnyReply) -> None:
-        if not self._is_open:
+        if not self._is_open and call == self._asked.call:
             self._is_open = isinstance(reply, api.Opened)
             if not self._is_open:
                 self._owner.failed(self._asked.connection, self._asked.handle)
