@@ -161,7 +161,7 @@ def options(
         typer.Option(
             metavar="NAME",
             envvar="OPENMSMQ_REMOTE_USER",
-            help=f"The account there: name or DOMAIN\\\\name; its password is asked for, or in "
+            help=f"The account there: name or DOMAIN\\name; its password is asked for, or in "
             f"{PASSWORD_VARIABLE}.",
         ),
     ] = "",

@@ -68,7 +68,7 @@ class RpcTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = ()
     remote_user: Annotated[
         str,
-        says(r"The account by which they are read: `name` or `DOMAIN\\name`."),
+        says(r"The account by which they are read: `name` or `DOMAIN\name`."),
     ] = ""
     remote_password_file: Annotated[
         str,
