@@ -217,6 +217,15 @@ def test_endless_results_are_cut_off() -> None:
     assert machine.held_bytes == 0
 
 
+@pytest.mark.parametrize("flags", [(Flag.FIRST, Flag.FIRST), (Flag.LAST,)])
+def test_results_that_begin_twice_or_not_at_all_end_the_connection(flags: tuple[int, ...]) -> None:
+    machine = bound()
+    call = machine.call(1, b"")
+    for each in flags:
+        machine.received(response(call, b"a", each))
+    assert failure(machine).kind is FailureKind.BROKEN
+
+
 def test_a_server_that_is_never_content_with_a_token_is_given_up() -> None:
     machine = ClientAssociation(OPEN, Protection(ProviderKind.NTLM, Level.PRIVACY, Endless()))
     machine.connected()
