@@ -48,9 +48,10 @@ it may see, and no others.
 """
 
 STATES_INTRODUCTION: Final = """\
-How entries, transactions, sessions and links move on, drawn from the tables `TRANSITIONS` in
-`openmsmq.manager.queues.entries`, `openmsmq.manager.transactions.states`,
-`openmsmq.protocol.session_states` and `openmsmq.protocol.link`, which the code itself follows. What
+How entries, transactions, sessions, links and associations move on, drawn from the tables
+`TRANSITIONS` in `openmsmq.manager.queues.entries`, `openmsmq.manager.transactions.states`,
+`openmsmq.protocol.session_states`, `openmsmq.protocol.link` and `openmsmq.protocol.rpc.states`,
+which the code itself follows. What
 sessions and links are for is in
 [sessions and sequences](../concepts/sessions-and-sequences.md); how a link goes about its work is
 in [links](links.md).
@@ -85,6 +86,16 @@ One neighbour, across all sessions with it. The labels are the methods of `Link`
 not drawn for a state is ignored there. Everything that leads to the next attempt meets in the small
 node. From there it goes on to the first of these that applies: an address is left (ping it, or
 connect), a hop is left (look it up), nothing is left (wait).
+"""
+
+ASSOCIATION_TEXT: Final = """\
+One connection of a program that calls by RPC, from the table in `openmsmq.protocol.rpc.states`. The
+labels are kinds of fragments; any other fragment ends the association.
+"""
+
+SECURITY_TEXT: Final = """\
+Each of its security contexts proves one caller, token by token. In the other states a further token
+is refused, and calls are taken from those who have proved themselves alone.
 """
 
 SCHEMA_INTRODUCTION: Final = """\
@@ -291,6 +302,29 @@ def session_diagram() -> str:
     return "\n".join(["stateDiagram-v2", *lines, *arrow_lines(arrows)])
 
 
+def association_diagrams() -> tuple[str, str]:
+    """Draw the tables of associations and of their security contexts."""
+    from openmsmq.protocol.rpc.states import (
+        SECURITY_TRANSITIONS,
+        TRANSITIONS,
+        AssociationState,
+        SecurityState,
+    )
+
+    fragments: dict[tuple[str, str], list[str]] = {}
+    for (source, fragment), target in TRANSITIONS.items():
+        fragments.setdefault((source.name, target.name), []).append(fragment.name)
+    tokens: dict[tuple[str, str], list[str]] = {}
+    for (state, leg), following in SECURITY_TRANSITIONS.items():
+        tokens.setdefault((state.name, following.name), []).append(leg.name)
+    first = [next(iter(kind)).name for kind in (AssociationState, SecurityState)]
+    drawn = [
+        "\n".join(["stateDiagram-v2", f"    [*] --> {begin}", *arrow_lines(arrows)])
+        for begin, arrows in zip(first, (fragments, tokens), strict=True)
+    ]
+    return drawn[0], drawn[1]
+
+
 def link_diagram() -> str:
     """Draw the table of links. Whatever leads to the next attempt meets in one node."""
     from openmsmq.protocol.link import TRANSITIONS, LinkState
@@ -352,6 +386,7 @@ def states_page() -> str:
     from openmsmq.manager.transactions.states import TransactionEvent, TransactionState
     from openmsmq.protocol.session_states import CloseReason
 
+    association, security = association_diagrams()
     entry = life_section("openmsmq.manager.queues.entries", EntryState, EntryEvent)
     transaction = life_section(
         "openmsmq.manager.transactions.states", TransactionState, TransactionEvent
@@ -369,6 +404,8 @@ def states_page() -> str:
         "| Reason | What people read | In the history |\n|---|---|---|",
         *reasons,
         f"\n## A link\n\n{LINK_TEXT}\n```mermaid\n{link_diagram()}\n```",
+        f"\n## An association of RPC\n\n{ASSOCIATION_TEXT}\n```mermaid\n{association}\n```",
+        f"\n{SECURITY_TEXT}\n```mermaid\n{security}\n```",
     ]
     return "\n".join(parts) + "\n"
 

@@ -106,7 +106,7 @@ def test_what_a_caller_says_of_itself_is_ignored(reader: Reader, operation: Oper
 
 @pytest.mark.spec(
     "MQRR-3.1.4.7-15",
-    *(f"MQRR-3.1.4.13-{number:02d}" for number in (10, 13, *range(14, 33), 35)),
+    *(f"MQRR-3.1.4.13-{number:02d}" for number in (10, 13, *range(14, 33), 35, 38)),
 )
 @pytest.mark.parametrize("size", [0, 1, 8, 9, WHOLE])
 def test_a_receive_in_no_transaction_fills_sections_as_an_ordinary_one(
@@ -165,3 +165,13 @@ def test_the_end_of_such_a_receive_is_that_of_an_ordinary_one(hall: Hall, reader
     assert reader.fault(end, nack[:20] + b"\3\0\0\0\1\0\0\0") == 0x6F7
     assert reader.result(end, nack) == 0
     assert hall.bodies(LEDGER) == [b"one"]
+
+
+@pytest.mark.spec("MQRR-3.1.4.11-05")
+@pytest.mark.parametrize(
+    "name", [QueueFormat(0, 0, 0, None), QueueFormat(5, 0, 0, Guid(bytes(16)))]
+)
+def test_a_target_has_a_name_of_the_right_kind(reader: Reader, name: QueueFormat) -> None:
+    request = rpc.OpenQueue(name, 4, 0, Guid(bytes(16)), 1, 6, 1, 7600, 1)
+    stub = rpc.OPEN_QUEUE.encode(request)
+    assert reader.fault(Operation.OPEN_QUEUE_FOR_MOVE, stub) == 0xC00E0006

@@ -46,6 +46,13 @@ class Endless:
         pass
 
 
+class Quick(Endless):
+    """A mechanism that is done with its first token, and does not ask for a signed list."""
+
+    def step(self, token: bytes) -> Step:
+        return Step(token, is_complete=True)
+
+
 def ntlm_server(book: Book | None = None) -> SpnegoAcceptor:
     return SpnegoAcceptor((Mechanism((NTLM,), lambda: acceptor(book)),))
 

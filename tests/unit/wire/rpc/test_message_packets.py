@@ -13,8 +13,8 @@ from openmsmq.model.limits import INFINITE_S, PACKET_MAX_BYTES, REMOTE_HEADERS_M
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.extensions import dead_letter_path_of, without_extensions
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
-from openmsmq.wire.headers.user import UserHeader
-from openmsmq.wire.message_bytes import for_remote_reader
+from openmsmq.wire.headers.user import OVER_HTTP, UserHeader
+from openmsmq.wire.message_bytes import for_remote_reader, user_flags
 from openmsmq.wire.packets import UserMessage, decode, encode
 from openmsmq.wire.rpc.message_packets import Standing, joined, read, sections, write
 from openmsmq.wire.rpc.remote_read import Section
@@ -170,3 +170,28 @@ def test_any_bytes_are_a_message_or_a_decode_error(data: bytes) -> None:
             read(tail)
         except DecodeError:
             continue
+
+
+@pytest.mark.spec(
+    *(f"MQRR-2.2.5.2-{number:02d}" for number in (5, 8, 10, 11, 12, 13)),
+    "MQRR-2.2.5.3-04",
+    "MQRR-2.2.5.5-01",
+    "MQRR-2.2.5.5-04",
+)
+def test_what_is_to_be_ignored_behind_a_message_is_ignored() -> None:
+    data, standing = packet(), Standing(1, 2, 3, "later")
+    whole = bytearray(write(data, standing))
+    expected = read(bytes(whole))
+    at = len(data)
+    # X2, DI, X5, X6 and X7; the reserved bytes; reserved bits and an address without a type.
+    whole[at + 8] |= 0x04 | 0x08 | 0x20 | 0x40 | 0x80
+    whole[at + 9 : at + 12] = b"\xff\xff\xff"
+    whole[at + 12 + 7] = 0xFE
+    whole[-16:] = b"\xff" * 16
+    assert read(bytes(whole)) == expected
+
+
+@pytest.mark.spec("MQRR-2.2.5.1.1-01")
+def test_a_message_does_not_claim_to_have_come_by_http() -> None:
+    whole = write(packet(), Standing())
+    assert not user_flags(whole) & OVER_HTTP

@@ -216,10 +216,12 @@ def test_an_authentication_has_one_end() -> None:
 
 
 def test_a_failed_authentication_cannot_be_tried_again() -> None:
-    _, server, token = third_message("wrong horse")
-    for _ in range(2):
-        with pytest.raises(AuthenticationFailed):
-            server.step(token)
+    _, server, wrong = third_message("wrong horse")
+    _, _, right = third_message()
+    with pytest.raises(AuthenticationFailed, match="password is wrong"):
+        server.step(wrong)
+    with pytest.raises(AuthenticationFailed, match="is over"):
+        server.step(right)
 
 
 @given(st.binary(max_size=100))

@@ -25,6 +25,7 @@ from openmsmq.security.authentication.spnego.tokens import (
 )
 from tests.unit.security.authentication.negotiations import (
     Endless,
+    Quick,
     agree,
     ntlm_client,
     ntlm_server,
@@ -102,6 +103,18 @@ def test_a_list_that_is_not_signed_is_refused(other: bool) -> None:
     third = own.step(decode_response(answer.token).token or b"").token
     with pytest.raises(AuthenticationFailed, match="not signed"):
         server.step(encode_response(ResponseToken(token=third)))
+
+
+def test_a_second_choice_is_signed_whatever_the_mechanism_asks_for() -> None:
+    for mic, is_refused in ((None, True), (encode_mechanisms((KERBEROS, NTLM)), False)):
+        server = SpnegoAcceptor((Mechanism((NTLM,), Quick),))
+        server.step(encode_init(encode_mechanisms((KERBEROS, NTLM)), b"hope"))
+        token = encode_response(ResponseToken(token=b"done", mic=mic))
+        if is_refused:
+            with pytest.raises(AuthenticationFailed, match="not signed"):
+                server.step(token)
+        else:
+            assert server.step(token).is_complete
 
 
 def test_a_client_that_knows_nothing_of_ours_is_refused() -> None:
