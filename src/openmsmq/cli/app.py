@@ -14,7 +14,13 @@ from openmsmq import __version__
 from openmsmq.cli.enterprise import directory, route
 from openmsmq.cli.messages import certificate, message, receive, send
 from openmsmq.cli.operating import config, log
-from openmsmq.cli.options.connecting import EXIT_FAILED, TOKEN_VARIABLE, Target
+from openmsmq.cli.options.connecting import (
+    EXIT_FAILED,
+    PASSWORD_VARIABLE,
+    REMOTE_COMMANDS,
+    TOKEN_VARIABLE,
+    Target,
+)
 from openmsmq.cli.pipeline import app as pipeline
 from openmsmq.cli.queues import acl, definitions, journal, outgoing, query, queue, transaction
 from openmsmq.cli.service import (
@@ -33,11 +39,12 @@ from openmsmq.cli.service import (
     user,
 )
 from openmsmq.cli.tools import packet, report, sim
-from openmsmq.cli.views.console import say_error
+from openmsmq.cli.views.console import fail, say_error
 
 EXIT_UNEXPECTED: Final = 70
 DEBUG_VARIABLE: Final = "OPENMSMQ_DEBUG"
 PROGRAM: Final = "openmsmq"
+_REMOTE_GROUPS: Final = ("status", "queue", "outgoing", "online", "offline")
 
 app: Final = typer.Typer(
     name=PROGRAM,
@@ -142,6 +149,32 @@ def options(
             help="Private key of --cert, if it is in a file of its own.",
         ),
     ] = "",
+    remote: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST",
+            envvar="OPENMSMQ_REMOTE",
+            help="Another computer with MSMQ, Windows too, that is managed over RPC instead: host, "
+            "or host:port without its endpoint mapper.",
+        ),
+    ] = "",
+    user: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            envvar="OPENMSMQ_REMOTE_USER",
+            help=f"The account there: name or DOMAIN\\name; its password is asked for, or in "
+            f"{PASSWORD_VARIABLE}.",
+        ),
+    ] = "",
+    password_file: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            envvar="OPENMSMQ_REMOTE_PASSWORD_FILE",
+            help="File with the password of --user, in its first line.",
+        ),
+    ] = "",
     version: Annotated[  # noqa: ARG001 -- its callback does the work
         bool,
         typer.Option(
@@ -150,7 +183,9 @@ def options(
     ] = False,
 ) -> None:
     """Microsoft Message Queuing on Linux and anywhere Python runs."""
-    context.obj = Target(qm, token_file, tls, ca, cert, key)
+    if remote and context.invoked_subcommand not in _REMOTE_GROUPS:
+        fail(f"--remote works with {REMOTE_COMMANDS}.")
+    context.obj = Target(qm, token_file, tls, ca, cert, key, remote, user, password_file)
 
 
 def main() -> None:

@@ -82,6 +82,8 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Room for the journal of the queue manager; 0 leaves it to the directory."""
     queues_max: int = QUEUES_MAX_COUNT
     open_queues_max: int = OPEN_QUEUES_MAX_COUNT
+    reads_elsewhere: bool = False
+    """Whether applications may read queues of other computers; the driver does it."""
     waiting_reads_max: int = WAITING_READS_MAX_COUNT
     transactions_max: int = TRANSACTIONS_MAX_COUNT
     transaction_messages_max: int = TRANSACTION_MAX_COUNT

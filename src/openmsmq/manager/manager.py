@@ -63,6 +63,8 @@ class QueueManager:
         self.access, self.keys = stock.access, stock.keys
         self.admin = desk.admin
         """Takes what a driver has measured of its disk and its loop."""
+        self.elsewhere = desk.opens.elsewhere
+        """Hears which queues of other computers could not be opened."""
         self.pages, self.operators = desk.pages, desk.operators
         """What a driver looks at for alarms."""
         self.directory, self.transfer = traffic.directory, traffic.transfer
@@ -117,6 +119,8 @@ class QueueManager:
         state = self._stock.replies.connections.pop(connection)
         for opened in list(state.queues.values()):
             self._desk.opens.close_queue(state, opened, None)
+        for handle in list(state.elsewhere):
+            self.elsewhere.leave(state, handle)
         self._stock.transactions.abort_all(state, now)
         self._desk.bulk.connection_lost(state)
         self._desk.lookups.forget(connection)
@@ -134,7 +138,8 @@ class QueueManager:
             handler = self._desk.handlers.get(type(request))
             if handler is None:
                 raise InvalidParameter(f"{type(request).__name__} is not expected here")
-            handler(state, call, request, now)
+            if not state.elsewhere or not self.elsewhere.takes(state, call, request):
+                handler(state, call, request, now)
         except MsmqError as error:
             self._stock.replies.fail(connection, call, error)
         self._serve_reads(now)

@@ -6,11 +6,19 @@ from typing import TypeAlias
 
 import msgspec
 
-from openmsmq.api.messages import AnyReply, GetConfiguration, Reload, SetLogLevel
+from openmsmq.api.messages import (
+    AnyReply,
+    AnyRequest,
+    GetConfiguration,
+    OpenQueue,
+    Reload,
+    SetLogLevel,
+)
 from openmsmq.api.program import BackupPhase
 from openmsmq.manager.notices import Notice
 from openmsmq.model.directory import Change, Position
 from openmsmq.model.errors import MsmqError
+from openmsmq.security.access.callers import Caller
 from openmsmq.storage.port import Batch
 
 
@@ -117,6 +125,40 @@ class AskProgram(msgspec.Struct, frozen=True):
     request: GetConfiguration | Reload | SetLogLevel
 
 
+class OpenElsewhere(msgspec.Struct, frozen=True):
+    """Open a queue of another computer for a connection, and answer the call.
+
+    If that fails, call `elsewhere.failed`, too.
+    """
+
+    connection: int
+    call: int
+    handle: int
+    request: OpenQueue
+    caller: Caller
+
+
+class AskElsewhere(msgspec.Struct, frozen=True):
+    """Do something with a queue of another computer, and answer the call.
+
+    `Cancel` is answered already, and may be about a call of which the driver knows nothing.
+    """
+
+    connection: int
+    call: int
+    handle: int
+    request: AnyRequest
+    cursor: int = 0
+    """The number for a cursor that is to be made."""
+
+
+class LeaveElsewhere(msgspec.Struct, frozen=True):
+    """Close a queue of another computer; what is still asked of it ends."""
+
+    connection: int
+    handle: int
+
+
 class ReadAuditLog(msgspec.Struct, frozen=True):
     """Read a page of the audit log, then call `audit_told`."""
 
@@ -141,6 +183,9 @@ Output: TypeAlias = (
     | MakeKeys
     | BackUp
     | AskProgram
+    | OpenElsewhere
+    | AskElsewhere
+    | LeaveElsewhere
     | ReadAuditLog
     | Notice
 )

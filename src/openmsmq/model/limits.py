@@ -531,6 +531,9 @@ RPC_BINDS_MAX_COUNT: Final = 1_000
 RPC_HELD_ANSWERS_MAX_BYTES: Final = 8_388_608
 """Results of one connection that wait for those of earlier calls; more overtake them. [ours]"""
 
+RPC_RESULTS_MAX_BYTES: Final = 16_777_216
+"""Results that a server we call has begun to send on one connection, all calls together. [ours]"""
+
 # Remote readers.
 
 REMOTE_HEADERS_MAX_BYTES: Final = 4_096
@@ -545,6 +548,9 @@ REMOTE_CURSORS_MAX_COUNT: Final = 512
 
 REMOTE_RECEIVES_MAX_COUNT: Final = 1_024
 """Messages that a remote reader may wait for, or have and not have acknowledged. [ours]"""
+
+ELSEWHERE_READS_MAX_COUNT: Final = 60
+"""Reads of one queue of another computer that wait, or have a message locked. [ours]"""
 
 REMOTE_RECEIVE_MS: Final = 300_000
 """After so long, a message that a remote reader has and neither takes nor gives back is there for

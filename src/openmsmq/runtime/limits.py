@@ -193,6 +193,18 @@ PEER_NUMBER_STEP: Final = 2
 RPC_UNPROVED_MS: Final = 60_000
 """After so long a silence, a connection on which nobody has proved to be anybody is closed."""
 
+ELSEWHERE_CONNECT_S: Final = 30
+"""How long it may take to reach a queue of another computer that an application opens."""
+
+ELSEWHERE_ANSWER_S: Final = 60
+"""How long another computer may take to answer, unless it waits for a message."""
+
+ELSEWHERE_QUEUES_MAX_COUNT: Final = 500
+"""Queues of other computers that applications have open; each has a connection of its own."""
+
+ELSEWHERE_QUEUES_PER_CALLER_MAX_COUNT: Final = 50
+"""The same, of one user."""
+
 RPC_KEEPALIVE_S: Final = 60
 """After so long a silence the system asks whether a client is still there: it may hold locks."""
 

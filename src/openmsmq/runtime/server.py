@@ -17,17 +17,20 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Protocol, TypeVarTuple, Unpack, assert_never
 
-from openmsmq.api.messages import Answer, AnyRequest, GetStatus
+from openmsmq.api.messages import Answer, AnyReply, AnyRequest, GetStatus
 from openmsmq.manager.notices import Notice
 from openmsmq.manager.outputs import (
     AskDirectory,
+    AskElsewhere,
     AskProgram,
     BackUp,
     ChangeDirectory,
     Connect,
     Disconnect,
     EndConnection,
+    LeaveElsewhere,
     MakeKeys,
+    OpenElsewhere,
     Persist,
     ReadAuditLog,
     Resolve,
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from openmsmq.runtime.directory.courier import DirectoryCourier
     from openmsmq.runtime.operating.program import Program
     from openmsmq.runtime.operating_system.key_maker import KeyMaker
+    from openmsmq.runtime.rpc.elsewhere import Elsewhere
     from openmsmq.runtime.sessions.network import TransferNetwork
     from openmsmq.runtime.telemetry.arrivals import ArrivalSpans
 
@@ -113,6 +117,8 @@ class Pump:
         self.backups: BackupKeeper
         """Must be there before the first back-up."""
         self.program: Program
+        """Must be there before the first connection."""
+        self.elsewhere: Elsewhere
         """Must be there before the first connection."""
         self.audit: AuditReader
         """Must be there before somebody asks for the audit log."""
@@ -253,6 +259,9 @@ class Pump:
                         | MakeKeys()
                         | BackUp()
                         | AskProgram()
+                        | OpenElsewhere()
+                        | AskElsewhere()
+                        | LeaveElsewhere()
                         | ReadAuditLog()
                         | Notice()
                     ):
@@ -287,7 +296,16 @@ class Pump:
                 assert_never(output)
 
     def _see_to(
-        self, output: EndConnection | MakeKeys | BackUp | AskProgram | ReadAuditLog | Notice
+        self,
+        output: EndConnection
+        | MakeKeys
+        | BackUp
+        | AskProgram
+        | OpenElsewhere
+        | AskElsewhere
+        | LeaveElsewhere
+        | ReadAuditLog
+        | Notice,
     ) -> None:
         """Do what is done on this computer."""
         match output:
@@ -300,12 +318,24 @@ class Pump:
             case AskProgram(connection, call, request):
                 answer = Answer(call, self.program.answer(request))
                 self._answers.setdefault(connection, []).append(answer)
+            case OpenElsewhere():
+                self.elsewhere.open(output)
+            case AskElsewhere():
+                self.elsewhere.ask(output)
+            case LeaveElsewhere():
+                self.elsewhere.leave(output)
             case ReadAuditLog():
                 self.audit.read(output)
             case Notice():
                 self._notices.warning(Event(output.kind.value), **dict(output.facts))
             case _:
                 assert_never(output)
+
+    def answer(self, connection: int, call: int, reply: AnyReply) -> None:
+        """Answer a call that the queue manager has passed on, if anybody still waits for it."""
+        asker = self._connections.get(connection)
+        if asker is not None:
+            asker.deliver([Answer(call, reply)])
 
     def _end_connection(self, number: int, reason: str) -> None:
         connection = self._connections.get(number)

@@ -55,6 +55,7 @@ from openmsmq.runtime.operating_system.identity import (
 from openmsmq.runtime.operating_system.key_files import KeyFiles
 from openmsmq.runtime.operating_system.key_maker import KeyMaker
 from openmsmq.runtime.operating_system.supervisor import Supervisor
+from openmsmq.runtime.rpc.elsewhere import Elsewhere
 from openmsmq.runtime.rpc.offered import offered
 from openmsmq.runtime.rpc.proofs import Proofs
 from openmsmq.runtime.rpc.server import RpcServer
@@ -136,6 +137,7 @@ class Server:
             Path(config.data), owner, store, self._pump, log
         )
         self._pump.audit = AuditReader(config.audit_path, self._pump)
+        self._elsewhere = self._pump.elsewhere = Elsewhere(config, self._pump)
         self._directory: DirectoryCourier | None = None
         if membership.port is not None:
             self._directory = DirectoryCourier(membership.port, self._pump, log)
@@ -322,6 +324,7 @@ class Server:
         self._network.stop_listening()
         if self._rpc is not None:
             self._rpc.stop_listening()
+        self._elsewhere.close()
         self._backups.stop()
         if self._discovery is not None:
             self._discovery.close()
@@ -499,6 +502,7 @@ def manager_config(config: ServerConfig, identifier: Guid | None = None) -> Mana
         identifier=identifier,
         transfer=config.parameters,
         security=config.security.config,
+        reads_elsewhere=bool(config.rpc.remote_hosts),
     )
 
 

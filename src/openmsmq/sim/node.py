@@ -18,13 +18,16 @@ from openmsmq.manager.manager import QueueManager
 from openmsmq.manager.notices import Notice
 from openmsmq.manager.outputs import (
     AskDirectory,
+    AskElsewhere,
     AskProgram,
     BackUp,
     ChangeDirectory,
     Connect,
     Disconnect,
     EndConnection,
+    LeaveElsewhere,
     MakeKeys,
+    OpenElsewhere,
     Output,
     Persist,
     ReadAuditLog,
@@ -264,12 +267,23 @@ class Node:
         | EndConnection
         | BackUp
         | AskProgram
+        | OpenElsewhere
+        | AskElsewhere
+        | LeaveElsewhere
         | ReadAuditLog,
     ) -> None:
         match output:
             case EndConnection(connection):
                 self.later(0, self.disconnect, connection)
-            case MakeKeys() | BackUp() | AskProgram() | ReadAuditLog():
+            case (
+                MakeKeys()
+                | BackUp()
+                | AskProgram()
+                | OpenElsewhere()
+                | AskElsewhere()
+                | LeaveElsewhere()
+                | ReadAuditLog()
+            ):
                 what = type(output).__name__
                 raise Violation(f"{self.name} wants a {what}, and nobody had asked for it")
             case ChangeDirectory(ticket, changes):

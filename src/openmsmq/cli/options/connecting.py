@@ -52,6 +52,12 @@ EXIT_CODES: Final = {
 """What the exit codes of all commands mean, for `docs/reference/cli.md`."""
 
 TOKEN_VARIABLE: Final = "OPENMSMQ_TOKEN"
+PASSWORD_VARIABLE: Final = "OPENMSMQ_REMOTE_PASSWORD"
+REMOTE_COMMANDS: Final = (
+    "status, queue list, queue show, outgoing list, outgoing show, outgoing pause, outgoing "
+    "resume, outgoing resend, online and offline"
+)
+"""What can be done with --remote."""
 _NOBODY: Final = ServiceNotAvailable().name
 
 
@@ -64,6 +70,10 @@ class Target(msgspec.Struct, frozen=True):
     ca: str = ""
     cert: str = ""
     key: str = ""
+    remote: str = ""
+    """Another computer that is managed instead, over RPC."""
+    user: str = ""
+    password_file: str = ""
 
     def settings(self) -> Settings:
         """Make the settings of the client; stops with a sentence when something is wrong."""
@@ -100,12 +110,28 @@ def connected(context: typer.Context) -> Iterator[QueueManager]:
     # Other commands do not pay for loading the client.
     from openmsmq.client.blocking import connect
 
-    target = context.find_object(Target)
-    assert target is not None, "the options before the command leave the target behind"
-    settings = target.settings()
+    settings = _local_target(context).settings()
     tls = _tls_context(settings)
     with explained(settings), connect(settings, context=tls) as manager:
         yield manager
+
+
+def target_of(context: typer.Context) -> Target:
+    """Return what the options before the command choose."""
+    target = context.find_object(Target)
+    assert target is not None, "the options before the command leave the target behind"
+    return target
+
+
+def _local_target(context: typer.Context) -> Target:
+    """Return the same for a command that only our own queue managers understand."""
+    target = target_of(context)
+    if target.remote:
+        fail(
+            f"{context.command_path} does not work with --remote: MSMQ can only be asked from afar "
+            f"for {REMOTE_COMMANDS}."
+        )
+    return target
 
 
 def run_connected(
@@ -117,9 +143,7 @@ def run_connected(
 
     from openmsmq.client.aio import connect
 
-    target = context.find_object(Target)
-    assert target is not None, "the options before the command leave the target behind"
-    settings = target.settings()
+    settings = _local_target(context).settings()
     tls = _tls_context(settings)
 
     async def run() -> Result:

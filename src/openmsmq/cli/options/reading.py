@@ -14,7 +14,7 @@ import typer
 from openmsmq.cli.options.connecting import EXIT_NO_MESSAGE
 from openmsmq.cli.views.console import fail, say_error
 from openmsmq.cli.views.output import count_text
-from openmsmq.model.errors import InvalidParameter, ReceiveTimeout
+from openmsmq.model.errors import InvalidParameter, ReceiveTimeout, RemoteMachineNotAvailable
 from openmsmq.model.identity import MessageId
 from openmsmq.model.queue import SeekAction
 
@@ -207,7 +207,7 @@ def take(
     From a transactional queue they are received in transactions that are committed only after
     their messages were shown: when the output breaks, they are still in the queue.
     """
-    transactional = queue.properties().transactional
+    transactional = _is_transactional(queue)
     taken = 0
     while choice.count is None or taken < choice.count:
         wanted = BATCH_MAX_COUNT if choice.count is None else choice.count - taken
@@ -224,6 +224,14 @@ def take(
         if choice.is_one:
             break
     return taken
+
+
+def _is_transactional(queue: Queue) -> bool:
+    try:
+        return queue.properties().transactional
+    except RemoteMachineNotAvailable:
+        # A queue of another computer, which is read without transactions (decision 0048).
+        return False
 
 
 def _take_in_transaction(

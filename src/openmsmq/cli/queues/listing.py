@@ -11,8 +11,10 @@ import msgspec
 import typer
 
 from openmsmq.api.messages import QueueStatus
-from openmsmq.cli.options.connecting import connected
+from openmsmq.cli.options.connecting import connected, target_of
 from openmsmq.cli.options.reading import JsonOption
+from openmsmq.cli.queues import remote
+from openmsmq.cli.views.console import fail
 from openmsmq.cli.views.output import (
     Columns,
     JsonObject,
@@ -83,6 +85,12 @@ def list_(
         (sort is not QueueOrder.NAME) != reverse,
         limit if limit is not None or not watch else WATCHED_COUNT,
     )
+    if target_of(context).remote:
+        if watch or sort not in (Order.NAME, Order.MESSAGES, Order.BYTES):
+            fail("with --remote queues can be sorted by name, messages or bytes, and not watched.")
+        shown = remote.Listed(filter_, everything, f"{sort.value}", reverse, limit)
+        remote.list_queues(context, shown, json=json)
+        return
     with connected(context) as manager:
         if watch:
             _watch(manager, wanted, interval, looks, json=json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from openmsmq.cli.options.connecting import connected
+from openmsmq.cli.options.connecting import connected, target_of
 from openmsmq.cli.options.reading import (
     AllOption,
     CountOption,
@@ -18,6 +18,7 @@ from openmsmq.cli.options.reading import (
     look,
     wanted_count,
 )
+from openmsmq.cli.queues import remote
 from openmsmq.cli.queues.queue import report_purge
 from openmsmq.cli.views.console import safe
 from openmsmq.cli.views.message import show_message
@@ -84,6 +85,9 @@ _PLACES: Final = ("last_acknowledged", "first_unacknowledged", "last_unacknowled
 @app.command("list")
 def list_(context: typer.Context, json: JsonOption = False) -> None:
     """List the outgoing queues."""
+    if target_of(context).remote:
+        remote.list_outgoing(context, json=json)
+        return
     with connected(context) as manager:
         queues = sorted(manager.outgoing(), key=lambda found: found.format_name)
     columns = {
@@ -100,6 +104,9 @@ def list_(context: typer.Context, json: JsonOption = False) -> None:
 @app.command()
 def show(context: typer.Context, queue: LeadsTo, json: JsonOption = False) -> None:
     """Show an outgoing queue: what its first message waits for, and how far the others are."""
+    if target_of(context).remote:
+        remote.show_queue(context, queue, json=json)
+        return
     with connected(context) as manager:
         found = manager.outgoing_queue(queue)
     if json:
@@ -111,24 +118,33 @@ def show(context: typer.Context, queue: LeadsTo, json: JsonOption = False) -> No
 @app.command()
 def pause(context: typer.Context, queue: LeadsTo, json: JsonOption = False) -> None:
     """Let the messages of an outgoing queue wait, also after a restart, until it is resumed."""
-    with connected(context) as manager:
-        manager.pause_outgoing(queue)
+    if target_of(context).remote:
+        remote.act(context, "PAUSE", queue)
+    else:
+        with connected(context) as manager:
+            manager.pause_outgoing(queue)
     print_result({"queue": queue, "paused": True}, f"paused {queue}", json=json)
 
 
 @app.command()
 def resume(context: typer.Context, queue: LeadsTo, json: JsonOption = False) -> None:
     """Let an outgoing queue go on, and try at once to reach the other computer."""
-    with connected(context) as manager:
-        manager.resume_outgoing(queue)
+    if target_of(context).remote:
+        remote.act(context, "RESUME", queue)
+    else:
+        with connected(context) as manager:
+            manager.resume_outgoing(queue)
     print_result({"queue": queue, "paused": False}, f"resumed {queue}", json=json)
 
 
 @app.command()
 def resend(context: typer.Context, queue: LeadsTo, json: JsonOption = False) -> None:
     """Send the transactional messages again now that the other side has not acknowledged."""
-    with connected(context) as manager:
-        manager.resend_outgoing(queue)
+    if target_of(context).remote:
+        remote.act(context, "EOD_RESEND", queue)
+    else:
+        with connected(context) as manager:
+            manager.resend_outgoing(queue)
     sentence = f"sending again what is not acknowledged to {queue}"
     print_result({"queue": queue, "resent": True}, sentence, json=json)
 
@@ -183,9 +199,12 @@ def offline(context: typer.Context, json: JsonOption = False) -> None:
 
 
 def _set_online(context: typer.Context, *, online: bool, json: bool) -> None:
-    with connected(context) as manager:
-        manager.set_online(online)
-        name = manager.name
+    if name := target_of(context).remote:
+        remote.act(context, "CONNECT" if online else "DISCONNECT")
+    else:
+        with connected(context) as manager:
+            manager.set_online(online)
+            name = manager.name
     sentence = f"{name} is {online_text(online)}"
     print_result({"manager_name": name, "online": online}, sentence, json=json)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import typer
 
 from openmsmq.cli.messages import exporting
-from openmsmq.cli.options.connecting import connected
+from openmsmq.cli.options.connecting import connected, target_of
 from openmsmq.cli.options.reading import (
     CountOption,
     IdOption,
@@ -19,7 +19,7 @@ from openmsmq.cli.options.reading import (
     choose,
     look,
 )
-from openmsmq.cli.queues import acl
+from openmsmq.cli.queues import acl, remote
 from openmsmq.cli.queues.listing import list_, queue_object, reservation
 from openmsmq.cli.views.console import YesOption, ask_before, fail
 from openmsmq.cli.views.output import (
@@ -164,6 +164,9 @@ def create(
 @app.command()
 def show(context: typer.Context, queue: QueueArgument, json: JsonOption = False) -> None:
     """Show a queue: its properties and what is in it."""
+    if target_of(context).remote:
+        remote.show_queue(context, queue, json=json)
+        return
     with connected(context) as manager:
         found = manager.queue(queue).properties()
     _show(found, json=json)

@@ -9,10 +9,11 @@ import msgspec
 import typer
 
 from openmsmq.api.messages import AlarmStatus, Status, Vitals
-from openmsmq.cli.options.connecting import EXIT_FAILED, connected
+from openmsmq.cli.options.connecting import EXIT_FAILED, connected, target_of
 from openmsmq.cli.options.reading import JsonOption
+from openmsmq.cli.queues import remote
 from openmsmq.cli.queues.outgoing import online_text
-from openmsmq.cli.views.console import say_error
+from openmsmq.cli.views.console import fail, say_error
 from openmsmq.cli.views.output import (
     print_facts,
     print_json,
@@ -47,6 +48,11 @@ def status(
     json: JsonOption = False,
 ) -> None:
     """Show how the queue manager is."""
+    if target_of(context).remote:
+        if ready:
+            fail("--ready asks one of our own queue managers: leave out --remote.")
+        remote.show_machine(context, json=json)
+        return
     with connected(context) as manager:
         found = manager.status()
         address = manager.settings.address

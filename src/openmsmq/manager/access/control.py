@@ -257,6 +257,18 @@ class AccessControl:
                 f"{caller.name} may not send to {name}: its token is for other queues"
             )
 
+    def require_reading_elsewhere(self, caller: Caller, name: str) -> None:
+        """Refuse a caller that may not read queues of other computers through this one."""
+        if caller.is_unlimited:
+            return
+        if not caller.is_known:
+            raise AccessDenied(
+                f"{caller.name} may not read {name} from here: connect with a token, a "
+                "certificate, or as a user of this computer"
+            )
+        if not caller.has_scope(Scope.RECEIVE) or not caller.covers(name):
+            raise AccessDenied(f"{caller.name} may not read {name}: its token is for other things")
+
 
 def _require_name(caller: Caller) -> None:
     if not caller.is_known:

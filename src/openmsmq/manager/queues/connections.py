@@ -45,6 +45,7 @@ class Connection:
     __slots__ = (
         "caller",
         "cursors",
+        "elsewhere",
         "id",
         "lock_holder",
         "next_handle",
@@ -63,6 +64,8 @@ class Connection:
         self.next_handle = 1
         self.queues: dict[int, OpenQueue] = {}
         self.cursors: dict[int, Cursor] = {}
+        self.elsewhere: dict[int, set[int]] = {}
+        """Handles that stand for queues of other computers, each with its cursors."""
         self.transactions: set[int] = set()
         self.reads_as: set[tuple[int, str]] = set()
         """Queues that a query reads through it by arrival numbers, with the name of the reader."""

@@ -13,6 +13,7 @@ from openmsmq.manager.queues.reads import Cursor
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.queues.targets import ForeignQueue, QueueList, Target, parse_list
+from openmsmq.manager.reading.elsewhere import ElsewhereRequests
 from openmsmq.manager.reading.requests import ReadRequests
 from openmsmq.manager.requests.admin import Administration
 from openmsmq.manager.requests.effects import QueueOpened
@@ -49,6 +50,7 @@ class OpenRequests:
         replies: Replies,
         access: AccessControl,
     ) -> None:
+        self.elsewhere = ElsewhereRequests(base, replies, access)
         self._config = base.config
         self._ledger = base.ledger
         self._table = table
@@ -66,7 +68,7 @@ class OpenRequests:
 
     def open(self, state: Connection, call: int, request: api.OpenQueue, _: Instant) -> None:
         """Open a queue; a subqueue comes into being when a reader opens it."""
-        if len(state.queues) >= self._config.open_queues_max:
+        if len(state.queues) + len(state.elsewhere) >= self._config.open_queues_max:
             raise InsufficientResources(f"{self._config.open_queues_max} queues are open already")
         _require_openable(request)
         if not state.caller.is_unlimited:
@@ -80,7 +82,13 @@ class OpenRequests:
         elif request.access in _ADMIN_ACCESS:
             target = self._table.find_outgoing(request.name)
         else:
-            target = self._table.find(request.name, create=makes_subqueues)
+            try:
+                target = self._table.find(request.name, create=makes_subqueues)
+            except RemoteMachineNotAvailable:
+                if not self.elsewhere.can_open(request):
+                    raise
+                self.elsewhere.open(state, call, request)
+                return
         if isinstance(target, QueueList):
             self._require_members(state.caller, target)
         opened = self._admin.open(state, target, request)

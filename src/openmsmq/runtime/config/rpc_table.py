@@ -59,10 +59,42 @@ class RpcTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         tuple[str, ...],
         says("SIDs of users and groups of the domain who look after this queue manager."),
     ] = ()
+    remote_hosts: Annotated[
+        tuple[str, ...],
+        says(
+            "Computers whose queues applications may read through this queue manager, as names or "
+            "patterns such as `*.example.com`. Empty: none."
+        ),
+    ] = ()
+    remote_user: Annotated[
+        str,
+        says(r"The account by which they are read: `name` or `DOMAIN\name`."),
+    ] = ""
+    remote_password_file: Annotated[
+        str,
+        says(
+            "File with its password, for its owner alone, relative to the data directory; it is "
+            "read whenever a queue is opened."
+        ),
+    ] = ""
+    remote_callers: Annotated[
+        Literal["administrators", "everybody"],
+        says("Who may read other computers by that account: administrators, or every user."),
+    ] = "administrators"
+    remote_port: Annotated[
+        int,
+        says(
+            "TCP port of the interfaces at those computers. 0: their endpoint mappers are asked.",
+            ge=0,
+            le=PORT_MAX_NUMBER,
+        ),
+    ] = 0
     connections_max: Annotated[int, says("Connections at a time to each port.", ge=1)] = 200
     connections_per_peer_max: Annotated[int, says("The same, from one address.", ge=1)] = 50
 
     def __post_init__(self) -> None:
+        if self.remote_hosts and not (self.remote_user and self.remote_password_file):
+            raise ValueError("remote_hosts needs remote_user and remote_password_file")
         for text in (*self.kerberos_principals.values(), *self.administrators):
             # A mistake here would let somebody in as nobody.
             Sid.parse(text)

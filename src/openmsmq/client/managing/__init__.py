@@ -1,0 +1,1 @@
+"""Managing MSMQ on other computers, over MS-MQMR: any host, Windows included."""

@@ -1,0 +1,380 @@
+"""Reading a queue of another computer; the test plays that computer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from openmsmq.api import messages as api
+from openmsmq.model.errors import (
+    AccessDenied,
+    BufferOverflow,
+    InsufficientResources,
+    InvalidHandle,
+    MessageNotFound,
+    MsmqError,
+    NoTransactionCoordinator,
+    OperationCancelled,
+    QueueNotAvailable,
+    QueueNotFound,
+    ReceiveTimeout,
+    StaleHandle,
+    UnsupportedOperation,
+)
+from openmsmq.model.identity import Guid
+from openmsmq.model.limits import ELSEWHERE_READS_MAX_COUNT
+from openmsmq.model.names import DirectFormatName, DirectProtocol, LocalQueueName
+from openmsmq.model.queue import AccessMode
+from openmsmq.remote.elsewhere import Invoke, Output, Over, QueueElsewhere, Tell
+from openmsmq.wire.rpc import remote_read as rpc
+from openmsmq.wire.rpc.message_packets import Standing, sections
+from openmsmq.wire.rpc.remote_read import Action, Operation, Verdict
+from tests.unit.manager.office import ORDERS, Office
+
+NAME = DirectFormatName(DirectProtocol.OS, "beta", LocalQueueName("orders", private=True))
+CONTEXT = bytes(4) + b"\x07" * 16
+OPEN = 1
+READ = 2
+LOOKUP_ID = 4 << 56 | 5
+"""Of the message that comes: its priority is 3, and it was the fifth."""
+
+
+def _packet() -> bytes:
+    office = Office()
+    office.send(b"hello")
+    [entry] = office.ok(api.Receive(office.open(ORDERS), peek=True)).entries
+    assert isinstance(entry, api.Entry)
+    return entry.packet
+
+
+PACKET = _packet()
+
+
+class Far:
+    """The queue as it is opened, and what the other computer is asked."""
+
+    def __init__(self) -> None:
+        request = api.OpenQueue(str(NAME), int(AccessMode.RECEIVE))
+        self.queue = QueueElsewhere(NAME, 9, request, Guid(16))
+        [asked] = self.queue.open(OPEN)
+        assert isinstance(asked, Invoke)
+        self.opening = asked
+        self.told: list[Tell] = []
+
+    def open(self) -> Far:
+        self.take(self.queue.returned(self.opening.number, rpc.OPENED.encode(rpc.Opened(CONTEXT))))
+        self.told.clear()
+        return self
+
+    def take(self, outputs: list[Output]) -> list[Invoke]:
+        self.told += [each for each in outputs if isinstance(each, Tell)]
+        return [each for each in outputs if isinstance(each, Invoke)]
+
+    def ask(self, request: api.AnyRequest, cursor: int = 0, call: int = READ) -> list[Invoke]:
+        return self.take(self.queue.asked(call, request, cursor))
+
+    def answer(self, asked: Invoke, stub: bytes) -> list[Invoke]:
+        return self.take(self.queue.returned(asked.number, stub))
+
+    def code(self) -> int:
+        [told] = self.told
+        assert isinstance(told.reply, api.Failed)
+        return told.reply.code
+
+
+def result(code: int = 0) -> bytes:
+    return rpc.RESULT.encode(rpc.Result(code))
+
+
+def message(lookup_id: int = 5) -> bytes:
+    parts = sections(PACKET, Standing(1, 2, 3), 0xFFFF_FFFF)
+    return rpc.RECEIVED.encode(rpc.Received(1000, lookup_id, parts, 0))
+
+
+def nothing(code: int) -> bytes:
+    return rpc.RECEIVED.encode(rpc.Received(0, 0, (), code))
+
+
+def started(asked: list[Invoke]) -> tuple[Invoke, rpc.StartReceive]:
+    [invoke] = asked
+    assert invoke.operation == Operation.START_RECEIVE
+    return invoke, rpc.START_RECEIVE.decode(invoke.stub)
+
+
+@pytest.mark.spec("MQRR-3.2.1-01", "MQRR-3.2.4.1-01", "MQRR-3.2.4.1-03", "MQRR-3.2.4.1-05")
+def test_a_queue_is_opened_by_its_name() -> None:
+    far = Far()
+    asked = rpc.OPEN_QUEUE.decode(far.opening.stub)
+    assert far.opening.operation == Operation.OPEN_QUEUE
+    assert asked.name.name() == NAME
+    assert (asked.access, asked.share_mode) == (1, 0)
+    far.take(far.queue.returned(far.opening.number, rpc.OPENED.encode(rpc.Opened(CONTEXT))))
+    [told] = far.told
+    assert isinstance(told.reply, api.Opened)
+    assert (told.call, told.reply.handle, told.reply.is_local) == (OPEN, 9, False)
+
+
+def test_nothing_is_asked_of_a_queue_before_it_is_open() -> None:
+    far = Far()
+    assert far.ask(api.Receive(9)) == []
+    assert far.code() == InvalidHandle.code
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (QueueNotFound.code, QueueNotFound),
+        (0x5, AccessDenied),
+        (0x6F7, QueueNotAvailable),
+    ],
+)
+def test_what_cannot_be_opened_is_over(status: int, error: type[MsmqError]) -> None:
+    far = Far()
+    outputs = far.queue.threw(far.opening.number, status)
+    assert outputs[-1] == Over()
+    far.take(outputs)
+    assert far.code() == error.code
+
+
+@pytest.mark.spec(
+    "MQRR-3.2.4.4-01",
+    "MQRR-3.2.4.4.1-01",
+    "MQRR-3.2.4.4.1-02",
+    "MQRR-3.2.4.4.1-03",
+    "MQRR-3.2.4.4.1-04",
+    "MQRR-3.2.4.4.1-06",
+    "MQRR-3.2.4.4.1-07",
+)
+def test_a_message_is_received_in_two_steps() -> None:
+    far = Far().open()
+    invoke, asked = started(far.ask(api.Receive(9, timeout_ms=700)))
+    assert (asked.context, asked.action, asked.cursor) == (CONTEXT, Action.RECEIVE, 0)
+    assert (asked.lookup_id, asked.timeout_ms, asked.max_body_bytes) == (0, 700, 0xFFFF_FFFF)
+    [second] = far.answer(invoke, message())
+    assert far.told == []
+    ended = rpc.END_RECEIVE.decode(second.stub)
+    assert (ended.context, ended.verdict, ended.request) == (CONTEXT, Verdict.ACK, asked.request)
+    assert far.answer(second, result()) == []
+    [told] = far.told
+    assert isinstance(told.reply, api.Entries)
+    [entry] = told.reply.entries
+    assert (told.call, entry.lookup_id, entry.arrived_time_s) == (READ, LOOKUP_ID, 1000)
+    assert (entry.abort_count, entry.move_count, entry.moved_time_s) == (1, 2, 3)
+
+
+@pytest.mark.parametrize("how", ["result", "fault", "lost"])
+def test_what_was_given_is_never_lost_whatever_the_second_step_says(how: str) -> None:
+    far = Far().open()
+    invoke, _ = started(far.ask(api.Receive(9)))
+    [second] = far.answer(invoke, message())
+    if how == "result":
+        far.answer(second, result(InvalidHandle.code))
+    elif how == "fault":
+        far.take(far.queue.threw(second.number, 0x1C00_001A))
+    else:
+        far.take(far.queue.lost(StaleHandle()))
+    [told] = far.told
+    assert isinstance(told.reply, api.Entries)
+
+
+@pytest.mark.spec("MQRR-3.2.4.4.1-05")
+@pytest.mark.parametrize("stub", [b"", message()[:60], nothing(0)])
+def test_what_is_no_message_is_given_back(stub: bytes) -> None:
+    far = Far().open()
+    invoke, asked = started(far.ask(api.Receive(9)))
+    [second] = far.answer(invoke, stub)
+    ended = rpc.END_RECEIVE.decode(second.stub)
+    assert (ended.verdict, ended.request) == (Verdict.NACK, asked.request)
+    assert far.code() == QueueNotAvailable.code
+
+
+def test_a_body_that_is_too_long_is_given_back() -> None:
+    far = Far().open()
+    invoke, _ = started(far.ask(api.Receive(9, body_max_bytes=1)))
+    [second] = far.answer(invoke, message())
+    assert rpc.END_RECEIVE.decode(second.stub).verdict == Verdict.NACK
+    assert far.code() == BufferOverflow.code
+
+
+@pytest.mark.spec(
+    "MQRR-3.2.4.3-01",
+    "MQRR-3.2.4.3-02",
+    "MQRR-3.2.4.3-03",
+    "MQRR-3.2.4.3-04",
+    "MQRR-3.2.4.3-05",
+    "MQRR-3.2.4.3-06",
+)
+def test_what_is_only_looked_at_needs_no_second_step() -> None:
+    far = Far().open()
+    invoke, asked = started(far.ask(api.Receive(9, peek=True, timeout_ms=None)))
+    assert (asked.action, asked.timeout_ms) == (Action.PEEK_CURRENT, 0xFFFF_FFFF)
+    assert far.answer(invoke, message()) == []
+    [told] = far.told
+    assert isinstance(told.reply, api.Entries)
+
+
+@pytest.mark.parametrize(
+    ("request_", "action", "lookup_id"),
+    [
+        (api.Seek(9, "current", 4), Action.LOOKUP_RECEIVE_CURRENT, 4),
+        (api.Seek(9, "next", 4, peek=True), Action.LOOKUP_PEEK_NEXT, 4),
+        (api.Seek(9, "previous", 4, peek=True), Action.LOOKUP_PEEK_PREVIOUS, 4),
+        (api.Seek(9, "last", peek=True), Action.LOOKUP_PEEK_PREVIOUS, 0xFFFF_FFFF_FFFF_FFFF),
+        (api.Seek(9, "first", peek=True), Action.PEEK_CURRENT, 0),
+    ],
+)
+def test_messages_are_found_by_lookup_identifiers(
+    request_: api.Seek, action: Action, lookup_id: int
+) -> None:
+    far = Far().open()
+    invoke, asked = started(far.ask(request_))
+    assert (asked.action, asked.lookup_id, asked.timeout_ms) == (action, lookup_id, 0)
+    far.answer(invoke, nothing(ReceiveTimeout.code))
+    assert far.code() == MessageNotFound.code
+
+
+def test_a_read_that_finds_nothing_says_why() -> None:
+    far = Far().open()
+    invoke, _ = started(far.ask(api.Receive(9)))
+    far.answer(invoke, nothing(ReceiveTimeout.code))
+    assert far.code() == ReceiveTimeout.code
+
+
+@pytest.mark.spec(
+    "MQRR-3.2.4.8-01",
+    "MQRR-3.2.4.8-02",
+    "MQRR-3.2.4.8-03",
+    "MQRR-3.2.4.8-04",
+    "MQRR-3.2.4.9-01",
+    "MQRR-3.2.4.9-02",
+    "MQRR-3.2.4.9-03",
+    "MQRR-3.2.4.9-04",
+    "MQRR-3.2.4.10-01",
+    "MQRR-3.2.4.10.1-01",
+    "MQRR-3.2.4.12-01",
+    "MQRR-3.2.4.12-03",
+    "MQRR-3.2.4.12-04",
+    "MQRR-3.2.4.12-05",
+    "MQRR-3.2.4.12-06",
+)
+def test_cursors_are_those_of_the_other_computer() -> None:
+    far = Far().open()
+    [making] = far.ask(api.CreateCursor(9), cursor=31)
+    assert rpc.OF_QUEUE.decode(making.stub).context == CONTEXT
+    far.answer(making, rpc.CURSOR_MADE.encode(rpc.CursorMade(77, 0)))
+    assert far.told.pop() == Tell(READ, api.CursorCreated(31))
+    for next_, action in ((False, Action.PEEK_CURRENT), (True, Action.PEEK_NEXT)):
+        _, asked = started(far.ask(api.Receive(9, peek=True, cursor=31, next=next_)))
+        assert (asked.action, asked.cursor, asked.lookup_id) == (action, 77, 0)
+    _, asked = started(far.ask(api.Receive(9, cursor=31)))
+    assert (asked.action, asked.cursor) == (Action.RECEIVE, 77)
+    [closing] = far.ask(api.CloseCursor(31))
+    assert rpc.CLOSE_CURSOR.decode(closing.stub) == rpc.CloseCursor(CONTEXT, 77)
+    far.answer(closing, result())
+    assert far.told.pop() == Tell(READ, api.Done())
+    far.ask(api.Receive(9, cursor=31))
+    assert far.code() == InvalidHandle.code
+
+
+@pytest.mark.spec("MQRR-3.2.4.7-01", "MQRR-3.2.4.7-02", "MQRR-3.2.4.7-03")
+def test_a_queue_is_purged() -> None:
+    far = Far().open()
+    [purge] = far.ask(api.Purge(9))
+    assert purge.operation == Operation.PURGE_QUEUE
+    assert rpc.OF_QUEUE.decode(purge.stub).context == CONTEXT
+    far.answer(purge, result())
+    assert far.told == [Tell(READ, api.Removed(0))]
+
+
+@pytest.mark.spec("MQRR-3.2.4.11-01", "MQRR-3.2.4.11-02", "MQRR-3.2.4.11-03", "MQRR-3.2.4.11-04")
+def test_a_read_that_waits_is_cancelled() -> None:
+    far = Far().open()
+    invoke, asked = started(far.ask(api.Receive(9, timeout_ms=None)))
+    [cancel] = far.take(far.queue.cancel(READ))
+    assert rpc.CANCEL_RECEIVE.decode(cancel.stub) == rpc.CancelReceive(CONTEXT, asked.request)
+    assert far.queue.cancel(READ) == []
+    far.answer(cancel, result())
+    far.answer(invoke, nothing(OperationCancelled.code))
+    assert far.code() == OperationCancelled.code
+
+
+def test_a_message_that_came_before_the_cancel_goes_back() -> None:
+    far = Far().open()
+    invoke, _ = started(far.ask(api.Receive(9, timeout_ms=None)))
+    far.queue.cancel(READ)
+    [second] = far.answer(invoke, message())
+    assert rpc.END_RECEIVE.decode(second.stub).verdict == Verdict.NACK
+    assert far.code() == OperationCancelled.code
+
+
+@pytest.mark.parametrize(("remove", "verdict"), [(True, Verdict.ACK), (False, Verdict.NACK)])
+def test_a_locked_message_is_ended_by_the_application(remove: bool, verdict: Verdict) -> None:
+    far = Far().open()
+    invoke, asked = started(far.ask(api.Receive(9, lock=True)))
+    assert far.answer(invoke, message()) == []
+    far.told.clear()
+    [ending] = far.ask(api.EndReceive(9, LOOKUP_ID, remove))
+    assert rpc.END_RECEIVE.decode(ending.stub) == rpc.EndReceive(CONTEXT, verdict, asked.request)
+    far.answer(ending, result())
+    assert far.told == [Tell(READ, api.Done())]
+    far.told.clear()
+    assert far.ask(api.EndReceive(9, LOOKUP_ID, remove)) == []
+    assert far.code() == InvalidHandle.code
+
+
+@pytest.mark.spec("MQRR-3.2.4.13-01", "MQRR-3.2.4.13-02", "MQRR-3.2.4.13-03", "MQRR-3.2.4.13-05")
+def test_a_queue_that_is_left_ends_what_waits_and_finishes_what_is_taken() -> None:
+    far = Far().open()
+    waiting, _ = started(far.ask(api.Receive(9, timeout_ms=None), call=3))
+    taking, _ = started(far.ask(api.Receive(9), call=4))
+    [second] = far.answer(taking, message())
+    [cancel] = far.take(far.queue.leave())
+    assert cancel.operation == Operation.CANCEL_RECEIVE
+    assert far.answer(cancel, result()) == []
+    assert far.answer(second, result()) == []
+    [closing] = far.answer(waiting, nothing(OperationCancelled.code))
+    assert closing.operation == Operation.CLOSE_QUEUE
+    assert rpc.OF_QUEUE.decode(closing.stub).context == CONTEXT
+    closed = rpc.CLOSED.encode(rpc.Closed(rpc.NO_CONTEXT, 0))
+    assert far.queue.returned(closing.number, closed) == [Over()]
+    by_call = {told.call: type(told.reply) for told in far.told}
+    assert by_call == {3: api.Failed, 4: api.Entries}
+
+
+def test_a_lost_connection_ends_every_call_once_and_all_that_follow() -> None:
+    far = Far().open()
+    for call in (3, 4):
+        far.ask(api.Receive(9, timeout_ms=None), call=call)
+    outputs = far.queue.lost(StaleHandle("gone"))
+    assert outputs[-1] == Over()
+    far.take(outputs)
+    assert [told.call for told in far.told] == [3, 4]
+    far.told.clear()
+    assert far.ask(api.Receive(9)) == []
+    assert far.code() == StaleHandle.code
+    assert far.queue.leave() == [Over()]
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (api.Receive(9, transaction=1), NoTransactionCoordinator),
+        (api.Seek(9, "current", 4, transaction=1), NoTransactionCoordinator),
+        (api.Find(9, bytes(20)), UnsupportedOperation),
+        (api.CloseCursor(5), InvalidHandle),
+    ],
+)
+def test_what_cannot_be_asked_of_another_computer(request_: Any, error: type[MsmqError]) -> None:
+    far = Far().open()
+    assert far.ask(request_) == []
+    assert far.code() == error.code
+
+
+def test_only_so_many_reads_are_under_way() -> None:
+    far = Far().open()
+    for _ in range(ELSEWHERE_READS_MAX_COUNT):
+        far.ask(api.Receive(9, timeout_ms=None))
+    assert far.told == []
+    assert far.ask(api.Receive(9)) == []
+    assert far.code() == InsufficientResources.code
