@@ -86,7 +86,7 @@ def list_(
         limit if limit is not None or not watch else WATCHED_COUNT,
     )
     if target_of(context).remote:
-        if watch or sort not in (Order.NAME, Order.MESSAGES, Order.BYTES):
+        if watch or sort not in (QueueOrder.NAME, QueueOrder.MESSAGES, QueueOrder.BYTES):
             fail("with --remote queues can be sorted by name, messages or bytes, and not watched.")
         shown = remote.Listed(filter_, everything, f"{sort.value}", reverse, limit)
         remote.list_queues(context, shown, json=json)
