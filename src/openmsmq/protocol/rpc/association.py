@@ -61,6 +61,7 @@ _NO_AUTHENTICATION: Final = 0
 _LEVELS: Final = tuple(level for level in Level if level is not Level.NONE)
 _NOT_EXECUTED: Final = WHOLE | Flag.DID_NOT_EXECUTE
 _WHAT_BINDS: Final = (PduType.ALTER_CONTEXT, PduType.AUTH3)
+_WHAT_IS_ANSWERED: Final = (PduType.REQUEST, PduType.ALTER_CONTEXT, PduType.AUTH3)
 
 
 class Association:
@@ -175,7 +176,7 @@ class Association:
         sentence = f"a fragment of the kind {header.kind} has no place here"
         if header.kind == PduType.BIND:
             return self._out.nak(header.call, NakReason.NOT_SPECIFIED, "it binds a second time")
-        if header.kind in (PduType.REQUEST, *_WHAT_BINDS):
+        if header.kind in _WHAT_IS_ANSWERED:
             return self._out.last_fault(header.call, Status.PROTOCOL, sentence, flags=_NOT_EXECUTED)
         return Ended(sentence)
 

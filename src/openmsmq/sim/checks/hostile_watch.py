@@ -77,13 +77,17 @@ class HostileWatch:
             )
 
     def _check_reports(self, node: Node) -> None:
-        """What waits to tell the adversary something takes little room."""
+        """What waits to tell the adversary something takes little room.
+
+        What another node tells it through this one is that node's: it is within its bounds there.
+        """
         report_bytes = sum(
             len(entry.packet)
             for entry in node.world.books.disks.watches[node.index].entries.values()
             if entry.shelf.role is QueueRole.OUTGOING
             and entry.message_class
             and ORDER_LABEL not in entry.packet
+            and message_bytes.source(entry.packet) == node.identifier
             and self.is_unwanted(entry)
         )
         if 0 < node.config.quota_kb * 1024 // _REPORTS_SHARE < report_bytes:
