@@ -23,6 +23,7 @@ from openmsmq.model.errors import (
     BufferOverflow,
     InsufficientResources,
     InvalidHandle,
+    InvalidParameter,
     MessageNotFound,
     MsmqError,
     NoTransactionCoordinator,
@@ -36,7 +37,7 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.limits import ELSEWHERE_READS_MAX_COUNT
 from openmsmq.model.names import DirectFormatName, FormatName
 from openmsmq.model.queue import SeekAction
-from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.message_bytes import body_size, is_transactional, priority
 from openmsmq.wire.rpc import remote_read as rpc
 from openmsmq.wire.rpc.message_packets import joined, read
@@ -145,6 +146,9 @@ class QueueElsewhere:
             if self._context == rpc.NO_CONTEXT:
                 raise InvalidHandle(f"{self._name} is not open yet")
             return self._do(call, request, cursor)
+        except EncodeError as error:
+            # A number that no call has room for, such as a negative one.
+            return [failed(call, InvalidParameter(str(error)))]
         except MsmqError as error:
             return [failed(call, error)]
 
@@ -238,11 +242,13 @@ class QueueElsewhere:
             _WHOLE_BODY,
             _WHOLE_BODY,
         )
+        # Before anything waits for it: what cannot be written is not asked.
+        stub = rpc.START_RECEIVE.encode(asked)
         reading = _Reading(call, request, number)
         self._waiting[number] = reading
         return self._invoke(
             Operation.START_RECEIVE,
-            rpc.START_RECEIVE.encode(asked),
+            stub,
             partial(self._started, reading),
             partial(self._not_started, reading),
         )
@@ -250,7 +256,10 @@ class QueueElsewhere:
     def _way(self, request: api.Receive | api.Seek) -> tuple[int, int, int, int]:
         """Return what is asked for: action, lookup identifier, time-out and cursor."""
         if isinstance(request, api.Seek):
-            action = SeekAction(request.action)
+            try:
+                action = SeekAction(request.action)
+            except ValueError:
+                raise InvalidParameter(f"{request.action!r} is no seek action") from None
             if action is SeekAction.FIRST:
                 return (Action.PEEK_CURRENT if request.peek else Action.RECEIVE), 0, 0, 0
             peek, take = _LOOKUPS[action]

@@ -12,6 +12,7 @@ from openmsmq.model.errors import (
     BufferOverflow,
     InsufficientResources,
     InvalidHandle,
+    InvalidParameter,
     MessageNotFound,
     MsmqError,
     NoTransactionCoordinator,
@@ -378,3 +379,21 @@ def test_only_so_many_reads_are_under_way() -> None:
     assert far.told == []
     assert far.ask(api.Receive(9)) == []
     assert far.code() == InsufficientResources.code
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        api.Seek(9, "sideways"),
+        api.Seek(9, "next", lookup_id=-1),
+        api.Receive(9, timeout_ms=-1),
+    ],
+)
+def test_what_no_call_can_say_is_refused_and_waits_for_nothing(request_: api.AnyRequest) -> None:
+    far = Far().open()
+    assert far.ask(request_) == []
+    assert far.code() == InvalidParameter.code
+    far.told.clear()
+    for _ in range(ELSEWHERE_READS_MAX_COUNT):
+        started(far.ask(api.Receive(9)))
+    assert far.told == []
