@@ -284,7 +284,9 @@ class RpcServer:
 
     def look_at_proofs(self) -> None:
         """Look whether those who have proved to be somebody still are."""
-        if self._proofs is not None and self._proofs.look():
+        if self._proofs is not None:
+            self._proofs.look()
+            # Whoever came in since the last time may have had the file read again before us.
             for door in self._doors:
                 door.look_at_proofs()
         self._look_later()
