@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from openmsmq.api.messages import (
     REQUESTS,
     Answer,
+    AnyReply,
     AnyRequest,
     CloseQueue,
     Failed,
@@ -85,24 +86,26 @@ class Clerk:
         number = self._last_call
         self._calls[number] = (asking, arrived.call)
         self._askers.add(asking)
-        self._carry_out(
-            self._interface.called(number, arrived.operation, arrived.stub, read_clocks())
-        )
+        operation, stub = arrived.operation, arrived.stub
+        self._guarded(lambda: self._interface.called(number, operation, stub, read_clocks()))
 
     def cancel(self, asking: Asking, call: int) -> None:
         """Nobody waits for a call any more."""
         for number, origin in list(self._calls.items()):
             if origin == (asking, call):
-                self._carry_out(self._interface.cancelled(number, read_clocks()))
+                self._cancel(number)
 
     def forget(self, asking: Asking) -> None:
         """A connection is gone, with whatever it has waited for."""
         self._askers.discard(asking)
-        now = read_clocks()
         for number, origin in list(self._calls.items()):
             if origin[0] is asking:
-                self._carry_out(self._interface.cancelled(number, now))
+                self._cancel(number)
                 self._calls.pop(number, None)
+
+    def _cancel(self, number: int) -> None:
+        if not self.is_over:
+            self._guarded(lambda: self._interface.cancelled(number, read_clocks()))
 
     def end(self) -> None:
         """Give everything back that was opened."""
@@ -120,7 +123,7 @@ class Clerk:
 
     def deliver(self, answers: list[Answer]) -> None:
         """Take answers of the queue manager, when its turn is over: more may be asked then."""
-        asyncio.get_running_loop().call_soon(self._guarded, lambda: self._take(answers))
+        asyncio.get_running_loop().call_soon(self._take, answers)
 
     def _take(self, answers: list[Answer]) -> None:
         for answer in answers:
@@ -129,12 +132,18 @@ class Clerk:
             kind = self._asked.pop(answer.id, None)
             if type(answer.reply) is Failed or kind in _WATCHED:
                 self._watch.end(answer.id, kind, answer.reply)
-            self._carry_out(self._interface.answered(answer.id, answer.reply, read_clocks()))
+            self._answer(answer.id, answer.reply)
 
-    def _guarded(self, act: Callable[[], None]) -> None:
-        """Do something that a caller has caused: a mistake of ours in it costs that caller."""
+    def _answer(self, number: int, reply: AnyReply) -> None:
+        self._guarded(lambda: self._interface.answered(number, reply, read_clocks()))
+
+    def _guarded(self, tell: Callable[[], list[Output]]) -> None:
+        """Tell the interface something, and do what it wants.
+
+        All of it goes through here: a mistake of ours in it costs the caller who has caused it.
+        """
         try:
-            act()
+            self._carry_out(tell())
         except Exception as error:
             self._note_defect(error)
             self.cut("a mistake of this queue manager in answering it")
@@ -169,13 +178,11 @@ class Clerk:
 
     def _ask(self, number: int, request: AnyRequest) -> None:
         refusal = self._pump.refusal
-        now = read_clocks()
         if refusal is not None:
-            failed = Failed(refusal.code, refusal.detail)
-            self._carry_out(self._interface.answered(number, failed, now))
+            self._answer(number, Failed(refusal.code, refusal.detail))
             return
         if not self._number:
-            origin = Origin(self._peer, DOOR, now.unix_s)
+            origin = Origin(self._peer, DOOR, read_clocks().unix_s)
             self._number = self._pump.connected(self, self._caller, origin)
         kind = type(request)
         self._asked[number] = kind
@@ -198,7 +205,7 @@ class Clerk:
 
     def _wake(self) -> None:
         self._timer = None
-        self._guarded(lambda: self._carry_out(self._interface.wake(read_clocks())))
+        self._guarded(lambda: self._interface.wake(read_clocks()))
 
 
 class Desk:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import pytest
+
 from openmsmq.api import messages as api
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import QueueNotFound, ServiceNotAvailable
@@ -27,17 +29,24 @@ ALICE, BOB = anonymous("192.0.2.1"), anonymous("192.0.2.2")
 
 
 class Opener:
-    """Opens the queue that a call names, and says what came of it; 9 is a mistake of ours."""
+    """Opens the queue that a call names, and says what came of it.
+
+    5 waits; 9 is a mistake of ours, 8 one when such a call is cancelled, 7 one some time later.
+    """
 
     def __init__(self) -> None:
         self._calls: dict[int, int] = {}
         self.cancels: list[int] = []
+        self._fails_to_cancel = False
+        self._wake_ms: int | None = None
 
     def called(self, call: int, operation: int, stub: bytes, now: Instant) -> list[Output]:
-        del now
         if operation == 9:
             raise RuntimeError("a mistake")
-        if operation == 5:
+        if operation == 7:
+            self._wake_ms = now.ticks_ms
+        self._fails_to_cancel = operation == 8
+        if operation in (5, 7, 8):
             return []
         self._calls[call] = call
         return [Ask(call, api.OpenQueue(stub.decode(), 1, 0))]
@@ -52,16 +61,18 @@ class Opener:
 
     def cancelled(self, call: int, now: Instant) -> list[Output]:
         del now
+        if self._fails_to_cancel:
+            raise RuntimeError("a mistake")
         self.cancels.append(call)
         return [Throw(call, Status.CANCELLED)]
 
     @property
     def next_wake_ms(self) -> int | None:
-        return None
+        return self._wake_ms
 
     def wake(self, now: Instant) -> list[Output]:
         del now
-        return []
+        raise RuntimeError("a mistake")
 
 
 class Line:
@@ -202,13 +213,43 @@ def test_a_queue_manager_that_stops_refuses_through_the_interface() -> None:
     assert line.answers == [(1, ServiceNotAvailable.code)]
 
 
-def test_a_mistake_of_ours_costs_the_caller_who_met_it() -> None:
+def _calls(office: Office, line: Line) -> None:
+    office.call(line, operation=9)
+
+
+def _is_answered(office: Office, line: Line) -> None:
+    office.call(line, operation=5).deliver([api.Answer(1, api.Failed(1, "9"))])
+
+
+def _is_refused(office: Office, line: Line) -> None:
+    office.pump.refusal = ServiceNotAvailable("9")
+    office.call(line)
+    office.pump.refusal = None
+
+
+def _cancels(office: Office, line: Line) -> None:
+    office.call(line, call=3, operation=8).cancel(line, 3)
+
+
+def _is_lost(office: Office, line: Line) -> None:
+    gone = Line()
+    office.call(line, operation=5)
+    office.call(gone, operation=8).forget(gone)
+
+
+def _waits(office: Office, line: Line) -> None:
+    office.call(line, operation=7)
+
+
+@pytest.mark.parametrize("meet", [_calls, _is_answered, _is_refused, _cancels, _is_lost, _waits])
+def test_a_mistake_of_ours_costs_the_caller_who_met_it(
+    meet: Callable[[Office, Line], None],
+) -> None:
     line, other = Line(), Line()
 
     def act(office: Office) -> None:
-        clerk = office.call(line, call=1, operation=5)
+        meet(office, line)
         office.call(other, 2, BOB)
-        clerk.deliver([api.Answer(1, api.Failed(1, "9"))])
 
     at_work(act)
     assert len(line.defects) == 1
