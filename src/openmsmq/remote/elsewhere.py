@@ -66,6 +66,8 @@ class Invoke(msgspec.Struct, frozen=True):
     number: int
     operation: int
     stub: bytes
+    patience_ms: int | None = 0
+    """How long the other side may wait for a message before it answers; None for ever."""
 
 
 class Tell(msgspec.Struct, frozen=True):
@@ -251,6 +253,7 @@ class QueueElsewhere:
             stub,
             partial(self._started, reading),
             partial(self._not_started, reading),
+            None if timeout_ms == _INFINITE_MS else timeout_ms,
         )
 
     def _way(self, request: api.Receive | api.Seek) -> tuple[int, int, int, int]:
@@ -394,10 +397,17 @@ class QueueElsewhere:
         if result:
             raise MsmqError.from_code(result, str(self._name))
 
-    def _invoke(self, operation: int, stub: bytes, then: _Then, fallen: _Fallen) -> list[Output]:
+    def _invoke(
+        self,
+        operation: int,
+        stub: bytes,
+        then: _Then,
+        fallen: _Fallen,
+        patience_ms: int | None = 0,
+    ) -> list[Output]:
         self._number += 1
         self._calls[self._number] = (then, fallen)
-        return [Invoke(self._number, operation, stub)]
+        return [Invoke(self._number, operation, stub, patience_ms)]
 
     def _close_when_done(self) -> list[Output]:
         """Close what was left, once nothing is under way any more."""

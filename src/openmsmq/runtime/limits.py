@@ -197,7 +197,8 @@ ELSEWHERE_CONNECT_S: Final = 30
 """How long it may take to reach a queue of another computer that an application opens."""
 
 ELSEWHERE_ANSWER_S: Final = 60
-"""How long another computer may take to answer, unless it waits for a message."""
+"""How long another computer may say nothing while we wait for its answer, beyond the time for
+which it may wait for a message."""
 
 ELSEWHERE_QUEUES_MAX_COUNT: Final = 500
 """Queues of other computers that applications have open; each has a connection of its own."""

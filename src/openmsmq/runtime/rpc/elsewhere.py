@@ -60,7 +60,6 @@ from openmsmq.security.access.callers import Caller
 from openmsmq.security.authentication.initiators import credentials_of
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.rpc import remote_read
-from openmsmq.wire.rpc.remote_read import Operation
 from openmsmq.wire.rpc.syntaxes import ENDPOINT_MAPPER, Syntax
 
 if TYPE_CHECKING:
@@ -83,6 +82,8 @@ class RpcWire(asyncio.Protocol):
     def __init__(self, machine: ClientAssociation, heard: Callable[[ClientOutput], None]) -> None:
         self.machine = machine
         self._heard = heard
+        self.heard_bytes = 0
+        """How much the server has said until now."""
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -97,6 +98,7 @@ class RpcWire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what the server says."""
+        self.heard_bytes += len(data)
         self.machine.received(data)
         self.settle()
 
@@ -270,21 +272,26 @@ class _Channel:
             invoke = self._held.popleft()
             call = wire.machine.call(invoke.operation, invoke.stub)
             self._numbers[call] = invoke.number
-            if invoke.operation != Operation.START_RECEIVE:
-                # A read may wait as long as its application; all else is answered soon.
-                self._guard(call, ELSEWHERE_ANSWER_S)
+            if invoke.patience_ms is not None:
+                self._guard(call, ELSEWHERE_ANSWER_S + invoke.patience_ms / 1000)
             wire.settle()
 
     def _guard(self, call: int, seconds: float) -> None:
+        """End the connection after a while, unless the call has ended before that."""
+        heard_bytes = 0 if self._wire is None else self._wire.heard_bytes
         loop = asyncio.get_running_loop()
-        self._timers[call] = loop.call_later(seconds, self._too_late)
+        self._timers[call] = loop.call_later(seconds, self._too_late, call, heard_bytes)
 
     def _unguard(self, call: int) -> None:
         timer = self._timers.pop(call, None)
         if timer is not None:
             timer.cancel()
 
-    def _too_late(self) -> None:
+    def _too_late(self, call: int, heard_bytes: int) -> None:
+        if call >= 0 and self._wire is not None and self._wire.heard_bytes > heard_bytes:
+            # A long message on a slow line.
+            self._guard(call, ELSEWHERE_ANSWER_S)
+            return
         error = QueueNotAvailable(f"{self.host} did not answer in time")
         self._owner.contained(self, lambda: self._lose(error))
         self.end()

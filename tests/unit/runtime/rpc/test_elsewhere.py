@@ -33,6 +33,24 @@ from openmsmq.runtime.service import Server
 from openmsmq.security.access.callers import UNLIMITED, Caller
 from openmsmq.security.access.sids import ADMINISTRATORS, Sid, identities
 from openmsmq.storage.memory import MemoryStore
+from openmsmq.wire.rpc.fragment_buffer import FragmentBuffer
+from openmsmq.wire.rpc.pdus import (
+    WHOLE,
+    Bind,
+    BindAck,
+    Body,
+    Flag,
+    Header,
+    Outcome,
+    PduType,
+    Request,
+    Response,
+    Result,
+    read_body,
+    write,
+)
+from openmsmq.wire.rpc.remote_read import OPENED, Opened, Operation
+from openmsmq.wire.rpc.syntaxes import NDR
 
 APP = 3
 
@@ -193,6 +211,58 @@ def test_a_mistake_of_ours_costs_the_application_that_met_it(tmp_path: Path, sil
         desk.open(2)
         assert len(desk.ended) == 1
         desk.elsewhere.close()
+
+    asyncio.run(run())
+
+
+class HalfDead:
+    """A computer that lets a queue be opened, and then says nothing any more."""
+
+    def __init__(self) -> None:
+        self.left = asyncio.Event()
+
+    async def play(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        buffer = FragmentBuffer()
+        while data := await reader.read(1 << 16):
+            buffer.feed(data)
+            for header, fragment in buffer.fragments():
+                writer.write(self._answer(header, read_body(header, fragment)))
+        writer.close()
+        await writer.wait_closed()
+        self.left.set()
+
+    def _answer(self, header: Header, body: Body) -> bytes:
+        if isinstance(body, Bind):
+            result = Result(Outcome.ACCEPTED, 0, NDR)
+            ack = BindAck(5840, 5840, 1, b"2103\0", (result,))
+            return write(PduType.BIND_ACK, header.call, ack, None, WHOLE | Flag.CONCURRENT)
+        if isinstance(body, Request) and body.operation == Operation.OPEN_QUEUE:
+            stub = OPENED.encode(Opened(b"\x01" * 20))
+            return write(PduType.RESPONSE, header.call, Response(0, stub, len(stub)))
+        return b""
+
+
+def test_a_read_with_an_end_ends_though_the_other_computer_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elsewhere, "ELSEWHERE_ANSWER_S", 0.2)
+    monkeypatch.setattr(elsewhere, "protection", lambda _credentials, _host: None)
+
+    async def run() -> None:
+        far = HalfDead()
+        server = await asyncio.start_server(far.play, "127.0.0.1", 0)
+        desk = Desk(tmp_path, server.sockets[0].getsockname()[1])
+        async with asyncio.timeout(20):
+            desk.open(1)
+            await desk.heard.wait()
+            assert isinstance(desk.told.pop(), api.Opened)
+            desk.heard.clear()
+            desk.elsewhere.ask(AskElsewhere(APP, 2, 1, api.Receive(1, timeout_ms=10)))
+            await desk.heard.wait()
+            await far.left.wait()
+        assert desk.code() == QueueNotAvailable.code
+        desk.elsewhere.close()
+        server.close()
 
     asyncio.run(run())
 
