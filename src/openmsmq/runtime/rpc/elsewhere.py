@@ -7,7 +7,6 @@ whatever this queue had locked, and a slow computer holds up nobody else.
 from __future__ import annotations
 
 import asyncio
-import fnmatch
 import socket
 from collections import Counter, deque
 from collections.abc import Callable
@@ -55,6 +54,7 @@ from openmsmq.runtime.limits import (
     RPC_KEEPALIVE_S,
 )
 from openmsmq.runtime.rpc.defects import note_defect
+from openmsmq.runtime.rpc.host_patterns import is_meant
 from openmsmq.runtime.secret_file import read_secret_file
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.authentication.initiators import credentials_of
@@ -419,8 +419,7 @@ class Elsewhere:
             raise UnsupportedFormatName(
                 f"{name}: a queue of another computer is read by a direct name with OS or TCP"
             )
-        host = name.host.casefold()
-        if not any(fnmatch.fnmatchcase(host, each.casefold()) for each in self._table.remote_hosts):
+        if not any(is_meant(name.host, each) for each in self._table.remote_hosts):
             raise AccessDenied(f"[rpc] remote_hosts does not let queues of {name.host} be read")
         return name
 
