@@ -305,7 +305,11 @@ def test_who_reads_a_queue_before_it_is_open_is_told_and_ends_nothing(
             application = Application()
             number = pump.connected(application, UNLIMITED)
             name = rf"DIRECT=TCP:{host}\private$\q"
-            asked = [api.OpenQueue(name, int(AccessMode.RECEIVE)), api.Receive(1), api.GetStatus()]
+            asked: list[api.AnyRequest] = [
+                api.OpenQueue(name, int(AccessMode.RECEIVE)),
+                api.Receive(1),
+                api.GetStatus(),
+            ]
             for call, request in enumerate(asked):
                 pump.hand_in(pump.request, number, call, request)
             pump.schedule()
