@@ -7,6 +7,7 @@ has something to ask: so rights, quotas and the audit log are those of every oth
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -22,6 +23,7 @@ from openmsmq.api.messages import (
 from openmsmq.remote.ports import Ask, Interface, Output, Return, Throw
 from openmsmq.runtime.api.audit import AuditLog, Watch
 from openmsmq.runtime.clocks import read_clocks
+from openmsmq.runtime.limits import RPC_READS_PER_TURN_MAX_COUNT
 from openmsmq.runtime.rpc.services import Service
 from openmsmq.security.access.callers import Caller, Origin
 from openmsmq.wire.rpc.pdus import Status
@@ -35,6 +37,7 @@ DOOR: Final = "rpc"
 
 _WATCHED: Final = frozenset(kind for kind in REQUESTS if kind.facts.is_audited) | {OpenQueue}
 """Requests whose ends the audit log wants to know: it tells of handles by the names of queues."""
+_HEAVY: Final = frozenset(kind for kind in REQUESTS if kind.facts.is_heavy)
 
 
 class Asking(Protocol):
@@ -75,6 +78,9 @@ class Clerk:
         self._last_call = 0
         self._calls: dict[int, tuple[Asking, int]] = {}
         self._asked: dict[int, type[AnyRequest]] = {}
+        self._held: deque[Ask] = deque()
+        """What is asked when the others had their turn; nothing overtakes it."""
+        self._reads_left = RPC_READS_PER_TURN_MAX_COUNT
         self._timer: asyncio.TimerHandle | None = None
         self.is_over = False
 
@@ -118,6 +124,7 @@ class Clerk:
             self._pump.disconnected(number)
         self._calls.clear()
         self._asked.clear()
+        self._held.clear()
 
     # What the pump calls.
 
@@ -126,6 +133,7 @@ class Clerk:
         asyncio.get_running_loop().call_soon(self._take, answers)
 
     def _take(self, answers: list[Answer]) -> None:
+        self._reads_left = RPC_READS_PER_TURN_MAX_COUNT
         for answer in answers:
             if self.is_over:
                 return
@@ -155,7 +163,10 @@ class Clerk:
         self.end()
 
     def go_on(self) -> None:
-        """Nothing was put off."""
+        """Ask what had to wait."""
+        self._reads_left = RPC_READS_PER_TURN_MAX_COUNT
+        held, self._held = self._held, deque()
+        self._guarded(lambda: list(held))
 
     # What the interface wants.
 
@@ -165,7 +176,12 @@ class Clerk:
                 return
             match output:
                 case Ask(number, request):
-                    self._ask(number, request)
+                    if self._held or (type(request) in _HEAVY and not self._reads_left):
+                        self._held.append(output)
+                        self._pump.defer(self)
+                    else:
+                        self._reads_left -= type(request) in _HEAVY
+                        self._ask(number, request)
                 case Return(call, stub):
                     origin = self._calls.pop(call, None)
                     if origin is not None:

@@ -14,6 +14,7 @@ from openmsmq.protocol.rpc.states import CallArrived, InterfaceFacts
 from openmsmq.remote.ports import Ask, Output, Return, Throw
 from openmsmq.runtime.api.audit import AuditLog
 from openmsmq.runtime.config.file import ServerConfig
+from openmsmq.runtime.limits import RPC_READS_PER_TURN_MAX_COUNT
 from openmsmq.runtime.logs import EventLog
 from openmsmq.runtime.rpc.desk import Clerk, Desk
 from openmsmq.runtime.rpc.services import Service
@@ -31,7 +32,8 @@ ALICE, BOB = anonymous("192.0.2.1"), anonymous("192.0.2.2")
 class Opener:
     """Opens the queue that a call names, and says what came of it.
 
-    5 waits; 9 is a mistake of ours, 8 one when such a call is cancelled, 7 one some time later.
+    5 waits, 6 reads; 9 is a mistake of ours, 8 one when such a call is cancelled, 7 one some time
+    later.
     """
 
     def __init__(self) -> None:
@@ -49,6 +51,8 @@ class Opener:
         if operation in (5, 7, 8):
             return []
         self._calls[call] = call
+        if operation == 6:
+            return [Ask(call, api.Receive(1))]
         return [Ask(call, api.OpenQueue(stub.decode(), 1, 0))]
 
     def answered(self, number: int, reply: api.AnyReply, now: Instant) -> list[Output]:
@@ -255,6 +259,29 @@ def test_a_mistake_of_ours_costs_the_caller_who_met_it(
     assert len(line.defects) == 1
     assert line.cut_for
     assert (other.cut_for, other.answers) == ("", [(1, QueueNotFound.code)])
+
+
+def test_a_caller_who_reads_very_much_at_once_gets_it_turn_by_turn_and_in_order() -> None:
+    line = Line()
+    count = 3 * RPC_READS_PER_TURN_MAX_COUNT
+    asked: list[type[api.AnyRequest]] = []
+
+    def act(office: Office) -> None:
+        ask = office.pump.request
+
+        def counted(connection: int, call: int, request: api.AnyRequest, now: Instant) -> None:
+            asked.append(type(request))
+            ask(connection, call, request, now)
+
+        office.pump.request = counted  # type: ignore[method-assign]
+        for number in range(count):
+            office.call(line, call=number, operation=6)
+        office.call(line, call=count)
+        assert asked == [api.Receive] * RPC_READS_PER_TURN_MAX_COUNT
+
+    at_work(act)
+    assert asked == [api.Receive] * count + [api.OpenQueue]
+    assert [call for call, _ in line.answers] == list(range(count + 1))
 
 
 def test_an_operator_ends_the_connections_of_a_clerk_and_the_next_call_finds_another() -> None:
