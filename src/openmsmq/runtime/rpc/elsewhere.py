@@ -325,8 +325,14 @@ class Elsewhere:
             self._check(asked.caller)
             self._channels[asked.connection, asked.handle] = _Channel(self, asked, name)
         except MsmqError as error:
-            self.failed(asked.connection, asked.handle)
-            self.tell(asked.connection, asked.call, failed(asked.call, error).reply)
+            self._refuse(asked, error)
+        except Exception as error:
+            note_defect(self._log, asked.request.name, DOOR, error)
+            self._refuse(asked, QueueNotAvailable("a mistake of this queue manager: see its log"))
+
+    def _refuse(self, asked: OpenElsewhere, error: MsmqError) -> None:
+        self.failed(asked.connection, asked.handle)
+        self.tell(asked.connection, asked.call, failed(asked.call, error).reply)
 
     def ask(self, asked: AskElsewhere) -> None:
         """Do something with an open queue, and answer."""

@@ -189,6 +189,24 @@ def test_a_name_that_no_computer_can_have_is_an_error_like_any_other(
     asyncio.run(run())
 
 
+def test_a_mistake_of_ours_in_opening_is_told(
+    tmp_path: Path, silent: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mistaken(_self: object, _host: str) -> str:
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(elsewhere.Elsewhere, "address_of", mistaken)
+
+    async def run() -> None:
+        desk = Desk(tmp_path, silent)
+        desk.open(1)
+        assert desk.code() == QueueNotAvailable.code
+        assert desk.failed == [1]
+        assert "rpc-defect" in desk.lines[0]
+
+    asyncio.run(run())
+
+
 def test_a_mistake_of_ours_costs_the_application_that_met_it(tmp_path: Path, silent: int) -> None:
     class Strange:
         """Nothing that a request can be."""
