@@ -267,6 +267,21 @@ def test_an_account_that_is_disabled_is_cut_off(
         assert socket_of.recv(1) == b""
 
 
+def test_nobody_who_comes_in_keeps_a_disabled_account_connected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever proves himself has the accounts read again: that others have changed stays news."""
+    monkeypatch.setattr(rpc_server, "RPC_PROOFS_LOOK_MS", 500)
+    with serving(tmp_path / "data") as server:
+        reader = RemoteReader(port_of(server))
+        reader.call(0, b"")
+        set_disabled(tmp_path / "data" / ACCOUNTS_FILE, ADMINISTRATOR, disabled=True)
+        RemoteReader(port_of(server), user=READER).call(0, b"")
+        socket_of = reader.dce.get_rpc_transport().get_socket()
+        socket_of.settimeout(10)
+        assert socket_of.recv(1) == b""
+
+
 # Processes, as operators start them.
 
 

@@ -66,6 +66,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             host, port = text, ""
         if not host:
             raise ValueError(f"{text!r} is no address: the host is missing")
+        try:
+            host.encode("idna")
+        except UnicodeError:
+            # Else it is the system that is asked for it, and answers with this.
+            raise ValueError(
+                f"{text!r} is no address: a part of the host's name is empty or too long"
+            ) from None
         return host, _port(port, text)
 
     def open_socket(self, within_s: float) -> socket.socket:

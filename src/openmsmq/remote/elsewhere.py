@@ -23,6 +23,7 @@ from openmsmq.model.errors import (
     BufferOverflow,
     InsufficientResources,
     InvalidHandle,
+    InvalidParameter,
     MessageNotFound,
     MsmqError,
     NoTransactionCoordinator,
@@ -36,7 +37,7 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.limits import ELSEWHERE_READS_MAX_COUNT
 from openmsmq.model.names import DirectFormatName, FormatName
 from openmsmq.model.queue import SeekAction
-from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.message_bytes import body_size, is_transactional, priority
 from openmsmq.wire.rpc import remote_read as rpc
 from openmsmq.wire.rpc.message_packets import joined, read
@@ -65,6 +66,8 @@ class Invoke(msgspec.Struct, frozen=True):
     number: int
     operation: int
     stub: bytes
+    patience_ms: int | None = 0
+    """How long the other side may wait for a message before it answers; None for ever."""
 
 
 class Tell(msgspec.Struct, frozen=True):
@@ -145,6 +148,9 @@ class QueueElsewhere:
             if self._context == rpc.NO_CONTEXT:
                 raise InvalidHandle(f"{self._name} is not open yet")
             return self._do(call, request, cursor)
+        except EncodeError as error:
+            # A number that no call has room for, such as a negative one.
+            return [failed(call, InvalidParameter(str(error)))]
         except MsmqError as error:
             return [failed(call, error)]
 
@@ -238,19 +244,25 @@ class QueueElsewhere:
             _WHOLE_BODY,
             _WHOLE_BODY,
         )
+        # Before anything waits for it: what cannot be written is not asked.
+        stub = rpc.START_RECEIVE.encode(asked)
         reading = _Reading(call, request, number)
         self._waiting[number] = reading
         return self._invoke(
             Operation.START_RECEIVE,
-            rpc.START_RECEIVE.encode(asked),
+            stub,
             partial(self._started, reading),
             partial(self._not_started, reading),
+            None if timeout_ms == _INFINITE_MS else timeout_ms,
         )
 
     def _way(self, request: api.Receive | api.Seek) -> tuple[int, int, int, int]:
         """Return what is asked for: action, lookup identifier, time-out and cursor."""
         if isinstance(request, api.Seek):
-            action = SeekAction(request.action)
+            try:
+                action = SeekAction(request.action)
+            except ValueError:
+                raise InvalidParameter(f"{request.action!r} is no seek action") from None
             if action is SeekAction.FIRST:
                 return (Action.PEEK_CURRENT if request.peek else Action.RECEIVE), 0, 0, 0
             peek, take = _LOOKUPS[action]
@@ -385,10 +397,17 @@ class QueueElsewhere:
         if result:
             raise MsmqError.from_code(result, str(self._name))
 
-    def _invoke(self, operation: int, stub: bytes, then: _Then, fallen: _Fallen) -> list[Output]:
+    def _invoke(
+        self,
+        operation: int,
+        stub: bytes,
+        then: _Then,
+        fallen: _Fallen,
+        patience_ms: int | None = 0,
+    ) -> list[Output]:
         self._number += 1
         self._calls[self._number] = (then, fallen)
-        return [Invoke(self._number, operation, stub)]
+        return [Invoke(self._number, operation, stub, patience_ms)]
 
     def _close_when_done(self) -> list[Output]:
         """Close what was left, once nothing is under way any more."""

@@ -79,6 +79,9 @@ class Management:
 
     def _get_info(self, call: int, request: rpc.GetInfo) -> list[Output]:
         wanted = request.properties
+        if len(set(wanted)) < len(wanted):
+            # The same list of all queues a hundred times would be a long answer to a short call.
+            return [_refused(call, request, InvalidParameter.code)]
         if request.target.kind == rpc.ObjectType.MACHINE:
             if not all(number in properties.MACHINE_PROPERTIES for number in wanted):
                 return [_refused(call, request, ILLEGAL_PROPERTY)]

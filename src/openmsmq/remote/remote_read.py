@@ -359,10 +359,14 @@ class RemoteRead:
         now: Instant,
     ) -> list[Output]:
         code = code_of(reply)
-        is_open = queue.context in self._queues and not queue.knows(request)
-        if code and code not in _LOCK_IS_GONE and is_open:
-            # The disk is full, say, and it is locked as before: there is time to say it again.
-            self._keep(queue, request, lookup_id, now)
+        if not code or code in _LOCK_IS_GONE or queue.context not in self._queues:
+            return [result(call, code)]
+        # The disk is full, say, and it is locked as before.
+        if queue.knows(request):
+            # Its number stands for another message by now, so nobody could name it any more.
+            return [self._give_back(queue, lookup_id), result(call, code)]
+        # There is time to say it again.
+        self._keep(queue, request, lookup_id, now)
         return [result(call, code)]
 
     # Purge, move, reject.

@@ -197,7 +197,8 @@ ELSEWHERE_CONNECT_S: Final = 30
 """How long it may take to reach a queue of another computer that an application opens."""
 
 ELSEWHERE_ANSWER_S: Final = 60
-"""How long another computer may take to answer, unless it waits for a message."""
+"""How long another computer may say nothing while we wait for its answer, beyond the time for
+which it may wait for a message."""
 
 ELSEWHERE_QUEUES_MAX_COUNT: Final = 500
 """Queues of other computers that applications have open; each has a connection of its own."""
@@ -210,6 +211,10 @@ RPC_KEEPALIVE_S: Final = 60
 
 RPC_LINGER_MS: Final = 5_000
 """How long a client has to take the last bytes of a connection that was closed."""
+
+RPC_READS_PER_TURN_MAX_COUNT: Final = 4
+"""Reads of one caller that the queue manager answers in one turn: each may bring the longest
+message, and all of them are in memory until they are written."""
 
 RPC_PORTS_MAX_COUNT: Final = 10
 """Ports that are tried for the interfaces, one after another, while they are taken."""

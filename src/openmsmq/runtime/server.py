@@ -310,7 +310,7 @@ class Pump:
         """Do what is done on this computer."""
         match output:
             case EndConnection(number, reason):
-                self._end_connection(number, reason)
+                self.end_connection(number, reason)
             case MakeKeys():
                 self.keys.make()
             case BackUp(directory):
@@ -337,7 +337,8 @@ class Pump:
         if asker is not None:
             asker.deliver([Answer(call, reply)])
 
-    def _end_connection(self, number: int, reason: str) -> None:
+    def end_connection(self, number: int, reason: str) -> None:
+        """Have a connection end, if it is still there."""
         connection = self._connections.get(number)
         if connection is not None:
             # Not now: it may be the one whose call we are in the middle of.

@@ -137,7 +137,7 @@ class Server:
             Path(config.data), owner, store, self._pump, log
         )
         self._pump.audit = AuditReader(config.audit_path, self._pump)
-        self._elsewhere = self._pump.elsewhere = Elsewhere(config, self._pump)
+        self._elsewhere = self._pump.elsewhere = Elsewhere(config, self._pump, log)
         self._directory: DirectoryCourier | None = None
         if membership.port is not None:
             self._directory = DirectoryCourier(membership.port, self._pump, log)

@@ -34,7 +34,18 @@ def test_a_path_is_a_unix_socket(address: str, wanted: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["", ":1802", "host:http", "host:0", "host:70000", "[::1", "[::1]x"]
+    "address",
+    [
+        "",
+        ":1802",
+        "host:http",
+        "host:0",
+        "host:70000",
+        "[::1",
+        "[::1]x",
+        "a..b",
+        f"{'x' * 64}:2103",
+    ],
 )
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(ValueError, match="is no address"):

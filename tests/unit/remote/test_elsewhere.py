@@ -12,6 +12,7 @@ from openmsmq.model.errors import (
     BufferOverflow,
     InsufficientResources,
     InvalidHandle,
+    InvalidParameter,
     MessageNotFound,
     MsmqError,
     NoTransactionCoordinator,
@@ -378,3 +379,38 @@ def test_only_so_many_reads_are_under_way() -> None:
     assert far.told == []
     assert far.ask(api.Receive(9)) == []
     assert far.code() == InsufficientResources.code
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        api.Seek(9, "sideways"),
+        api.Seek(9, "next", lookup_id=-1),
+        api.Receive(9, timeout_ms=-1),
+    ],
+)
+def test_what_no_call_can_say_is_refused_and_waits_for_nothing(request_: api.AnyRequest) -> None:
+    far = Far().open()
+    assert far.ask(request_) == []
+    assert far.code() == InvalidParameter.code
+    far.told.clear()
+    for _ in range(ELSEWHERE_READS_MAX_COUNT):
+        started(far.ask(api.Receive(9)))
+    assert far.told == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "patience_ms"),
+    [
+        (api.Receive(9, timeout_ms=700), 700),
+        (api.Receive(9, timeout_ms=None), None),
+        (api.Seek(9, "next", 5), 0),
+        (api.Purge(9), 0),
+    ],
+)
+def test_only_a_read_without_end_is_waited_for_without_end(
+    request_: api.AnyRequest, patience_ms: int | None
+) -> None:
+    far = Far().open()
+    [invoke] = far.ask(request_)
+    assert invoke.patience_ms == patience_ms

@@ -352,3 +352,11 @@ def test_a_call_cannot_be_cancelled_and_ends_once(hall: Hall, program: Door) -> 
     assert program.interface.next_wake_ms is None
     assert program.interface.wake(hall.driver.now) == []
     assert program.interface.answered(99, api.Done(), hall.driver.now) == []
+
+
+@pytest.mark.parametrize("target", [MACHINE, queue()])
+def test_nobody_asks_for_the_same_property_twice(program: Door, target: rpc.ManagedObject) -> None:
+    assert info(program, target, 2, 1).result == 0
+    found = info(program, target, 2, 1, 2)
+    assert found.result == INVALID_PARAMETER
+    assert found.values == (NULL,) * 3

@@ -717,6 +717,24 @@ def test_what_the_full_disk_refuses_goes_back_in_the_end(hall: Hall, reader: Rea
     assert hall.bodies() == [b"one"]
 
 
+def test_what_the_full_disk_refuses_goes_back_if_its_number_is_in_use_again(
+    hall: Hall, reader: Reader
+) -> None:
+    hall.send(b"one", b"two")
+    context = reader.open()
+    reader.receive(context)
+    stub = rpc.END_RECEIVE.encode(rpc.EndReceive(context, Verdict.ACK, 1))
+    reader.begin(Operation.END_RECEIVE, stub)
+    again = reader.begin_receive(context)
+    hall.settle(fail=1)
+    received = reader.received(again)
+    assert received is not None
+    assert received.result == 0
+    assert hall.bodies() == [b"one"]
+    assert reader.end(context) == 0
+    assert hall.bodies() == [b"one"]
+
+
 def test_a_queue_that_is_deleted_takes_its_messages_along(hall: Hall, reader: Reader) -> None:
     hall.send(b"one")
     context = reader.open()

@@ -132,7 +132,7 @@ class AccountDesk:
         self._guard = guard
         self._address = address
         self._clock = clock
-        self._proved: StoredAccount | None = None
+        self._proved: dict[str, StoredAccount] = {}
 
     def find(self, user: str) -> Account | None:
         """Return an account, or raise `AuthenticationFailed` if it is too early for an attempt."""
@@ -150,7 +150,7 @@ class AccountDesk:
         """Take down how an attempt ended."""
         found = self._book.find(user)
         if proved and found is not None:
-            self._proved = found
+            self._proved[found.name] = found
             self._guard.succeeded(found.name, self._address)
         else:
             now_ms = self._clock().ticks_ms
@@ -159,8 +159,8 @@ class AccountDesk:
 
     @property
     def is_still_good(self) -> bool:
-        """Whether the account that was proved is as it was; True if none was."""
-        return self._proved is None or self._book.find(self._proved.name) == self._proved
+        """Whether the accounts that were proved are as they were; True if none was."""
+        return all(self._book.find(name) == proved for name, proved in self._proved.items())
 
 
 # Changing.

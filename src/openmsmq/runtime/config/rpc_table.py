@@ -38,7 +38,10 @@ class RpcTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = "own"
     minimum_level: Annotated[
         Literal["connect", "packet", "integrity", "privacy"],
-        says("How far calls must be protected at least. Windows uses `privacy`."),
+        says(
+            "How far calls must be protected at least. Windows uses `privacy`. With `connect`, "
+            "whoever passes on somebody's authentication calls as that one."
+        ),
     ] = "privacy"
     keytab: Annotated[
         str,
@@ -62,8 +65,9 @@ class RpcTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     remote_hosts: Annotated[
         tuple[str, ...],
         says(
-            "Computers whose queues applications may read through this queue manager, as names or "
-            "patterns such as `*.example.com`. Empty: none."
+            "Computers whose queues applications may read through this queue manager, as names, "
+            "addresses or patterns: `*.example.com`, or `beta*`, where the star stands for no dot. "
+            "Empty: none."
         ),
     ] = ()
     remote_user: Annotated[

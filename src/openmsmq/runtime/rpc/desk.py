@@ -7,12 +7,14 @@ has something to ask: so rights, quotas and the audit log are those of every oth
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from openmsmq.api.messages import (
     REQUESTS,
     Answer,
+    AnyReply,
     AnyRequest,
     CloseQueue,
     Failed,
@@ -21,6 +23,7 @@ from openmsmq.api.messages import (
 from openmsmq.remote.ports import Ask, Interface, Output, Return, Throw
 from openmsmq.runtime.api.audit import AuditLog, Watch
 from openmsmq.runtime.clocks import read_clocks
+from openmsmq.runtime.limits import RPC_READS_PER_TURN_MAX_COUNT
 from openmsmq.runtime.rpc.services import Service
 from openmsmq.security.access.callers import Caller, Origin
 from openmsmq.wire.rpc.pdus import Status
@@ -34,6 +37,7 @@ DOOR: Final = "rpc"
 
 _WATCHED: Final = frozenset(kind for kind in REQUESTS if kind.facts.is_audited) | {OpenQueue}
 """Requests whose ends the audit log wants to know: it tells of handles by the names of queues."""
+_HEAVY: Final = frozenset(kind for kind in REQUESTS if kind.facts.is_heavy)
 
 
 class Asking(Protocol):
@@ -74,6 +78,9 @@ class Clerk:
         self._last_call = 0
         self._calls: dict[int, tuple[Asking, int]] = {}
         self._asked: dict[int, type[AnyRequest]] = {}
+        self._held: deque[Ask] = deque()
+        """What is asked when the others had their turn; nothing overtakes it."""
+        self._reads_left = RPC_READS_PER_TURN_MAX_COUNT
         self._timer: asyncio.TimerHandle | None = None
         self.is_over = False
 
@@ -85,24 +92,26 @@ class Clerk:
         number = self._last_call
         self._calls[number] = (asking, arrived.call)
         self._askers.add(asking)
-        self._carry_out(
-            self._interface.called(number, arrived.operation, arrived.stub, read_clocks())
-        )
+        operation, stub = arrived.operation, arrived.stub
+        self._guarded(lambda: self._interface.called(number, operation, stub, read_clocks()))
 
     def cancel(self, asking: Asking, call: int) -> None:
         """Nobody waits for a call any more."""
         for number, origin in list(self._calls.items()):
             if origin == (asking, call):
-                self._carry_out(self._interface.cancelled(number, read_clocks()))
+                self._cancel(number)
 
     def forget(self, asking: Asking) -> None:
         """A connection is gone, with whatever it has waited for."""
         self._askers.discard(asking)
-        now = read_clocks()
         for number, origin in list(self._calls.items()):
             if origin[0] is asking:
-                self._carry_out(self._interface.cancelled(number, now))
+                self._cancel(number)
                 self._calls.pop(number, None)
+
+    def _cancel(self, number: int) -> None:
+        if not self.is_over:
+            self._guarded(lambda: self._interface.cancelled(number, read_clocks()))
 
     def end(self) -> None:
         """Give everything back that was opened."""
@@ -115,26 +124,34 @@ class Clerk:
             self._pump.disconnected(number)
         self._calls.clear()
         self._asked.clear()
+        self._held.clear()
 
     # What the pump calls.
 
     def deliver(self, answers: list[Answer]) -> None:
         """Take answers of the queue manager, when its turn is over: more may be asked then."""
-        asyncio.get_running_loop().call_soon(self._guarded, lambda: self._take(answers))
+        asyncio.get_running_loop().call_soon(self._take, answers)
 
     def _take(self, answers: list[Answer]) -> None:
+        self._reads_left = RPC_READS_PER_TURN_MAX_COUNT
         for answer in answers:
             if self.is_over:
                 return
             kind = self._asked.pop(answer.id, None)
             if type(answer.reply) is Failed or kind in _WATCHED:
                 self._watch.end(answer.id, kind, answer.reply)
-            self._carry_out(self._interface.answered(answer.id, answer.reply, read_clocks()))
+            self._answer(answer.id, answer.reply)
 
-    def _guarded(self, act: Callable[[], None]) -> None:
-        """Do something that a caller has caused: a mistake of ours in it costs that caller."""
+    def _answer(self, number: int, reply: AnyReply) -> None:
+        self._guarded(lambda: self._interface.answered(number, reply, read_clocks()))
+
+    def _guarded(self, tell: Callable[[], list[Output]]) -> None:
+        """Tell the interface something, and do what it wants.
+
+        All of it goes through here: a mistake of ours in it costs the caller who has caused it.
+        """
         try:
-            act()
+            self._carry_out(tell())
         except Exception as error:
             self._note_defect(error)
             self.cut("a mistake of this queue manager in answering it")
@@ -146,7 +163,10 @@ class Clerk:
         self.end()
 
     def go_on(self) -> None:
-        """Nothing was put off."""
+        """Ask what had to wait."""
+        self._reads_left = RPC_READS_PER_TURN_MAX_COUNT
+        held, self._held = self._held, deque()
+        self._guarded(lambda: list(held))
 
     # What the interface wants.
 
@@ -156,7 +176,12 @@ class Clerk:
                 return
             match output:
                 case Ask(number, request):
-                    self._ask(number, request)
+                    if self._held or (type(request) in _HEAVY and not self._reads_left):
+                        self._held.append(output)
+                        self._pump.defer(self)
+                    else:
+                        self._reads_left -= type(request) in _HEAVY
+                        self._ask(number, request)
                 case Return(call, stub):
                     origin = self._calls.pop(call, None)
                     if origin is not None:
@@ -169,13 +194,11 @@ class Clerk:
 
     def _ask(self, number: int, request: AnyRequest) -> None:
         refusal = self._pump.refusal
-        now = read_clocks()
         if refusal is not None:
-            failed = Failed(refusal.code, refusal.detail)
-            self._carry_out(self._interface.answered(number, failed, now))
+            self._answer(number, Failed(refusal.code, refusal.detail))
             return
         if not self._number:
-            origin = Origin(self._peer, DOOR, now.unix_s)
+            origin = Origin(self._peer, DOOR, read_clocks().unix_s)
             self._number = self._pump.connected(self, self._caller, origin)
         kind = type(request)
         self._asked[number] = kind
@@ -198,7 +221,7 @@ class Clerk:
 
     def _wake(self) -> None:
         self._timer = None
-        self._guarded(lambda: self._carry_out(self._interface.wake(read_clocks())))
+        self._guarded(lambda: self._interface.wake(read_clocks()))
 
 
 class Desk:

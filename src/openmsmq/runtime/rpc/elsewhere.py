@@ -7,7 +7,6 @@ whatever this queue had locked, and a slow computer holds up nobody else.
 from __future__ import annotations
 
 import asyncio
-import fnmatch
 import socket
 from collections import Counter, deque
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from openmsmq.manager.outputs import AskElsewhere, LeaveElsewhere, OpenElsewhere
 from openmsmq.model.errors import (
     AccessDenied,
     InsufficientResources,
+    InvalidHandle,
     MsmqError,
     QueueNotAvailable,
     StaleHandle,
@@ -53,18 +53,21 @@ from openmsmq.runtime.limits import (
     ELSEWHERE_QUEUES_PER_CALLER_MAX_COUNT,
     RPC_KEEPALIVE_S,
 )
+from openmsmq.runtime.rpc.defects import note_defect
+from openmsmq.runtime.rpc.host_patterns import is_meant
 from openmsmq.runtime.secret_file import read_secret_file
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.authentication.initiators import credentials_of
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.rpc import remote_read
-from openmsmq.wire.rpc.remote_read import Operation
 from openmsmq.wire.rpc.syntaxes import ENDPOINT_MAPPER, Syntax
 
 if TYPE_CHECKING:
     from openmsmq.runtime.config.file import ServerConfig
+    from openmsmq.runtime.logs import EventLog
     from openmsmq.runtime.server import Pump
 
+DOOR: Final = "elsewhere"
 INTERFACE: Final = Syntax(remote_read.INTERFACE, *remote_read.VERSION)
 _PASSWORD_MAX_BYTES: Final = 4_096
 _PROTOCOLS: Final = (DirectProtocol.OS, DirectProtocol.TCP)
@@ -79,6 +82,8 @@ class RpcWire(asyncio.Protocol):
     def __init__(self, machine: ClientAssociation, heard: Callable[[ClientOutput], None]) -> None:
         self.machine = machine
         self._heard = heard
+        self.heard_bytes = 0
+        """How much the server has said until now."""
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -93,6 +98,7 @@ class RpcWire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what the server says."""
+        self.heard_bytes += len(data)
         self.machine.received(data)
         self.settle()
 
@@ -124,7 +130,9 @@ class _Channel:
     def __init__(self, owner: Elsewhere, asked: OpenElsewhere, name: DirectFormatName) -> None:
         self._owner = owner
         self._asked = asked
-        self._host = name.host
+        self.connection: Final = asked.connection
+        """The application that reads it."""
+        self.host: Final = name.host
         self._address = owner.address_of(name.host)
         self.owner_name: Final = asked.caller.owner_name
         self.queue: Final = QueueElsewhere(name, asked.handle, asked.request, owner.identifier)
@@ -134,24 +142,28 @@ class _Channel:
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._is_begun = False
         self._is_open = False
+        self._is_over = False
         self._task = asyncio.get_running_loop().create_task(self._connect())
 
     async def _connect(self) -> None:
         """Find the port, connect, and agree; the rest follows from what is heard."""
         try:
             async with asyncio.timeout(ELSEWHERE_CONNECT_S):
-                protected = await asyncio.to_thread(self._owner.protection, self._host)
+                protected = await asyncio.to_thread(self._owner.protection, self.host)
                 port = self._owner.port or await self._find_port()
                 machine = ClientAssociation(INTERFACE, protected)
                 wire = self._wire = RpcWire(machine, self._hear)
                 self._guard(_BINDING, ELSEWHERE_CONNECT_S)
                 loop = asyncio.get_running_loop()
                 await loop.create_connection(lambda: wire, self._address, port)
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError, UnicodeError) as error:
+            # Names that no DNS can have are a `UnicodeError`.
             reason = str(error) or f"no answer came within {ELSEWHERE_CONNECT_S} s"
-            self._lose(QueueNotAvailable(f"{self._host}: {reason}"))
+            self._lose(QueueNotAvailable(f"{self.host}: {reason}"))
         except MsmqError as error:
             self._lose(error)
+        except Exception as error:
+            self._owner.fell(self, error)
 
     async def _find_port(self) -> int:
         """Ask the endpoint mapper there."""
@@ -166,7 +178,7 @@ class _Channel:
                 if isinstance(output, Returned):
                     answer.set_result(output.stub)
                 else:
-                    problem = f"the endpoint mapper of {self._host} gives no answer"
+                    problem = f"the endpoint mapper of {self.host} gives no answer"
                     answer.set_exception(QueueNotAvailable(problem))
 
         wire = RpcWire(ClientAssociation(ENDPOINT_MAPPER), hear)
@@ -179,7 +191,7 @@ class _Channel:
             wire.close()
         if port is None:
             raise QueueNotAvailable(
-                f"the endpoint mapper of {self._host} knows of no queues that are read remotely"
+                f"the endpoint mapper of {self.host} knows of no queues that are read remotely"
             )
         return port
 
@@ -190,11 +202,15 @@ class _Channel:
 
     def leave(self) -> None:
         """Close the queue as its application wants it, and end, at the latest in a while."""
+        if self._is_over:
+            self._owner.ended(self)
+            return
         self._guard(_LEAVING, ELSEWHERE_ANSWER_S)
         self.do(self.queue.leave())
 
     def end(self) -> None:
         """End the connection."""
+        self._is_over = True
         self._owner.ended(self)
         for call in list(self._timers):
             self._unguard(call)
@@ -204,6 +220,9 @@ class _Channel:
             self._wire.close()
 
     def _hear(self, output: ClientOutput) -> None:
+        self._owner.contained(self, lambda: self._take(output))
+
+    def _take(self, output: ClientOutput) -> None:
         match output:
             case Bound():
                 self._unguard(_BINDING)
@@ -221,10 +240,10 @@ class _Channel:
 
     def _why(self, kind: FailureKind, sentence: str) -> MsmqError:
         if kind is FailureKind.NOT_AUTHENTICATED:
-            return AccessDenied(f"{self._host} does not accept our account: {sentence}")
+            return AccessDenied(f"{self.host} does not accept our account: {sentence}")
         if self._is_open:
-            return StaleHandle(f"the connection to {self._host} is gone, {sentence}: open it again")
-        return QueueNotAvailable(f"{self._host}: {sentence}")
+            return StaleHandle(f"the connection to {self.host} is gone, {sentence}: open it again")
+        return QueueNotAvailable(f"{self.host}: {sentence}")
 
     def _ended(self, call: int) -> int:
         self._unguard(call)
@@ -253,22 +272,28 @@ class _Channel:
             invoke = self._held.popleft()
             call = wire.machine.call(invoke.operation, invoke.stub)
             self._numbers[call] = invoke.number
-            if invoke.operation != Operation.START_RECEIVE:
-                # A read may wait as long as its application; all else is answered soon.
-                self._guard(call, ELSEWHERE_ANSWER_S)
+            if invoke.patience_ms is not None:
+                self._guard(call, ELSEWHERE_ANSWER_S + invoke.patience_ms / 1000)
             wire.settle()
 
     def _guard(self, call: int, seconds: float) -> None:
+        """End the connection after a while, unless the call has ended before that."""
+        heard_bytes = 0 if self._wire is None else self._wire.heard_bytes
         loop = asyncio.get_running_loop()
-        self._timers[call] = loop.call_later(seconds, self._too_late)
+        self._timers[call] = loop.call_later(seconds, self._too_late, call, heard_bytes)
 
     def _unguard(self, call: int) -> None:
         timer = self._timers.pop(call, None)
         if timer is not None:
             timer.cancel()
 
-    def _too_late(self) -> None:
-        self._lose(QueueNotAvailable(f"{self._host} did not answer in time"))
+    def _too_late(self, call: int, heard_bytes: int) -> None:
+        if call >= 0 and self._wire is not None and self._wire.heard_bytes > heard_bytes:
+            # A long message on a slow line.
+            self._guard(call, ELSEWHERE_ANSWER_S)
+            return
+        error = QueueNotAvailable(f"{self.host} did not answer in time")
+        self._owner.contained(self, lambda: self._lose(error))
         self.end()
 
     def _lose(self, error: MsmqError) -> None:
@@ -281,8 +306,9 @@ class _Channel:
 class Elsewhere:
     """All queues of other computers that applications have open."""
 
-    def __init__(self, config: ServerConfig, pump: Pump) -> None:
+    def __init__(self, config: ServerConfig, pump: Pump, log: EventLog) -> None:
         table = self._table = config.rpc
+        self._log = log
         self._data = Path(config.data)
         self._hosts = config.parameters.hosts
         self._pump = pump
@@ -299,25 +325,41 @@ class Elsewhere:
             self._check(asked.caller)
             self._channels[asked.connection, asked.handle] = _Channel(self, asked, name)
         except MsmqError as error:
-            self.failed(asked.connection, asked.handle)
-            self.tell(asked.connection, asked.call, failed(asked.call, error).reply)
+            self._refuse(asked, error)
+        except Exception as error:
+            note_defect(self._log, asked.request.name, DOOR, error)
+            self._refuse(asked, QueueNotAvailable("a mistake of this queue manager: see its log"))
+
+    def _refuse(self, asked: OpenElsewhere, error: MsmqError) -> None:
+        self.failed(asked.connection, asked.handle)
+        self.tell(asked.connection, asked.call, failed(asked.call, error).reply)
 
     def ask(self, asked: AskElsewhere) -> None:
         """Do something with an open queue, and answer."""
         if isinstance(asked.request, api.Cancel):
             for (connection, _), channel in list(self._channels.items()):
                 if connection == asked.connection:
-                    channel.do(channel.queue.cancel(asked.request.call))
+                    self._cancel(channel, asked.request.call)
             return
-        channel = self._channels[asked.connection, asked.handle]
-        channel.do(channel.queue.asked(asked.call, asked.request, asked.cursor))
+        found = self._channels.get((asked.connection, asked.handle))
+        if found is None:
+            # It could not be opened, and this was asked before its application had heard so.
+            error = InvalidHandle(f"no queue is open under handle {asked.handle}")
+            self.tell(asked.connection, asked.call, failed(asked.call, error).reply)
+            return
+        self.contained(
+            found, lambda: found.do(found.queue.asked(asked.call, asked.request, asked.cursor))
+        )
+
+    def _cancel(self, channel: _Channel, call: int) -> None:
+        self.contained(channel, lambda: channel.do(channel.queue.cancel(call)))
 
     def leave(self, asked: LeaveElsewhere) -> None:
         """Close a queue."""
         channel = self._channels.pop((asked.connection, asked.handle), None)
         if channel is not None:
             self._leaving.add(channel)
-            channel.leave()
+            self.contained(channel, channel.leave)
 
     def close(self) -> None:
         """End all connections."""
@@ -325,6 +367,23 @@ class Elsewhere:
             channel.end()
 
     # What channels call.
+
+    def contained(self, channel: _Channel, act: Callable[[], None]) -> None:
+        """Do something about a queue: a mistake of ours in it costs the application that reads it.
+
+        The queue manager itself knows nothing of what is done here, and need not end for it.
+        """
+        try:
+            act()
+        except Exception as error:
+            self.fell(channel, error)
+
+    def fell(self, channel: _Channel, error: Exception) -> None:
+        """End what a mistake of ours has spoilt."""
+        note_defect(self._log, channel.host, DOOR, error)
+        channel.end()
+        reason = "a mistake of this queue manager in reading another computer for it"
+        self._pump.end_connection(channel.connection, reason)
 
     def address_of(self, host: str) -> str:
         """Return where a computer is: `[hosts]` says so, or else the system."""
@@ -366,8 +425,7 @@ class Elsewhere:
             raise UnsupportedFormatName(
                 f"{name}: a queue of another computer is read by a direct name with OS or TCP"
             )
-        host = name.host.casefold()
-        if not any(fnmatch.fnmatchcase(host, each.casefold()) for each in self._table.remote_hosts):
+        if not any(is_meant(name.host, each) for each in self._table.remote_hosts):
             raise AccessDenied(f"[rpc] remote_hosts does not let queues of {name.host} be read")
         return name
 

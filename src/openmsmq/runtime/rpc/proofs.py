@@ -56,6 +56,6 @@ class Proofs:
         """Return what proves the callers of one connection, which comes from this address."""
         return self._authentication.of_connection(address)
 
-    def look(self) -> bool:
-        """Read again what has changed; say whether anything has."""
-        return self._book.look()
+    def look(self) -> None:
+        """Read again what has changed."""
+        self._book.look()

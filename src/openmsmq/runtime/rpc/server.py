@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +26,7 @@ from openmsmq.runtime.limits import (
 )
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.rpc.connection import RpcConnection
+from openmsmq.runtime.rpc.defects import note_defect
 from openmsmq.runtime.rpc.desk import DOOR, Desk
 from openmsmq.runtime.rpc.proofs import Proofs
 from openmsmq.runtime.rpc.services import Service
@@ -141,8 +141,7 @@ class RpcDoor:
 
     def note_defect(self, peer: str, error: Exception) -> None:
         """Log a mistake of ours that ended somebody's connection."""
-        where = " ".join(traceback.format_exception(error)[-2:])
-        self.log.error(Event.RPC_DEFECT, peer=peer, door=self.name, error=repr(error), where=where)
+        note_defect(self.log, peer, self.name, error)
 
     def look_at_proofs(self) -> None:
         """Cut connections whose accounts are not as they were."""
@@ -285,7 +284,9 @@ class RpcServer:
 
     def look_at_proofs(self) -> None:
         """Look whether those who have proved to be somebody still are."""
-        if self._proofs is not None and self._proofs.look():
+        if self._proofs is not None:
+            self._proofs.look()
+            # Whoever came in since the last time may have had the file read again before us.
             for door in self._doors:
                 door.look_at_proofs()
         self._look_later()

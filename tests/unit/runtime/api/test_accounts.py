@@ -248,3 +248,16 @@ def test_whoever_is_in_is_not_good_any_more_when_the_account_changes(path: Path,
     change(path)
     book.look()
     assert not desk.is_still_good
+
+
+def test_who_comes_in_twice_is_good_while_both_accounts_are(path: Path) -> None:
+    add(path)
+    add_account(path, "bob", "a good long password", administrator=False, now_s=1)
+    book = AccountBook(path)
+    desk = AccountDesk(book, GuessGuard(), "192.0.2.1", Clock())
+    desk.note("alice", proved=True)
+    desk.note("bob", proved=True)
+    assert desk.is_still_good
+    set_disabled(path, "alice", disabled=True)
+    book.look()
+    assert not desk.is_still_good

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import pytest
+
 from openmsmq.api import messages as api
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import QueueNotFound, ServiceNotAvailable
@@ -12,6 +14,7 @@ from openmsmq.protocol.rpc.states import CallArrived, InterfaceFacts
 from openmsmq.remote.ports import Ask, Output, Return, Throw
 from openmsmq.runtime.api.audit import AuditLog
 from openmsmq.runtime.config.file import ServerConfig
+from openmsmq.runtime.limits import RPC_READS_PER_TURN_MAX_COUNT
 from openmsmq.runtime.logs import EventLog
 from openmsmq.runtime.rpc.desk import Clerk, Desk
 from openmsmq.runtime.rpc.services import Service
@@ -27,19 +30,29 @@ ALICE, BOB = anonymous("192.0.2.1"), anonymous("192.0.2.2")
 
 
 class Opener:
-    """Opens the queue that a call names, and says what came of it; 9 is a mistake of ours."""
+    """Opens the queue that a call names, and says what came of it.
+
+    5 waits, 6 reads; 9 is a mistake of ours, 8 one when such a call is cancelled, 7 one some time
+    later.
+    """
 
     def __init__(self) -> None:
         self._calls: dict[int, int] = {}
         self.cancels: list[int] = []
+        self._fails_to_cancel = False
+        self._wake_ms: int | None = None
 
     def called(self, call: int, operation: int, stub: bytes, now: Instant) -> list[Output]:
-        del now
         if operation == 9:
             raise RuntimeError("a mistake")
-        if operation == 5:
+        if operation == 7:
+            self._wake_ms = now.ticks_ms
+        self._fails_to_cancel = operation == 8
+        if operation in (5, 7, 8):
             return []
         self._calls[call] = call
+        if operation == 6:
+            return [Ask(call, api.Receive(1))]
         return [Ask(call, api.OpenQueue(stub.decode(), 1, 0))]
 
     def answered(self, number: int, reply: api.AnyReply, now: Instant) -> list[Output]:
@@ -52,16 +65,18 @@ class Opener:
 
     def cancelled(self, call: int, now: Instant) -> list[Output]:
         del now
+        if self._fails_to_cancel:
+            raise RuntimeError("a mistake")
         self.cancels.append(call)
         return [Throw(call, Status.CANCELLED)]
 
     @property
     def next_wake_ms(self) -> int | None:
-        return None
+        return self._wake_ms
 
     def wake(self, now: Instant) -> list[Output]:
         del now
-        return []
+        raise RuntimeError("a mistake")
 
 
 class Line:
@@ -202,18 +217,71 @@ def test_a_queue_manager_that_stops_refuses_through_the_interface() -> None:
     assert line.answers == [(1, ServiceNotAvailable.code)]
 
 
-def test_a_mistake_of_ours_costs_the_caller_who_met_it() -> None:
+def _calls(office: Office, line: Line) -> None:
+    office.call(line, operation=9)
+
+
+def _is_answered(office: Office, line: Line) -> None:
+    office.call(line, operation=5).deliver([api.Answer(1, api.Failed(1, "9"))])
+
+
+def _is_refused(office: Office, line: Line) -> None:
+    office.pump.refusal = ServiceNotAvailable("9")
+    office.call(line)
+    office.pump.refusal = None
+
+
+def _cancels(office: Office, line: Line) -> None:
+    office.call(line, call=3, operation=8).cancel(line, 3)
+
+
+def _is_lost(office: Office, line: Line) -> None:
+    gone = Line()
+    office.call(line, operation=5)
+    office.call(gone, operation=8).forget(gone)
+
+
+def _waits(office: Office, line: Line) -> None:
+    office.call(line, operation=7)
+
+
+@pytest.mark.parametrize("meet", [_calls, _is_answered, _is_refused, _cancels, _is_lost, _waits])
+def test_a_mistake_of_ours_costs_the_caller_who_met_it(
+    meet: Callable[[Office, Line], None],
+) -> None:
     line, other = Line(), Line()
 
     def act(office: Office) -> None:
-        clerk = office.call(line, call=1, operation=5)
+        meet(office, line)
         office.call(other, 2, BOB)
-        clerk.deliver([api.Answer(1, api.Failed(1, "9"))])
 
     at_work(act)
     assert len(line.defects) == 1
     assert line.cut_for
     assert (other.cut_for, other.answers) == ("", [(1, QueueNotFound.code)])
+
+
+def test_a_caller_who_reads_very_much_at_once_gets_it_turn_by_turn_and_in_order() -> None:
+    line = Line()
+    count = 3 * RPC_READS_PER_TURN_MAX_COUNT
+    asked: list[type[api.AnyRequest]] = []
+
+    def act(office: Office) -> None:
+        ask = office.pump.request
+
+        def counted(connection: int, call: int, request: api.AnyRequest, now: Instant) -> None:
+            asked.append(type(request))
+            ask(connection, call, request, now)
+
+        office.pump.request = counted  # type: ignore[method-assign]
+        for number in range(count):
+            office.call(line, call=number, operation=6)
+        office.call(line, call=count)
+        assert asked == [api.Receive] * RPC_READS_PER_TURN_MAX_COUNT
+
+    at_work(act)
+    assert asked == [api.Receive] * count + [api.OpenQueue]
+    assert [call for call, _ in line.answers] == list(range(count + 1))
 
 
 def test_an_operator_ends_the_connections_of_a_clerk_and_the_next_call_finds_another() -> None:
