@@ -19,7 +19,7 @@ from typing import Final
 import pytest
 
 from openmsmq.model.clock import Instant
-from openmsmq.model.limits import RPC_SECURITY_CONTEXTS_MAX_COUNT
+from openmsmq.model.limits import RPC_CONTEXTS_MAX_COUNT
 from openmsmq.protocol.rpc.states import InterfaceFacts
 from openmsmq.remote.mgmt import ServerManagement
 from openmsmq.remote.ports import Output, Return
@@ -133,7 +133,7 @@ def run_suite(folder: Path, address: str, **more: str) -> dict[str, str]:
         "PASSWORD": PASSWORD,
         "SMB_CONF_PATH": str(folder / "smb.conf"),
         "IGNORE_RANDOM_PAD": "1",
-        "MAX_NUM_AUTH": str(RPC_SECURITY_CONTEXTS_MAX_COUNT),
+        "MAX_NUM_AUTH": str(RPC_CONTEXTS_MAX_COUNT),
         **more,
     }
     ran = subprocess.run(

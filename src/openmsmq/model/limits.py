@@ -517,10 +517,7 @@ RPC_CALLS_MAX_COUNT: Final = 64
 """Calls of one connection that are under way; further ones are told to come later. [ours]"""
 
 RPC_CONTEXTS_MAX_COUNT: Final = 64
-"""Presentation contexts of one connection. [ours]"""
-
-RPC_SECURITY_CONTEXTS_MAX_COUNT: Final = 64
-"""Security contexts of one connection. [ours]"""
+"""Presentation contexts of one connection, and as many security contexts. [ours]"""
 
 RPC_AUTH_LEGS_MAX_COUNT: Final = 10
 """Tokens that one authentication may need. [ours]"""
@@ -537,14 +534,10 @@ RPC_RESULTS_MAX_BYTES: Final = 16_777_216
 # Remote readers.
 
 REMOTE_HEADERS_MAX_BYTES: Final = 4_096
-"""What may stand behind a message for a remote reader: from where it came, its subqueue, and the
-dead-letter queue of its sender, which is as long as a format name. [MQRR 2.2.5]"""
+"""What may stand behind a message for a remote reader: addresses and names. [MQRR 2.2.5]"""
 
 REMOTE_QUEUES_MAX_COUNT: Final = 512
-"""Queues that a remote reader may have open at the same time. [ours]"""
-
-REMOTE_CURSORS_MAX_COUNT: Final = 512
-"""Cursors that a remote reader may have on a queue at the same time. [ours]"""
+"""Queues that a remote reader may have open at once, and cursors on each of them. [ours]"""
 
 REMOTE_RECEIVES_MAX_COUNT: Final = 1_024
 """Messages that a remote reader may wait for, or have and not have acknowledged. [ours]"""
@@ -553,5 +546,4 @@ ELSEWHERE_READS_MAX_COUNT: Final = 60
 """Reads of one queue of another computer that wait, or have a message locked. [ours]"""
 
 REMOTE_RECEIVE_MS: Final = 300_000
-"""After so long, a message that a remote reader has and neither takes nor gives back is there for
-others again. [MQRR 3.1.2.2 note]"""
+"""After so long a message that a remote reader has not taken is there again. [MQRR 3.1.2.2 note]"""

@@ -29,7 +29,6 @@ from openmsmq.model.errors import (
     TransactionUsage,
 )
 from openmsmq.model.limits import (
-    REMOTE_CURSORS_MAX_COUNT,
     REMOTE_QUEUES_MAX_COUNT,
     REMOTE_RECEIVE_MS,
     REMOTE_RECEIVES_MAX_COUNT,
@@ -245,7 +244,7 @@ class RemoteRead:
 
     def _create_cursor(self, call: int, request: rpc.OfQueue, _: Instant) -> list[Output]:
         queue = self._queue(request.context)
-        if len(queue.cursors) + queue.making_count >= REMOTE_CURSORS_MAX_COUNT:
+        if len(queue.cursors) + queue.making_count >= REMOTE_QUEUES_MAX_COUNT:
             return [cursor_result(call, 0, InsufficientResources.code)]
         queue.making_count += 1
         then = partial(self._after_create_cursor, call, queue)

@@ -518,8 +518,8 @@ def test_a_cursor_belongs_to_its_queue(hall: Hall, reader: Reader) -> None:
 def test_a_queue_has_so_many_cursors_and_no_more(
     hall: Hall, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adapter, "REMOTE_CURSORS_MAX_COUNT", 1)
-    assert limits.REMOTE_CURSORS_MAX_COUNT == 512
+    monkeypatch.setattr(adapter, "REMOTE_QUEUES_MAX_COUNT", 1)
+    assert limits.REMOTE_QUEUES_MAX_COUNT == 512
     context = reader.open()
     stub = rpc.OF_QUEUE.encode(rpc.OfQueue(context))
     calls = [reader.begin(Operation.CREATE_CURSOR, stub) for _ in range(2)]

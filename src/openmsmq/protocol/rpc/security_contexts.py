@@ -6,7 +6,7 @@ bind speaks for fragments without a trailer. [MS-RPCE 3.3.1.5.2, 3.3.3.4]
 
 from __future__ import annotations
 
-from openmsmq.model.limits import RPC_AUTH_LEGS_MAX_COUNT, RPC_SECURITY_CONTEXTS_MAX_COUNT
+from openmsmq.model.limits import RPC_AUTH_LEGS_MAX_COUNT, RPC_CONTEXTS_MAX_COUNT
 from openmsmq.protocol.rpc.states import (
     SECURITY_TRANSITIONS,
     Leg,
@@ -150,10 +150,10 @@ class SecurityBook:
 
     def begin(self, verifier: Verifier) -> Security | None:
         """Begin one with its first token; None for a way to prove that is not offered."""
-        if len(self._contexts) >= RPC_SECURITY_CONTEXTS_MAX_COUNT:
+        if len(self._contexts) >= RPC_CONTEXTS_MAX_COUNT:
             raise AuthRefused(
                 Status.PROTOCOL,
-                f"it has {RPC_SECURITY_CONTEXTS_MAX_COUNT} security contexts already",
+                f"it has {RPC_CONTEXTS_MAX_COUNT} security contexts already",
             )
         if verifier.kind not in set(ProviderKind):
             return None

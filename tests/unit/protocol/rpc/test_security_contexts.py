@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openmsmq.model.limits import RPC_AUTH_LEGS_MAX_COUNT, RPC_SECURITY_CONTEXTS_MAX_COUNT
+from openmsmq.model.limits import RPC_AUTH_LEGS_MAX_COUNT, RPC_CONTEXTS_MAX_COUNT
 from openmsmq.protocol.rpc.security_contexts import AuthRefused, Security, SecurityBook
 from openmsmq.protocol.rpc.states import SECURITY_TRANSITIONS, SecurityState
 from openmsmq.security.authentication.ports import Level, ProviderKind, Step
@@ -20,7 +20,7 @@ def first(number: int, level: Level = Level.PRIVACY) -> Verifier:
 
 def test_there_are_not_more_contexts_than_the_limit() -> None:
     book = SecurityBook(make_context())
-    for number in range(RPC_SECURITY_CONTEXTS_MAX_COUNT):
+    for number in range(RPC_CONTEXTS_MAX_COUNT):
         assert book.begin(first(number)) is not None
     with pytest.raises(AuthRefused) as refused:
         book.begin(first(9999))
