@@ -181,7 +181,7 @@ def test_a_word_that_is_not_among_the_possible_ones_is_answered_with_these(
 def test_every_way_to_name_somebody_is_said_and_works(openmsmq: CommandLine, queue: str) -> None:
     sentence = openmsmq.refused("queue", "acl", "grant", queue, "alice", "send", code=2)
 
-    assert "user:NAME, group:NAME, user:NUMBER, group:NUMBER, or a SID (S-1-...)" in sentence
+    assert "user:NAME, group:NAME, user:NUMBER, group:NUMBER, account:NAME, or a SID" in sentence
     for who in ("user:root", "USER:root", "user:0", "S-1-22-1-0", "everyone", "Everyone"):
         openmsmq("queue", "acl", "grant", queue, who, "send")
     sentence = openmsmq.refused("queue", "acl", "grant", queue, "user:nobody here", "send", code=2)

@@ -46,8 +46,8 @@ HOSTILE_MUTANTS = (
     Mutant(
         "everybody may bring messages of others",
         "manager.peers.identities:Identities._word",
-        "return Word.SURE if self._brings(peer, name, now) else Word.FOREIGN",
-        "return Word.SURE",
+        "if not is_configured and not self._brings_by_directory(peer, name, now):",
+        "is_configured = True\n    if False:",
         options=_beside("all", "jumps", "younger sequences"),
     ),
     Mutant(

@@ -502,10 +502,10 @@ RPC_PORT: Final = 2_103
 """TCP port of the interfaces; 11 more while it is taken. [MQMP 2.1, MQRR 2.1]"""
 
 RPC_FRAGMENT_MAX_BYTES: Final = 5_840
-"""A fragment of a call or of its results, header included. [MS-RPCE 3.3.1.5.5]"""
+"""A fragment of a call or of its results, header included. [RPCE 3.3.1.5.5]"""
 
 RPC_FRAGMENT_MIN_BYTES: Final = 2_048
-"""What both sides can take at least, whatever they say. [MS-RPCE 3.3.1.5.5, ours]"""
+"""What both sides can take at least, whatever they say. [RPCE 3.3.1.5.5]"""
 
 RPC_BIND_MAX_BYTES: Final = 16_384
 """A fragment that carries a proof of who somebody is: tickets of Kerberos are long. [ours]"""

@@ -119,8 +119,8 @@ class Association:
         try:
             for header, fragment in self._buffer.fragments():
                 self._take(header, fragment)
-        except TooLong as error:
-            self._too_long(error.header, str(error))
+        except TooLong as too_long:
+            self._too_long(too_long.header, str(too_long))
         except DecodeError as error:
             self._close(str(error))
         except Ended as ended:
@@ -314,9 +314,9 @@ class Association:
             raise self._out.last_fault(header.call, Status.PROTOCOL, sentence, flags=_NOT_EXECUTED)
         try:
             security.step(verifier.token, is_last=True)
-        except AuthRefused as refused:
+        except AuthRefused as unproved:
             # Its calls are refused; this fragment has no answer.
-            self._out.refuse(str(refused), verifier)
+            self._out.refuse(str(unproved), verifier)
             return
         self._note_proof(security)
 
