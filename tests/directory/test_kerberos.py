@@ -48,7 +48,7 @@ class Realm:
         self,
         controller: DomainController,
         folder: Path,
-        user: str = "reader",
+        user: str = "alice",
         service: str = "queue-manager",
         host: str = HOST,
     ) -> None:
@@ -60,7 +60,7 @@ class Realm:
         self.tool("spn", "add", f"host/{host}", service)
         self.tool("domain", "exportkeytab", str(self.keytab), f"--principal=host/{host}")
         shown = self.tool("user", "show", user, "--attributes=objectSid")
-        self.reader = Sid.parse(shown.partition("objectSid: ")[2].split()[0])
+        self.alice = Sid.parse(shown.partition("objectSid: ")[2].split()[0])
         self.file = folder / "krb5.conf"
         self.file.write_text(
             f"[libdefaults]\n default_realm = {REALM}\n dns_lookup_kdc = false\n rdns = false\n"
@@ -92,7 +92,7 @@ def ticket(realm: Realm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("KRB5_CONFIG", str(realm.file))
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path / 'tickets'}")
     subprocess.run(
-        ["kinit", f"reader@{REALM}"],
+        ["kinit", f"alice@{REALM}"],
         input=f"{PASSWORD}\n".encode(),
         env=os.environ,
         check=True,
@@ -143,8 +143,8 @@ def test_a_user_of_the_domain_comes_in_with_sid_and_groups(
     said = enter(lambda token: client.step(token).token, server)
     assert len(said) == 2
     caller = server.caller
-    assert (caller.name, caller.user) == (f"user reader@{REALM}", realm.reader)
-    domain_users = Sid.parse(f"{str(realm.reader).rpartition('-')[0]}-513")
+    assert (caller.name, caller.user) == (f"user alice@{REALM}", realm.alice)
+    domain_users = Sid.parse(f"{str(realm.alice).rpartition('-')[0]}-513")
     assert domain_users in caller.sids
     assert not caller.is_administrator
 
@@ -161,7 +161,7 @@ def test_both_sides_protect_as_far_as_the_level_says(
         mechanism = Mechanism(NAMES, lambda: KerberosInitiator(HOST))
         client, other = SpnegoInitiator((mechanism,)), spnego_server(realm)
     enter(lambda token: client.step(token).token, other)
-    assert other.caller.user == realm.reader
+    assert other.caller.user == realm.alice
     for _ in range(2):
         pass_on(client, other, level, whole=whole)
         pass_on(other, client, level, whole=whole)
@@ -269,7 +269,7 @@ class SambaClient:
 @contextmanager
 def samba_client(realm: Realm, mechanism: str, *more: str) -> Iterator[SambaClient]:
     program = Path(__file__).with_name("samba_client.py")
-    words = (mechanism, "reader", PASSWORD, "MQTEST", REALM, HOST, str(realm.configuration), *more)
+    words = (mechanism, "alice", PASSWORD, "MQTEST", REALM, HOST, str(realm.configuration), *more)
     with subprocess.Popen(
         ["/usr/bin/python3", "-I", str(program), *words],
         stdin=subprocess.PIPE,
@@ -306,7 +306,7 @@ def test_sambas_client_comes_in_by_ntlm(
     with samba_client(realm, mechanism) as client:
         enter(client.update, server)
         assert server.caller is ACCOUNT
-        assert book.attempts == [("reader", True)]
+        assert book.attempts == [("alice", True)]
         signed_both_ways(client, server)
         sealed = bytes.fromhex(client.ask("seal", FRAGMENT.stub))
         sent = Fragment(b"", sealed[16:], b"")
@@ -327,6 +327,6 @@ def test_sambas_client_comes_in_by_kerberos(
     ours: SecurityContext = spnego_server(realm) if mechanism == "spnego" else server
     with samba_client(realm, mechanism, *more) as client:
         enter(client.update, ours)
-        assert ours.caller.user == realm.reader
+        assert ours.caller.user == realm.alice
         # Other than NTLM, Kerberos covers the header only if both sides have said so.
         signed_both_ways(client, ours, signs_header=bool(more))

@@ -650,7 +650,7 @@ def test_rights_on_a_queue_are_given_and_changed(domain: Domain) -> None:
     "MQDSSM-3.1.6.2-03",
 )
 def test_certificates_of_a_user_are_registered_and_taken_away(domain: Domain) -> None:
-    name = f"CN=alice,{USERS}"
+    name = f"CN=certified,{USERS}"
     domain.add_account(name, "user")
     there = domain.look(name, "objectGUID", "objectSid") or {}
     certificates = (b"first certificate", b"second certificate")
