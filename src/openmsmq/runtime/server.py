@@ -131,6 +131,8 @@ class Pump:
         self._answers: dict[int, list[Answer]] = {}
         self._deferred: dict[Answered, None] = {}
         self._last_connection = 0
+        self._ending: set[int] = set()
+        """Connections that are cut in a moment: whoever ended them was told that they are."""
         self._scheduled = False
         self._is_wanted = False
         """Whether anybody but a stranger has asked for the next turn."""
@@ -157,12 +159,15 @@ class Pump:
 
     def request(self, connection: int, call: int, request: AnyRequest, now: Instant) -> None:
         """Take a call. The caller has looked at `refusal`, and calls `schedule` when it is done."""
+        if connection in self._ending:
+            return
         if type(request) is GetStatus:
             self.vitals.look()
         self.engine.request(connection, call, request, now)
 
     def disconnected(self, connection: int) -> None:
         """A connection has ended."""
+        self._ending.discard(connection)
         self._deferred.pop(self._connections.pop(connection), None)
         self._answers.pop(connection, None)
         if self._broken:
@@ -341,7 +346,9 @@ class Pump:
         """Have a connection end, if it is still there."""
         connection = self._connections.get(number)
         if connection is not None:
-            # Not now: it may be the one whose call we are in the middle of.
+            # Not now: it may be the one whose call we are in the middle of. But what comes from it
+            # until then, such as a commit, comes too late.
+            self._ending.add(number)
             self._loop.call_soon(connection.cut, reason)
 
     def _persist(self, persist: Persist) -> None:
