@@ -31,8 +31,8 @@ from zlib_ng.zlib_ng import crc32
 from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, pack, unpack
 from openmsmq.storage.bundles.environment import open_environment
 from openmsmq.storage.bundles.hidden_runs import HiddenRuns, Run
-from openmsmq.storage.bundles.planning import Plan, plan_changes, plan_clearing
 from openmsmq.storage.bundles.reading import Reading, cut_to
+from openmsmq.storage.bundles.rewriting import Rewriting, clearing_of, rewriting_of
 from openmsmq.storage.bundles.seeking import Bundles
 from openmsmq.storage.files import FULL, FileOps, disk_error, take_place
 from openmsmq.storage.frames import AsideNotes
@@ -155,6 +155,7 @@ class Base:
     def _open_trees(self, *, create: bool, write: bool) -> None:
         self._records = self._env.open_db(_RECORDS, create=create)
         self._state = self._env.open_db(_STATE, create=create)
+        self._bundled: lmdb._Database | None
         try:
             self._bundled = self._env.open_db(_BUNDLES, create=create)
         except lmdb.NotFoundError:
@@ -366,19 +367,19 @@ class Base:
 
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
-        plan = self._planned(changes)
+        work = self._rewriting_of(changes)
         puts = [key for key, value in changes if value is not None]
-        if not puts and len(changes) > 1 and plan.put_bytes > REWRITTEN_MAX_BYTES:
+        if not puts and len(changes) > 1 and work.put_bytes > REWRITTEN_MAX_BYTES:
             # On a full disk only a little place is kept for deletions.
             middle = len(changes) // 2
             self.write(changes[:middle])
             self.write(changes[middle:], applied=applied, note=note, aside=aside)
             return
         if puts:
-            self._take_place(plan.put_bytes * 2)
+            self._take_place(work.put_bytes * 2)
         try:
             with self._env.begin(write=True, db=self._records) as transaction:
-                self._carry_out(transaction, plan)
+                self._carry_out(transaction, work)
                 if applied is not None:
                     number = applied.to_bytes(8, "little")
                     transaction.put(_APPLIED, pack(_APPLIED, number), db=self._state)
@@ -400,19 +401,19 @@ class Base:
         if puts and self._runs:
             self._runs.forget(sorted(puts))
 
-    def _planned(self, changes: Sequence[tuple[bytes, bytes | None]]) -> Plan:
+    def _rewriting_of(self, changes: Sequence[tuple[bytes, bytes | None]]) -> Rewriting:
         try:
-            return plan_changes(changes, self._bundles, self._next_single)
+            return rewriting_of(changes, self._bundles, self._next_single)
         except lmdb.Error as error:
             raise self._explain(error, "read") from error
 
     def _next_single(self, key: bytes) -> bytes | None:
         return self._cursor.key() if self._cursor.set_range(key) else None
 
-    def _carry_out(self, transaction: lmdb.Transaction, plan: Plan) -> None:
-        plan.carry_out(transaction, self._bundled)
-        if plan.gained_count:
-            count = (self._bundled_count + plan.gained_count).to_bytes(8, "little")
+    def _carry_out(self, transaction: lmdb.Transaction, work: Rewriting) -> None:
+        work.carry_out(transaction, self._bundled)
+        if work.gained_count:
+            count = (self._bundled_count + work.gained_count).to_bytes(8, "little")
             transaction.put(_BUNDLED, pack(_BUNDLED, count), db=self._state)
 
     def clear(self, start: bytes, stop: bytes, limit: int) -> bytes:
@@ -422,9 +423,9 @@ class Base:
         """
         rest = stop
         try:
-            plan = Plan()
+            work = Rewriting()
             if self._bundles is not None:
-                plan, stop = plan_clearing(start, stop, limit, self._bundles)
+                work, stop = clearing_of(start, stop, limit, self._bundles)
                 rest = stop
             with self._env.begin(write=True, db=self._records) as transaction:
                 cursor = transaction.cursor()
@@ -437,7 +438,7 @@ class Base:
                         break
                     cursor.delete()
                     left -= 1
-                self._carry_out(transaction, plan)
+                self._carry_out(transaction, work)
         except lmdb.Error as error:
             raise self._write_error(error, limit) from error
         self._reader.abort()

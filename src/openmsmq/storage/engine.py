@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -56,9 +56,6 @@ from openmsmq.storage.port import (
     StoreFailed,
     StoreFull,
 )
-
-MANY_COUNT: Final = 16
-"""Whoever scans for so many records reads most of them from the base, and looks there first."""
 
 CHECKPOINT_BYTES: Final = 16 << 20
 """Size of a journal file: so much is written between two checkpoints."""
@@ -178,20 +175,6 @@ class JournaledStore:
         """Return up to `limit` records with `start` <= key < `stop`, in order of their keys."""
         if limit <= 0 or start >= stop:
             return []
-        if reverse or limit < MANY_COUNT:
-            return self._merged(start, stop, limit, reverse=reverse)
-        # Before the first record of the memtable only deletions hide what the base has.
-        young = self._memtable.records(start, stop, 1, reverse=False)
-        border = young[0][0] if young else stop
-        hidden = self._memtable.hiding(has_young=False)
-        found = self._old(start, border, limit, hidden, reverse=False)
-        if young and len(found) < limit:
-            found = found + self._merged(border, stop, limit - len(found), reverse=False)
-        return found
-
-    def _merged(
-        self, start: bytes, stop: bytes, limit: int, *, reverse: bool
-    ) -> list[tuple[bytes, bytes]]:
         memtable = self._memtable
         young = memtable.records(start, stop, limit, reverse=reverse)
         if len(young) == limit:
@@ -201,22 +184,6 @@ class JournaledStore:
             else:
                 stop = young[-1][0]
         hidden = memtable.hiding(has_young=bool(young))
-        old = self._old(start, stop, limit, hidden, reverse=reverse)
-        if not old or not young:
-            return old or young
-        return sorted(old + young, reverse=reverse)[:limit]
-
-    def _old(
-        self,
-        start: bytes,
-        stop: bytes,
-        limit: int,
-        hidden: Sequence[Container[bytes]],
-        *,
-        reverse: bool,
-    ) -> list[tuple[bytes, bytes]]:
-        """Return what the base has that is neither hidden nor gone."""
-        memtable = self._memtable
         parts = memtable.outside_gone(start, stop) if memtable.gone else [(start, stop)]
         old: list[tuple[bytes, bytes]] = []
         for low, high in reversed(parts) if reverse else parts:
@@ -224,7 +191,9 @@ class JournaledStore:
             old = old + found if old else found
             if len(old) >= limit:
                 break
-        return old
+        if not old or not young:
+            return old or young
+        return sorted(old + young, reverse=reverse)[:limit]
 
     # Writing.
 

@@ -10,8 +10,10 @@ A bundle is never changed. When some of its records are, it is replaced by one o
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -37,6 +39,9 @@ RECORD_COST_BYTES: Final = 8
 """What key and value need in a bundle beside their bytes, at most."""
 
 Records = Sequence[tuple[bytes, bytes]]
+
+_KEY: Final = itemgetter(0)
+_LAST_NUMBER: Final = b"\xff" * KEY_NUMBER_BYTES
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(tuple[list[bytes], list[bytes]])
@@ -98,19 +103,20 @@ def divided(records: Records) -> list[Records]:
 
     Not every part is one: what is too large or has no neighbours stands alone.
     """
+    ends = list(
+        accumulate([len(key) + len(value) + RECORD_COST_BYTES for key, value in records], initial=0)
+    )
     parts: list[Records] = []
-    start, size_bytes, common = 0, 0, b""
-    for place, (key, value) in enumerate(records):
-        cost_bytes = len(key) + len(value) + RECORD_COST_BYTES
-        size_bytes += cost_bytes
-        if (
-            size_bytes > BUNDLE_MAX_BYTES
-            or key[:-KEY_NUMBER_BYTES] != common
-            or place - start == BUNDLE_MAX_COUNT
-        ):
-            if place:
-                parts.append(records[start:place])
-            start, size_bytes, common = place, cost_bytes, key[:-KEY_NUMBER_BYTES]
-    if records:
-        parts.append(records[start:])
+    start = 0
+    while start < len(records):
+        most = min(start + BUNDLE_MAX_COUNT, len(records))
+        stop = max(
+            start + 1, bisect_right(ends, ends[start] + BUNDLE_MAX_BYTES, start, most + 1) - 1
+        )
+        common = records[start][0][:-KEY_NUMBER_BYTES]
+        if not records[stop - 1][0].startswith(common):
+            # The first key of what follows the queue.
+            stop = bisect_right(records, common + _LAST_NUMBER, start + 1, stop, key=_KEY)
+        parts.append(records[start:stop])
+        start = stop
     return parts

@@ -18,11 +18,11 @@ class Bundles:
 
     def __init__(
         self,
-        transaction: lmdb.Transaction,
+        transaction: lmdb.Transaction[bytes],
         database: lmdb._Database,
         damaged: Callable[[bytes], NoReturn],
     ) -> None:
-        self._cursor = transaction.cursor(db=database)
+        self._cursor: lmdb.Cursor[bytes] = transaction.cursor(db=database)
         self._damaged = damaged
         self._kept: dict[bytes, Bundle] = {}
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openmsmq.storage.base import Base
-from openmsmq.storage.bundles import planning
+from openmsmq.storage.bundles import rewriting
 from openmsmq.storage.bundles.bundle import BUNDLE_MAX_BYTES, BUNDLE_MIN_BYTES
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.port import StoreDamaged
@@ -43,8 +43,9 @@ def filled(base: Base, count: int = COUNT) -> dict[bytes, bytes]:
 
 def bundled(base: Base) -> list[int]:
     """Return how many records each bundle has."""
+    bundles = base._bundles  # noqa: SLF001 -- they do not show otherwise
     found, place = [], b""
-    while base._bundles is not None and (bundle := base._bundles.reaching(place)) is not None:
+    while bundles is not None and (bundle := bundles.reaching(place)) is not None:
         found.append(len(bundle.keys))
         place = bundle.last + b"\0"
     return found
@@ -58,9 +59,7 @@ _STRETCHES = st.tuples(
 
 @settings(max_examples=150)
 @given(st.data())
-def test_bundles_do_not_show(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+def test_bundles_do_not_show(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     path = tmp_path_factory.mktemp("base") / "records.mdb"
     base = Base(FileOps(), path, create=True)
     model: dict[bytes, bytes] = {}
@@ -78,13 +77,14 @@ def test_bundles_do_not_show(
             base.close()
             base = Base(FileOps(), path)
         else:
-            some = set(data.draw(st.lists(st.sampled_from(keys)))) if what == "change" else set(keys)
-            gone = {name for name in keys if name not in some} if what == "change" else set()
-            gone = some if what == "delete" else gone
-            puts = dict.fromkeys(some - gone, new)
+            put = {"put": set(keys), "delete": set()}.get(what)
+            if put is None:
+                put = set(data.draw(st.lists(st.sampled_from(keys))))
+            puts = dict.fromkeys(put, new)
+            gone = set(keys) - put
             base.write(sorted([*puts.items(), *((name, None) for name in gone)]))
             model = {name: old for name, old in model.items() if name not in gone} | puts
-            hidden -= some | gone
+            hidden -= put | gone
         _compare(base, model, hidden, data)
     base.close()
 
@@ -154,16 +154,35 @@ def test_a_bundle_that_is_emptied_piece_by_piece_ends_as_single_records(base: Ba
         assert list(base.every_record()) == sorted(records.items())
 
 
+def test_a_record_inside_of_a_bundle_is_changed(base: Base) -> None:
+    records = filled(base, 8)
+    records |= {key(3): b"new", key(8): b"behind"}
+    base.write([(key(3), b"new"), (key(5), None), (key(8), b"behind")])
+    del records[key(5)]
+    assert list(base.every_record()) == sorted(records.items())
+    assert base.records(key(3), key(4), 1, [], reverse=False) == [(key(3), b"new")]
+
+
+def test_clearing_a_range_leaves_what_is_outside_of_it(base: Base) -> None:
+    records = filled(base)
+    rest = key(3)
+    while rest < key(COUNT - 2):
+        rest = base.clear(rest, key(COUNT - 2), 2)
+    left = [*range(3), COUNT - 2, COUNT - 1]
+    assert list(base.every_record()) == [(key(number), records[key(number)]) for number in left]
+    assert base.count == 5
+
+
 def test_deletions_write_little_at_once(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(base, 400)
     written: list[int] = []
-    plan = planning.Plan.carry_out
+    carry_out = rewriting.Rewriting.carry_out
 
-    def noted(self: planning.Plan, *others: object) -> None:
+    def noted(self: rewriting.Rewriting, *others: object) -> None:
         written.append(self.put_bytes)
-        plan(self, *others)  # type: ignore[arg-type]
+        carry_out(self, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(planning.Plan, "carry_out", noted)
+    monkeypatch.setattr(rewriting.Rewriting, "carry_out", noted)
     base.write([(key(number), None) for number in range(0, 400, 10)])
     assert base.count == 360
     assert len(written) > 1

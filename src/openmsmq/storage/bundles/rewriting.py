@@ -1,4 +1,4 @@
-"""What becomes of the bundles when records change: a plan, made before anything is written.
+"""What becomes of the bundles when records change: a work, made before anything is written.
 
 Records that are put beside each other become a bundle where nothing lies between them. A bundle of
 which records change gives way to what is left of it.
@@ -7,7 +7,8 @@ which records change gives way to what is left of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from operator import gt, itemgetter
+from typing import Final
 
 import lmdb
 import msgspec
@@ -23,10 +24,12 @@ from openmsmq.storage.bundles.bundle import (
 from openmsmq.storage.bundles.checksums import CRC_BYTES
 from openmsmq.storage.bundles.seeking import Bundles
 
+_KEY: Final = itemgetter(0)
+
 Changes = Sequence[tuple[bytes, bytes | None]]
 
 
-class Plan(msgspec.Struct):
+class Rewriting(msgspec.Struct):
     """What to write."""
 
     deleted: list[bytes] = []
@@ -80,41 +83,42 @@ class Plan(msgspec.Struct):
         self.gained_count -= len(bundle.keys)
 
 
-def plan_changes(
+def rewriting_of(
     changes: Changes, bundles: Bundles | None, next_single: Callable[[bytes], bytes | None]
-) -> Plan:
-    """Plan what changes of records do, as the base is now.
+) -> Rewriting:
+    """Find out what to write for changes of records, as the base is now.
 
     `next_single` gives the first key at or behind another that is outside of bundles.
     """
-    if any(one[0] > other[0] for one, other in pairwise(changes)):
-        changes = sorted(changes, key=lambda change: change[0])
-    plan = Plan()
+    keys = [key for key, _ in changes]
+    if any(map(gt, keys, keys[1:])):
+        changes = sorted(changes, key=_KEY)
+    work = Rewriting()
     if bundles is not None:
-        changes = _change_bundles(plan, changes, bundles)
+        changes = _change_bundles(work, changes, bundles)
     puts: list[tuple[bytes, bytes]] = []
     for key, value in changes:
         if value is None:
-            plan.deleted.append(key)
+            work.deleted.append(key)
         else:
             puts.append((key, value))
     for part in divided(puts):
         first, last = part[0][0], part[-1][0]
         following = next_single(first) if is_worth_it(part) else first
         if following is not None and following <= last:
-            plan.single += part
+            work.single += part
             continue
         reaching = None if bundles is None else bundles.reaching(first)
         if reaching is not None and reaching.first <= last:
-            plan.single += part
+            work.single += part
             continue
-        plan.made.append(encode(part))
-        plan.gained_count += len(part)
-    return plan
+        work.made.append(encode(part))
+        work.gained_count += len(part)
+    return work
 
 
-def _change_bundles(plan: Plan, changes: Changes, bundles: Bundles) -> Changes:
-    """Plan what changes do to the bundles that they fall into; gives the other changes."""
+def _change_bundles(work: Rewriting, changes: Changes, bundles: Bundles) -> Changes:
+    """Add what becomes of the bundles that changes fall into; gives the other changes."""
     others: list[tuple[bytes, bytes | None]] = []
     place = 0
     while place < len(changes):
@@ -134,22 +138,22 @@ def _change_bundles(plan: Plan, changes: Changes, bundles: Bundles) -> Changes:
             elif left.pop(key, None) is not None:
                 is_changed = True
         if is_changed:
-            plan.drop(bundle)
-            plan.keep(sorted(left.items()))
+            work.drop(bundle)
+            work.keep(sorted(left.items()))
     return others
 
 
-def plan_clearing(start: bytes, stop: bytes, limit: int, bundles: Bundles) -> tuple[Plan, bytes]:
-    """Plan to clear up to `limit` bundles of a range away; gives where the rest begins, too."""
-    plan = Plan()
+def clearing_of(start: bytes, stop: bytes, limit: int, bundles: Bundles) -> tuple[Rewriting, bytes]:
+    """Clear up to `limit` bundles of a range away; gives where the rest begins, too."""
+    work = Rewriting()
     for _ in range(limit):
         bundle = bundles.reaching(start)
         if bundle is None or bundle.first >= stop:
-            return plan, stop
+            return work, stop
         gone = {key for key, _ in bundle.between(start, stop)}
         if gone:
-            plan.drop(bundle)
+            work.drop(bundle)
             records = zip(bundle.keys, bundle.values, strict=True)
-            plan.keep([record for record in records if record[0] not in gone])
+            work.keep([record for record in records if record[0] not in gone])
         start = bundle.last + b"\0"
-    return plan, min(start, stop)
+    return work, min(start, stop)
