@@ -367,7 +367,14 @@ class Base:
 
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
-        work = self._rewriting_of(changes)
+        try:
+            work = rewriting_of(
+                changes,
+                self._bundles,
+                lambda key: self._cursor.key() if self._cursor.set_range(key) else None,
+            )
+        except lmdb.Error as error:
+            raise self._explain(error, "read") from error
         puts = [key for key, value in changes if value is not None]
         if not puts and len(changes) > 1 and work.put_bytes > REWRITTEN_MAX_BYTES:
             # On a full disk only a little place is kept for deletions.
@@ -400,15 +407,6 @@ class Base:
         self.aside = self.aside if aside is None else aside
         if puts and self._runs:
             self._runs.forget(sorted(puts))
-
-    def _rewriting_of(self, changes: Sequence[tuple[bytes, bytes | None]]) -> Rewriting:
-        try:
-            return rewriting_of(changes, self._bundles, self._next_single)
-        except lmdb.Error as error:
-            raise self._explain(error, "read") from error
-
-    def _next_single(self, key: bytes) -> bytes | None:
-        return self._cursor.key() if self._cursor.set_range(key) else None
 
     def _carry_out(self, transaction: lmdb.Transaction, work: Rewriting) -> None:
         work.carry_out(transaction, self._bundled)

@@ -17,9 +17,8 @@ from operator import itemgetter
 from typing import Final
 
 import msgspec
-from zlib_ng.zlib_ng import crc32
 
-from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, pack
+from openmsmq.storage.bundles.checksums import CRC_BYTES, is_whole, pack
 from openmsmq.storage.port import KEY_NUMBER_BYTES
 
 BUNDLE_MAX_BYTES: Final = (8 << 12) - 64
@@ -79,7 +78,7 @@ def encode(records: Records) -> tuple[bytes, bytes]:
 
 def decode(last: bytes, stored: bytes) -> Bundle | None:
     """Read a bundle; None if its checksum is wrong."""
-    if crc32(stored, crc32(last)) != RESIDUE:
+    if not is_whole(last, stored):
         return None
     return Bundle(*_DECODER.decode(memoryview(stored)[:-CRC_BYTES]))
 

@@ -19,4 +19,9 @@ def pack(key: bytes, value: bytes) -> bytes:
 
 def unpack(key: bytes, stored: bytes) -> bytes | None:
     """Take the checksum off; None if it is wrong."""
-    return stored[:-CRC_BYTES] if crc32(stored, crc32(key)) == RESIDUE else None
+    return stored[:-CRC_BYTES] if is_whole(key, stored) else None
+
+
+def is_whole(key: bytes, stored: bytes) -> bool:
+    """Whether what is stored has the right checksum."""
+    return crc32(stored, crc32(key)) == RESIDUE

@@ -12,7 +12,6 @@ from typing import Final
 
 import lmdb
 import msgspec
-from zlib_ng.zlib_ng import crc32
 
 from openmsmq.storage.bundles.bundle import (
     Bundle,
@@ -21,7 +20,7 @@ from openmsmq.storage.bundles.bundle import (
     encode,
     is_worth_it,
 )
-from openmsmq.storage.bundles.checksums import CRC_BYTES
+from openmsmq.storage.bundles.checksums import pack
 from openmsmq.storage.bundles.seeking import Bundles
 
 _KEY: Final = itemgetter(0)
@@ -56,12 +55,7 @@ class Rewriting(msgspec.Struct):
         for key in self.deleted:
             if cursor.set_key(key):
                 cursor.delete()
-        # This is `pack`, written out because it runs once for each message.
-        packed = [
-            (key, value + crc32(value, crc32(key)).to_bytes(CRC_BYTES, "little"))
-            for key, value in self.single
-        ]
-        cursor.putmulti(packed)
+        cursor.putmulti([(key, pack(key, value)) for key, value in self.single])
         if self.dropped or self.made:
             cursor = transaction.cursor(db=bundles)
             for key in self.dropped:
