@@ -28,11 +28,11 @@ import lmdb
 import msgspec
 from zlib_ng.zlib_ng import crc32
 
+from openmsmq.storage.bundles import rewriting
 from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, pack, unpack
 from openmsmq.storage.bundles.environment import open_environment
 from openmsmq.storage.bundles.hidden_runs import HiddenRuns, Run
 from openmsmq.storage.bundles.reading import Reading, cut_to
-from openmsmq.storage.bundles.rewriting import Rewriting, clearing_of, rewriting_of
 from openmsmq.storage.bundles.seeking import Bundles
 from openmsmq.storage.files import FULL, FileOps, disk_error, take_place
 from openmsmq.storage.frames import AsideNotes
@@ -368,7 +368,7 @@ class Base:
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
         try:
-            work = rewriting_of(
+            work = rewriting.rewriting_of(
                 changes,
                 self._bundles,
                 lambda key: self._cursor.key() if self._cursor.set_range(key) else None,
@@ -408,7 +408,7 @@ class Base:
         if puts and self._runs:
             self._runs.forget(sorted(puts))
 
-    def _carry_out(self, transaction: lmdb.Transaction, work: Rewriting) -> None:
+    def _carry_out(self, transaction: lmdb.Transaction, work: rewriting.Rewriting) -> None:
         work.carry_out(transaction, self._bundled)
         if work.gained_count:
             count = (self._bundled_count + work.gained_count).to_bytes(8, "little")
@@ -421,9 +421,9 @@ class Base:
         """
         rest = stop
         try:
-            work = Rewriting()
+            work = rewriting.Rewriting()
             if self._bundles is not None:
-                work, stop = clearing_of(start, stop, limit, self._bundles)
+                work, stop = rewriting.clearing_of(start, stop, limit, self._bundles)
                 rest = stop
             with self._env.begin(write=True, db=self._records) as transaction:
                 cursor = transaction.cursor()

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import Phase, settings
 
+from openmsmq.storage.base import Base
+from openmsmq.storage.files import FileOps
 from tests.sim.mutants import Mutant, applied
 from tests.unit.storage import damaged_pages
 from tests.unit.storage import test_aside as aside
@@ -572,6 +574,7 @@ def fixtures(defect: Defect, tmp_path: Path) -> dict[str, Any]:
         "recycled": lambda: Request(tmp_path).getfixturevalue("recycled"),
         "directory": lambda: maintenance.make_store(tmp_path),
         "whole": lambda: whole_file(tmp_path),
+        "base": lambda: Base(FileOps(), tmp_path / "records.mdb", create=True),
     }
     if hasattr(defect.test, "hypothesis"):
         return {}

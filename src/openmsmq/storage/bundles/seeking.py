@@ -7,7 +7,8 @@ from typing import Final, NoReturn
 
 import lmdb
 
-from openmsmq.storage.bundles.bundle import Bundle, decode
+from openmsmq.storage.bundles import bundle
+from openmsmq.storage.bundles.bundle import Bundle
 
 KEPT_MAX_COUNT: Final = 4
 """Bundles that stay decoded: short reads in a row want the same one, and two or three beside it."""
@@ -52,7 +53,7 @@ class Bundles:
         last = self._cursor.key()
         found = self._kept.get(last)
         if found is None:
-            found = decode(last, self._cursor.value())
+            found = bundle.decode(last, self._cursor.value())
             if found is None:
                 self._damaged(last)
             while len(self._kept) >= KEPT_MAX_COUNT:
@@ -65,7 +66,7 @@ class Bundles:
         there = self._cursor.first()
         while there:
             last = self._cursor.key()
-            found = decode(last, self._cursor.value())
+            found = bundle.decode(last, self._cursor.value())
             if found is None:
                 yield last, None
             else:

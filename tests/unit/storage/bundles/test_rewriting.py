@@ -173,7 +173,7 @@ def test_clearing_a_range_leaves_what_is_outside_of_it(base: Base) -> None:
     assert base.count == 5
 
 
-def test_deletions_write_little_at_once(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deletions_write_little_at_once(base: Base) -> None:
     filled(base, 400)
     written: list[int] = []
     carry_out = rewriting.Rewriting.carry_out
@@ -182,8 +182,9 @@ def test_deletions_write_little_at_once(base: Base, monkeypatch: pytest.MonkeyPa
         written.append(self.put_bytes)
         carry_out(self, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(rewriting.Rewriting, "carry_out", noted)
-    base.write([(key(number), None) for number in range(0, 400, 10)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rewriting.Rewriting, "carry_out", noted)
+        base.write([(key(number), None) for number in range(0, 400, 10)])
     assert base.count == 360
     assert len(written) > 1
     assert max(written) <= 1 << 18
