@@ -55,7 +55,8 @@ from openmsmq.wire.rpc.pdus import (
     read_verifier,
     stub_offset,
 )
-from openmsmq.wire.rpc.syntaxes import Syntax
+from openmsmq.wire.rpc.syntaxes import NDR, Syntax
+from openmsmq.wire.rpc.verification import Said, SaidRequest, split
 
 _NO_AUTHENTICATION: Final = 0
 _LEVELS: Final = tuple(level for level in Level if level is not Level.NONE)
@@ -445,6 +446,10 @@ class Association:
         self._incoming = None
         security = incoming.security
         facts = self._door.interfaces[incoming.interface]
+        whole, said = split(incoming.stub)
+        if said is not None and not self._is_as_said(said, header, incoming):
+            sentence = "what it says of its call is not what has come"
+            raise self._out.last_fault(call, Status.ACCESS_DENIED, sentence, context=context)
         if incoming.operation >= facts.operations:
             self._out.fault(call, Status.OPERATION_RANGE, context, _NOT_EXECUTED)
         elif not self._may_call(security, facts.minimum, incoming.interface):
@@ -455,8 +460,27 @@ class Association:
             number = self._calls.begin(call, context, security)
             caller = self._stranger if security is None else security.caller
             self._out.add(
-                CallArrived(number, incoming.interface, incoming.operation, incoming.stub, caller)
+                CallArrived(number, incoming.interface, incoming.operation, whole, caller)
             )
+
+    def _is_as_said(self, said: Said, header: Header, incoming: Incoming) -> bool:
+        """Whether nobody has changed on the way what a client says once more behind a call."""
+        ours = incoming.interface
+        sent = SaidRequest(
+            PduType.REQUEST,
+            header.representation,
+            incoming.call,
+            incoming.context,
+            incoming.operation,
+        )
+        return (
+            said.is_known
+            and (self._signs_header or not said.supports_header_signing)
+            and said.request in (None, sent)
+            # Whoever knows an older minor version has agreed upon ours.
+            and (said.interface is None or (ours.uuid, ours.major) == said.interface)
+            and said.transfer in (None, NDR)
+        )
 
     def _may_call(self, security: Security | None, minimum: Level, interface: Syntax) -> bool:
         if minimum is Level.NONE:
