@@ -11,12 +11,21 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 import pytest
+from impacket.dcerpc.v5 import rpcrt
+from impacket.uuid import uuidtup_to_bin
 
 from openmsmq.client.blocking import Queue
 from openmsmq.client.blocking import QueueManager as Application
 from openmsmq.runtime.api.accounts import ACCOUNTS_FILE, add_account
 from tests.runtime.computers import Computer, running, wait_for
-from tests.runtime.remote_client import ADMINISTRATOR, PASSWORD, free_address, why_not
+from tests.runtime.remote_client import (
+    ADMINISTRATOR,
+    MANAGEMENT,
+    PASSWORD,
+    connect,
+    free_address,
+    why_not,
+)
 from tests.runtime.rpc_peers import Fault, Impacket, Name, Ours, Peer, Scapy, manager, reader
 from tests.runtime.scripted_engine import free_port
 
@@ -43,6 +52,7 @@ INVALID_PARAMETER: Final = 0xC00E_0006
 INVALID_HANDLE: Final = 0xC00E_0007
 ACCESS_DENIED: Final = 0xC000_0022
 TRANSACTION_USAGE: Final = 0xC00E_0050
+TRANSACTION_SEQUENCE: Final = 0xC00E_0051
 TRANSACTION_ENLIST: Final = 0xC00E_0058
 MESSAGE_NOT_FOUND: Final = 0xC00E_0088
 NO_CURSOR: Final = 0xC000_0008
@@ -262,6 +272,23 @@ def test_a_receive_in_no_transaction_ends_as_any_other(peer: Peer, queue: Queue)
     assert left(queue) == ["second", "third"]
 
 
+@pytest.mark.spec("MQRR-3.2.4.6-04")
+@drives(10, 11)
+def test_a_message_of_a_transactional_queue_is_moved_in_no_transaction_of_another_computer(
+    peer: Peer, application: Application
+) -> None:
+    queue = application.create_queue(rf"private$\exact{next(_NUMBERS)}", transactional=True)
+    with application.transaction() as transaction:
+        queue.send("first", transaction=transaction)
+    target, _ = peer.call(11, named(queue, "later"), MOVE, 0, CLIENT, 1, 6, 1, 0, 1)
+    lookup_id = 7 << 56 | read(peer, opened(peer, named(queue)), action=LOOK)[1]
+    context = opened(peer, named(queue))
+    assert peer.call(10, context, target, lookup_id, UNIT) == [TRANSACTION_SEQUENCE]
+    assert left(queue) == ["first"]
+    assert peer.call(10, context, target, lookup_id, NO_UNIT) == [0]
+    assert left(application.queue(f"{queue.name};later")) == ["first"]
+
+
 @drives(14)
 def test_what_no_transaction_has_received_cannot_be_rejected(peer: Peer, queue: Queue) -> None:
     fill(queue, "first")
@@ -411,6 +438,61 @@ def test_a_queue_elsewhere_is_paused_resumed_and_sent_again(
     assert program.call(1, FAR, "EOD_RESEND") == [0]
     assert program.call(1, FAR, "TIDY") == [INVALID_PARAMETER]
     assert application.outgoing_queue(far).message_count == 3
+
+
+# Bindings.
+
+
+BINDINGS: Final = {
+    0: "1-03", 2: "2-02", 3: "3-01", 4: "4-01", 5: "5-02", 6: "6-01", 7: "7-02", 8: "8-01",
+    9: "9-02", 10: "10-02", 11: "11-02", 12: "12-03", 13: "13-02", 14: "14-02", 15: "15-02",
+}  # fmt: skip
+"""What is shown of the parameter that stands for the connection: that no method is without one."""
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        pytest.param(each, marks=pytest.mark.spec(f"MQRR-3.1.4.{number}"))
+        for each, number in BINDINGS.items()
+    ],
+)
+def test_a_method_is_called_through_a_binding_of_its_interface(
+    computer: Computer, operation: int
+) -> None:
+    assert computer.is_running
+    stub = bytes(200) if operation else b""
+    for context in (7, 0):
+        dce = connect(PORT)
+        try:
+            # What impacket has agreed upon is 0.
+            vars(dce)["_ctx"] = context
+            dce.call(operation, stub)
+            if context == 0 and operation == 0:
+                assert dce.recv() == PORT.to_bytes(4, "little")
+                continue
+            # Through the binding it comes to the method, which has an opinion of its parameters.
+            with pytest.raises(rpcrt.DCERPCException, match=OPINIONS if not context else UNBOUND):
+                dce.recv()
+        finally:
+            dce.disconnect()
+
+
+UNBOUND: Final = "1c010003|nca_s_unk_if|nca_unk_if"
+OPINIONS: Final = "000006f7|nca_s_fault_context_mismatch|rpc_x_bad_stub_data|c00e0006"
+
+
+@pytest.mark.spec("MQMR-2.2-01")
+def test_there_is_one_way_to_write_parameters_of_management(computer: Computer) -> None:
+    assert computer.is_running
+    dce = connect(PORT, None)
+    try:
+        with pytest.raises(rpcrt.DCERPCException, match="transfer_syntaxes_not_supported"):
+            dce.bind(uuidtup_to_bin(MANAGEMENT), transfer_syntax=rpcrt.DCERPC.NDR64Syntax)
+    finally:
+        dce.disconnect()
+    dce = connect(PORT, MANAGEMENT)
+    dce.disconnect()
 
 
 # The table.
