@@ -511,7 +511,10 @@ RPC_BIND_MAX_BYTES: Final = 16_384
 """A fragment that carries a proof of who somebody is: tickets of Kerberos are long. [ours]"""
 
 RPC_REQUEST_MAX_BYTES: Final = 65_536
-"""All fragments of one call together; none of ours needs as much. [ours]"""
+"""What is kept of one call, all fragments together; none of ours needs as much. [ours]"""
+
+RPC_CALL_MAX_BYTES: Final = 4_194_304
+"""How long one call may be, with what is not kept; a longer one ends its connection. [ours]"""
 
 RPC_CALLS_MAX_COUNT: Final = 64
 """Calls of one connection that are under way; further ones are told to come later. [ours]"""

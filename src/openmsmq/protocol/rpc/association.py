@@ -11,9 +11,9 @@ from typing import Final
 
 from openmsmq.model.limits import (
     RPC_BINDS_MAX_COUNT,
+    RPC_CALL_MAX_BYTES,
     RPC_FRAGMENT_MAX_BYTES,
     RPC_FRAGMENT_MIN_BYTES,
-    RPC_REQUEST_MAX_BYTES,
 )
 from openmsmq.protocol.rpc.calls import CallBook, Incoming, Wanted
 from openmsmq.protocol.rpc.groups import Groups
@@ -98,7 +98,7 @@ class Association:
     @property
     def held_bytes(self) -> int:
         """How many bytes are kept for it."""
-        incoming = 0 if self._incoming is None else self._incoming.size
+        incoming = 0 if self._incoming is None else self._incoming.kept_bytes
         return self._buffer.held_bytes + incoming + self._calls.held_bytes
 
     @property
@@ -389,7 +389,7 @@ class Association:
         if self._calls.find(call) is not None:
             raise self._out.last_fault(call, Status.PROTOCOL, "it begins a call that is under way")
         incoming = Incoming(call, context, interface, request.operation, security)
-        if not header.flags & Flag.LAST and request.hint > RPC_REQUEST_MAX_BYTES:
+        if not header.flags & Flag.LAST and request.hint > RPC_CALL_MAX_BYTES:
             sentence = f"it announces a call of {request.hint} bytes"
             raise self._out.last_fault(call, Status.ACCESS_DENIED, sentence, context=context)
         self._add(incoming, header, stub)
@@ -438,7 +438,7 @@ class Association:
     def _add(self, incoming: Incoming, header: Header, stub: bytes) -> None:
         call, context = incoming.call, incoming.context
         if not incoming.add(stub):
-            sentence = f"its call has more than {RPC_REQUEST_MAX_BYTES} bytes"
+            sentence = f"its call has more than {RPC_CALL_MAX_BYTES} bytes"
             raise self._out.last_fault(call, Status.ACCESS_DENIED, sentence, context=context)
         if not header.flags & Flag.LAST:
             self._incoming = incoming
