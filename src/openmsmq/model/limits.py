@@ -236,7 +236,7 @@ FINAL_ACK_GRACE_S: Final = 21_600
 # Duplicates.
 
 DUPLICATE_FILTER_MAX_COUNT: Final = 100_000
-"""Message identifiers remembered (`RemoveDuplicateSize`), for windows wider than Windows'. [ours]"""
+"""Message identifiers remembered (`RemoveDuplicateSize`), more than Windows has. [ours]"""
 
 DUPLICATE_FILTER_MS: Final = 1_800_000
 """How long each is remembered (`RemoveDuplicateCleanup`). [MQQB 3.1.2.8 note]"""
