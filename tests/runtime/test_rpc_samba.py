@@ -62,7 +62,6 @@ OF_KERBEROS: Final = r"test_krb5_.*|test_spnego_multiple_auth_hdr_signing"
 EXCEPTIONS: Final = {
     r"test_lsa_multi_auth_.*|test_assoc_group_(ok2|fail3)": "they need named pipes of SMB",
     OF_KERBEROS: "they need a server of Kerberos",
-    r"test_fragmented_requests0[1235]": "they send calls of 4 MiB; ours have at most 64 KiB",
 }
 """Tests that do not pass, and why."""
 
