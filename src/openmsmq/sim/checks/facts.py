@@ -112,6 +112,8 @@ class SimMessage(msgspec.Struct, eq=False):
     dead_letters: set[int] = set()
     """Nodes that have it as a dead letter."""
     acknowledgments: list[int] = []
+    padding_bytes: int = 0
+    """How much it carries beside its number."""
 
     def __str__(self) -> str:
         return f"m{self.number}"
@@ -133,8 +135,8 @@ class SimMessage(msgspec.Struct, eq=False):
 
     @property
     def body(self) -> bytes:
-        """What it carries: nothing but its own number."""
-        return b"<m%06d>" % self.number
+        """What it carries: its own number, and nothing that means anything."""
+        return b"<m%06d>" % self.number + bytes(self.padding_bytes)
 
     def may_have_expired(self) -> bool:
         """Whether some clock that it met has passed its time."""
