@@ -58,7 +58,9 @@ class Ticket:
         """Who waits for the end."""
 
     def ends(self, stub: bytes | None = None, status: int = 0) -> None:
-        """The call is over."""
+        """The call is over, or nobody believes in its end any more."""
+        if self.is_over:
+            return
         self.is_over, self.stub, self.status = True, stub, status
         if self.then is not None:
             self.then()

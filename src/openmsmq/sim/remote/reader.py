@@ -20,10 +20,13 @@ from openmsmq.model.errors import (
     InsufficientResources,
     InvalidHandle,
     InvalidParameter,
+    MessageAlreadyReceived,
+    MessageLocked,
     MessageNotFound,
     MessageStorageFailed,
     OperationCancelled,
     ReceiveTimeout,
+    TransactionUsage,
 )
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.names import parse_format_name
@@ -53,7 +56,13 @@ _POLL_MS: Final = 20
 _CONTEXT_MISMATCH: Final = 0x1C00_001A
 _DISK_TROUBLE: Final = frozenset({InsufficientResources.code, MessageStorageFailed.code})
 _ALWAYS: Final = _DISK_TROUBLE | {ReceiveTimeout.code}
-_LOOKED_UP: Final = _ALWAYS | {MessageNotFound.code}
+_LOOKED_UP: Final = _ALWAYS | {
+    MessageNotFound.code,
+    MessageLocked.code,
+    # Somebody else has it, and does not let others look at it.
+    TransactionUsage.code,
+}
+_ALONG: Final = _ALWAYS | {IllegalCursorAction.code, MessageAlreadyReceived.code}
 _LOOKUPS: Final = (
     Action.LOOKUP_PEEK_CURRENT,
     Action.LOOKUP_PEEK_NEXT,
@@ -179,7 +188,10 @@ class RemoteReader:
         elif step.is_over:
             self._later(0, self._go_on, steps)
         else:
-            step.then = partial(self._later, 0, self._go_on, steps)
+            step.then = partial(self._resume, self._generation, steps)
+
+    def _resume(self, generation: int, steps: Steps) -> None:
+        self.world.timeline.after(0, self._if_same, generation, self._go_on, (steps,))
 
     def _later(self, delay_ms: int, action: Callable[..., None], *arguments: Any) -> None:
         self.world.timeline.after(delay_ms, self._if_same, self._generation, action, arguments)
@@ -558,15 +570,14 @@ class RemoteReader:
         made = rpc.CURSOR_MADE.decode(results)
         if made.result:
             raise Violation(f"{self.name} gets no cursor: {made.result:#010x}")
-        allowed = _LOOKED_UP | {IllegalCursorAction.code}
         action = Action.PEEK_CURRENT
         for _ in range(self._rng.randrange(1, 5)):
-            yield from self._read(handle, action, cursor=made.cursor, allowed=allowed)
+            yield from self._read(handle, action, cursor=made.cursor, allowed=_ALONG)
             action = Action.PEEK_NEXT
             yield self._rng.choice((0, 10, 500))
         if self._rng.random() < 0.5:
             held = yield from self._read(
-                handle, Action.RECEIVE, cursor=made.cursor, allowed=allowed
+                handle, Action.RECEIVE, cursor=made.cursor, allowed=_ALONG
             )
             yield from self._decide(held, "cursor")
         stub = rpc.CLOSE_CURSOR.encode(rpc.CloseCursor(handle.context, made.cursor))
