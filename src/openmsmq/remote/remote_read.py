@@ -124,6 +124,12 @@ class RemoteRead:
             Operation.END_TRANSACTIONAL_RECEIVE: (rpc.END_RECEIVE, self._end),
         }
 
+    @property
+    def kept_count(self) -> int:
+        """How much is kept for the caller: open queues, reads, messages, and what is asked."""
+        kept = (self._queues, self._targets, self._waiting, self._due, self._asked)
+        return sum(map(len, kept)) + self._opening_count
+
     # What drivers call.
 
     def called(self, call: int, operation: int, stub: bytes, now: Instant) -> list[Output]:

@@ -268,10 +268,19 @@ class World:
         self.trace.note(-1, "phase", "all that is left is received")
         self._let([Drain(self, node) for node in self.lasting], limit_ms)
         self._settle(limit_ms, received=True)
+        self._let_readers_go(limit_ms)
+        self._let_pass(_KEEPING_ALIVE_MS if self.readers else _REST_MS)
+
+    def _let_readers_go(self, limit_ms: int) -> None:
+        """Have remote readers close what they have open, and leave."""
         for reader in self.readers:
             reader.finish()
         self.run_while(lambda: not self._all_done(), limit_ms)
-        self._let_pass(_KEEPING_ALIVE_MS if self.readers else _REST_MS)
+        if self.readers:
+            self._let_pass(_KEEPING_ALIVE_MS)
+            endings.check_clerks(self)
+        for reader in self.readers:
+            reader.go()
 
     def _let_pass(self, delay_ms: int) -> None:
         """Give what was put off, and what only time ends, the time to be done."""

@@ -16,7 +16,7 @@ from openmsmq.api.messages import Entry
 from openmsmq.manager.notices import Notice, NoticeKind
 from openmsmq.sim.checks.copies import Copies
 from openmsmq.sim.checks.disk_watch import DiskWatch
-from openmsmq.sim.checks.facts import Fate, Group, Kind, SimMessage, number_in
+from openmsmq.sim.checks.facts import FOREVER_MS, Fate, Group, Kind, SimMessage, number_in
 from openmsmq.sim.checks.hostile_watch import HostileWatch
 from openmsmq.sim.checks.remote_watch import RemoteWatch
 from openmsmq.sim.checks.wire_watch import WireWatch
@@ -32,7 +32,6 @@ _LENGTHS: Final = (0, 0, 3_000, 0, 12_000)
 """How long bodies are that are read from other computers: some in one fragment, some in several."""
 READING: Final = "reading"
 PURGING: Final = "purging"
-FOREVER_MS: Final = 1 << 62
 _LATE_EFFECT_MS: Final = 20_000
 """How long a call may take effect whose application is gone: no disk is slower."""
 

@@ -49,6 +49,18 @@ def check(world: World) -> None:
         _check_acknowledgments(message, books)
 
 
+def check_clerks(world: World) -> None:
+    """When remote readers have closed all they know of, nothing is kept for those who know all."""
+    remote = world.scenario.remote
+    for node in world.nodes:
+        if node.door is None or remote is None or remote.lines_max > 1:
+            # Who has several connections does not hear what was opened through one that is lost.
+            continue
+        count = node.door.kept_count()
+        if count:
+            raise Violation(f"{node.door.name} keeps {count} things that nobody has open")
+
+
 def _check_doors(world: World) -> None:
     """When all remote readers are gone, nothing is kept for any of them."""
     for node in world.nodes:

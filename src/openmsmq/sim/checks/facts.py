@@ -13,6 +13,7 @@ from openmsmq.model.limits import INFINITE_S
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node
 
+FOREVER_MS: Final = 1 << 62
 _MARK: Final = re.compile(rb"<m(\d{6})>")
 
 

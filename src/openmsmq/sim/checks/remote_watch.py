@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from openmsmq.model.errors import InsufficientResources, MessageStorageFailed
-from openmsmq.sim.checks.facts import SimMessage, number_in
+from openmsmq.sim.checks.facts import FOREVER_MS, SimMessage, number_in
 from openmsmq.sim.violation import Violation
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Read(msgspec.Struct, eq=False):
     place: Place
     handle: bytes
     begun_ms: int
+    ended_ms: int = FOREVER_MS
 
 
 class Lease(msgspec.Struct, eq=False):
@@ -70,12 +71,58 @@ class RemoteWatch:
         self._leases: dict[int, list[Lease]] = {}
         self._places: dict[Place, list[Lease]] = {}
         self._lost: set[Place] = set()
+        self._reads: dict[tuple[int, str], list[Read]] = {}
         self.taken_count = 0
         """How many messages readers know to have taken."""
         self.again_count = 0
         """How many came again to somebody after a reader that does not know if it took them."""
 
     # What readers hear and say.
+
+    def begins(self, read: Read) -> None:
+        """A reader asks for a message."""
+        self._reads.setdefault((read.node.index, read.queue), []).append(read)
+
+    def ends(self, read: Read) -> None:
+        """It hears the answer."""
+        read.ended_ms = self._world.timeline.now_ms
+
+    def require_first(self, read: Read, packet: bytes) -> None:
+        """A reader was given the first message of its queue, if nobody else was there meanwhile."""
+        if not self._was_alone(read):
+            return
+        entries = self._world.books.disks.watches[read.node.index].entries.values()
+        lying = {entry.message: entry for entry in entries if entry.shelf.path == read.queue}
+        given = lying.get(number_in(packet))
+        for number, entry in lying.items():
+            if given is None or entry.lookup_id >= given.lookup_id or number is None:
+                continue
+            message = self._world.books.messages[number]
+            if message.arrived_ms < read.begun_ms and self._was_always_free(message):
+                raise Violation(
+                    f"{read.reader} was given m{given.message}, and {message} lies before it",
+                    messages=(message.number, given.message or 0),
+                )
+
+    def _was_alone(self, read: Read) -> bool:
+        """Whether nobody else has read a queue since a read began."""
+        if "stream" in self._world.scenario.operations:
+            return False
+        place = read.node.index, read.queue
+        errands = self._world.books.errands.get(place, ())
+        others = self._reads[place]
+        return not any(each.ended_ms >= read.begun_ms for each in errands) and not any(
+            each.ended_ms >= read.begun_ms for each in others if each is not read
+        )
+
+    def _was_always_free(self, message: SimMessage) -> bool:
+        """Whether nobody has ever had a message."""
+        return not (
+            message.held
+            or message.number in self._leases
+            or message.may_have_expired()
+            or self._world.books.purged_late(message)
+        )
 
     def heard(self, read: Read, packet: bytes) -> SimMessage:
         """A reader hears a message, perhaps only to look at it."""

@@ -75,6 +75,14 @@ class RemoteDoor:
         self.groups = Groups()
         self.desk = self._new_desk()
 
+    def kept_count(self) -> int:
+        """How much is kept for readers that are connected, and have nothing open any more."""
+        count = 0
+        for clerk in self.desk.clerks:
+            assert isinstance(clerk.interface, RemoteRead)
+            count += clerk.waiting_count + clerk.interface.kept_count
+        return count
+
     def is_idle(self) -> bool:
         """Whether nothing is kept for anybody."""
         return not (self._lines or len(self.groups) or len(self.desk))

@@ -166,9 +166,14 @@ class RemoteReader:
             self._restart(self._rng.random() < 0.5)
 
     def finish(self) -> None:
-        """Say at last what becomes of what it has, and go."""
+        """Say at last what becomes of what it has, and close what it has open."""
         self.done = False
         self._start(self._farewell())
+
+    def go(self) -> None:
+        """Leave, with nothing left to do."""
+        for line in self._lines:
+            line.leave()
 
     # Steps.
 
@@ -382,6 +387,7 @@ class RemoteReader:
         asked = rpc.StartReceive(
             handle.context, lookup_id, cursor, action, timeout_ms, request, _WHOLE, _WHOLE
         )
+        self._watch.begins(made)
         self._note("call", f"{action.name} {request} within {timeout_ms} ms")
         ticket = line.call(Operation.START_RECEIVE, rpc.START_RECEIVE.encode(asked))
         if then is not None:
@@ -389,9 +395,12 @@ class RemoteReader:
         yield ticket
         received = rpc.RECEIVED.decode(self._results(handle, ticket))
         self._note("answer", f"{action.name} {request}: {received.result:#x}")
+        self._watch.ends(made)
         if received.result:
             self._check_refusal(handle, made, received.result, timeout_ms, allowed)
             return None
+        if not cursor and action in (Action.RECEIVE, Action.PEEK_CURRENT):
+            self._watch.require_first(made, _packet(received))
         return self._hear(handle, made, action, request, received)
 
     def _check_refusal(
@@ -407,7 +416,7 @@ class RemoteReader:
     def _hear(
         self, handle: _Handle, made: Read, action: Action, request: int, received: rpc.Received
     ) -> _Held | None:
-        packet = read(joined(received.sections))[0]
+        packet = _packet(received)
         level = 0 if handle.queue == TRANSACTIONAL else message_bytes.priority(packet)
         self._lookups.append((7 - level) << 56 | received.sequence_id)
         if action not in _TAKES:
@@ -576,9 +585,7 @@ class RemoteReader:
             action = Action.PEEK_NEXT
             yield self._rng.choice((0, 10, 500))
         if self._rng.random() < 0.5:
-            held = yield from self._read(
-                handle, Action.RECEIVE, cursor=made.cursor, allowed=_ALONG
-            )
+            held = yield from self._read(handle, Action.RECEIVE, cursor=made.cursor, allowed=_ALONG)
             yield from self._decide(held, "cursor")
         stub = rpc.CLOSE_CURSOR.encode(rpc.CloseCursor(handle.context, made.cursor))
         results = yield from self._call(handle, Operation.CLOSE_CURSOR, stub)
@@ -600,14 +607,16 @@ class RemoteReader:
             raise Violation(f"{self.name} uses a handle of an earlier life")
 
     def _farewell(self) -> Steps:
-        """Speak of everything, close everything, and go."""
+        """Speak of everything, and close everything."""
         with contextlib.suppress(_Stopped):
             for held in list(self._held):
                 yield from self._speak(held, Verdict.ACK)
             for handle in list(self._handles):
                 yield from self._close(handle)
-        for line in self._lines:
-            line.leave()
+
+
+def _packet(received: rpc.Received) -> bytes:
+    return read(joined(received.sections))[0]
 
 
 def _ending(held: _Held, verdict: Verdict) -> bytes:

@@ -190,6 +190,10 @@ def name_of(index: int) -> str:
 
 def draw(seed: int, options: Options, rng: random.Random) -> Scenario:
     """Let a seed decide."""
+    if options.remote_readers and options.managers is None:
+        # Nothing of remote reading needs several computers.
+        count = random.Random(f"computers of {seed}").choices((1, 2, 3), (5, 4, 1))[0]
+        options = msgspec.structs.replace(options, managers=count)
     drawn = _draw_enterprise if options.enterprise else _draw_free
     scenario = drawn(seed, options, rng)
     if options.remote_readers:
