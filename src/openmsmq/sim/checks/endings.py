@@ -53,8 +53,8 @@ def check_clerks(world: World) -> None:
     """When remote readers have closed all they know of, nothing is kept for those who know all."""
     remote = world.scenario.remote
     for node in world.nodes:
-        if node.door is None or remote is None or remote.lines_max > 1:
-            # Who has several connections does not hear what was opened through one that is lost.
+        if node.door is None or remote is None or not remote.knows_all:
+            # Others may share what was opened through a connection that is lost.
             continue
         count = node.door.kept_count()
         if count:

@@ -5,8 +5,9 @@ it. Everything here is what readers sent and heard, what disks have, and when co
 the computer of the queue. Nothing of it asks a queue manager.
 
 - Nobody else gets a message, and nobody removes it, while a reader surely has it: from the moment
-  at which it was heard of, until the reader speaks of it, its connection, its handle or the power is
-  gone, or five minutes are over.
+  at which it was heard of until the reader speaks of it, its connection, its handle or the power
+  is gone, or five minutes are over.
+- A message is the first of its queue, if nobody else reads there.
 - What a reader surely has it can take for good or give back, unless the disk is in the way.
 - What was taken for good, and the reader knows so, is on no disk any more and comes never again.
 - A message comes again to somebody who has taken it only if he does not know how that went.

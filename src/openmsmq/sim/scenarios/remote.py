@@ -44,6 +44,15 @@ class RemoteScenario(msgspec.Struct, frozen=True):
     pieces_chance: float
     """How many of their calls come in several fragments."""
 
+    @property
+    def knows_all(self) -> bool:
+        """Whether a reader knows of everything that its node keeps for it.
+
+        Those with several connections may not have heard what was opened through one of them that
+        is lost, and the others keep that alive.
+        """
+        return self.lines_max == 1 and "stranger" not in self.readings
+
 
 def draw_remote(seed: int) -> RemoteScenario:
     """Let a seed decide; its other decisions stay as they are without remote readers."""
