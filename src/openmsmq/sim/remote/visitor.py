@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from openmsmq.sim.world import World
 
 POLL_MS: Final = 20
+_AWAY_MS: Final = 150
+"""How often a hand looks for a connection while there is none."""
 CONTEXT_MISMATCH: Final = 0x1C00_001A
 DISK_TROUBLE: Final = frozenset({InsufficientResources.code, MessageStorageFailed.code})
 
@@ -162,7 +164,7 @@ class Visitor(Stepper, abc.ABC):
                     self._connect()
                 return line
             self._connect()
-            yield POLL_MS
+            yield POLL_MS if any(line.place for line in self._lines) else _AWAY_MS
 
     def _handle(self) -> Generator[int | Ticket, None, Handle]:
         """Open a queue, or use one that is open."""
