@@ -20,6 +20,7 @@ REMOTE_MUTANTS = (
         "request.verdict == rpc.Verdict.ACK",
         "True",
         options=_reading("take"),
+        likely=1,
     ),
     Mutant(
         "what is taken out is given back",
@@ -27,6 +28,7 @@ REMOTE_MUTANTS = (
         "request.verdict == rpc.Verdict.ACK",
         "False",
         options=_reading("take"),
+        likely=1,
     ),
     Mutant(
         "who says again that he takes a message takes the next one, too",
@@ -42,6 +44,7 @@ REMOTE_MUTANTS = (
         "    else:\n"
         "        del self._due[queue.context, request.request]\n",
         options=_reading("repeat", "forget"),
+        likely=3,
     ),
     Mutant(
         "a reader hears that it has taken a message before the disk has that",
@@ -49,6 +52,7 @@ REMOTE_MUTANTS = (
         "self._replies.answer_when_done(state.id, call, api.Done())",
         "self._replies.answer(state.id, call, api.Done())",
         options=_reading("take"),
+        likely=1,
     ),
     Mutant(
         "what a full disk has not let go is forgotten",
@@ -56,6 +60,7 @@ REMOTE_MUTANTS = (
         "if not code or code in _LOCK_IS_GONE or queue.context not in self._queues:",
         "if True:",
         options=Options(remote_readers=True, managers=1, readings=("take",), only=("disk full",)),
+        likely=1,
     ),
     # Time.
     Mutant(
@@ -64,13 +69,15 @@ REMOTE_MUTANTS = (
         "queue.received.pop(request)",
         "(queue.received.pop(request), request)[1]",
         options=_reading("forget"),
+        likely=1,
     ),
     Mutant(
         "what nobody speaks of never goes back",
-        f"{_READ}.wake",
-        "if due_ms > now.ticks_ms:",
-        "if True:",
+        f"{_READ}._keep",
+        "now.ticks_ms + REMOTE_RECEIVE_MS",
+        "now.ticks_ms + 1_000 * REMOTE_RECEIVE_MS",
         options=_reading("forget"),
+        likely=3,
     ),
     Mutant(
         "what somebody has goes back too early",
@@ -78,6 +85,7 @@ REMOTE_MUTANTS = (
         "now.ticks_ms + REMOTE_RECEIVE_MS",
         "now.ticks_ms + 500",
         options=_reading("take"),
+        likely=1,
     ),
     Mutant(
         "what was spoken of goes back all the same when its time is over",
@@ -85,6 +93,7 @@ REMOTE_MUTANTS = (
         "del self._due[queue.context, request.request]",
         "pass",
         options=_reading("take", "forget"),
+        likely=1,
     ),
     Mutant(
         "nobody waits for a message",
@@ -92,6 +101,7 @@ REMOTE_MUTANTS = (
         "timeout_ms = None if request.timeout_ms == INFINITE_MS else request.timeout_ms",
         "timeout_ms = 0",
         options=_reading("wait"),
+        likely=0,
     ),
     # Reads that nobody waits for.
     Mutant(
@@ -100,6 +110,7 @@ REMOTE_MUTANTS = (
         "return [self._give_back(queue, entry.lookup_id), cancelled]",
         "return [cancelled]",
         options=_reading("cancel", "orphan"),
+        likely=1,
     ),
     Mutant(
         "a read that was cancelled goes on",
@@ -107,6 +118,7 @@ REMOTE_MUTANTS = (
         "api.Cancel(number)",
         "api.GetCaller()",
         options=_reading("cancel"),
+        likely=1,
     ),
     Mutant(
         "a call that was orphaned waits on",
@@ -114,6 +126,7 @@ REMOTE_MUTANTS = (
         "clerk.cancel(self, call)",
         "pass",
         options=_reading("orphan"),
+        likely=1,
     ),
     # Who is gone, and what is closed.
     Mutant(
@@ -122,6 +135,7 @@ REMOTE_MUTANTS = (
         "self._unlock(state, opened.queue, lookup_id)",
         "pass",
         options=_reading("take", "close"),
+        likely=3,
     ),
     Mutant(
         "a handle is closed for the reader only",
@@ -129,13 +143,14 @@ REMOTE_MUTANTS = (
         "api.CloseQueue(queue.handle)",
         "api.GetCaller()",
         options=_reading("take", "wait", "close"),
+        likely=3,
     ),
     Mutant(
-        "a queue is closed before the reads that wait for its messages are ended",
-        f"{_READ}._after_read",
-        "if not receives(request) or not is_open:",
-        "if not receives(request):",
-        options=_reading("wait", "close"),
+        "a queue is closed, and the reads of it wait on",
+        "manager.requests.opening:OpenRequests.close_queue",
+        "if read.opened is opened:",
+        "if False:",
+        options=_reading("wait", "close", "die"),
     ),
     Mutant(
         "who is gone keeps what it had",
@@ -143,6 +158,7 @@ REMOTE_MUTANTS = (
         "self._desk.end(ended.group, ended.caller)",
         "pass",
         options=_reading("take", "forget", "leave"),
+        likely=0,
     ),
     Mutant(
         "one lost connection ends what others share with it",
@@ -150,6 +166,7 @@ REMOTE_MUTANTS = (
         "if not through:",
         "if True:",
         options=_reading("take", "wait"),
+        likely=3,
     ),
     # What is read.
     Mutant(
@@ -158,6 +175,7 @@ REMOTE_MUTANTS = (
         "lock=request.action not in _PEEKS",
         "lock=False",
         options=_reading("take"),
+        likely=1,
     ),
     Mutant(
         "what is looked up is taken out before its reader has it",
@@ -165,6 +183,7 @@ REMOTE_MUTANTS = (
         "lock=not peek",
         "lock=False",
         options=_reading("take", "peek", "lookup"),
+        likely=3,
     ),
     Mutant(
         "who only looks takes",
@@ -172,6 +191,7 @@ REMOTE_MUTANTS = (
         "peek=request.action in _PEEKS",
         "peek=False",
         options=_reading("peek"),
+        likely=1,
     ),
     Mutant(
         "pieces of a call are put together backwards",
@@ -179,5 +199,6 @@ REMOTE_MUTANTS = (
         "self._parts.append(stub)",
         "self._parts.insert(0, stub)",
         options=_reading("take"),
+        likely=1,
     ),
 )
