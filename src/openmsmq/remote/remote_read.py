@@ -127,8 +127,8 @@ class RemoteRead:
     @property
     def kept_count(self) -> int:
         """How much is kept for the caller: open queues, reads, messages, and what is asked."""
-        kept = (self._queues, self._targets, self._waiting, self._due, self._asked)
-        return sum(map(len, kept)) + self._opening_count
+        open_count = len(self._queues) + len(self._targets) + self._opening_count
+        return open_count + len(self._waiting) + len(self._due) + len(self._asked)
 
     # What drivers call.
 

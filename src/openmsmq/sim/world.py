@@ -208,7 +208,8 @@ class World:
                 worker = Worker(self, node, number, self.scenario.operation_count)
                 self.applications.append(worker)
                 worker.begin()
-        for beside in (*self._streams(), *self._administrators(), *self.readers):
+        others: list[Party] = [*self._streams(), *self._administrators(), *self.readers]
+        for beside in others:
             self.applications.append(beside)
             beside.begin()
         self.run_while(lambda: self.timeline.now_ms < self.calm_from_ms, self.calm_from_ms)

@@ -125,14 +125,16 @@ class RemoteReader(Taker):
     def _cancel(self, handle: Handle, ticket: Ticket, request: int) -> Steps:
         """Cancel a read by another call."""
         stub = rpc.CANCEL_RECEIVE.encode(rpc.CancelReceive(handle.context, request))
+        is_cancelled = False
         with contextlib.suppress(Stopped):
             results = yield from self._call(handle, Operation.CANCEL_RECEIVE, stub)
             code = rpc.RESULT.decode(results).result
             if code not in (0, InvalidParameter.code, *DISK_TROUBLE):
                 raise Violation(f"{self.name} cancels a read and is told {code:#010x}")
-            if code and not ticket.is_over:
-                # It is over, and the answer is on its way.
-                ticket.line.cancel(ticket)
+            is_cancelled = not code
+        if not (is_cancelled or ticket.is_over):
+            # That connection was lost, or the read came behind its own end on another one.
+            ticket.line.cancel(ticket)
 
     def _look_up(self, handle: Handle) -> Steps:
         """Read a message by where it lies, or what lies beside that."""
