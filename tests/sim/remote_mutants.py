@@ -52,7 +52,7 @@ REMOTE_MUTANTS = (
         "self._replies.answer_when_done(state.id, call, api.Done())",
         "self._replies.answer(state.id, call, api.Done())",
         options=_reading("take"),
-        likely=1,
+        likely=3,
     ),
     Mutant(
         "what a full disk has not let go is forgotten",
@@ -85,7 +85,7 @@ REMOTE_MUTANTS = (
         "now.ticks_ms + REMOTE_RECEIVE_MS",
         "now.ticks_ms + 500",
         options=_reading("take"),
-        likely=1,
+        likely=3,
     ),
     Mutant(
         "what was spoken of goes back all the same when its time is over",
@@ -151,6 +151,7 @@ REMOTE_MUTANTS = (
         "if read.opened is opened:",
         "if False:",
         options=_reading("wait", "close", "die"),
+        likely=12,
     ),
     Mutant(
         "who is gone keeps what it had",
@@ -183,7 +184,7 @@ REMOTE_MUTANTS = (
         "lock=not peek",
         "lock=False",
         options=_reading("take", "peek", "lookup"),
-        likely=3,
+        likely=1,
     ),
     Mutant(
         "who only looks takes",
