@@ -205,8 +205,7 @@ SEQUENCES_LOOKED_THROUGH_MS: Final = 3_600_000
 """How often sequences that nobody uses are looked for. [ours]"""
 
 PEER_SILENCE_S: Final = 3_600
-"""How long a queue manager must be silent at an address before its identifier may come from another
-one. [ours]"""
+"""How long a queue manager must be silent before its identifier may come from elsewhere. [ours]"""
 
 # Transactional sequences.
 
@@ -237,8 +236,7 @@ FINAL_ACK_GRACE_S: Final = 21_600
 # Duplicates.
 
 DUPLICATE_FILTER_MAX_COUNT: Final = 100_000
-"""Message identifiers remembered (`RemoveDuplicateSize`); Windows has 10,000 for windows of 64, and
-ours are wider. [ours]"""
+"""Identifiers remembered (`RemoveDuplicateSize`); Windows has 10,000 for small windows. [ours]"""
 
 DUPLICATE_FILTER_MS: Final = 1_800_000
 """How long each is remembered (`RemoveDuplicateCleanup`). [MQQB 3.1.2.8 note]"""
@@ -546,8 +544,7 @@ ELSEWHERE_READS_MAX_COUNT: Final = 60
 """Reads of one queue of another computer that wait, or have a message locked. [ours]"""
 
 RPC_READS_PER_TURN_MAX_COUNT: Final = 4
-"""Reads of one caller that the queue manager answers in one turn: each may bring the longest
-message, and all of them are in memory until they are written. [ours]"""
+"""Reads of one remote caller in one turn: all that they bring is in memory at once. [ours]"""
 
 REMOTE_RECEIVE_MS: Final = 300_000
 """After so long a message that a remote reader has not taken is there again. [MQRR 3.1.2.2 note]"""
