@@ -54,7 +54,14 @@ WITHOUT_TESTS: Final = {
         "in tests/console, by a browser before a real queue manager",
     ),
     **dict.fromkeys(
-        ("sim/applications", "sim/checks", "sim/enterprise", "sim/hostile", "sim/scenarios"),
+        (
+            "sim/applications",
+            "sim/checks",
+            "sim/enterprise",
+            "sim/hostile",
+            "sim/remote",
+            "sim/scenarios",
+        ),
         "a run is tested as a whole, in tests/sim",
     ),
     **dict.fromkeys(

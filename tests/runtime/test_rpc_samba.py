@@ -23,11 +23,11 @@ from openmsmq.model.limits import RPC_CONTEXTS_MAX_COUNT
 from openmsmq.protocol.rpc.states import InterfaceFacts
 from openmsmq.remote.mgmt import ServerManagement
 from openmsmq.remote.ports import Output, Return
+from openmsmq.remote.services import Service
 from openmsmq.runtime import service
 from openmsmq.runtime.api.accounts import ACCOUNTS_FILE, add_account
 from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.config.rpc_table import RpcTable
-from openmsmq.runtime.rpc.services import Service
 from openmsmq.wire.rpc.syntaxes import Syntax
 from tests.server_thread import ServerThread
 

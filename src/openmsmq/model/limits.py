@@ -546,5 +546,8 @@ REMOTE_RECEIVES_MAX_COUNT: Final = 1_024
 ELSEWHERE_READS_MAX_COUNT: Final = 60
 """Reads of one queue of another computer that wait, or have a message locked. [ours]"""
 
+RPC_READS_PER_TURN_MAX_COUNT: Final = 4
+"""Reads of one remote caller in one turn: all that they bring is in memory at once. [ours]"""
+
 REMOTE_RECEIVE_MS: Final = 300_000
 """After so long a message that a remote reader has not taken is there again. [MQRR 3.1.2.2 note]"""
