@@ -14,6 +14,7 @@ from bench import (
     floods,
     hostile,
     queues,
+    remote,
     routes,
     small,
     spark,
@@ -28,6 +29,7 @@ Bench: TypeAlias = Callable[[Effort], Iterable[Figure]]
 BENCHES: Final[dict[str, Bench]] = {
     "codec": codec.run,
     "queues": queues.run,
+    "remote": remote.run,
     "transfer": transfer.run,
     "tls-transfer": tls_transfer.run,
     "encryption": encryption.run,
