@@ -23,14 +23,22 @@ COMPILED = [
     "api/framing.py",
     "manager/**/*.py",
     "protocol/**/*.py",
+    "remote/*.py",
     "runtime/api/connection.py",
     "runtime/api/outflow.py",
+    "runtime/rpc/connection.py",
+    "runtime/rpc/desk.py",
     "runtime/server.py",
+    "security/authentication/**/*.py",
     "storage/keys.py",
     "storage/memtable.py",
+    "wire/extensions.py",
     "wire/likeness.py",
     "wire/message_bytes.py",
     "wire/packet_buffer.py",
+    "wire/rpc/fragment_buffer.py",
+    "wire/rpc/ndr.py",
+    "wire/rpc/ndr_types.py",
 ]
 """What runs for every message, except where the disk is written."""
 

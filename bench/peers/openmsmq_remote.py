@@ -38,6 +38,7 @@ _READ_BYTES: Final = 1 << 16
 _ANY_REQUEST: Final = 1
 """What a receive is called: its number is free again when it has ended."""
 _WHOLE: Final = 0xFFFF_FFFF
+_SUCCESS: Final = bytes(4)
 
 
 def missing() -> str | None:
@@ -106,6 +107,8 @@ class Reader:
         self._socket = socket.create_connection(place)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _PATIENCE)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._stubs: tuple[bytes, ...] = ()
+        """The parameters of a receive and of its end, always the same."""
         self._machine.connected()
         self._next(Bound)
 
@@ -124,16 +127,17 @@ class Reader:
 
     def receive(self, context: bytes) -> None:
         """Receive the next message, and have it removed."""
-        wanted = rpc.StartReceive(context, 0, 0, 0, 0, _ANY_REQUEST, _WHOLE, _WHOLE)
-        stub = self._call(rpc.Operation.START_RECEIVE, rpc.START_RECEIVE.encode(wanted))
-        found = rpc.RECEIVED.decode(stub)
-        if found.result or BODY not in found.sections[0].data:
-            raise ValueError(f"no message came, but {found}")
-        taken = rpc.EndReceive(context, rpc.Verdict.ACK, _ANY_REQUEST)
-        stub = self._call(rpc.Operation.END_RECEIVE, rpc.END_RECEIVE.encode(taken))
-        result = rpc.RESULT.decode(stub).result
-        if result:
-            raise ValueError(f"a message was not removed: {result:#x}")
+        if not self._stubs:
+            wanted = rpc.StartReceive(context, 0, 0, 0, 0, _ANY_REQUEST, _WHOLE, _WHOLE)
+            taken = rpc.EndReceive(context, rpc.Verdict.ACK, _ANY_REQUEST)
+            self._stubs = rpc.START_RECEIVE.encode(wanted), rpc.END_RECEIVE.encode(taken)
+        start, end = self._stubs
+        stub = self._call(rpc.Operation.START_RECEIVE, start)
+        if not stub.endswith(_SUCCESS) or BODY not in stub:
+            raise ValueError(f"no message came, but {rpc.RECEIVED.decode(stub)}")
+        stub = self._call(rpc.Operation.END_RECEIVE, end)
+        if stub != _SUCCESS:
+            raise ValueError(f"a message was not removed: {stub.hex()}")
 
     def _call(self, operation: int, stub: bytes) -> bytes:
         self._machine.call(operation, stub)

@@ -37,6 +37,7 @@ DOOR: Final = "rpc"
 
 _WATCHED: Final = frozenset(kind for kind in REQUESTS if kind.facts.is_audited) | {OpenQueue}
 """Requests whose ends the audit log wants to know: it tells of handles by the names of queues."""
+_OUR_MISTAKE: Final = "a mistake of this queue manager in answering it"
 _HEAVY: Final = frozenset(kind for kind in REQUESTS if kind.facts.is_heavy)
 
 
@@ -82,6 +83,10 @@ class Clerk:
         """What is asked when the others had their turn; nothing overtakes it."""
         self._reads_left = RPC_READS_PER_TURN_MAX_COUNT
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
+        """When it goes off, in ticks."""
+        self._is_in_turn = False
+        """Whether the queue manager is in the middle of its turn."""
         self.is_over = False
 
     # What connections want.
@@ -129,8 +134,18 @@ class Clerk:
     # What the pump calls.
 
     def deliver(self, answers: list[Answer]) -> None:
-        """Take answers of the queue manager, when its turn is over: more may be asked then."""
-        asyncio.get_running_loop().call_soon(self._take, answers)
+        """Take answers of the queue manager, in the middle of its turn.
+
+        They leave at once, so that who waits for them can work while the disk does. Whatever else
+        comes of them waits until the turn is over.
+        """
+        self._is_in_turn = True
+        try:
+            self._take(answers)
+        except Exception as error:
+            self._fall(error)
+        finally:
+            self._is_in_turn = False
 
     def _take(self, answers: list[Answer]) -> None:
         self._reads_left = RPC_READS_PER_TURN_MAX_COUNT
@@ -153,8 +168,14 @@ class Clerk:
         try:
             self._carry_out(tell())
         except Exception as error:
-            self._note_defect(error)
-            self.cut("a mistake of this queue manager in answering it")
+            self._fall(error)
+
+    def _fall(self, error: Exception) -> None:
+        self._note_defect(error)
+        if self._is_in_turn:
+            asyncio.get_running_loop().call_soon(self.cut, _OUR_MISTAKE)
+        else:
+            self.cut(_OUR_MISTAKE)
 
     def cut(self, reason: str) -> None:
         """End the connections of a caller that may not stay."""
@@ -176,7 +197,7 @@ class Clerk:
                 return
             match output:
                 case Ask(number, request):
-                    if self._held or (type(request) in _HEAVY and not self._reads_left):
+                    if self._must_wait(request):
                         self._held.append(output)
                         self._pump.defer(self)
                     else:
@@ -191,6 +212,11 @@ class Clerk:
                     if origin is not None:
                         origin[0].threw(origin[1], status)
         self._arm_timer()
+
+    def _must_wait(self, request: AnyRequest) -> bool:
+        if self._held or self._is_in_turn:
+            return True
+        return type(request) in _HEAVY and not self._reads_left
 
     def _ask(self, number: int, request: AnyRequest) -> None:
         refusal = self._pump.refusal
@@ -211,13 +237,17 @@ class Clerk:
         self._pump.schedule()
 
     def _arm_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        """Wake in time. A timer that is early stays: to wake for nothing is harmless."""
         due_ms = self._interface.next_wake_ms
-        if due_ms is not None and not self.is_over:
-            delay_s = max(0, due_ms - read_clocks().ticks_ms) / 1000
-            self._timer = asyncio.get_running_loop().call_later(delay_s, self._wake)
+        if due_ms is None or self.is_over:
+            return
+        if self._timer is not None:
+            if self._timer_ms <= due_ms:
+                return
+            self._timer.cancel()
+        delay_s = max(0, due_ms - read_clocks().ticks_ms) / 1000
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._wake)
+        self._timer_ms = due_ms
 
     def _wake(self) -> None:
         self._timer = None
