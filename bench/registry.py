@@ -13,6 +13,7 @@ from bench import (
     encryption,
     floods,
     hostile,
+    hostile_rpc,
     queues,
     remote,
     routes,
@@ -41,6 +42,7 @@ BENCHES: Final[dict[str, Bench]] = {
     "routes": routes.run,
     "small-pipelines": small.run,
     "hostile": hostile.run,
+    "hostile-rpc": hostile_rpc.run,
     "floods": floods.run,
     "console": console.run,
 }
@@ -54,6 +56,7 @@ ON_REQUEST: Final = frozenset(
         "routes",
         "small-pipelines",
         "hostile",
+        "hostile-rpc",
         "floods",
         "console",
     }

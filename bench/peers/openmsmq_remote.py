@@ -46,23 +46,25 @@ def missing() -> str | None:
     return None
 
 
-def rpc_tables(port: int) -> str:
+def rpc_tables(port: int, address: str = HOST) -> str:
     """Return what a configuration file needs for the door of RPC."""
-    return f'[rpc]\nenabled = true\naddress = "{HOST}"\nport = {port}\nendpoint_mapper = "off"\n'
+    door = f'enabled = true\naddress = "{address}"\nport = {port}\nendpoint_mapper = "off"'
+    return f"[rpc]\n{door}\n"
 
 
-def add_reader(home: Path) -> None:
-    """Add the account of those who read from afar, where `launch` looks for it."""
+def add_accounts(home: Path, *names: str) -> None:
+    """Add accounts of those who read from afar, where `launch` looks for them."""
     data = home / "data"
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    add_account(data / ACCOUNTS_FILE, USER, PASSWORD, administrator=True, now_s=0)
+    for name in names:
+        add_account(data / ACCOUNTS_FILE, name, PASSWORD, administrator=True, now_s=0)
 
 
 @contextlib.contextmanager
 def serve(directory: Path) -> Iterator[tuple[str, int]]:
     """Run a queue manager; gives its addresses (applications, RPC) and its process id."""
     home = directory / "remote"
-    add_reader(home)
+    add_accounts(home, USER)
     port = free_port()
     config = home / "openmsmq.toml"
     config.write_text(rpc_tables(port))
