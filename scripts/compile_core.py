@@ -30,7 +30,6 @@ COMPILED = [
     "runtime/rpc/connection.py",
     "runtime/rpc/desk.py",
     "runtime/server.py",
-    "security/authentication/ntlm/context.py",
     "security/authentication/ntlm/keys.py",
     "security/authentication/ntlm/protection.py",
     "storage/keys.py",
@@ -40,8 +39,6 @@ COMPILED = [
     "wire/message_bytes.py",
     "wire/packet_buffer.py",
     "wire/rpc/fragment_buffer.py",
-    "wire/rpc/ndr.py",
-    "wire/rpc/ndr_types.py",
 ]
 """What runs for every message, except where the disk is written."""
 
