@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import statistics
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Protocol
@@ -19,8 +22,11 @@ SHARE_BAR: Final = 0.5
 READERS: Final = 8
 READERS_BAR: Final = 2.0
 TURNS: Final = 5
+SYNCS: Final = 50
+"""Synced writes that are timed after each turn: each receive of ours waits for one."""
 COUNT: Final = 3_000
 WARM_UP: Final = 100
+_REMOVAL_BYTES: Final = 68
 
 
 class Peer(Protocol):
@@ -42,6 +48,7 @@ def run(effort: Effort) -> Iterator[Figure]:
     """Durable 1 KiB messages, received one by one over sealed RPC, by one reader and by eight."""
     count = max(80, round(COUNT * effort.rounds / Effort().rounds))
     rates: dict[tuple[str, int], list[float]] = {}
+    syncs_s: list[float] = []
     reason = RABBITMQ.missing()
     with contextlib.ExitStack() as running:
         directory = running.enter_context(disk_directory())
@@ -53,7 +60,14 @@ def run(effort: Effort) -> Iterator[Figure]:
                     job = Job(f"remote-{readers}-{turn}", count, warm_up=WARM_UP)
                     rate = _rate(peer, addresses[peer.NAME], job, readers)
                     rates.setdefault((peer.NAME, readers), []).append(rate)
+            syncs_s += [_sync_s(directory) for _ in range(SYNCS)]
     yield from figures({who: max(found) for who, found in rates.items()}, reason)
+    median_s = statistics.median(syncs_s)
+    yield Figure("  a synced write, median", median_s * 1000, "ms")
+    if reason is None:
+        most = 1 / median_s / max(rates[RABBITMQ.NAME, 1])
+        note = "what the disk allows one who syncs each, by RabbitMQ, which syncs none"
+        yield Figure("  bound of the disk for one reader", most, "times", note=note)
 
 
 def figures(rates: Mapping[tuple[str, int], float], reason: str | None) -> Iterator[Figure]:
@@ -69,6 +83,17 @@ def figures(rates: Mapping[tuple[str, int], float], reason: str | None) -> Itera
     yield Figure("eight readers, by one", eight / one, "times", bar=READERS_BAR, at_least=True)
     for (peer, readers), rate in rates.items():
         yield Figure(f"  {peer}, {readers} reading", rate, "messages/s")
+
+
+def _sync_s(directory: Path) -> float:
+    """Write as little as a removal does, and return how long that takes to be on the disk."""
+    file = os.open(directory / "sync", os.O_RDWR | os.O_CREAT)
+    try:
+        began_s = time.perf_counter()
+        os.pwritev(file, [bytes(_REMOVAL_BYTES)], 0, os.RWF_DSYNC)
+        return time.perf_counter() - began_s
+    finally:
+        os.close(file)
 
 
 def _rate(peer: Peer, address: str, job: Job, readers: int) -> float:

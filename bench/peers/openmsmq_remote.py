@@ -29,6 +29,7 @@ from openmsmq.wire.rpc.queue_format import QueueFormat
 from openmsmq.wire.rpc.syntaxes import Syntax
 
 NAME: Final = "OpenMSMQ"
+MANAGER: Final = "BENCH"
 USER: Final = "reader"
 PASSWORD: Final = "correct horse battery"
 INTERFACE: Final = Syntax(rpc.INTERFACE, *rpc.VERSION)
@@ -61,7 +62,7 @@ def add_accounts(home: Path, *names: str) -> None:
 
 
 @contextlib.contextmanager
-def serve(directory: Path) -> Iterator[tuple[str, int]]:
+def serve(directory: Path, name: str = MANAGER) -> Iterator[tuple[str, int]]:
     """Run a queue manager; gives its addresses (applications, RPC) and its process id."""
     home = directory / "remote"
     add_accounts(home, USER)
@@ -69,7 +70,7 @@ def serve(directory: Path) -> Iterator[tuple[str, int]]:
     config = home / "openmsmq.toml"
     config.write_text(rpc_tables(port))
     options = ["--no-transfer", "--config", str(config)]
-    with single.launch(home, "BENCH", options) as (address, pid):
+    with single.launch(home, name, options) as (address, pid):
         yield f"{address},{HOST}:{port}", pid
 
 
@@ -122,7 +123,7 @@ class Reader:
 
     def open(self, queue: str) -> bytes:
         """Open a queue for receiving; gives its handle."""
-        name = QueueFormat(3, 0, 0, rf"OS:BENCH\private$\{queue}")
+        name = QueueFormat(3, 0, 0, rf"OS:{MANAGER}\private$\{queue}")
         asked = rpc.OpenQueue(name, 1, 0, NIL_GUID, 1, 6, 1, 7600, 1)
         stub = self._call(rpc.Operation.OPEN_QUEUE, rpc.OPEN_QUEUE.encode(asked))
         return rpc.OPENED.decode(stub).context
