@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from openmsmq.api import messages as api
+from openmsmq.manager.outputs import Respond
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import QueueNotFound, ServiceNotAvailable
 from openmsmq.protocol.rpc.states import CallArrived, InterfaceFacts
@@ -32,7 +33,7 @@ ALICE, BOB = anonymous("192.0.2.1"), anonymous("192.0.2.2")
 class Opener:
     """Opens the queue that a call names, and says what came of it.
 
-    5 waits, 6 reads; 9 is a mistake of ours, 8 one when such a call is cancelled, 7 one some time
+    4 asks a second time because of the answer, 5 waits, 6 reads; 9 is a mistake of ours, 8 one when such a call is cancelled, 7 one some time
     later.
     """
 
@@ -41,6 +42,7 @@ class Opener:
         self.cancels: list[int] = []
         self._fails_to_cancel = False
         self._wake_ms: int | None = None
+        self._is_curious = False
 
     def called(self, call: int, operation: int, stub: bytes, now: Instant) -> list[Output]:
         if operation == 9:
@@ -48,6 +50,7 @@ class Opener:
         if operation == 7:
             self._wake_ms = now.ticks_ms
         self._fails_to_cancel = operation == 8
+        self._is_curious = operation == 4
         if operation in (5, 7, 8):
             return []
         self._calls[call] = call
@@ -57,6 +60,10 @@ class Opener:
 
     def answered(self, number: int, reply: api.AnyReply, now: Instant) -> list[Output]:
         del now
+        if self._is_curious:
+            self._is_curious = False
+            self._calls[number + 1] = self._calls[number]
+            return [Ask(number + 1, api.OpenQueue(r"private$\another", 1, 0))]
         if isinstance(reply, api.Failed):
             if reply.detail == "9":
                 raise RuntimeError("a mistake")
@@ -161,6 +168,20 @@ def at_work(
 def test_a_call_is_asked_of_the_queue_manager_and_answered() -> None:
     line = Line()
     at_work(lambda office: office.call(line))
+    assert line.answers == [(1, QueueNotFound.code)]
+
+
+def test_what_is_asked_because_of_an_answer_waits_for_the_end_of_the_turn() -> None:
+    line = Line()
+
+    def act(office: Office) -> None:
+        clerk = office.call(line, operation=4)
+        # As the pump does in the middle of a turn.
+        clerk.deliver([api.Answer(1, api.Failed(1, "missing"))])
+        outputs = office.pump.engine.take_outputs()
+        assert [each.call for each in outputs if isinstance(each, Respond)] == [1]
+
+    at_work(act)
     assert line.answers == [(1, QueueNotFound.code)]
 
 
