@@ -33,8 +33,8 @@ ALICE, BOB = anonymous("192.0.2.1"), anonymous("192.0.2.2")
 class Opener:
     """Opens the queue that a call names, and says what came of it.
 
-    4 asks a second time because of the answer, 5 waits, 6 reads; 9 is a mistake of ours, 8 one when such a call is cancelled, 7 one some time
-    later.
+    4 asks a second time because of the answer, 5 waits, 6 reads; 9 is a mistake of ours, 8 one when
+    such a call is cancelled, 7 one some time later.
     """
 
     def __init__(self) -> None:
