@@ -23,10 +23,12 @@ from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     InsufficientResources,
+    InvalidParameter,
     NoTransactionCoordinator,
     TransactionSequence,
 )
 from openmsmq.model.identity import Guid
+from openmsmq.model.transaction import Xid
 from openmsmq.security.access.callers import Caller
 
 
@@ -196,11 +198,27 @@ class TransactionRequests:
         work = self.find(state, request.transaction)
         if request.query:
             work.join(request.query, request.batch)
+        if request.xid is not None:
+            self._name(work, request.xid, state.caller)
         if work.bytes >= self._config.aside_min_bytes:
             self._work.set_aside(work)
             # What is set aside has the transaction's number.
             self._counters.cover_transactions()
         self._ledger.add(TransactionPrepared(self, self._replies, state, call, work, now))
+
+    def _name(self, work: Transaction, xid: Xid, caller: Caller) -> None:
+        """Take what a coordinator calls a transaction: by this alone it finds it again."""
+        if work.query:
+            raise InvalidParameter(
+                f"it is a part of batch {work.batch} of {work.query!r}, by which it is known: "
+                "prepare it without xid"
+            )
+        if any(other.xid == xid and other.owner == caller.owner_name for other in self.prepared()):
+            raise TransactionSequence(
+                f"another prepared transaction of yours has the xid {xid}: end that first, or "
+                "choose another"
+            )
+        work.xid = xid
 
     def list_in_doubt(
         self, state: Connection, call: int, _: api.ListTransactions, _now: Instant
@@ -216,6 +234,7 @@ class TransactionRequests:
                 work.query,
                 work.batch,
                 work.owner,
+                work.xid,
             )
             for work in self.prepared()
             if everything or work.owner == state.caller.owner_name
