@@ -199,26 +199,13 @@ class TransactionRequests:
         if request.query:
             work.join(request.query, request.batch)
         if request.xid is not None:
-            self._name(work, request.xid, state.caller)
+            _require_free(request.xid, work, self.prepared())
+            work.be_called(request.xid)
         if work.bytes >= self._config.aside_min_bytes:
             self._work.set_aside(work)
             # What is set aside has the transaction's number.
             self._counters.cover_transactions()
         self._ledger.add(TransactionPrepared(self, self._replies, state, call, work, now))
-
-    def _name(self, work: Transaction, xid: Xid, caller: Caller) -> None:
-        """Take what a coordinator calls a transaction: by this alone it finds it again."""
-        if work.query:
-            raise InvalidParameter(
-                f"it is a part of batch {work.batch} of {work.query!r}, by which it is known: "
-                "prepare it without xid"
-            )
-        if any(other.xid == xid and other.owner == caller.owner_name for other in self.prepared()):
-            raise TransactionSequence(
-                f"another prepared transaction of yours has the xid {xid}: end that first, or "
-                "choose another"
-            )
-        work.xid = xid
 
     def list_in_doubt(
         self, state: Connection, call: int, _: api.ListTransactions, _now: Instant
@@ -313,6 +300,20 @@ class TransactionRequests:
             raise InsufficientResources(
                 f"a transaction may hold {self._config.transaction_messages_max} messages"
             )
+
+
+def _require_free(xid: Xid, work: Transaction, prepared: list[Transaction]) -> None:
+    """Refuse what a coordinator calls a transaction if it could not find it again by that."""
+    if work.query:
+        raise InvalidParameter(
+            f"it is a part of batch {work.batch} of {work.query!r}, by which it is known: prepare "
+            "it without xid"
+        )
+    if any(other.xid == xid and other.owner == work.owner for other in prepared):
+        raise TransactionSequence(
+            f"another prepared transaction of yours has the xid {xid}: end that first, or choose "
+            "another"
+        )
 
 
 def _unknown() -> TransactionSequence:

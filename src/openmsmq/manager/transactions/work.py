@@ -131,6 +131,10 @@ class Transaction:
         """Be a part of a query's batch; without a query, of none."""
         self.query, self.batch = query, batch
 
+    def be_called(self, xid: Xid) -> None:
+        """Have a name that its coordinator knows it by."""
+        self.xid = xid
+
     def change_owner(self, owner: str) -> None:
         """Let somebody else end it from elsewhere."""
         self.owner = owner
