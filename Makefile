@@ -13,6 +13,7 @@ KILLS_TRANSFER ?= 100
 DRIVER_KILLS ?= 20
 MANAGER_KILLS ?= 5
 HISTORIES ?= 200
+TWO_PHASE_KILLS ?= 500
 FORMATS ?= parquet,delta,iceberg
 EXAMPLES ?= 10000
 SEEDS ?= 2000
@@ -22,7 +23,7 @@ FIRST_SEED ?= 0
 SPARK_VERSIONS ?= 4.2.0 4.2.1 4.3.0
 
 .DEFAULT_GOAL := help
-.PHONY: archive samba postgres chromium mermaid site pictures console-pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash backup-load model mutants sim sim-hostile sim-remote coverage setup java clean walk
+.PHONY: archive samba postgres chromium mermaid site pictures console-pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel two-phase-crash test-compiled bench floods bench-peers fuzz crash backup-load model mutants sim sim-hostile sim-remote coverage setup java clean walk
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -127,6 +128,9 @@ spark-crash: setup ## Kill Spark's driver DRIVER_KILLS (20) times and the queue 
 	OPENMSMQ_DRIVER_KILLS=$(DRIVER_KILLS) OPENMSMQ_MANAGER_KILLS=$(MANAGER_KILLS) \
 		OPENMSMQ_HISTORIES=$(HISTORIES) OPENMSMQ_FORMATS=$(FORMATS) \
 		$(BIN)/python -m pytest tests/spark/test_exactly_once.py tests/spark/test_histories.py -s -o timeout=0 $(ARGS)
+
+two-phase-crash: .venv/.installed postgres ## Kill program, queue manager or database TWO_PHASE_KILLS (500) times in the middle of two-phase commits
+	OPENMSMQ_TWO_PHASE_KILLS=$(TWO_PHASE_KILLS) $(BIN)/python -m pytest tests/xa/test_kills.py -s -o timeout=0 $(ARGS)
 
 model: .venv/.installed ## Compare the queue manager with a simple model, EXAMPLES (10000) times
 	OPENMSMQ_MODEL_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/property -n $(WORKERS) \
