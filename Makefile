@@ -13,15 +13,17 @@ KILLS_TRANSFER ?= 100
 DRIVER_KILLS ?= 20
 MANAGER_KILLS ?= 5
 HISTORIES ?= 200
+TWO_PHASE_KILLS ?= 500
 FORMATS ?= parquet,delta,iceberg
 EXAMPLES ?= 10000
 SEEDS ?= 2000
 HOSTILE_SEEDS ?= 20000
+REMOTE_SEEDS ?= 20000
 FIRST_SEED ?= 0
 SPARK_VERSIONS ?= 4.2.0 4.2.1 4.3.0
 
 .DEFAULT_GOAL := help
-.PHONY: archive samba postgres chromium mermaid site pictures console-pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel test-compiled bench floods bench-peers fuzz crash backup-load model mutants sim sim-hostile coverage setup java clean walk
+.PHONY: archive samba postgres chromium mermaid site pictures console-pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel two-phase-crash test-compiled bench floods bench-peers fuzz crash backup-load model mutants sim sim-hostile sim-remote coverage setup java clean walk
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -127,6 +129,9 @@ spark-crash: setup ## Kill Spark's driver DRIVER_KILLS (20) times and the queue 
 		OPENMSMQ_HISTORIES=$(HISTORIES) OPENMSMQ_FORMATS=$(FORMATS) \
 		$(BIN)/python -m pytest tests/spark/test_exactly_once.py tests/spark/test_histories.py -s -o timeout=0 $(ARGS)
 
+two-phase-crash: .venv/.installed postgres ## Kill program, queue manager or database TWO_PHASE_KILLS (500) times in the middle of two-phase commits
+	OPENMSMQ_TWO_PHASE_KILLS=$(TWO_PHASE_KILLS) $(BIN)/python -m pytest tests/xa/test_kills.py -s -o timeout=0 $(ARGS)
+
 model: .venv/.installed ## Compare the queue manager with a simple model, EXAMPLES (10000) times
 	OPENMSMQ_MODEL_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/property -n $(WORKERS) \
 		-o timeout=0 $(ARGS)
@@ -139,6 +144,9 @@ sim: .venv/.installed ## Run SEEDS (2000) simulated enterprises from FIRST_SEED 
 
 sim-hostile: compiled ## The same beside an adversary that forges any packet, HOSTILE_SEEDS (20000) in all modes
 	PYTHONPATH=build/compiled $(BIN)/openmsmq sim run --hostile --first-seed $(FIRST_SEED) --seeds $(HOSTILE_SEEDS) $(ARGS)
+
+sim-remote: compiled ## The same with readers on other computers that die, give up and come too late, REMOTE_SEEDS (20000)
+	PYTHONPATH=build/compiled $(BIN)/openmsmq sim run --remote-readers --first-seed $(FIRST_SEED) --seeds $(REMOTE_SEEDS) $(ARGS)
 
 coverage: .venv/.installed ## Measure branch coverage: all of the core, most of the rest
 	$(BIN)/coverage run -m pytest $(ARGS)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import openmsmq
+from bench.hostile import peak_mb
 from bench.measure import Effort, Figure
 from bench.peers import openmsmq as single
 from bench.peers import openmsmq_pair
@@ -111,7 +112,7 @@ def flooding(kind: str, port: int, least_s: float) -> Iterator[dict[str, Any]]:
         except subprocess.TimeoutExpired:
             process.kill()
             printed, _ = process.communicate()
-        did.update(json.loads(printed or "{}"))
+        did.update(json.loads(printed.rpartition("begun")[2] or "{}"))
 
 
 def _rate(pair: str, queue: str, count: int) -> float:
@@ -128,14 +129,6 @@ def _facts(did: dict[str, Any]) -> str:
     told = {**did, "MB": round(did.pop("bytes", 0) / 2**20)}
     told.pop("bytes", None)
     return ", ".join(f"{value:,} {key}" for key, value in told.items())
-
-
-def peak_mb(pid: int) -> float:
-    """Return the most memory that a process has had."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM"):
-            return int(line.split()[1]) / 1024
-    return 0.0
 
 
 def disk_mb(directory: Path) -> float:

@@ -45,15 +45,17 @@ def run(effort: Effort) -> Iterator[Figure]:
         for number in range(ROUNDS):
             for name, (slow, flood) in attacks.items():
                 with _strangers(port, slow, flood) as did:
-                    rates[name].append(_rate(pair, f"{number}-{name.replace(' ', '-')}", count))
+                    rates[name].append(
+                        transfer_rate(pair, f"{number}-{name.replace(' ', '-')}", count)
+                    )
                 told[name] = did
-        memory_mb = max(map(_peak_mb, pids))
+        memory_mb = max(map(peak_mb, pids))
     alone = statistics.median(rates["alone"])
     yield Figure("  alone", alone, "messages/s")
     for name in ("slow peers", "flood"):
         measured = statistics.median(rates[name])
         yield Figure(f"{name}, by alone", measured / alone, "times", bar=BAR, at_least=True)
-        yield Figure(f"  {name}", measured, "messages/s", note=_facts(told[name]))
+        yield Figure(f"  {name}", measured, "messages/s", note=told_of(told[name]))
         yield Figure(f"  {name}, their own processor", 100 * told[name]["processor"], "%")
     yield Figure("memory at its peak", memory_mb, "MB", bar=MEMORY_BAR_MB)
 
@@ -63,7 +65,8 @@ def _session_port(directory: Path) -> int:
     return int(config["parameters"]["MsmqIpPort"])
 
 
-def _rate(pair: str, queue: str, count: int) -> float:
+def transfer_rate(pair: str, queue: str, count: int) -> float:
+    """Return how many messages a second go from one queue manager to the other."""
     job = Job(queue, count=count, warm_up=1_000)
     openmsmq_pair.prepare(pair, job)
     return run_pair(pair, job, openmsmq_pair.produce, openmsmq_pair.consume).rate
@@ -76,10 +79,20 @@ def _strangers(port: int, slow: int, flood: int) -> Iterator[dict[str, Any]]:
     if not slow + flood:
         yield did
         return
-    command = [sys.executable, "-m", "bench.peers.strangers", openmsmq_pair.TARGET, str(port)]
-    command += ["--slow", str(slow), "--flood", str(flood), "--per-s", str(FLOOD_PER_S)]
+    options = ["--slow", str(slow), "--flood", str(flood), "--per-s", str(FLOOD_PER_S)]
+    with strangers_of("strangers", openmsmq_pair.TARGET, str(port), *options) as did:
+        yield did
+
+
+@contextlib.contextmanager
+def strangers_of(module: str, *arguments: str) -> Iterator[dict[str, Any]]:
+    """Run a module of `bench.peers` that does its worst; what it did is known behind the block."""
+    did: dict[str, Any] = {"processor": 0.0}
+    command = [sys.executable, "-m", f"bench.peers.{module}", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
     try:
+        assert process.stdout is not None
+        process.stdout.readline()
         time.sleep(_GATHER_S)
         yield did
     finally:
@@ -92,13 +105,15 @@ def _strangers(port: int, slow: int, flood: int) -> Iterator[dict[str, Any]]:
         did.update(json.loads(printed or "{}"))
 
 
-def _facts(did: dict[str, Any]) -> str:
+def told_of(did: dict[str, Any]) -> str:
+    """Return what strangers did, in a line."""
     counts = {key: value for key, value in did.items() if key not in ("processor", "seconds")}
     told = ", ".join(f"{value:,} {key}" for key, value in counts.items())
     return f"in {did.get('seconds', 0):g} s: {told}"
 
 
-def _peak_mb(pid: int) -> float:
+def peak_mb(pid: int) -> float:
+    """Return the most memory that a process has had."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) / 1024

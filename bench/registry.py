@@ -13,7 +13,9 @@ from bench import (
     encryption,
     floods,
     hostile,
+    hostile_rpc,
     queues,
+    remote,
     routes,
     small,
     spark,
@@ -28,6 +30,7 @@ Bench: TypeAlias = Callable[[Effort], Iterable[Figure]]
 BENCHES: Final[dict[str, Bench]] = {
     "codec": codec.run,
     "queues": queues.run,
+    "remote": remote.run,
     "transfer": transfer.run,
     "tls-transfer": tls_transfer.run,
     "encryption": encryption.run,
@@ -39,6 +42,7 @@ BENCHES: Final[dict[str, Bench]] = {
     "routes": routes.run,
     "small-pipelines": small.run,
     "hostile": hostile.run,
+    "hostile-rpc": hostile_rpc.run,
     "floods": floods.run,
     "console": console.run,
 }
@@ -52,6 +56,7 @@ ON_REQUEST: Final = frozenset(
         "routes",
         "small-pipelines",
         "hostile",
+        "hostile-rpc",
         "floods",
         "console",
     }

@@ -23,14 +23,23 @@ COMPILED = [
     "api/framing.py",
     "manager/**/*.py",
     "protocol/**/*.py",
+    "remote/clerks.py",
+    "remote/readings.py",
+    "remote/remote_read.py",
     "runtime/api/connection.py",
     "runtime/api/outflow.py",
+    "runtime/rpc/connection.py",
+    "runtime/rpc/desk.py",
     "runtime/server.py",
+    "security/authentication/ntlm/keys.py",
+    "security/authentication/ntlm/protection.py",
     "storage/keys.py",
     "storage/memtable.py",
+    "wire/extensions.py",
     "wire/likeness.py",
     "wire/message_bytes.py",
     "wire/packet_buffer.py",
+    "wire/rpc/fragment_buffer.py",
 ]
 """What runs for every message, except where the disk is written."""
 

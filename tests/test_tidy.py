@@ -54,7 +54,14 @@ WITHOUT_TESTS: Final = {
         "in tests/console, by a browser before a real queue manager",
     ),
     **dict.fromkeys(
-        ("sim/applications", "sim/checks", "sim/enterprise", "sim/hostile", "sim/scenarios"),
+        (
+            "sim/applications",
+            "sim/checks",
+            "sim/enterprise",
+            "sim/hostile",
+            "sim/remote",
+            "sim/scenarios",
+        ),
         "a run is tested as a whole, in tests/sim",
     ),
     **dict.fromkeys(
@@ -83,6 +90,7 @@ ABOUT_SEVERAL: Final = {
     "manager/test_owners.py": "transactions, queries and readers, by who made them",
     "model/names/test_as_written.py": "names of programs for Windows, beside the grammar's own",
     "model/test_attributes.py": "the pages of reference, and what they name in all of the model",
+    "protocol/rpc/test_verification.py": "what an association makes of the end of a call",
     "protocol/test_session_conversation.py": "two whole sessions that talk to each other",
     "protocol/test_session_slow_packets.py": "a session and its packets that come slowly",
     "runtime/active_directory/test_resolving.py": "what the manager makes of lists that were read",
@@ -386,6 +394,7 @@ LARGER: Final = {
     "client/verbs/queue.py: change": "public: a keyword for each property of a queue",
     "client/verbs/queue.py: reserve_batch": "public: a keyword for each limit of a batch",
     "client/verbs/watching.py: queue_page": "public: a keyword for each way to choose queues",
+    "remote/elsewhere.py: QueueElsewhere": "a method for each step of each call about one queue",
     "spark/pipelines/ingest/__init__.py: ingest": "public: a keyword for each option of a pipeline",
     "wire/headers/message_properties.py: of": "a keyword for each field that may be given",
 }

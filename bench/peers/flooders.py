@@ -14,13 +14,13 @@ import asyncio
 import contextlib
 import itertools
 import json
-import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
+from bench.peers.strangers import until_terminated
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.runtime.clocks import read_clocks
@@ -230,18 +230,11 @@ def main() -> int:
     options = parser.parse_args()
     flood = Flooders(options.kind, (options.address, options.port), options.per_s)
     start_s = time.perf_counter()
-    asyncio.run(_until_terminated(flood.run(options.addresses)))
+    asyncio.run(until_terminated(flood.run(options.addresses)))
     spent_s = time.perf_counter() - start_s
     share = time.process_time() / spent_s
     print(json.dumps({"processor": round(share, 3), "seconds": round(spent_s, 1), **flood.did}))
     return 0
-
-
-async def _until_terminated(work: Coroutine[Any, Any, None]) -> None:
-    task = asyncio.create_task(work)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
 
 
 if __name__ == "__main__":

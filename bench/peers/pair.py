@@ -1,12 +1,12 @@
-"""A producer and a consumer in two processes: they warm up, wait for each other, and are timed."""
+"""Workers in processes of their own: they warm up, wait for each other, and are timed."""
 
 from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -48,13 +48,13 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Gate:
-    """Where a worker waits for the other one, once it is warm."""
+    """Where a worker waits for the others, once it is warm."""
 
     def __init__(self, line: Connection) -> None:
         self._line = line
 
     def wait(self) -> None:
-        """Say that this worker is ready, and wait until both are."""
+        """Say that this worker is ready, and wait until all are."""
         self._line.send("ready")
         self._line.recv()
 
@@ -67,14 +67,28 @@ class WorkerFailed(Exception):
     """A worker ended with an error, or not in time."""
 
 
+class Told(NamedTuple):
+    """What a worker tells at its end."""
+
+    start_s: float
+    end_s: float
+    waits_s: list[float]
+
+
 def run_pair(address: str, job: Job, produce: Work, consume: Work) -> Outcome:
     """Run a job with both workers."""
+    taken, sent = run_together(address, job, [consume, produce])
+    return Outcome(max(taken.end_s, sent.end_s) - sent.start_s, job.count, sent.waits_s)
+
+
+def run_together(address: str, job: Job, works: Sequence[Work]) -> list[Told]:
+    """Run a job with a process for each worker; they begin when all are warm."""
     context = multiprocessing.get_context("spawn")
     lines: list[Connection] = []
     workers = []
-    for name, work in (("consumer", consume), ("producer", produce)):
+    for work in works:
         mine, theirs = context.Pipe()
-        worker = context.Process(target=_work, args=(theirs, work, address, job), name=name)
+        worker = context.Process(target=_work, args=(theirs, work, address, job))
         worker.start()
         theirs.close()
         lines.append(mine)
@@ -84,16 +98,13 @@ def run_pair(address: str, job: Job, produce: Work, consume: Work) -> Outcome:
             _hear(line, _START_S)
         for line in lines:
             line.send("go")
-        finished = [_hear(line, _FINISH_S) for line in lines]
+        return [_hear(line, _FINISH_S) for line in lines]
     finally:
         for worker in workers:
             worker.join(1.0)
             if worker.is_alive():
                 worker.kill()
                 worker.join()
-    end_s = max(end for _, end, _ in finished)
-    _, (start_s, _, waits_s) = finished
-    return Outcome(end_s - start_s, job.count, waits_s)
 
 
 def send_at_pace(per_second: int, count: int, send: Callable[[], Any]) -> list[float]:
@@ -133,6 +144,6 @@ def _work(line: Connection, work: Work, address: str, job: Job) -> None:
     try:
         gate = _TimedGate(line)
         waits_s = work(address, job, gate)
-        line.send((gate.start_s, time.clock_gettime(time.CLOCK_MONOTONIC), waits_s))
+        line.send(Told(gate.start_s, time.clock_gettime(time.CLOCK_MONOTONIC), waits_s))
     except BaseException as error:
         line.send(error if isinstance(error, Exception) else WorkerFailed(repr(error)))

@@ -82,12 +82,12 @@ def _greets(port: int) -> bool:
     if not answers(port):
         return False
     with contextlib.suppress(pika.exceptions.AMQPError, OSError):
-        pika.BlockingConnection(_parameters(f"{HOST}:{port}")).close()
+        pika.BlockingConnection(parameters(f"{HOST}:{port}")).close()
         return True
     return False
 
 
-def _parameters(address: str) -> Any:
+def parameters(address: str) -> Any:
     import pika
 
     host, _, port = address.rpartition(":")
@@ -98,12 +98,12 @@ def prepare(address: str, job: Job) -> None:
     """Make the queue of a job."""
     import pika
 
-    connection = pika.BlockingConnection(_parameters(address))
+    connection = pika.BlockingConnection(parameters(address))
     connection.channel().queue_declare(job.queue, durable=job.durable)
     connection.close()
 
 
-def _properties(job: Job) -> Any:
+def properties_of(job: Job) -> Any:
     import pika
 
     return pika.BasicProperties(delivery_mode=2 if job.durable else 1)
@@ -131,7 +131,7 @@ def consume(address: str, job: Job, gate: Gate) -> list[float]:
 def _with_channel(address: str, work: Callable[[BlockingChannel], list[float]]) -> list[float]:
     import pika
 
-    connection = pika.BlockingConnection(_parameters(address))
+    connection = pika.BlockingConnection(parameters(address))
     try:
         return work(connection.channel())
     finally:
@@ -140,7 +140,7 @@ def _with_channel(address: str, work: Callable[[BlockingChannel], list[float]]) 
 
 def _publish_each(channel: BlockingChannel, job: Job, gate: Gate) -> list[float]:
     channel.confirm_delivery()
-    properties = _properties(job)
+    properties = properties_of(job)
 
     def send() -> None:
         channel.basic_publish("", job.queue, BODY, properties)
@@ -183,7 +183,7 @@ class _Worker(abc.ABC):
         self._done = False
         self._channel: Any
         self._connection = pika.SelectConnection(
-            _parameters(address), on_open_callback=self._opened, on_close_callback=self._closed
+            parameters(address), on_open_callback=self._opened, on_close_callback=self._closed
         )
 
     def run(self) -> None:
@@ -221,7 +221,7 @@ class _Producer(_Worker):
         """The numbers that wait for their confirmation; several may come as one, up to a number."""
         self._lowest = 1
         self._limit = self._job.warm_up
-        self._properties = _properties(self._job)
+        self._properties = properties_of(self._job)
         self._channel.confirm_delivery(self._on_confirmed, callback=self._confirming)
 
     def _confirming(self, _: Any) -> None:

@@ -179,16 +179,18 @@ def main() -> int:
     options = parser.parse_args()
     strangers = Strangers((options.address, options.port), options.per_s)
     start_s = time.perf_counter()
-    asyncio.run(_until_terminated(strangers.run(options.slow, options.flood)))
+    asyncio.run(until_terminated(strangers.run(options.slow, options.flood)))
     spent_s = time.perf_counter() - start_s
     share = time.process_time() / spent_s
     print(json.dumps({"processor": round(share, 3), "seconds": round(spent_s, 1), **strangers.did}))
     return 0
 
 
-async def _until_terminated(work: Coroutine[Any, Any, None]) -> None:
+async def until_terminated(work: Coroutine[Any, Any, None]) -> None:
+    """Say that it begins, and go on until the process is asked to end."""
     task = asyncio.create_task(work)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    print("begun", flush=True)
     with contextlib.suppress(asyncio.CancelledError):
         await task
 

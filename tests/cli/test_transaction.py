@@ -55,7 +55,7 @@ def test_a_part_of_a_batch_names_its_query(openmsmq, prepared, part):
     assert (found[part]["query"], found[part]["batch"]) == ("orders by hour", 7)
     assert (found[prepared]["query"], found[prepared]["batch"]) == (None, None)
     lines = openmsmq("transaction", "list").out.splitlines()
-    assert lines[0].endswith("Query           Batch")
+    assert lines[0].endswith("Query           Batch  Xid")
     assert any(line.endswith("orders by hour      7") for line in lines if part in line)
     assert not any("orders" in line for line in lines if prepared in line)
     openmsmq("transaction", "abort", prepared)

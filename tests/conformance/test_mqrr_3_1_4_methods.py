@@ -57,20 +57,38 @@ STUBS: dict[Operation, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.spec(
-    *(f"MQRR-3.1.4.3-{number:02d}" for number in (2, 3, 4, 7)),
-    *(f"MQRR-3.1.4.4-{number:02d}" for number in (2, 3, 4)),
-    *(f"MQRR-3.1.4.5-{number:02d}" for number in (4, 5)),
-    *(f"MQRR-3.1.4.6-{number:02d}" for number in (2, 3, 4)),
-    *(f"MQRR-3.1.4.7-{number:02d}" for number in (3, 4, 5)),
-    *(f"MQRR-3.1.4.8-{number:02d}" for number in (2, 3, 4)),
-    *(f"MQRR-3.1.4.9-{number:02d}" for number in (3, 4, 5)),
-    *(f"MQRR-3.1.4.10-{number:02d}" for number in (3, 4, 5)),
-    *(f"MQRR-3.1.4.13-{number:02d}" for number in (3, 4)),
-    *(f"MQRR-3.1.4.14-{number:02d}" for number in (3, 4, 5)),
-    *(f"MQRR-3.1.4.15-{number:02d}" for number in (3, 4, 5)),
+IDS: dict[Operation, tuple[str, ...]] = {
+    Operation.CLOSE_QUEUE: tuple(f"MQRR-3.1.4.3-{number:02d}" for number in (2, 3, 4, 7)),
+    Operation.CREATE_CURSOR: tuple(f"MQRR-3.1.4.4-{number:02d}" for number in (2, 3, 4)),
+    Operation.CLOSE_CURSOR: tuple(f"MQRR-3.1.4.5-{number:02d}" for number in (4, 5)),
+    Operation.PURGE_QUEUE: tuple(f"MQRR-3.1.4.6-{number:02d}" for number in (2, 3, 4)),
+    Operation.START_RECEIVE: tuple(f"MQRR-3.1.4.7-{number:02d}" for number in (3, 4, 5)),
+    Operation.CANCEL_RECEIVE: tuple(f"MQRR-3.1.4.8-{number:02d}" for number in (2, 3, 4)),
+    Operation.END_RECEIVE: tuple(f"MQRR-3.1.4.9-{number:02d}" for number in (3, 4, 5)),
+    Operation.MOVE_MESSAGE: tuple(f"MQRR-3.1.4.10-{number:02d}" for number in (3, 4, 5)),
+    Operation.START_TRANSACTIONAL_RECEIVE: (
+        "MQRR-3.1.4.13-03",
+        "MQRR-3.1.4.13-04",
+        "MQRR-3.2.4.4.2-04",
+        "MQRR-3.2.4.4.2-05",
+        "MQRR-3.2.4.10.2-03",
+        "MQRR-3.2.4.10.2-04",
+    ),
+    Operation.SET_USER_ACKNOWLEDGEMENT_CLASS: (
+        *(f"MQRR-3.1.4.14-{number:02d}" for number in (3, 4, 5)),
+        "MQRR-3.2.4.5-03",
+        "MQRR-3.2.4.5-04",
+    ),
+    Operation.END_TRANSACTIONAL_RECEIVE: tuple(
+        f"MQRR-3.1.4.15-{number:02d}" for number in (3, 4, 5)
+    ),
+}
+"""What is shown by refusing a handle, by the method that refuses it."""
+
+
+@pytest.mark.parametrize(
+    "operation", [pytest.param(each, marks=pytest.mark.spec(*IDS[each])) for each in STUBS]
 )
-@pytest.mark.parametrize("operation", STUBS)
 @pytest.mark.parametrize("which", ["null", "closed", "another's", "guessed"])
 def test_a_handle_that_is_not_the_callers_or_not_open_is_refused(
     hall: Hall, reader: Reader, operation: Operation, which: str
@@ -104,11 +122,38 @@ def test_what_a_caller_says_of_itself_is_ignored(reader: Reader, operation: Oper
         reader.stub(operation, rpc.OPEN_QUEUE.encode(request))
 
 
-@pytest.mark.spec(
-    "MQRR-3.1.4.7-15",
-    *(f"MQRR-3.1.4.13-{number:02d}" for number in (10, 13, *range(14, 33), 35, 38)),
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(
+            0,
+            marks=pytest.mark.spec(
+                *(f"MQRR-3.1.4.13-{number:02d}" for number in (10, 16, 17, 18, 25))
+            ),
+        ),
+        pytest.param(
+            1,
+            marks=pytest.mark.spec(*(f"MQRR-3.1.4.13-{number:02d}" for number in (23, 24, 26, 27))),
+        ),
+        pytest.param(
+            8,
+            marks=pytest.mark.spec(
+                *(f"MQRR-3.1.4.13-{number:02d}" for number in (28, 29, 30, 31, 32))
+            ),
+        ),
+        pytest.param(
+            9,
+            marks=pytest.mark.spec(*(f"MQRR-3.1.4.13-{number:02d}" for number in (19, 20, 21, 22))),
+        ),
+        pytest.param(
+            WHOLE,
+            marks=pytest.mark.spec(
+                "MQRR-3.1.4.7-15",
+                *(f"MQRR-3.1.4.13-{number:02d}" for number in (13, 14, 15, 35, 38)),
+            ),
+        ),
+    ],
 )
-@pytest.mark.parametrize("size", [0, 1, 8, 9, WHOLE])
 def test_a_receive_in_no_transaction_fills_sections_as_an_ordinary_one(
     hall: Hall, reader: Reader, size: int
 ) -> None:
@@ -175,3 +220,19 @@ def test_a_target_has_a_name_of_the_right_kind(reader: Reader, name: QueueFormat
     request = rpc.OpenQueue(name, 4, 0, Guid(bytes(16)), 1, 6, 1, 7600, 1)
     stub = rpc.OPEN_QUEUE.encode(request)
     assert reader.fault(Operation.OPEN_QUEUE_FOR_MOVE, stub) == 0xC00E0006
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(0, marks=pytest.mark.spec("MQRR-3.1.4.11-04")),
+        pytest.param(-28, marks=pytest.mark.spec("MQRR-3.1.4.11-10")),
+    ],
+)
+def test_what_is_passed_by_reference_stands_in_the_stub(reader: Reader, size: int) -> None:
+    """A reference says nowhere that it is NULL: without what it leads to, there is no call."""
+    request = rpc.OpenQueue(LEDGER_NAME, 4, 0, Guid(bytes(16)), 1, 6, 1, 7600, 1)
+    stub = rpc.OPEN_QUEUE.encode(request)
+    assert stub[-28:-12] == bytes(16)
+    assert reader.fault(Operation.OPEN_QUEUE_FOR_MOVE, stub[:size]) == 0x6F7
+    reader.stub(Operation.OPEN_QUEUE_FOR_MOVE, stub)

@@ -31,6 +31,7 @@ _REMOTE: Final = (
     "tests.fuzz.remote_seeds",
     "tests.fuzz.remote_targets",
 )
+_SEALED: Final = ("tests.fuzz.sealed_targets", "tests.fuzz.sealed_seeds", "tests.fuzz.sealed_seeds")
 _PLACES: Final = {
     "packets": _WIRE,
     "frames": _WIRE,
@@ -56,6 +57,8 @@ _PLACES: Final = {
     "remote-messages": _REMOTE,
     "remote-calls": _REMOTE,
     "authentication": _SECURITY,
+    "sealed-streams": _SEALED,
+    "client-streams": _SEALED,
 }
 """The modules with a target, with its seeds and with its repair."""
 
@@ -71,6 +74,7 @@ SHARES: Final = {
     "signatures": 2,
     "encryption": 2,
     "associations": 3,
+    "sealed-streams": 3,
 }
 """Parts of the time: most for what has most code behind it; one for each target not named."""
 
@@ -81,6 +85,15 @@ COUNT_SHARES: Final = {
     "sessions": 3,
     "acknowledgments": 1,
     "discovery": 1,
+    "associations": 3,
+    "fragments": 4,
+    "mapper": 4,
+    "stubs": 4,
+    "remote-messages": 4,
+    "remote-calls": 1,
+    "authentication": 1,
+    "sealed-streams": 1,
+    "client-streams": 1,
 }
 """Parts of a number of inputs; two for each target not named."""
 

@@ -95,6 +95,13 @@ def test_a_queue_of_another_computer_is_read_like_one_of_this(
         with manager.transaction() as transaction, pytest.raises(NoTransactionCoordinator):
             orders.receive(0, transaction=transaction)
         assert left(far) == ["f", "g", "h"]
+        orders.move(orders.peek(0), "later")
+        assert left(far) == ["g", "h"]
+        later = manager.queue(f"{orders.name};later")
+        assert later.receive(0).body == "f"
+        with pytest.raises(MessageNotFound):
+            orders.move(second, "later")
+        later.close()
         orders.purge()
         with pytest.raises(ReceiveTimeout):
             orders.receive(0)

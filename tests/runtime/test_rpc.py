@@ -47,6 +47,7 @@ from tests.unit.wire.rpc import impacket_calls as idl
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
+ENDPOINT_MAPPER = ("e1af8308-5d1f-11c9-91a4-08002b14a0fa", "3.0")
 ORDERS = r"private$\orders"
 REMOTE_ORDERS = rf"OS:alpha\{ORDERS}"
 TRIES = 400
@@ -102,9 +103,11 @@ def eventually(is_so: Callable[[], bool]) -> None:
 # Where interfaces are.
 
 
+@pytest.mark.spec("MQRR-2.1-01", "MQRR-3.1.3-01", "MQMR-2.1-01", "MQMR-3.1.3-01")
 def test_the_mapper_says_where_to_call(server: ServerThread) -> None:
     for interface in (REMOTE_READ, MANAGEMENT):
         assert mapped(interface) == f"ncacn_ip_tcp:{free_address()}[{port_of(server)}]"
+        connect(port_of(server), interface)
 
 
 @pytest.mark.usefixtures("server")
@@ -190,6 +193,31 @@ def test_what_a_lost_reader_had_is_there_for_others(server: ServerThread) -> Non
             queue.receive(timeout=0)
         reader.close()
         assert queue.receive(timeout=20).body == "one"
+
+
+@pytest.mark.spec("MQRR-2.2.4.1-01", "MQRR-2.2.4.2-01")
+def test_a_handle_of_another_interface_is_refused_and_one_of_any_type_is_taken(
+    server: ServerThread,
+) -> None:
+    with_orders(server, "one")
+    mapper = connect(135, None, level=0)
+    mapper.bind(uuidtup_to_bin(ENDPOINT_MAPPER))
+    question = epm.ept_lookup()
+    question["inquiry_type"] = epm.RPC_C_EP_ALL_ELTS
+    question["object"] = epm.NULL
+    question["Ifid"] = epm.NULL
+    question["vers_option"] = epm.RPC_C_VERS_ALL
+    question["entry_handle"]["context_handle_uuid"] = bytes(16)
+    question["max_ents"] = 1
+    strange = mapper.request(question)["entry_handle"].getData()
+    assert strange != bytes(20)
+    reader = RemoteReader(port_of(server))
+    orders = reader.open(REMOTE_ORDERS)
+    for operation in (3, 4, 6):
+        with pytest.raises(rpcrt.DCERPCException, match=r"1c00001a|nca_s_fault_context_mismatch"):
+            reader.call(operation, strange)
+    # R_OpenQueue gave the type that is serialized; R_StartReceive takes the other one.
+    assert reader.receive(orders, 1)[0] == 0
 
 
 def test_a_handle_is_of_no_use_to_another_group_or_interface(server: ServerThread) -> None:
@@ -360,6 +388,7 @@ def test_without_anybody_who_could_prove_himself_it_does_not_start(tmp_path: Pat
         pass
 
 
+@pytest.mark.spec("MQRR-3.1.4.1-02")
 def test_the_next_port_is_taken_while_one_is_taken(tmp_path: Path, lines: list[str]) -> None:
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

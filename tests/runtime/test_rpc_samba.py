@@ -23,11 +23,11 @@ from openmsmq.model.limits import RPC_CONTEXTS_MAX_COUNT
 from openmsmq.protocol.rpc.states import InterfaceFacts
 from openmsmq.remote.mgmt import ServerManagement
 from openmsmq.remote.ports import Output, Return
+from openmsmq.remote.services import Service
 from openmsmq.runtime import service
 from openmsmq.runtime.api.accounts import ACCOUNTS_FILE, add_account
 from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.config.rpc_table import RpcTable
-from openmsmq.runtime.rpc.services import Service
 from openmsmq.wire.rpc.syntaxes import Syntax
 from tests.server_thread import ServerThread
 
@@ -62,7 +62,6 @@ OF_KERBEROS: Final = r"test_krb5_.*|test_spnego_multiple_auth_hdr_signing"
 EXCEPTIONS: Final = {
     r"test_lsa_multi_auth_.*|test_assoc_group_(ok2|fail3)": "they need named pipes of SMB",
     OF_KERBEROS: "they need a server of Kerberos",
-    r"test_fragmented_requests0[1235]": "they send calls of 4 MiB; ours have at most 64 KiB",
 }
 """Tests that do not pass, and why."""
 

@@ -9,8 +9,9 @@ from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.incoming_sequence import IncomingSequence, Verdict
 from tests.sim.hostile_mutants import HOSTILE_MUTANTS
 from tests.sim.mutants import GAP, MUTANTS, Mutant, applied, caught
+from tests.sim.remote_mutants import REMOTE_MUTANTS
 
-ALL = (*MUTANTS, *HOSTILE_MUTANTS)
+ALL = (*MUTANTS, *HOSTILE_MUTANTS, *REMOTE_MUTANTS)
 
 
 @pytest.mark.timeout(600)
@@ -28,7 +29,7 @@ def test_a_defect_can_be_put_in_and_taken_out(mutant: Mutant) -> None:
 
 
 def test_there_are_enough_defects_and_each_has_its_own_name() -> None:
-    assert len({mutant.name for mutant in ALL}) == len(ALL) >= 45
+    assert len({mutant.name for mutant in ALL}) == len(ALL) >= 67
 
 
 def test_a_gap_that_is_passed_over_is_noticed() -> None:

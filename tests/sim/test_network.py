@@ -17,7 +17,7 @@ from openmsmq.sim.trace import Trace
 class Listener:
     """A node that writes down what it hears."""
 
-    hostile = False
+    is_watched = True
 
     def __init__(self, world, index):
         self.world = world
@@ -108,7 +108,8 @@ def test_certificates_are_shown_among_the_honest_only(
 ):
     town = Town()
     town.shows_certificates = True
-    town.one.hostile, town.other.hostile = caller_is_hostile, listener_is_hostile
+    town.one.is_watched = not caller_is_hostile
+    town.other.is_watched = not listener_is_hostile
     town.network.connect(town.one, 1, "10.0.0.2")
     town.run()
     assert town.other.heard == [("accepted", 2, "10.0.0.1", *accepted)]

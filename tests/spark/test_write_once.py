@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 import openmsmq as mq
 from openmsmq.spark.errors import DatabaseProblem, sentence_in
 from openmsmq.spark.write_once import BATCHES_TABLE, WriteOnce, write_once
+from tests.postgres import Postgres, program
 from tests.spark.exactly_once.harness import Manager
-from tests.spark.postgres import Postgres, program
 
 pytestmark = pytest.mark.skipif(
     program("initdb") is None,

@@ -50,6 +50,8 @@ class CallerStatus(Reply, frozen=True, tag="caller"):
     """Patterns of the names of queues that the token is good for; empty for all."""
     exact_signatures: bool = False
     """Whether all queue managers of the directory understand exact signatures."""
+    owner: str = ""
+    """Under whose name is kept what outlives the connection: a SID, or `token:` and a name."""
 
 
 class GetCaller(Request[CallerStatus], frozen=True, tag="get-caller"):

@@ -6,6 +6,7 @@ import msgspec
 
 from openmsmq.api.base import Done, Number, Octets, Reply, Request, Several, Text
 from openmsmq.api.facts import KNOWN, OWN, OWNER, Facts, Repeats
+from openmsmq.model.transaction import Xid
 
 
 class Begun(Reply, frozen=True, tag="begun"):
@@ -37,6 +38,8 @@ class Prepare(Request[Done], frozen=True, tag="prepare"):
     batch: Number = 0
     checkpoint: Text = ""
     """The identity of what numbers the batches of the query, if it has one."""
+    xid: Xid | None = None
+    """What its coordinator calls it; no other prepared one of the same owner may be called so."""
 
 
 class Commit(Request[Done], frozen=True, tag="commit"):
@@ -67,6 +70,8 @@ class InDoubt(msgspec.Struct, frozen=True, array_like=True):
     batch: int = 0
     owner: str = ""
     """Who may end it beside administrators: a SID, or `token:` and the name of a token."""
+    xid: Xid | None = None
+    """What its coordinator calls it, if it has said so."""
 
 
 class Transactions(Reply, frozen=True, tag="transactions"):

@@ -205,8 +205,7 @@ SEQUENCES_LOOKED_THROUGH_MS: Final = 3_600_000
 """How often sequences that nobody uses are looked for. [ours]"""
 
 PEER_SILENCE_S: Final = 3_600
-"""How long a queue manager must be silent at an address before its identifier may come from another
-one. [ours]"""
+"""How long an identifier must be silent at an address before it may come from another. [ours]"""
 
 # Transactional sequences.
 
@@ -237,8 +236,7 @@ FINAL_ACK_GRACE_S: Final = 21_600
 # Duplicates.
 
 DUPLICATE_FILTER_MAX_COUNT: Final = 100_000
-"""Message identifiers remembered (`RemoveDuplicateSize`); Windows has 10,000 for windows of 64, and
-ours are wider. [ours]"""
+"""Message identifiers remembered (`RemoveDuplicateSize`), more than Windows has. [ours]"""
 
 DUPLICATE_FILTER_MS: Final = 1_800_000
 """How long each is remembered (`RemoveDuplicateCleanup`). [MQQB 3.1.2.8 note]"""
@@ -416,6 +414,12 @@ OWNER_SHARE_FACTOR: Final = 2
 """What others leave of transactions, staged bytes, queries and outgoing queues, divided by it, is
 for one owner, so that there is always room for another; administrators may have all. [ours]"""
 
+XID_PART_MAX_CHARACTERS: Final = 64
+"""Characters in each of the two parts of what a coordinator calls a transaction. [PEP 249]"""
+
+XID_FORMAT_MAX: Final = (1 << 31) - 1
+"""The largest format number in what a coordinator calls a transaction. [PEP 249]"""
+
 TRANSACTION_MAX_COUNT: Final = 100_000
 """Messages in one transaction, sent and received. [ours]"""
 
@@ -511,7 +515,10 @@ RPC_BIND_MAX_BYTES: Final = 16_384
 """A fragment that carries a proof of who somebody is: tickets of Kerberos are long. [ours]"""
 
 RPC_REQUEST_MAX_BYTES: Final = 65_536
-"""All fragments of one call together; none of ours needs as much. [ours]"""
+"""What is kept of one call, all fragments together; none of ours needs as much. [ours]"""
+
+RPC_CALL_MAX_BYTES: Final = 4_194_304
+"""How long one call may be, with what is not kept; a longer one ends its connection. [ours]"""
 
 RPC_CALLS_MAX_COUNT: Final = 64
 """Calls of one connection that are under way; further ones are told to come later. [ours]"""
@@ -544,6 +551,9 @@ REMOTE_RECEIVES_MAX_COUNT: Final = 1_024
 
 ELSEWHERE_READS_MAX_COUNT: Final = 60
 """Reads of one queue of another computer that wait, or have a message locked. [ours]"""
+
+RPC_READS_PER_TURN_MAX_COUNT: Final = 4
+"""Reads of one remote caller in one turn: all that they bring is in memory at once. [ours]"""
 
 REMOTE_RECEIVE_MS: Final = 300_000
 """After so long a message that a remote reader has not taken is there again. [MQRR 3.1.2.2 note]"""

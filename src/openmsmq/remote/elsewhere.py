@@ -36,7 +36,7 @@ from openmsmq.model.errors import (
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import ELSEWHERE_READS_MAX_COUNT
 from openmsmq.model.names import DirectFormatName, FormatName
-from openmsmq.model.queue import SeekAction
+from openmsmq.model.queue import AccessMode, SeekAction
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.message_bytes import body_size, is_transactional, priority
 from openmsmq.wire.rpc import remote_read as rpc
@@ -51,6 +51,7 @@ _LONGEST_MS: Final = 0xFFFF_FFFE
 _WHOLE_BODY: Final = 0xFFFF_FFFF
 _BEHIND_ALL: Final = 0xFFFF_FFFF_FFFF_FFFF
 _REQUEST_MASK: Final = 0xFFFF_FFFF
+_NO_TRANSACTION: Final = bytes(16)
 _LOOKUPS: Final = {
     SeekAction.CURRENT: (Action.LOOKUP_PEEK_CURRENT, Action.LOOKUP_RECEIVE_CURRENT),
     SeekAction.NEXT: (Action.LOOKUP_PEEK_NEXT, Action.LOOKUP_RECEIVE_NEXT),
@@ -122,31 +123,24 @@ class QueueElsewhere:
 
     def open(self, call: int) -> list[Output]:
         """Begin; the connection is there."""
-        asked = rpc.OpenQueue(
-            self._format,
-            self._request.access,
-            self._request.share,
-            self._client,
-            is_non_routing_server=1,
-            major=6,
-            minor=1,
-            build=7600,
-            is_workgroup=1,
-        )
         return self._invoke(
-            Operation.OPEN_QUEUE,
-            rpc.OPEN_QUEUE.encode(asked),
+            Operation.OPEN_QUEUE_FOR_MOVE if self.is_target else Operation.OPEN_QUEUE,
+            self.opening(),
             partial(self._opened, call),
             partial(self._not_opened, call),
         )
 
-    def asked(self, call: int, request: api.AnyRequest, cursor: int) -> list[Output]:
-        """Take a request of the application."""
+    def asked(
+        self, call: int, request: api.AnyRequest, cursor: int, target: QueueElsewhere | None = None
+    ) -> list[Output]:
+        """Take a request of the application; `target` is where a message is to be moved."""
         try:
             if self._problem is not None:
                 raise self._problem
             if self._context == rpc.NO_CONTEXT:
                 raise InvalidHandle(f"{self._name} is not open yet")
+            if isinstance(request, api.Move):
+                return self._move(call, request, target)
             return self._do(call, request, cursor)
         except EncodeError as error:
             # A number that no call has room for, such as a negative one.
@@ -203,9 +197,7 @@ class QueueElsewhere:
 
     def _do(self, call: int, request: api.AnyRequest, cursor: int) -> list[Output]:
         if getattr(request, "transaction", 0):
-            raise NoTransactionCoordinator(
-                f"{self._name} is on another computer: receive from it without a transaction"
-            )
+            raise self._no_transaction()
         match request:
             case api.Receive() | api.Seek():
                 return self._read(call, request)
@@ -223,6 +215,11 @@ class QueueElsewhere:
                 raise UnsupportedOperation(
                     f"{self._name} is on another computer, and cannot be asked for this"
                 )
+
+    def _no_transaction(self) -> MsmqError:
+        return NoTransactionCoordinator(
+            f"{self._name} is on another computer: receive from it without a transaction"
+        )
 
     def _of_queue(self, operation: int, call: int, then: _Then) -> list[Output]:
         stub = rpc.OF_QUEUE.encode(rpc.OfQueue(self._context))
@@ -301,14 +298,32 @@ class QueueElsewhere:
         found = self._cursors.pop(cursor, None)
         if found is None:
             raise InvalidHandle(f"there is no cursor {cursor}")
+        outputs: list[Output] = []
+        for reading in list(self._waiting.values()):
+            if getattr(reading.request, "cursor", 0) == cursor and not reading.is_unwanted:
+                outputs += self._cancel(reading)
         stub = rpc.CLOSE_CURSOR.encode(rpc.CloseCursor(self._context, found))
         then = partial(self._done, call, api.Done())
-        return self._invoke(Operation.CLOSE_CURSOR, stub, then, partial(_fails, call))
+        return outputs + self._invoke(Operation.CLOSE_CURSOR, stub, then, partial(_fails, call))
+
+    def _move(self, call: int, request: api.Move, target: QueueElsewhere | None) -> list[Output]:
+        if request.transaction:
+            raise self._no_transaction()
+        if target is None or not target.is_target:
+            raise InvalidHandle(f"no queue elsewhere is open for moving under {request.target}")
+        # A server may know targets by the connection that has opened them: this one does, too.
+        return self._invoke(
+            Operation.OPEN_QUEUE_FOR_MOVE,
+            target.opening(),
+            partial(self._target_opened, call, request.lookup_id),
+            partial(_fails, call),
+        )
 
     # Results.
 
     def _opened(self, call: int, stub: bytes) -> list[Output]:
-        self._context = rpc.OPENED.decode(stub).context
+        table = rpc.OPENED_FOR_MOVE if self.is_target else rpc.OPENED
+        self._context = table.decode(stub).context
         wire_text = self._name.wire_text if isinstance(self._name, DirectFormatName) else ""
         name = str(self._name)
         opened = api.Opened(
@@ -329,6 +344,22 @@ class QueueElsewhere:
     def _done(self, call: int, reply: api.AnyReply, stub: bytes) -> list[Output]:
         self._check(rpc.RESULT.decode(stub).result)
         return [Tell(call, reply)]
+
+    def _target_opened(self, call: int, lookup_id: int, stub: bytes) -> list[Output]:
+        opened = rpc.OPENED_FOR_MOVE.decode(stub)
+        asked = rpc.MoveMessage(self._context, opened.move_context, lookup_id, _NO_TRANSACTION)
+        return self._invoke(
+            Operation.MOVE_MESSAGE,
+            rpc.MOVE_MESSAGE.encode(asked),
+            partial(self._moved, call, opened.context),
+            partial(self._not_moved, call, opened.context),
+        )
+
+    def _moved(self, call: int, target: bytes, stub: bytes) -> list[Output]:
+        return [*self._done(call, api.Done(), stub), *self._close(target)]
+
+    def _not_moved(self, call: int, target: bytes, error: MsmqError) -> list[Output]:
+        return [failed(call, error), *self._close(target)]
 
     def _started(self, reading: _Reading, stub: bytes) -> list[Output]:
         """Take what the first step of a read gave."""
@@ -393,6 +424,26 @@ class QueueElsewhere:
 
     # Tools.
 
+    @property
+    def is_target(self) -> bool:
+        """Whether messages are moved to it."""
+        return self._request.access == AccessMode.MOVE
+
+    def opening(self) -> bytes:
+        """Return the parameters of a call that opens it."""
+        asked = rpc.OpenQueue(
+            self._format,
+            self._request.access,
+            self._request.share,
+            self._client,
+            is_non_routing_server=1,
+            major=6,
+            minor=1,
+            build=7600,
+            is_workgroup=1,
+        )
+        return rpc.OPEN_QUEUE.encode(asked)
+
     def _check(self, result: int) -> None:
         if result:
             raise MsmqError.from_code(result, str(self._name))
@@ -416,8 +467,16 @@ class QueueElsewhere:
         if self._context == rpc.NO_CONTEXT:
             self._problem = StaleHandle("the queue was closed")
             return [Over()]
-        stub = rpc.OF_QUEUE.encode(rpc.OfQueue(self._context))
-        self._context = rpc.NO_CONTEXT
+        context, self._context = self._context, rpc.NO_CONTEXT
+        outputs: list[Output] = []
+        for cursor in self._cursors.values():
+            stub = rpc.CLOSE_CURSOR.encode(rpc.CloseCursor(context, cursor))
+            outputs += self._invoke(Operation.CLOSE_CURSOR, stub, lambda _: [], lambda _: [])
+        self._cursors.clear()
+        return outputs + self._close(context)
+
+    def _close(self, context: bytes) -> list[Output]:
+        stub = rpc.OF_QUEUE.encode(rpc.OfQueue(context))
         return self._invoke(Operation.CLOSE_QUEUE, stub, lambda _: [], lambda _: [])
 
 

@@ -10,9 +10,8 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.api.messages import AnyReply
 from openmsmq.model.clock import Instant
-from openmsmq.remote.ports import Output, Return, Throw
+from openmsmq.remote.ports import AsksNobody, Output, Return, Throw
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.rpc.endpoint_mapper import (
     ENTRIES_MAX_COUNT,
@@ -56,7 +55,7 @@ class Endpoint(msgspec.Struct, frozen=True):
         return Tower.over_tcp(self.interface, self.address, self.port).encode()
 
 
-class EndpointMapper:
+class EndpointMapper(AsksNobody):
     """Answers where interfaces are; the same for everybody."""
 
     def __init__(self, endpoints: Sequence[Endpoint]) -> None:
@@ -109,28 +108,6 @@ class EndpointMapper:
     def _free(self, stub: bytes) -> bytes:
         _position(FREE_HANDLE.decode(stub).handle)
         return FREED.encode(Freed(NO_HANDLE, OK))
-
-    # It asks nobody and waits for nothing.
-
-    def answered(self, number: int, reply: AnyReply, now: Instant) -> list[Output]:
-        """Nothing was asked."""
-        del number, reply, now
-        return []
-
-    def cancelled(self, call: int, now: Instant) -> list[Output]:
-        """Every call has ended already."""
-        del call, now
-        return []
-
-    @property
-    def next_wake_ms(self) -> int | None:
-        """There is nothing to be done later."""
-        return None
-
-    def wake(self, now: Instant) -> list[Output]:
-        """Nothing is due."""
-        del now
-        return []
 
 
 class _UnknownHandle(Exception):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openmsmq.api.messages import AnyReply
 from openmsmq.model.clock import Instant
-from openmsmq.remote.ports import Output, Return, Throw
+from openmsmq.remote.ports import AsksNobody, Output, Return, Throw
 from openmsmq.security.authentication.ports import ProviderKind
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.rpc.mgmt import (
@@ -33,7 +32,7 @@ from openmsmq.wire.rpc.pdus import Status
 from openmsmq.wire.rpc.syntaxes import Syntax
 
 
-class ServerManagement:
+class ServerManagement(AsksNobody):
     """Answers questions about a server of RPC; the same for everybody."""
 
     def __init__(self, interfaces: Sequence[Syntax], principal: str) -> None:
@@ -72,25 +71,3 @@ class ServerManagement:
         if len(self._principal) >= asked.room:
             return PRINCIPAL.encode(Principal(b"", TOO_SHORT))
         return PRINCIPAL.encode(Principal(self._principal, OK))
-
-    # It asks nobody and waits for nothing.
-
-    def answered(self, number: int, reply: AnyReply, now: Instant) -> list[Output]:
-        """Nothing was asked."""
-        del number, reply, now
-        return []
-
-    def cancelled(self, call: int, now: Instant) -> list[Output]:
-        """Every call has ended already."""
-        del call, now
-        return []
-
-    @property
-    def next_wake_ms(self) -> int | None:
-        """There is nothing to be done later."""
-        return None
-
-    def wake(self, now: Instant) -> list[Output]:
-        """Nothing is due."""
-        del now
-        return []

@@ -60,3 +60,27 @@ class Interface(Protocol):
 
     def wake(self, now: Instant) -> list[Output]:
         """Do what is due."""
+
+
+class AsksNobody:
+    """What an interface has that answers each call at once, from what it knows."""
+
+    def answered(self, number: int, reply: AnyReply, now: Instant) -> list[Output]:
+        """Nothing was asked."""
+        del number, reply, now
+        return []
+
+    def cancelled(self, call: int, now: Instant) -> list[Output]:
+        """Every call has ended already."""
+        del call, now
+        return []
+
+    @property
+    def next_wake_ms(self) -> int | None:
+        """There is nothing to be done later."""
+        return None
+
+    def wake(self, now: Instant) -> list[Output]:
+        """Nothing is due."""
+        del now
+        return []

@@ -88,7 +88,6 @@ class RemoteRead:
 
     def __init__(self, new_identifier: Callable[[], bytes], port: int) -> None:
         self._new_identifier = new_identifier
-        self._port = port
         self._queues: dict[bytes, RemoteQueue] = {}
         self._targets: dict[int, RemoteQueue] = {}
         self._opening_count = 0
@@ -101,7 +100,7 @@ class RemoteRead:
         self.given_back_count = 0
         """Messages that a caller had for so long without a word that others get them (R-12)."""
         self._methods: dict[int, tuple[Call[Any], _Method]] = {
-            Operation.GET_SERVER_PORT: (rpc.NOTHING, self._get_port),
+            Operation.GET_SERVER_PORT: (rpc.NOTHING, partial(_get_port, port)),
             Operation.OPEN_QUEUE: (rpc.OPEN_QUEUE, self._open),
             Operation.CLOSE_QUEUE: (rpc.OF_QUEUE, self._close),
             Operation.CREATE_CURSOR: (rpc.OF_QUEUE, self._create_cursor),
@@ -123,6 +122,12 @@ class RemoteRead:
             ),
             Operation.END_TRANSACTIONAL_RECEIVE: (rpc.END_RECEIVE, self._end),
         }
+
+    @property
+    def kept_count(self) -> int:
+        """How much is kept for the caller: open queues, reads, messages, and what is asked."""
+        open_count = len(self._queues) + len(self._targets) + self._opening_count
+        return open_count + len(self._waiting) + len(self._due) + len(self._asked)
 
     # What drivers call.
 
@@ -173,9 +178,6 @@ class RemoteRead:
         return outputs
 
     # Open and close.
-
-    def _get_port(self, call: int, _: rpc.Nothing, __: Instant) -> list[Output]:
-        return [Return(call, rpc.PORT.encode(rpc.Port(self._port)))]
 
     def _open(self, call: int, request: rpc.OpenQueue, _: Instant) -> list[Output]:
         if request.access not in (AccessMode.RECEIVE, AccessMode.PEEK):
@@ -412,6 +414,10 @@ class RemoteRead:
         self._number += 1
         self._asked[self._number] = then
         return Ask(self._number, request)
+
+
+def _get_port(port: int, call: int, _: rpc.Nothing, __: Instant) -> list[Output]:
+    return [Return(call, rpc.PORT.encode(rpc.Port(port)))]
 
 
 def _opened(call: int, queue: RemoteQueue) -> Return:

@@ -212,10 +212,6 @@ RPC_KEEPALIVE_S: Final = 60
 RPC_LINGER_MS: Final = 5_000
 """How long a client has to take the last bytes of a connection that was closed."""
 
-RPC_READS_PER_TURN_MAX_COUNT: Final = 4
-"""Reads of one caller that the queue manager answers in one turn: each may bring the longest
-message, and all of them are in memory until they are written."""
-
 RPC_PORTS_MAX_COUNT: Final = 10
 """Ports that are tried for the interfaces, one after another, while they are taken."""
 

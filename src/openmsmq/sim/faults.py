@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from openmsmq.sim.checks.books import FOREVER_MS
+from openmsmq.sim.checks.facts import FOREVER_MS
 
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
     from openmsmq.sim.hostile.hideout import Hideout
     from openmsmq.sim.node import Node
+    from openmsmq.sim.remote.door import RemoteDoor
+    from openmsmq.sim.remote.host import ReaderHost
     from openmsmq.sim.scenarios.scenario import NetworkHabits
     from openmsmq.sim.world import World
 
-    Host: TypeAlias = Node | Hideout
-    """Whoever has an address: a node, or the adversary."""
+    Host: TypeAlias = Node | Hideout | RemoteDoor | ReaderHost
+    """Whoever has an address: a node, its door for remote readers, one of those, the adversary."""
 
 _ASKING_PORT: Final = 50_000
 _CONNECT_TIMEOUT_MS: Final = 21_000
@@ -152,7 +154,7 @@ class Network:
         self.connection_count += 1
         second = End(target, 0)
         connection.ends.append(second)
-        if not first.node.hostile and not target.hostile:
+        if first.node.is_watched and target.is_watched:
             join(first.flow, second.flow)
         now_ms = self._world.timeline.now_ms
         first.arrival_ms = second.arrival_ms = now_ms
@@ -169,7 +171,7 @@ class Network:
             return
         connection, side = found
         end = connection.ends[side]
-        packets = [] if node.hostile else self._world.books.wire.leaves(end.flow, data)
+        packets = self._world.books.wire.leaves(end.flow, data) if node.is_watched else []
         now_ms = self._world.timeline.now_ms
         other = connection.ends[1 - side]
         if connection.broken:
@@ -291,11 +293,11 @@ class Network:
         deaf_ms += max(0, connection.late_until_ms - now_ms)
         self._world.timeline.after(deaf_ms, self._hears_loss, connection, 1 - side)
 
-    def node_gone(self, node: Node) -> None:
-        """Break all connections of a node that lost power."""
+    def node_gone(self, node: Host) -> None:
+        """Break all connections of a computer that lost power."""
         for connection, side in list(self._by_session.values()):
             end = connection.ends[side]
-            if end.node is not node:
+            if end.node.index != node.index:
                 continue
             self._forget(end)
             if len(connection.ends) < 2 or connection.broken:
@@ -333,7 +335,7 @@ class Network:
     def _joined(self, one: Host, other: Host) -> bool:
         """Return whether there is a way between two nodes, if there are sites at all."""
         enterprise = self._world.enterprise
-        if enterprise is None or one.hostile or other.hostile:
+        if enterprise is None or not (one.is_watched and other.is_watched):
             return True
         return enterprise.joined(one.index, other.index)
 
@@ -342,7 +344,7 @@ class Network:
 
         Nor does anybody show one to the adversary, who listens without TLS.
         """
-        if not self._world.shows_certificates or one.hostile or other.hostile:
+        if not (self._world.shows_certificates and one.is_watched and other.is_watched):
             return ""
         return one.name
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import random
 import traceback
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
 
 from openmsmq.api.messages import AnyReply, AnyRequest
 from openmsmq.manager.config import ManagerConfig
@@ -55,7 +55,7 @@ from openmsmq.storage.records import MachineRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from openmsmq.sim.applications.applications import Application
+    from openmsmq.sim.remote.door import RemoteDoor
     from openmsmq.sim.scenarios.scenario import NodeHabits
     from openmsmq.sim.world import World
 
@@ -66,10 +66,21 @@ WAKES_PER_SECOND_MAX_COUNT: Final = 1000
 """More wakes than any second needs."""
 
 
+class Asker(Protocol):
+    """What has a connection to a queue manager."""
+
+    def answered(self, call: int, reply: AnyReply) -> None:
+        """A call has its answer."""
+
+    def cut_off(self) -> None:
+        """The connection is gone."""
+
+
 class Node:
     """One computer with a queue manager."""
 
-    hostile: Final = False
+    is_watched: Final = True
+    """Whether what it sends must be what MSMQ allows."""
 
     def __init__(
         self,
@@ -102,7 +113,9 @@ class Node:
         self.told_number = 0
         """The change of the directory of which it was told last."""
         self._rng = random.Random(world.rng.getrandbits(64))
-        self._callers: dict[int, Application] = {}
+        self.door: RemoteDoor | None = None
+        """Where readers on other computers come in, if there are any."""
+        self._callers: dict[int, Asker] = {}
         self._last_connection = 0
         self._last_session = 0
         self._turn_due = False
@@ -145,6 +158,8 @@ class Node:
         )
         world.books.disks.crashed(self)
         world.network.node_gone(self)
+        if self.door is not None:
+            self.door.power_lost()
         callers, self._callers = self._callers, {}
         for caller in callers.values():
             caller.cut_off()
@@ -159,7 +174,7 @@ class Node:
 
     # Inputs.
 
-    def connect(self, caller: Application) -> int:
+    def connect(self, caller: Asker) -> int:
         """Let an application in."""
         assert self.manager is not None, f"{self.name} is down"
         self._last_connection += 1

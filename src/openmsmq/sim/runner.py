@@ -37,6 +37,10 @@ class Result(msgspec.Struct, frozen=True):
     hop_count_max: int = 0
     change_count: int = 0
     """How often the directory of an enterprise was changed."""
+    taken_count: int = 0
+    """How many messages remote readers know to have taken."""
+    again_count: int = 0
+    """How many came again after a remote reader that does not know whether it has taken them."""
 
     @property
     def good(self) -> bool:
@@ -105,4 +109,6 @@ def _run(world: World, seed: int) -> Result:
         world.stranded_count,
         books.wire.hop_count_max,
         0 if world.enterprise is None else len(world.enterprise.states) - 1,
+        0 if books.remote is None else books.remote.taken_count,
+        0 if books.remote is None else books.remote.again_count,
     )

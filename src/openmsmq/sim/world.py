@@ -13,18 +13,21 @@ from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import Guid
 from openmsmq.model.peers import PeerPolicy, PeerRule
 from openmsmq.sim.applications.administrator import Administrator
-from openmsmq.sim.applications.applications import Application, Drain, Founder, Sweeper
+from openmsmq.sim.applications.applications import Application, Drain, Founder, Party, Sweeper
 from openmsmq.sim.applications.streams import Batches, Stream
 from openmsmq.sim.applications.worker import Worker
 from openmsmq.sim.checks import endings
 from openmsmq.sim.checks.books import Books
 from openmsmq.sim.checks.hostile_watch import HostileWatch
+from openmsmq.sim.checks.remote_watch import PATIENCE_MS, RemoteWatch
 from openmsmq.sim.clock import Timeline
 from openmsmq.sim.enterprise.enterprise import Enterprise, Place
 from openmsmq.sim.faults import Faults
 from openmsmq.sim.hostile.adversary import Adversary
 from openmsmq.sim.network import Network
 from openmsmq.sim.node import Node
+from openmsmq.sim.remote.door import RemoteDoor
+from openmsmq.sim.remote.reader import RemoteReader
 from openmsmq.sim.scenarios.scenario import PLAIN, TRANSACTIONAL, Scenario, name_of
 from openmsmq.sim.trace import Trace
 from openmsmq.sim.violation import Violation
@@ -43,6 +46,9 @@ _SILENCE_S: Final = 60
 
 _LOOK_MS: Final = 500
 _REST_MS: Final = 5_000
+"""By then is done what a full disk had put off."""
+_KEEPING_ALIVE_MS: Final = 120_000
+"""By then a node knows that a reader is gone, which left without a word."""
 
 
 class World:
@@ -67,7 +73,7 @@ class World:
         self._steps_max = (
             STEPS_MAX_COUNT if scenario.enterprise is None else ENTERPRISE_STEPS_MAX_COUNT
         )
-        self.applications: list[Application] = []
+        self.applications: list[Party] = []
         self.nodes: list[Node] = []
         identifiers = [Guid(rng.randbytes(16)) for _ in scenario.nodes]
         self.enterprise: Enterprise | None = None
@@ -84,6 +90,21 @@ class World:
         self._add_nodes(identifiers)
         if self.adversary is not None:
             self.adversary.settle_in()
+        self.readers = self._remote_readers()
+
+    def _remote_readers(self) -> list[RemoteReader]:
+        """Open the doors of all nodes, and have them read from other computers."""
+        remote = self.scenario.remote
+        if remote is None:
+            return []
+        self.books.remote = RemoteWatch(self)
+        rng = random.Random(f"doors of {self.scenario.seed}")
+        found = []
+        for node in self.nodes:
+            node.door = RemoteDoor(node, random.Random(rng.getrandbits(64)))
+            self.network.join(node.door)
+            found += [RemoteReader(self, node, number, remote) for number in range(remote.readers)]
+        return found
 
     @property
     def shows_certificates(self) -> bool:
@@ -187,7 +208,8 @@ class World:
                 worker = Worker(self, node, number, self.scenario.operation_count)
                 self.applications.append(worker)
                 worker.begin()
-        for beside in (*self._streams(), *self._administrators()):
+        others: list[Party] = [*self._streams(), *self._administrators(), *self.readers]
+        for beside in others:
             self.applications.append(beside)
             beside.begin()
         self.run_while(lambda: self.timeline.now_ms < self.calm_from_ms, self.calm_from_ms)
@@ -228,7 +250,9 @@ class World:
             node.disk.full_until_ms = node.disk.slow_until_ms = 0
             node.disk.fails_next = False
             node.power_left = None
-        limit_ms = self.timeline.now_ms + CALM_MAX_MS
+        # Others may take a message for expired that its sender keeps until his own clock says so.
+        behind_s = max(node.clock.behind_s for node in self.nodes)
+        limit_ms = self.timeline.now_ms + CALM_MAX_MS + behind_s * 1000
         for application in self.applications:
             application.hurry()
         self.run_while(lambda: not self._all_done() or not self._all_know(), limit_ms)
@@ -240,15 +264,30 @@ class World:
         for sweeper in sweepers:
             sweeper.stop()
         self.run_while(lambda: not all(each.done for each in sweepers), limit_ms)
+        if self.readers:
+            # What they have, and say nothing of, is there for others after that.
+            self._let_pass(PATIENCE_MS + _KEEPING_ALIVE_MS)
         self.excused = endings.excused_messages(self)
         self.trace.note(-1, "phase", "all that is left is received")
         self._let([Drain(self, node) for node in self.lasting], limit_ms)
         self._settle(limit_ms, received=True)
-        self._rest()
+        self._let_readers_go(limit_ms)
+        self._let_pass(_KEEPING_ALIVE_MS if self.readers else _REST_MS)
 
-    def _rest(self) -> None:
-        """Give what a full disk had put off the time to be done."""
-        rested_ms = self.timeline.now_ms + _REST_MS
+    def _let_readers_go(self, limit_ms: int) -> None:
+        """Have remote readers close what they have open, and leave."""
+        for reader in self.readers:
+            reader.finish()
+        self.run_while(lambda: not self._all_done(), limit_ms)
+        if self.readers:
+            self._let_pass(_KEEPING_ALIVE_MS)
+            endings.check_clerks(self)
+        for reader in self.readers:
+            reader.go()
+
+    def _let_pass(self, delay_ms: int) -> None:
+        """Give what was put off, and what only time ends, the time to be done."""
+        rested_ms = self.timeline.now_ms + delay_ms
         while self.timeline.next_ms is not None and self.timeline.next_ms <= rested_ms:
             self.timeline.step()
 

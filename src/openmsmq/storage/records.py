@@ -36,6 +36,7 @@ import msgspec
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.queue import QueueProperties, QueueRole
+from openmsmq.model.transaction import Xid
 
 SCHEMA_VERSION: Final = 1
 
@@ -154,6 +155,8 @@ class TransactionRecord(msgspec.Struct, frozen=True):
     """Who may end it, as `Caller.owner_name`; empty for administrators only."""
     aside: list[AsideRun] = []
     """What is set aside under the transaction's key, in its order."""
+    xid: Xid | None = None
+    """What its coordinator calls it."""
 
 
 class ReservationRecord(msgspec.Struct, frozen=True):

@@ -83,11 +83,19 @@ def dead_letter_path_of(packet: bytes) -> str:
 
 def without_extensions(packet: bytes) -> bytes:
     """Return a stored message as it travels between queue managers."""
+    return separated(packet)[0]
+
+
+def separated(packet: bytes) -> tuple[bytes, bytes]:
+    """Return a stored message as it travels, and the bytes behind its headers."""
     end = headers_end(packet)
-    if end == len(packet) or not _extension(packet[end:])[0]:
-        return packet
+    if end == len(packet):
+        return packet, b""
+    tail = packet[end:]
+    if not _extension(tail)[0]:
+        return packet, tail
     size = _U32.pack(end)
-    return b"".join((packet[:_SIZE_OFFSET], size, packet[_SIZE_END:end]))
+    return b"".join((packet[:_SIZE_OFFSET], size, packet[_SIZE_END:end])), tail
 
 
 def _extension(tail: bytes) -> tuple[int, int]:

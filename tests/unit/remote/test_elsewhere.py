@@ -28,12 +28,14 @@ from openmsmq.model.limits import ELSEWHERE_READS_MAX_COUNT
 from openmsmq.model.names import DirectFormatName, DirectProtocol, LocalQueueName
 from openmsmq.model.queue import AccessMode
 from openmsmq.remote.elsewhere import Invoke, Output, Over, QueueElsewhere, Tell
+from openmsmq.wire.message_bytes import for_remote_reader
 from openmsmq.wire.rpc import remote_read as rpc
 from openmsmq.wire.rpc.message_packets import Standing, sections
 from openmsmq.wire.rpc.remote_read import Action, Operation, Verdict
 from tests.unit.manager.office import ORDERS, Office
 
 NAME = DirectFormatName(DirectProtocol.OS, "beta", LocalQueueName("orders", private=True))
+ME = Guid.parse("aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee")
 CONTEXT = bytes(4) + b"\x07" * 16
 OPEN = 1
 READ = 2
@@ -50,6 +52,8 @@ def _packet() -> bytes:
 
 
 PACKET = _packet()
+GIVEN = for_remote_reader(PACKET)
+"""As it is given to readers on other computers."""
 
 
 class Far:
@@ -57,7 +61,7 @@ class Far:
 
     def __init__(self) -> None:
         request = api.OpenQueue(str(NAME), int(AccessMode.RECEIVE))
-        self.queue = QueueElsewhere(NAME, 9, request, Guid(16))
+        self.queue = QueueElsewhere(NAME, 9, request, ME)
         [asked] = self.queue.open(OPEN)
         assert isinstance(asked, Invoke)
         self.opening = asked
@@ -65,6 +69,12 @@ class Far:
 
     def open(self) -> Far:
         self.take(self.queue.returned(self.opening.number, rpc.OPENED.encode(rpc.Opened(CONTEXT))))
+        self.told.clear()
+        return self
+
+    def with_cursor(self) -> Far:
+        [making] = self.ask(api.CreateCursor(9), cursor=31)
+        self.answer(making, rpc.CURSOR_MADE.encode(rpc.CursorMade(77, 0)))
         self.told.clear()
         return self
 
@@ -84,13 +94,19 @@ class Far:
         return told.reply.code
 
 
+def packet_in(told: Tell) -> bytes:
+    assert isinstance(told.reply, api.Entries)
+    [entry] = told.reply.entries
+    return entry.packet
+
+
 def result(code: int = 0) -> bytes:
     return rpc.RESULT.encode(rpc.Result(code))
 
 
-def message(lookup_id: int = 5) -> bytes:
+def message(lookup_id: int = 5, result: int = 0) -> bytes:
     parts = sections(PACKET, Standing(1, 2, 3), 0xFFFF_FFFF)
-    return rpc.RECEIVED.encode(rpc.Received(1000, lookup_id, parts, 0))
+    return rpc.RECEIVED.encode(rpc.Received(1000, lookup_id, parts, result))
 
 
 def nothing(code: int) -> bytes:
@@ -116,12 +132,21 @@ def test_a_queue_is_opened_by_its_name() -> None:
     assert (told.call, told.reply.handle, told.reply.is_local) == (OPEN, 9, False)
 
 
+@pytest.mark.spec(*(f"MQRR-3.1.4.2-{number:02d}" for number in (4, 6, 7, 9, 11, 13)))
+def test_who_opens_says_who_he_is() -> None:
+    asked = rpc.OPEN_QUEUE.decode(Far().opening.stub)
+    assert asked.client == ME
+    assert (asked.is_non_routing_server, asked.is_workgroup) == (1, 1)
+    assert (asked.major, asked.minor, asked.build) == (6, 1, 7600)
+
+
 def test_nothing_is_asked_of_a_queue_before_it_is_open() -> None:
     far = Far()
     assert far.ask(api.Receive(9)) == []
     assert far.code() == InvalidHandle.code
 
 
+@pytest.mark.spec("MQRR-3.1.4.2-15", "MQRR-3.1.4.2-16")
 @pytest.mark.parametrize(
     ("status", "error"),
     [
@@ -133,9 +158,11 @@ def test_nothing_is_asked_of_a_queue_before_it_is_open() -> None:
 def test_what_cannot_be_opened_is_over(status: int, error: type[MsmqError]) -> None:
     far = Far()
     outputs = far.queue.threw(far.opening.number, status)
-    assert outputs[-1] == Over()
+    assert [type(output) for output in outputs] == [Tell, Over]
     far.take(outputs)
     assert far.code() == error.code
+    # Whatever was the reason, nothing is open.
+    assert far.ask(api.Receive(9)) == []
 
 
 @pytest.mark.spec(
@@ -235,11 +262,16 @@ def test_messages_are_found_by_lookup_identifiers(
     assert far.code() == MessageNotFound.code
 
 
-def test_a_read_that_finds_nothing_says_why() -> None:
+@pytest.mark.spec("MQRR-3.1.4.7-36")
+@pytest.mark.parametrize("stub", [nothing(ReceiveTimeout.code), message(result=0xC00E_001B)])
+def test_a_read_that_finds_nothing_says_why_and_has_nothing(stub: bytes) -> None:
     far = Far().open()
-    invoke, _ = started(far.ask(api.Receive(9)))
-    far.answer(invoke, nothing(ReceiveTimeout.code))
+    invoke, _ = started(far.ask(api.Receive(9, lock=True)))
+    assert far.answer(invoke, stub) == []
     assert far.code() == ReceiveTimeout.code
+    far.told.clear()
+    assert far.ask(api.EndReceive(9, LOOKUP_ID, remove=True)) == []
+    assert far.code() == InvalidHandle.code
 
 
 @pytest.mark.spec(
@@ -251,13 +283,6 @@ def test_a_read_that_finds_nothing_says_why() -> None:
     "MQRR-3.2.4.9-02",
     "MQRR-3.2.4.9-03",
     "MQRR-3.2.4.9-04",
-    "MQRR-3.2.4.10-01",
-    "MQRR-3.2.4.10.1-01",
-    "MQRR-3.2.4.12-01",
-    "MQRR-3.2.4.12-03",
-    "MQRR-3.2.4.12-04",
-    "MQRR-3.2.4.12-05",
-    "MQRR-3.2.4.12-06",
 )
 def test_cursors_are_those_of_the_other_computer() -> None:
     far = Far().open()
@@ -266,10 +291,51 @@ def test_cursors_are_those_of_the_other_computer() -> None:
     far.answer(making, rpc.CURSOR_MADE.encode(rpc.CursorMade(77, 0)))
     assert far.told.pop() == Tell(READ, api.CursorCreated(31))
     for next_, action in ((False, Action.PEEK_CURRENT), (True, Action.PEEK_NEXT)):
-        _, asked = started(far.ask(api.Receive(9, peek=True, cursor=31, next=next_)))
-        assert (asked.action, asked.cursor, asked.lookup_id) == (action, 77, 0)
-    _, asked = started(far.ask(api.Receive(9, cursor=31)))
-    assert (asked.action, asked.cursor) == (Action.RECEIVE, 77)
+        invoke, asked = started(far.ask(api.Receive(9, peek=True, cursor=31, next=next_)))
+        assert (asked.context, asked.action) == (CONTEXT, action)
+        assert (asked.cursor, asked.lookup_id) == (77, 0)
+        assert far.answer(invoke, message()) == []
+        assert packet_in(far.told.pop()) == GIVEN
+
+
+@pytest.mark.spec("MQRR-3.2.4.10-01", *(f"MQRR-3.2.4.10.1-{number:02d}" for number in range(1, 7)))
+def test_a_message_is_received_where_a_cursor_stands() -> None:
+    far = Far().open().with_cursor()
+    invoke, asked = started(far.ask(api.Receive(9, cursor=31)))
+    assert (asked.context, asked.action, asked.cursor) == (CONTEXT, Action.RECEIVE, 77)
+    [second] = far.answer(invoke, message())
+    ended = rpc.END_RECEIVE.decode(second.stub)
+    assert ended == rpc.EndReceive(CONTEXT, Verdict.ACK, asked.request)
+    far.answer(second, result())
+    assert packet_in(far.told.pop()) == GIVEN
+
+
+@pytest.mark.spec("MQRR-3.1.4.4-08")
+def test_a_cursor_that_was_not_made_is_none_whatever_number_comes() -> None:
+    far = Far().open()
+    [making] = far.ask(api.CreateCursor(9), cursor=31)
+    far.answer(making, rpc.CURSOR_MADE.encode(rpc.CursorMade(77, InsufficientResources.code)))
+    assert far.code() == InsufficientResources.code
+    far.told.clear()
+    assert far.ask(api.Receive(9, cursor=31)) == []
+    assert far.code() == InvalidHandle.code
+
+
+@pytest.mark.spec("MQRR-3.2.4.12-02")
+def test_a_cursor_that_is_closed_ends_the_reads_that_wait_by_it() -> None:
+    far = Far().open().with_cursor()
+    waiting, asked = started(far.ask(api.Receive(9, timeout_ms=None, cursor=31), call=5))
+    started(far.ask(api.Receive(9, timeout_ms=None), call=6))
+    cancel, closing = far.ask(api.CloseCursor(31))
+    assert rpc.CANCEL_RECEIVE.decode(cancel.stub) == rpc.CancelReceive(CONTEXT, asked.request)
+    assert closing.operation == Operation.CLOSE_CURSOR
+    far.answer(waiting, nothing(OperationCancelled.code))
+    assert far.told.pop().call == 5
+
+
+@pytest.mark.spec(*(f"MQRR-3.2.4.12-{number:02d}" for number in (1, 3, 4, 5, 6)))
+def test_a_cursor_is_closed_there_and_known_here_no_more() -> None:
+    far = Far().open().with_cursor()
     [closing] = far.ask(api.CloseCursor(31))
     assert rpc.CLOSE_CURSOR.decode(closing.stub) == rpc.CloseCursor(CONTEXT, 77)
     far.answer(closing, result())
@@ -309,6 +375,7 @@ def test_a_message_that_came_before_the_cancel_goes_back() -> None:
     assert far.code() == OperationCancelled.code
 
 
+@pytest.mark.spec("MQRR-3.1.4.7-01", "MQRR-3.1.4.9-01")
 @pytest.mark.parametrize(("remove", "verdict"), [(True, Verdict.ACK), (False, Verdict.NACK)])
 def test_a_locked_message_is_ended_by_the_application(remove: bool, verdict: Verdict) -> None:
     far = Far().open()
@@ -343,6 +410,18 @@ def test_a_queue_that_is_left_ends_what_waits_and_finishes_what_is_taken() -> No
     assert by_call == {3: api.Failed, 4: api.Entries}
 
 
+@pytest.mark.spec("MQRR-3.2.4.13-04", "MQRR-3.2.4.13-06")
+def test_a_queue_that_is_left_closes_its_cursors_and_is_known_no_more() -> None:
+    far = Far().open().with_cursor()
+    cursor, queue = far.take(far.queue.leave())
+    assert rpc.CLOSE_CURSOR.decode(cursor.stub) == rpc.CloseCursor(CONTEXT, 77)
+    assert queue.operation == Operation.CLOSE_QUEUE
+    assert far.ask(api.Purge(9)) == []
+    assert far.code() == InvalidHandle.code
+    assert far.answer(cursor, result()) == []
+    assert far.queue.returned(queue.number, result()) == [Over()]
+
+
 def test_a_lost_connection_ends_every_call_once_and_all_that_follow() -> None:
     far = Far().open()
     for call in (3, 4):
@@ -355,6 +434,24 @@ def test_a_lost_connection_ends_every_call_once_and_all_that_follow() -> None:
     assert far.ask(api.Receive(9)) == []
     assert far.code() == StaleHandle.code
     assert far.queue.leave() == [Over()]
+
+
+@pytest.mark.spec("MQRR-3.2.4.2-01", "MQRR-3.2.4.4.2-02", "MQRR-3.2.4.10.2-01")
+@pytest.mark.parametrize(
+    "request_",
+    [
+        api.Receive(9, transaction=1),
+        api.Seek(9, "current", 4, transaction=1),
+        api.Receive(9, cursor=31, transaction=1),
+        api.Move(9, LOOKUP_ID, 10, transaction=1),
+    ],
+)
+def test_nothing_is_read_in_a_transaction_in_which_the_other_computer_takes_no_part(
+    request_: api.AnyRequest,
+) -> None:
+    far = Far().open().with_cursor()
+    assert far.ask(request_) == []
+    assert far.code() == NoTransactionCoordinator.code
 
 
 @pytest.mark.parametrize(
@@ -414,3 +511,65 @@ def test_only_a_read_without_end_is_waited_for_without_end(
     far = Far().open()
     [invoke] = far.ask(request_)
     assert invoke.patience_ms == patience_ms
+
+
+# Moving.
+
+
+def into(access: AccessMode = AccessMode.MOVE) -> QueueElsewhere:
+    """A subqueue of the queue, as the application has it open."""
+    name = DirectFormatName(
+        DirectProtocol.OS, "beta", LocalQueueName("orders", private=True, subqueue="later")
+    )
+    return QueueElsewhere(name, 10, api.OpenQueue(str(name), int(access)), ME)
+
+
+def moving(far: Far, target: QueueElsewhere | None) -> list[Invoke]:
+    return far.take(far.queue.asked(READ, api.Move(9, LOOKUP_ID, 10), 0, target))
+
+
+@pytest.mark.spec(*(f"MQRR-3.1.4.11-{number:02d}" for number in (7, 8, 11, 12, 14, 16, 18)))
+def test_a_target_is_opened_for_moving_by_who_says_who_he_is() -> None:
+    [asked] = into().open(OPEN)
+    assert isinstance(asked, Invoke)
+    assert asked.operation == Operation.OPEN_QUEUE_FOR_MOVE
+    found = rpc.OPEN_QUEUE.decode(asked.stub)
+    assert (found.access, found.share_mode, found.client) == (AccessMode.MOVE, 0, ME)
+    assert (found.is_non_routing_server, found.is_workgroup) == (1, 1)
+    assert (found.major, found.minor, found.build) == (6, 1, 7600)
+
+
+@pytest.mark.spec("MQRR-3.1.4.11-21", "MQRR-3.1.4.11-22")
+@pytest.mark.parametrize("status", [QueueNotFound.code, 0x5, 0x6F7])
+def test_a_target_that_cannot_be_opened_is_none(status: int) -> None:
+    far = Far().open()
+    [opening] = moving(far, into())
+    assert far.take(far.queue.threw(opening.number, status)) == []
+    assert isinstance(far.told.pop().reply, api.Failed)
+    # Reads go on.
+    started(far.ask(api.Receive(9)))
+
+
+@pytest.mark.spec(*(f"MQRR-3.2.4.6-{number:02d}" for number in (1, 2, 5, 6, 7, 8, 9)))
+@pytest.mark.parametrize("code", [0, MessageNotFound.code])
+def test_a_message_is_moved_by_a_target_of_the_same_connection(code: int) -> None:
+    far = Far().open()
+    [opening] = moving(far, into())
+    assert opening.operation == Operation.OPEN_QUEUE_FOR_MOVE
+    there = bytes(4) + b"\x08" * 16
+    [move] = far.answer(opening, rpc.OPENED_FOR_MOVE.encode(rpc.OpenedForMove(55, there)))
+    assert move.operation == Operation.MOVE_MESSAGE
+    assert rpc.MOVE_MESSAGE.decode(move.stub) == rpc.MoveMessage(CONTEXT, 55, LOOKUP_ID, bytes(16))
+    assert far.told == []
+    [closing] = far.answer(move, result(code))
+    assert closing.operation == Operation.CLOSE_QUEUE
+    assert rpc.OF_QUEUE.decode(closing.stub).context == there
+    reply = far.told.pop().reply
+    assert reply == api.Done() if not code else isinstance(reply, api.Failed)
+
+
+@pytest.mark.parametrize("target", [None, into(AccessMode.RECEIVE)])
+def test_only_a_queue_that_is_open_for_moving_is_a_target(target: QueueElsewhere | None) -> None:
+    far = Far().open()
+    assert moving(far, target) == []
+    assert far.code() == InvalidHandle.code

@@ -43,6 +43,7 @@ def list_(context: typer.Context, json: JsonOption = False) -> None:
             "owner": work.owner or None,
             "query": work.query or None,
             "batch": work.batch if work.query else None,
+            "xid": str(work.xid) if work.xid else None,
         }
         for work in found
     ]
@@ -54,6 +55,7 @@ def list_(context: typer.Context, json: JsonOption = False) -> None:
         "Owner": "owner",
         "Query": "query",
         ">Batch": "batch",
+        "Xid": "xid",
     }
     print_list(objects, columns, "no transaction is in doubt", json=json)
 

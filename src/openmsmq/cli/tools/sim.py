@@ -56,6 +56,13 @@ def run(
     attacks: Annotated[
         str, typer.Option(metavar="KINDS", help="The adversary tries only these.")
     ] = "",
+    remote_readers: Annotated[
+        bool,
+        typer.Option("--remote-readers", help="With readers on other computers."),
+    ] = False,
+    readings: Annotated[
+        str, typer.Option(metavar="KINDS", help="Remote readers do only these.")
+    ] = "",
     operations: Annotated[
         int | None, typer.Option(min=1, help="What each application does; else the seed.")
     ] = None,
@@ -88,6 +95,7 @@ def run(
     """
     # Other commands do not pay for loading the simulator.
     from openmsmq.sim.scenarios.hostile import ALL_MODES, ATTACKS, MODES
+    from openmsmq.sim.scenarios.remote import READINGS
     from openmsmq.sim.scenarios.scenario import (
         DESTINATIONS,
         ENTERPRISE_DESTINATIONS,
@@ -107,6 +115,10 @@ def run(
         fail("an enterprise has at least 2 queue managers.")
     if not hostile and attacks:
         fail("only with --hostile is there anybody who attacks.")
+    if remote_readers and (enterprise or hostile):
+        fail("--remote-readers go neither with --enterprise nor with --hostile.")
+    if readings and not remote_readers:
+        fail("only with --remote-readers is there anybody who reads from another computer.")
     if mode not in (*MODES, ALL_MODES):
         fail(f"there is no mode {mode!r}; there are {', '.join(MODES)} and {ALL_MODES}.")
     known_operations = ENTERPRISE_OPERATIONS if enterprise else OPERATIONS + STREAMS
@@ -123,6 +135,8 @@ def run(
         administered=administrator,
         hostile=mode if hostile else "",
         attacks=_chosen(attacks, tuple(ATTACKS), "attack"),
+        remote_readers=remote_readers,
+        readings=_chosen(readings, READINGS, "reading"),
     )
     if trace or trace_html:
         if seeds != 1:
@@ -147,6 +161,8 @@ def _run_many(
 
     failed: list[Result] = []
     totals = {"seeds": 0, "steps": 0, "messages": 0, "transferred": 0, "packets": 0, "crashes": 0}
+    if options.remote_readers:
+        totals |= {"taken remotely": 0, "in doubt and come again": 0}
     with progress("Running seeds", count) as bar:
         for result in run_seeds(first, count, options, jobs or os.cpu_count() or 1):
             bar.advance(1)
@@ -156,6 +172,9 @@ def _run_many(
             totals["transferred"] += result.remote_count
             totals["packets"] += result.packet_count
             totals["crashes"] += result.crash_count
+            if options.remote_readers:
+                totals["taken remotely"] += result.taken_count
+                totals["in doubt and come again"] += result.again_count
             if not result.good:
                 failed.append(result)
                 if not keep_going:
@@ -215,6 +234,7 @@ def _arguments(options: Options) -> str:
     text = " --enterprise" if options.enterprise else ""
     text += "" if options.administered else " --no-administrator"
     text += f" --hostile --mode {options.hostile}" if options.hostile else ""
+    text += " --remote-readers" if options.remote_readers else ""
     text += "" if options.managers is None else f" --managers {options.managers}"
     if options.operations is not None:
         text += f" --operations {options.operations}"
@@ -223,6 +243,7 @@ def _arguments(options: Options) -> str:
         ("doing", options.doing),
         ("names", options.names),
         ("attacks", options.attacks),
+        ("readings", options.readings),
     ):
         if values:
             text += f' --{name} "{",".join(values)}"'

@@ -10,7 +10,7 @@ from openmsmq.client.context import ClientContext
 from openmsmq.client.steps import Steps, ask
 from openmsmq.model.errors import TransactionSequence
 from openmsmq.model.identity import NIL_GUID, Guid
-from openmsmq.model.transaction import TransactionState
+from openmsmq.model.transaction import TransactionState, Xid
 
 
 class SingleMessage:
@@ -77,13 +77,19 @@ def begin(transaction: TransactionHandle, *, distributed: bool = False) -> Steps
 
 
 def prepare(
-    transaction: TransactionHandle, *, query: str = "", batch: int = 0, checkpoint: str = ""
+    transaction: TransactionHandle,
+    *,
+    query: str = "",
+    batch: int = 0,
+    checkpoint: str = "",
+    xid: Xid | None = None,
 ) -> Steps[None]:
     """Make it survive everything until it is committed or aborted, here or by `resolve`.
 
-    With a `query` it is a part of one of its batches, and `commit_batch` commits it.
+    With a `query` it is a part of one of its batches, and `commit_batch` commits it. With an `xid`
+    its coordinator finds it again among those that are `in_doubt` (`openmsmq.xa`).
     """
-    yield from ask(api.Prepare(transaction.number, query, batch, checkpoint))
+    yield from ask(api.Prepare(transaction.number, query, batch, checkpoint, xid))
     transaction.state = TransactionState.PREPARED
 
 

@@ -44,6 +44,7 @@ class Ending(msgspec.Struct, frozen=True):
             ("Takes", some(found.received_count, "message")),
             ("Belongs to", account(found.owner)),
             ("Part of", f"batch {found.batch} of {found.query}" if found.query else "no query"),
+            ("Called", str(found.xid) if found.xid else "nothing by its coordinator"),
         )
         asked = Confirmation(
             title=f"{self.title}?",

@@ -30,6 +30,7 @@ class ElsewhereRequests:
         return self._config.reads_elsewhere and request.access in (
             AccessMode.RECEIVE,
             AccessMode.PEEK,
+            AccessMode.MOVE,
         )
 
     def open(self, state: Connection, call: int, request: api.OpenQueue) -> None:

@@ -113,6 +113,7 @@ class AccessRequests:
             scopes,
             list(caller.queues),
             self._exact_signatures,
+            caller.owner_name,
         )
         self._replies.answer(state.id, call, shown)
 

@@ -109,6 +109,7 @@ class TransactionPrepared(Effect):
             "messages": self.work.message_count,
             "query": self.work.query,
             "batch": self.work.batch,
+            "xid": str(self.work.xid or ""),
         }
 
 

@@ -23,10 +23,12 @@ from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     InsufficientResources,
+    InvalidParameter,
     NoTransactionCoordinator,
     TransactionSequence,
 )
 from openmsmq.model.identity import Guid
+from openmsmq.model.transaction import Xid
 from openmsmq.security.access.callers import Caller
 
 
@@ -196,6 +198,9 @@ class TransactionRequests:
         work = self.find(state, request.transaction)
         if request.query:
             work.join(request.query, request.batch)
+        if request.xid is not None:
+            _require_free(request.xid, work, self.prepared())
+            work.be_called(request.xid)
         if work.bytes >= self._config.aside_min_bytes:
             self._work.set_aside(work)
             # What is set aside has the transaction's number.
@@ -216,6 +221,7 @@ class TransactionRequests:
                 work.query,
                 work.batch,
                 work.owner,
+                work.xid,
             )
             for work in self.prepared()
             if everything or work.owner == state.caller.owner_name
@@ -294,6 +300,20 @@ class TransactionRequests:
             raise InsufficientResources(
                 f"a transaction may hold {self._config.transaction_messages_max} messages"
             )
+
+
+def _require_free(xid: Xid, work: Transaction, prepared: list[Transaction]) -> None:
+    """Refuse what a coordinator calls a transaction if it could not find it again by that."""
+    if work.query:
+        raise InvalidParameter(
+            f"it is a part of batch {work.batch} of {work.query!r}, by which it is known: prepare "
+            "it without xid"
+        )
+    if any(other.xid == xid and other.owner == work.owner for other in prepared):
+        raise TransactionSequence(
+            f"another prepared transaction of yours has the xid {xid}: end that first, or choose "
+            "another"
+        )
 
 
 def _unknown() -> TransactionSequence:

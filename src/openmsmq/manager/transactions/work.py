@@ -12,6 +12,7 @@ from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid
 from openmsmq.model.message import MessageClass
+from openmsmq.model.transaction import Xid
 from openmsmq.storage.records import (
     AsideRun,
     HeldEntry,
@@ -43,6 +44,7 @@ class Transaction:
         "state",
         "unit_of_work",
         "wire_number",
+        "xid",
     )
 
     def __init__(
@@ -75,6 +77,8 @@ class Transaction:
         self.query = ""
         """The query of whose batch it is a part; empty for a transaction of its own."""
         self.batch = 0
+        self.xid: Xid | None = None
+        """What its coordinator calls it, if it has one that says so."""
 
     def happen(self, event: TransactionEvent) -> None:
         """Go on to where an event leads; raise `Defect` if it must not happen now."""
@@ -119,12 +123,17 @@ class Transaction:
         """Be part of no batch, and have nothing aside: the disk refused it."""
         self.prepared_time_s = 0
         self.join("", 0)
+        self.xid = None
         self.aside = []
         self.marked = []
 
     def join(self, query: str, batch: int) -> None:
         """Be a part of a query's batch; without a query, of none."""
         self.query, self.batch = query, batch
+
+    def be_called(self, xid: Xid) -> None:
+        """Have a name that its coordinator knows it by."""
+        self.xid = xid
 
     def change_owner(self, owner: str) -> None:
         """Let somebody else end it from elsewhere."""
@@ -146,7 +155,7 @@ class Transaction:
         held += [HeldEntry(queue.id, found, target.id) for queue, found, target in self.moves]
         sends = [] if self.aside else self.sends
         return TransactionRecord(
-            sends, held, now.unix_s, self.query, self.batch, self.owner, self.aside
+            sends, held, now.unix_s, self.query, self.batch, self.owner, self.aside, self.xid
         )
 
 
@@ -263,6 +272,7 @@ class TransactionWork:
         work.bytes = sum(len(send.packet) for send in record.sends)
         work.bytes += sum(run.size for run in record.aside)
         work.join(record.query, record.batch)
+        work.xid = record.xid
         for held in record.held:
             queue = self._table.by_id(held.queue)
             if queue is None:

@@ -11,9 +11,9 @@ from typing import Final
 
 from openmsmq.model.limits import (
     RPC_BINDS_MAX_COUNT,
+    RPC_CALL_MAX_BYTES,
     RPC_FRAGMENT_MAX_BYTES,
     RPC_FRAGMENT_MIN_BYTES,
-    RPC_REQUEST_MAX_BYTES,
 )
 from openmsmq.protocol.rpc.calls import CallBook, Incoming, Wanted
 from openmsmq.protocol.rpc.groups import Groups
@@ -55,7 +55,8 @@ from openmsmq.wire.rpc.pdus import (
     read_verifier,
     stub_offset,
 )
-from openmsmq.wire.rpc.syntaxes import Syntax
+from openmsmq.wire.rpc.syntaxes import NDR, Syntax
+from openmsmq.wire.rpc.verification import Said, SaidRequest, split
 
 _NO_AUTHENTICATION: Final = 0
 _LEVELS: Final = tuple(level for level in Level if level is not Level.NONE)
@@ -97,7 +98,7 @@ class Association:
     @property
     def held_bytes(self) -> int:
         """How many bytes are kept for it."""
-        incoming = 0 if self._incoming is None else self._incoming.size
+        incoming = 0 if self._incoming is None else self._incoming.kept_bytes
         return self._buffer.held_bytes + incoming + self._calls.held_bytes
 
     @property
@@ -388,7 +389,7 @@ class Association:
         if self._calls.find(call) is not None:
             raise self._out.last_fault(call, Status.PROTOCOL, "it begins a call that is under way")
         incoming = Incoming(call, context, interface, request.operation, security)
-        if not header.flags & Flag.LAST and request.hint > RPC_REQUEST_MAX_BYTES:
+        if not header.flags & Flag.LAST and request.hint > RPC_CALL_MAX_BYTES:
             sentence = f"it announces a call of {request.hint} bytes"
             raise self._out.last_fault(call, Status.ACCESS_DENIED, sentence, context=context)
         self._add(incoming, header, stub)
@@ -437,7 +438,7 @@ class Association:
     def _add(self, incoming: Incoming, header: Header, stub: bytes) -> None:
         call, context = incoming.call, incoming.context
         if not incoming.add(stub):
-            sentence = f"its call has more than {RPC_REQUEST_MAX_BYTES} bytes"
+            sentence = f"its call has more than {RPC_CALL_MAX_BYTES} bytes"
             raise self._out.last_fault(call, Status.ACCESS_DENIED, sentence, context=context)
         if not header.flags & Flag.LAST:
             self._incoming = incoming
@@ -445,6 +446,10 @@ class Association:
         self._incoming = None
         security = incoming.security
         facts = self._door.interfaces[incoming.interface]
+        whole, said = split(incoming.stub)
+        if said is not None and not self._is_as_said(said, header, incoming):
+            sentence = "what it says of its call is not what has come"
+            raise self._out.last_fault(call, Status.ACCESS_DENIED, sentence, context=context)
         if incoming.operation >= facts.operations:
             self._out.fault(call, Status.OPERATION_RANGE, context, _NOT_EXECUTED)
         elif not self._may_call(security, facts.minimum, incoming.interface):
@@ -455,8 +460,27 @@ class Association:
             number = self._calls.begin(call, context, security)
             caller = self._stranger if security is None else security.caller
             self._out.add(
-                CallArrived(number, incoming.interface, incoming.operation, incoming.stub, caller)
+                CallArrived(number, incoming.interface, incoming.operation, whole, caller)
             )
+
+    def _is_as_said(self, said: Said, header: Header, incoming: Incoming) -> bool:
+        """Whether nobody has changed on the way what a client says once more behind a call."""
+        ours = incoming.interface
+        sent = SaidRequest(
+            PduType.REQUEST,
+            header.representation,
+            incoming.call,
+            incoming.context,
+            incoming.operation,
+        )
+        return (
+            said.is_known
+            and (self._signs_header or not said.supports_header_signing)
+            and said.request in (None, sent)
+            # Whoever knows an older minor version has agreed upon ours.
+            and (said.interface is None or (ours.uuid, ours.major) == said.interface)
+            and said.transfer in (None, NDR)
+        )
 
     def _may_call(self, security: Security | None, minimum: Level, interface: Syntax) -> bool:
         if minimum is Level.NONE:

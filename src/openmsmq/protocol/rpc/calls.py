@@ -12,6 +12,7 @@ from collections import OrderedDict
 import msgspec
 
 from openmsmq.model.limits import (
+    RPC_CALL_MAX_BYTES,
     RPC_CALLS_MAX_COUNT,
     RPC_HELD_ANSWERS_MAX_BYTES,
     RPC_REQUEST_MAX_BYTES,
@@ -49,17 +50,21 @@ class Incoming:
         self.operation = operation
         self.security = security
         self._parts: list[bytes] = []
-        self.size = 0
+        self._size = 0
+        self.kept_bytes = 0
 
     def add(self, stub: bytes) -> bool:
         """Take the stub of a fragment; say whether that is not too much."""
-        self.size += len(stub)
-        self._parts.append(stub)
-        return self.size <= RPC_REQUEST_MAX_BYTES
+        self._size += len(stub)
+        part = stub[: RPC_REQUEST_MAX_BYTES - self.kept_bytes]
+        if part:
+            self._parts.append(part)
+            self.kept_bytes += len(part)
+        return self._size <= RPC_CALL_MAX_BYTES
 
     @property
     def stub(self) -> bytes:
-        """All that has come."""
+        """What has come, as far as it is kept; no parameters of ours are as long."""
         return b"".join(self._parts)
 
 

@@ -1,4 +1,4 @@
-"""One connection of a client of RPC: bytes to its association, calls to the desk, answers back."""
+"""One connection of a client of RPC: its socket, its time and its limits."""
 
 from __future__ import annotations
 
@@ -7,15 +7,8 @@ import socket
 from typing import TYPE_CHECKING, cast
 
 from openmsmq.protocol.rpc.association import Association
-from openmsmq.protocol.rpc.states import (
-    CallArrived,
-    CallCancelled,
-    Closed,
-    Output,
-    Proved,
-    Refused,
-    Written,
-)
+from openmsmq.protocol.rpc.states import Proved, Refused
+from openmsmq.remote.conversation import Conversation
 from openmsmq.runtime.api.outflow import Outflow
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.limits import RPC_KEEPALIVE_S, RPC_LINGER_MS, RPC_UNPROVED_MS
@@ -23,7 +16,6 @@ from openmsmq.runtime.logs import Event
 from openmsmq.security.access.callers import anonymous
 
 if TYPE_CHECKING:
-    from openmsmq.runtime.rpc.desk import Clerk
     from openmsmq.runtime.rpc.server import RpcDoor
 
 
@@ -37,17 +29,14 @@ class RpcConnection(asyncio.Protocol):
         self.peer = address
         """Who is at the other end, for the log."""
         self._prover = door.proofs.of_connection(address)
-        self._association = Association(
+        association = Association(
             door.facts, door.groups, number, anonymous(address), self._prover.begin
         )
+        self._conversation = Conversation(association, number, door.desk, self)
         self._transport: asyncio.Transport
         self._outflow: Outflow
-        self._clerks: dict[int, Clerk] = {}
-        """Who answers each call that is under way."""
-        self._met: set[Clerk] = set()
         self._is_proved = False
         self._is_over = False
-        self._is_at_work = False
         self._heard_ms = read_clocks().ticks_ms
         self._timer: asyncio.TimerHandle | None = None
 
@@ -69,8 +58,7 @@ class RpcConnection(asyncio.Protocol):
             return
         self._heard_ms = read_clocks().ticks_ms
         try:
-            self._association.received(data)
-            self._work()
+            self._conversation.received(data)
         except Exception as error:
             # A mistake of ours with what one client sent costs that client, and nobody else.
             self.note_defect(error)
@@ -93,24 +81,14 @@ class RpcConnection(asyncio.Protocol):
         self._outflow.drop()
         if self._timer is not None:
             self._timer.cancel()
-        for clerk in self._met:
-            clerk.forget(self)
-        self._clerks.clear()
+        self._conversation.lost(self._door.groups)
         self._door.lost(self, "" if exc is None else str(exc))
 
-    # What clerks call.
+    # What its conversation calls.
 
-    def returned(self, call: int, stub: bytes) -> None:
-        """Take the results of a call."""
-        self._clerks.pop(call, None)
-        self._association.returned(call, stub)
-        self._work()
-
-    def threw(self, call: int, status: int) -> None:
-        """Take the status of a call that has failed."""
-        self._clerks.pop(call, None)
-        self._association.threw(call, status)
-        self._work()
+    def write(self, data: bytes) -> None:
+        """Send bytes."""
+        self._outflow.write(data)
 
     def cut(self, reason: str) -> None:
         """End the connection of a client that may not stay."""
@@ -146,65 +124,35 @@ class RpcConnection(asyncio.Protocol):
         """How many bytes that were written for the client it has yet to take."""
         return self._outflow.unsent_bytes
 
-    # What the association wants.
+    def proved(self, proved: Proved) -> None:
+        """Somebody has proved to be somebody."""
+        self._is_proved = True
+        self._door.limits.established(self.number)
+        self._door.log.debug(
+            Event.CONNECTED,
+            peer=self.peer,
+            door=self._door.name,
+            caller=proved.caller.name,
+            by=proved.kind.name.lower(),
+            level=proved.level.name.lower(),
+        )
 
-    def _work(self) -> None:
-        if self._is_at_work:
-            # An answer that comes at once is written by whoever has handed in the call.
-            return
-        self._is_at_work = True
-        try:
-            outputs = self._association.take_outputs()
-            while outputs:
-                for output in outputs:
-                    self._do(output)
-                outputs = self._association.take_outputs()
-        finally:
-            self._is_at_work = False
-        self._weigh()
+    def refused(self, refused: Refused) -> None:
+        """Somebody has not proved enough."""
+        self._door.note_refusal(self.peer, refused)
 
-    def _do(self, output: Output) -> None:
-        match output:
-            case Written(data):
-                self._outflow.write(data)
-            case CallArrived():
-                self._call(output)
-            case CallCancelled(call):
-                clerk = self._clerks.get(call)
-                if clerk is not None:
-                    clerk.cancel(self, call)
-            case Proved(caller, kind, level):
-                self._is_proved = True
-                self._door.limits.established(self.number)
-                self._door.log.debug(
-                    Event.CONNECTED,
-                    peer=self.peer,
-                    door=self._door.name,
-                    caller=caller.name,
-                    by=kind.name.lower(),
-                    level=level.name.lower(),
-                )
-            case Refused():
-                self._door.note_refusal(self.peer, output)
-            case Closed(sentence):
-                if not self._is_over:
-                    self._door.note_broken(self.peer, sentence)
-                    self.finish()
+    def closed(self, sentence: str) -> None:
+        """End, because of what the client did."""
+        if not self._is_over:
+            self._door.note_broken(self.peer, sentence)
+            self.finish()
 
-    def _call(self, arrived: CallArrived) -> None:
-        # It may be answered before anybody knows by whom.
-        is_there = set(self._association.under_way)
-        clerk = self._door.desk.call(self, self._association.group, arrived)
-        if clerk is not None:
-            self._met.add(clerk)
-            if arrived.call in is_there & set(self._association.under_way):
-                self._clerks[arrived.call] = clerk
-
-    def _weigh(self) -> None:
+    def settled(self) -> None:
         """Let the door know what is held for this client."""
-        if self._association.is_bound and self._door.is_public:
+        association = self._conversation.association
+        if association.is_bound and self._door.is_public:
             self._door.limits.established(self.number)
-        size = self._association.held_bytes + self.unsent_bytes
+        size = association.held_bytes + self.unsent_bytes
         heavy = self._door.limits.buffered(self.number, size, read_clocks())
         if heavy is not None:
             self._door.cut(heavy, "too many bytes are held for it")

@@ -347,8 +347,15 @@ class Elsewhere:
             error = InvalidHandle(f"no queue is open under handle {asked.handle}")
             self.tell(asked.connection, asked.call, failed(asked.call, error).reply)
             return
+        target: _Channel | None = None
+        if isinstance(asked.request, api.Move):
+            target = self._channels.get((asked.connection, asked.request.target))
+            if target is not None and target.host.lower() != found.host.lower():
+                target = None
+        into = None if target is None else target.queue
         self.contained(
-            found, lambda: found.do(found.queue.asked(asked.call, asked.request, asked.cursor))
+            found,
+            lambda: found.do(found.queue.asked(asked.call, asked.request, asked.cursor, into)),
         )
 
     def _cancel(self, channel: _Channel, call: int) -> None:

@@ -9,8 +9,8 @@ from openmsmq.model.identity import GUID_BYTES
 from openmsmq.protocol.rpc.states import InterfaceFacts
 from openmsmq.remote.management import Management
 from openmsmq.remote.remote_read import RemoteRead
+from openmsmq.remote.services import Service
 from openmsmq.runtime.config.file import ServerConfig
-from openmsmq.runtime.rpc.services import Service
 from openmsmq.wire.rpc import management, remote_read
 from openmsmq.wire.rpc.syntaxes import Syntax
 

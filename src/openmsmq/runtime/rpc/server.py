@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final
 from openmsmq.model.limits import PORT_MAX_NUMBER
 from openmsmq.protocol.rpc.groups import Groups
 from openmsmq.protocol.rpc.states import Door, InterfaceFacts, Refused
+from openmsmq.remote.clerks import Desk
 from openmsmq.remote.endpoint_mapper import Endpoint, EndpointMapper
 from openmsmq.remote.mgmt import ServerManagement
+from openmsmq.remote.services import Service
 from openmsmq.runtime.admission.guarded_listener import GuardedListener, ListenerPort
 from openmsmq.runtime.admission.peer_limits import PeerBounds, PeerLimits
 from openmsmq.runtime.admission.tcp_listener import listening_sockets
@@ -27,9 +29,8 @@ from openmsmq.runtime.limits import (
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.rpc.connection import RpcConnection
 from openmsmq.runtime.rpc.defects import note_defect
-from openmsmq.runtime.rpc.desk import DOOR, Desk
+from openmsmq.runtime.rpc.desk import DOOR, desk_of
 from openmsmq.runtime.rpc.proofs import Proofs
-from openmsmq.runtime.rpc.services import Service
 from openmsmq.runtime.start_errors import cannot_listen
 from openmsmq.security.access.callers import anonymous
 from openmsmq.wire.rpc import endpoint_mapper, mgmt
@@ -113,12 +114,10 @@ class RpcDoor:
             connection.abort()
 
     def lost(self, connection: RpcConnection, reason: str) -> None:
-        """Forget a connection, and give back what nobody can use any more."""
+        """Forget a connection that is gone."""
         if self.connections.pop(connection.number, None) is None:
             return
         self.limits.left(connection.number, read_clocks())
-        for ended in self.groups.left(connection.number):
-            self.desk.end(ended.group, ended.caller)
         self.log.debug(Event.DISCONNECTED, peer=connection.peer, door=self.name, reason=reason)
         if not self.connections:
             self._all_gone.set()
@@ -243,7 +242,7 @@ class RpcServer:
             services,
             self._log,
             limits,
-            lambda offered: Desk(offered, self._pump, self._audit),
+            lambda offered: desk_of(offered, self._pump, self._audit),
         )
         door.audit = self._audit
         self._doors.append(door)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 import random
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import msgspec
 
@@ -51,6 +51,30 @@ class Ask(msgspec.Struct, frozen=True, eq=False):
 
 Script: TypeAlias = Generator[Ask | int, Any, None]
 """Yields calls, and pauses in milliseconds."""
+
+
+class Party(Protocol):
+    """Something that works during a run, beside queue managers."""
+
+    node: Node
+    name: str
+    done: bool
+
+    @property
+    def connected(self) -> bool:
+        """Whether it is connected just now."""
+
+    def begin(self) -> None:
+        """Start to work, if that is possible now."""
+
+    def hurry(self) -> None:
+        """Make no more long pauses: the faults are over."""
+
+    def leave(self) -> None:
+        """Be gone without a word, and come back after a while."""
+
+    def node_is_back(self) -> None:
+        """Its node has started again."""
 
 
 class Application(abc.ABC):

@@ -16,18 +16,22 @@ from openmsmq.api.messages import Entry
 from openmsmq.manager.notices import Notice, NoticeKind
 from openmsmq.sim.checks.copies import Copies
 from openmsmq.sim.checks.disk_watch import DiskWatch
-from openmsmq.sim.checks.facts import Fate, Group, Kind, SimMessage, number_in
+from openmsmq.sim.checks.facts import FOREVER_MS, Fate, Group, Kind, SimMessage, number_in
 from openmsmq.sim.checks.hostile_watch import HostileWatch
+from openmsmq.sim.checks.remote_watch import RemoteWatch
 from openmsmq.sim.checks.wire_watch import WireWatch
+from openmsmq.sim.scenarios.scenario import PLAIN, TRANSACTIONAL
 from openmsmq.sim.violation import Violation
 
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node
     from openmsmq.sim.world import World
 
+_LONG_QUEUES: Final = (PLAIN, TRANSACTIONAL)
+_LENGTHS: Final = (0, 0, 3_000, 0, 12_000)
+"""How long bodies are that are read from other computers: some in one fragment, some in several."""
 READING: Final = "reading"
 PURGING: Final = "purging"
-FOREVER_MS: Final = 1 << 62
 _LATE_EFFECT_MS: Final = 20_000
 """How long a call may take effect whose application is gone: no disk is slower."""
 
@@ -56,6 +60,8 @@ class Books:
         self.copies = Copies(self, world)
         self.hostile: HostileWatch | None = None
         """Checks what must hold beside an adversary, too."""
+        self.remote: RemoteWatch | None = None
+        """Follows what readers on other computers are given."""
         self.report_droppers: set[int] = set()
         """Nodes that had no room for a report: that gives way first."""
         self.express_droppers: set[int] = set()
@@ -74,6 +80,8 @@ class Books:
         path = queue.casefold()
         message = SimMessage(len(self.messages) + 1, kind, group.node, target, path, path, group)
         message.sent_ms = self._world.timeline.now_ms
+        if self.remote is not None and path in _LONG_QUEUES:
+            message.padding_bytes = _LENGTHS[message.number % len(_LENGTHS)]
         self.messages[message.number] = message
         return message
 
@@ -228,11 +236,21 @@ class Books:
             raise Violation(f"{message} was given to {whom} while {holder} holds it")
         if message.purged:
             raise Violation(f"{message} was given to {whom}, though it had been purged")
+        if self.remote is not None:
+            self.remote.require_free(message)
 
     def _hold(self, message: SimMessage, group: Group) -> None:
         message.holder = group
         message.held = True
         group.taken.append(message)
+
+    def require_free(self, message: SimMessage) -> None:
+        """A reader on another computer was given a message."""
+        self._require_free(message, None)
+
+    def consumed(self, message: SimMessage) -> None:
+        """A reader on another computer knows that it has taken a message."""
+        self._consume(message)
 
     def _consume(self, message: SimMessage) -> None:
         message.consumed += 1
@@ -251,6 +269,8 @@ class Books:
     def may_be_removed(self, message: SimMessage, node: Node, path: str) -> bool:
         """Whether somebody may have asked for a message to go out of its queue, or its time has."""
         if message.may_have_expired():
+            return True
+        if self.remote is not None and self.remote.may_be_removed(message):
             return True
         now_ms = self._world.timeline.now_ms
         errands = self.errands.get((node.index, path), ())

@@ -188,6 +188,8 @@ class DiskWatch:
         role = entry.shelf.role
         if role is QueueRole.APPLICATION:
             message.removed_ms = self._world.timeline.now_ms
+            if self._books.remote is not None:
+                self._books.remote.require_free(message)
             holder = message.holder
             if message.reserved_for:
                 raise Violation(

@@ -23,6 +23,7 @@ def check(world: World) -> None:
     """Look at every message once everything is over."""
     books = world.books
     stranded = stranded_of(world)
+    _check_doors(world)
     for node in world.nodes:
         for entry in books.disks.watches[node.index].entries.values():
             if (
@@ -46,6 +47,25 @@ def check(world: World) -> None:
             _check_found(world, message)
         _check_copies(world, message)
         _check_acknowledgments(message, books)
+
+
+def check_clerks(world: World) -> None:
+    """When remote readers have closed all they know of, nothing is kept for those who know all."""
+    remote = world.scenario.remote
+    for node in world.nodes:
+        if node.door is None or remote is None or not remote.knows_all:
+            # Others may share what was opened through a connection that is lost.
+            continue
+        count = node.door.kept_count()
+        if count:
+            raise Violation(f"{node.door.name} keeps {count} things that nobody has open")
+
+
+def _check_doors(world: World) -> None:
+    """When all remote readers are gone, nothing is kept for any of them."""
+    for node in world.nodes:
+        if node.door is not None and not node.door.is_idle():
+            raise Violation(f"{node.door.name} keeps something for readers that are gone")
 
 
 def is_under_way(world: World, *, received: bool) -> bool:
@@ -130,6 +150,8 @@ def _may_be_gone(books: Books, message: SimMessage) -> bool:
     if message.removed_ms is None:
         return False
     if books.purged_late(message):
+        return True
+    if books.remote is not None and books.remote.may_be_removed(message):
         return True
     holder = message.holder
     if holder is not None and holder.fate is Fate.UNKNOWN:

@@ -13,6 +13,7 @@ from openmsmq.model.limits import INFINITE_S
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node
 
+FOREVER_MS: Final = 1 << 62
 _MARK: Final = re.compile(rb"<m(\d{6})>")
 
 
@@ -112,6 +113,8 @@ class SimMessage(msgspec.Struct, eq=False):
     dead_letters: set[int] = set()
     """Nodes that have it as a dead letter."""
     acknowledgments: list[int] = []
+    padding_bytes: int = 0
+    """How much it carries beside its number."""
 
     def __str__(self) -> str:
         return f"m{self.number}"
@@ -133,8 +136,8 @@ class SimMessage(msgspec.Struct, eq=False):
 
     @property
     def body(self) -> bytes:
-        """What it carries: nothing but its own number."""
-        return b"<m%06d>" % self.number
+        """What it carries: its own number, and nothing that means anything."""
+        return b"<m%06d>" % self.number + bytes(self.padding_bytes)
 
     def may_have_expired(self) -> bool:
         """Whether some clock that it met has passed its time."""

@@ -142,7 +142,7 @@ class Talk:
 class Hideout:
     """An address of the adversary, as the network sees a node."""
 
-    hostile: Final = True
+    is_watched: Final = False
     up: Final = True
     boot: Final = 1
 

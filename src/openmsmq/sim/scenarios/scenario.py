@@ -18,6 +18,7 @@ from openmsmq.sim.scenarios.enterprise import (
     draw_enterprise,
 )
 from openmsmq.sim.scenarios.hostile import HostileScenario, draw_hostile
+from openmsmq.sim.scenarios.remote import RemoteScenario, draw_remote
 
 NAMES: Final = ("ALPHA", "BRAVO", "CHARLIE", "DELTA", "ECHO", "FOXTROT", "GOLF", "HOTEL")
 MANAGERS_MAX_COUNT: Final = len(NAMES)
@@ -74,6 +75,9 @@ _HOSTILE_RETRY_MS: Final = 1_000
 STREAMS: Final = ("stream", "batches")
 """What applications of their own do, beside the workers."""
 
+_FILLING: Final = ("express", "recoverable", "own transaction", "transaction")
+"""What brings messages that others can read."""
+
 TRANSACTIONS: Final = frozenset(("transaction", "prepared", "batches"))
 """What sends to several queues at once, where there are several."""
 
@@ -100,6 +104,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The mode in which an adversary takes part; without one there is none."""
     attacks: tuple[str, ...] = ()
     """If given, the only things that the adversary tries."""
+    remote_readers: bool = False
+    """Whether queues are read from other computers as well."""
+    readings: tuple[str, ...] = ()
+    """If given, the only things that remote readers do."""
 
 
 class NodeHabits(msgspec.Struct, frozen=True):
@@ -158,6 +166,7 @@ class Scenario(msgspec.Struct, frozen=True):
     hostile: HostileScenario | None = None
     two_queues: bool = False
     """Whether transactions have two queues to send to, and some of them can be set aside."""
+    remote: RemoteScenario | None = None
 
     @property
     def quota_kb(self) -> int:
@@ -181,8 +190,14 @@ def name_of(index: int) -> str:
 
 def draw(seed: int, options: Options, rng: random.Random) -> Scenario:
     """Let a seed decide."""
+    if options.remote_readers and options.managers is None:
+        # Nothing of remote reading needs several computers.
+        count = random.Random(f"computers of {seed}").choices((1, 2, 3), (5, 4, 1))[0]
+        options = msgspec.structs.replace(options, managers=count)
     drawn = _draw_enterprise if options.enterprise else _draw_free
     scenario = drawn(seed, options, rng)
+    if options.remote_readers:
+        return _with_remote_readers(scenario, options)
     if not options.hostile:
         return scenario
     # Links to where nobody is would take most of the time of a run.
@@ -196,6 +211,17 @@ def draw(seed: int, options: Options, rng: random.Random) -> Scenario:
         hostile=hostile,
         transfer=msgspec.structs.replace(scenario.transfer, retry_connect_ms=retry_ms),
     )
+
+
+def _with_remote_readers(scenario: Scenario, options: Options) -> Scenario:
+    """Let somebody send what they read; purges would hide what is lost."""
+    operations = scenario.operations - {"purge"}
+    if operations.isdisjoint(_FILLING):
+        operations |= {"recoverable", "own transaction"}
+    remote = draw_remote(scenario.seed)
+    if options.readings:
+        remote = msgspec.structs.replace(remote, readings=options.readings)
+    return msgspec.structs.replace(scenario, operations=operations, remote=remote)
 
 
 def _draw_free(seed: int, options: Options, rng: random.Random) -> Scenario:

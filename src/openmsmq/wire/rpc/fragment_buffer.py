@@ -27,32 +27,52 @@ class FragmentBuffer:
     """What has come of a fragment that is not whole yet, and the fragments that are."""
 
     def __init__(self) -> None:
-        self._data = bytearray()
+        self._data = b""
+        self._more = bytearray()
+        """What has come since, while the fragment that it belongs to was not whole."""
+        self._wanted = HEADER_BYTES
+        """How many bytes there must be before there is anything to look at."""
+        self._held_bytes = 0
 
     @property
     def held_bytes(self) -> int:
         """How many bytes are kept."""
-        return len(self._data)
+        return self._held_bytes
 
     def feed(self, data: bytes) -> None:
         """Take bytes; they are cut by `fragments`."""
-        self._data += data
+        self._held_bytes += len(data)
+        if self._data or self._more:
+            self._more += data
+        else:
+            # Most fragments come alone and whole: then nothing is copied.
+            self._data = data
 
     def fragments(self) -> Iterator[tuple[Header, bytes]]:
         """Take out the fragments that are whole; raise `DecodeError` or `TooLong`.
 
         After an error there is nothing more to be had: nobody knows where the next one begins.
         """
-        while len(self._data) >= HEADER_BYTES:
-            header = Header.read(bytes(self._data[:HEADER_BYTES]))
-            if header.is_understood and header.length > longest(header.kind):
-                raise TooLong(header)
+        while self._held_bytes >= self._wanted:
+            if self._more:
+                self._data += bytes(self._more)
+                self._more.clear()
+            data = self._data
+            header = Header.read(data)
             if not header.is_understood:
                 # What follows cannot be read; the length may be written in another order.
-                yield header, bytes(self._data[:HEADER_BYTES])
+                yield header, data[:HEADER_BYTES]
                 return
-            if len(self._data) < header.length:
+            if header.length > longest(header.kind):
+                raise TooLong(header)
+            if len(data) < header.length:
+                self._wanted = header.length
                 return
-            whole = bytes(self._data[: header.length])
-            del self._data[: header.length]
-            yield header, whole
+            self._wanted = HEADER_BYTES
+            self._held_bytes -= header.length
+            if self._held_bytes:
+                self._data = data[header.length :]
+                data = data[: header.length]
+            else:
+                self._data = b""
+            yield header, data

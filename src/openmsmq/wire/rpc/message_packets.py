@@ -20,9 +20,10 @@ from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.extensions import (
     dead_letter_header,
-    dead_letter_path_of,
+    dead_letter_path,
     extended,
     read_subqueue_header,
+    separated,
     without_extensions,
 )
 from openmsmq.wire.message_bytes import for_remote_reader
@@ -32,6 +33,8 @@ from openmsmq.wire.rpc.remote_read import Section, SectionType
 
 _SUBQUEUE: Final = struct.Struct("<IIIII64s64s")
 _ADDRESS: Final = struct.Struct("<IHHI16s")
+_NO_ADDRESS: Final = _ADDRESS.pack(_ADDRESS.size, 0, 0, 0, b"")
+"""The store does not keep from where a message came: a type of 0 says so (R-9)."""
 _CUT: Final = ((SectionType.BINARY_FIRST,), (SectionType.BINARY_FIRST, SectionType.BINARY_SECOND))
 _NAME_BYTES: Final = 64
 _WHERE: Final = "message for a remote reader"
@@ -66,11 +69,10 @@ def write(packet: bytes, standing: Standing) -> bytes:
         )
     except struct.error as error:
         raise EncodeError(_WHERE, f"a count does not fit its field: {error}") from None
-    # The store does not keep from where a message came: a type of 0 says so (R-9).
-    address = _ADDRESS.pack(_ADDRESS.size, 0, 0, 0, b"")
-    path = dead_letter_path_of(packet)
+    plain, tail = separated(packet)
+    path = dead_letter_path(tail)
     dead_letter = dead_letter_header(path) if path else b""
-    return extended(for_remote_reader(without_extensions(packet)), subqueue, dead_letter, address)
+    return extended(for_remote_reader(plain), subqueue, dead_letter, _NO_ADDRESS)
 
 
 def sections(packet: bytes, standing: Standing, max_body_bytes: int) -> tuple[Section, ...]:

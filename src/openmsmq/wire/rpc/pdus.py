@@ -8,7 +8,7 @@ Reading is total. What a receiver may ignore is not kept: nothing of this is eve
 from __future__ import annotations
 
 import struct
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from typing import Final, Self, TypeAlias
 
 import msgspec
@@ -59,19 +59,22 @@ class PduType(IntEnum):
     ORPHANED = 19
 
 
-class Flag(IntFlag):
-    """Bits of the header. [C706 12.6.3.1, MS-RPCE 2.2.2.3]"""
+class Flag:
+    """Bits of the header. [C706 12.6.3.1, MS-RPCE 2.2.2.3]
 
-    FIRST = 0x01
-    LAST = 0x02
-    PENDING_CANCEL = 0x04
+    Plain numbers: to combine flags of an enumeration takes longer than to read a fragment.
+    """
+
+    FIRST: Final = 0x01
+    LAST: Final = 0x02
+    PENDING_CANCEL: Final = 0x04
     """In a request."""
-    HEADER_SIGNING = 0x04
+    HEADER_SIGNING: Final = 0x04
     """The same bit where contexts are negotiated."""
-    CONCURRENT = 0x10
-    DID_NOT_EXECUTE = 0x20
-    MAYBE = 0x40
-    OBJECT = 0x80
+    CONCURRENT: Final = 0x10
+    DID_NOT_EXECUTE: Final = 0x20
+    MAYBE: Final = 0x40
+    OBJECT: Final = 0x80
 
 
 WHOLE: Final = Flag.FIRST | Flag.LAST

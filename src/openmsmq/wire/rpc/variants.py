@@ -13,6 +13,7 @@ import msgspec
 
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import PACKET_MAX_BYTES
+from openmsmq.wire.fields.variants import VariantType
 from openmsmq.wire.rpc.ndr import Struct, Union
 from openmsmq.wire.rpc.ndr_types import (
     I8,
@@ -36,30 +37,33 @@ from openmsmq.wire.rpc.queue_format import GUID
 
 
 class VariantTag(enum.IntEnum):
-    """The type of a value. [MQMQ 2.2.12]"""
+    """The type of a value: those that bodies of packets have, too, and those of calls only.
+
+    [MQMQ 2.2.12]
+    """
 
     EMPTY = 0
     NULL = 1
-    I2 = 2
-    I4 = 3
-    BOOL = 11
-    I1 = 16
-    UI1 = 17
-    UI2 = 18
-    UI4 = 19
-    I8 = 20
-    UI8 = 21
-    LPWSTR = 31
-    BLOB = 65
-    CLSID = 72
+    I2 = VariantType.I2
+    I4 = VariantType.I4
+    BOOL = VariantType.BOOL
+    I1 = VariantType.I1
+    UI1 = VariantType.UI1
+    UI2 = VariantType.UI2
+    UI4 = VariantType.UI4
+    I8 = VariantType.I8
+    UI8 = VariantType.UI8
+    LPWSTR = VariantType.LPWSTR
+    BLOB = VariantType.BLOB
+    CLSID = VariantType.CLSID
     I4_VECTOR = 0x1003
     VARIANT_VECTOR = 0x100C
-    UI1_VECTOR = 0x1011
+    UI1_VECTOR = VariantType.UI1_VECTOR
     UI2_VECTOR = 0x1012
-    UI4_VECTOR = 0x1013
+    UI4_VECTOR = VariantType.UI4_VECTOR
     UI8_VECTOR = 0x1015
-    LPWSTR_VECTOR = 0x101F
-    CLSID_VECTOR = 0x1048
+    LPWSTR_VECTOR = VariantType.LPWSTR_VECTOR
+    CLSID_VECTOR = VariantType.CLSID_VECTOR
 
 
 VARIANT_DEPTH: Final = 2

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from openmsmq.model.limits import (
     RPC_BIND_MAX_BYTES,
     RPC_BINDS_MAX_COUNT,
+    RPC_CALL_MAX_BYTES,
     RPC_CALLS_MAX_COUNT,
     RPC_FRAGMENT_MAX_BYTES,
     RPC_HELD_ANSWERS_MAX_BYTES,
@@ -190,14 +191,29 @@ def test_a_bind_may_be_longer_but_not_as_long_as_it_likes() -> None:
     assert nak == BindNak(NakReason.LOCAL_LIMIT)
 
 
-def test_a_call_that_grows_too_long_ends_the_connection() -> None:
+def begun(size: int) -> Association:
+    """An association with a call of so many bytes that is not whole."""
     machine = bound()
     part = bytes(4096)
     machine.received(request(part, flags=Flag.FIRST))
-    for _ in range(RPC_REQUEST_MAX_BYTES // len(part) - 1):
+    for _ in range(size // len(part) - 1):
         machine.received(request(part, flags=0))
     assert machine.take_outputs() == []
-    assert machine.held_bytes == RPC_REQUEST_MAX_BYTES
+    assert machine.held_bytes == min(size, RPC_REQUEST_MAX_BYTES)
+    return machine
+
+
+@pytest.mark.parametrize("size", [RPC_REQUEST_MAX_BYTES, RPC_CALL_MAX_BYTES - 4096])
+def test_of_a_long_call_the_end_is_counted_and_not_kept(size: int) -> None:
+    machine = begun(size)
+    machine.received(request(b"x" * 4096, flags=Flag.LAST))
+    (call,) = calls(machine.take_outputs())
+    assert call.stub == bytes(RPC_REQUEST_MAX_BYTES)
+    assert machine.held_bytes == 0
+
+
+def test_a_call_that_grows_too_long_ends_the_connection() -> None:
+    machine = begun(RPC_CALL_MAX_BYTES)
     machine.received(request(b"x", flags=Flag.LAST))
     outputs = machine.take_outputs()
     assert [body for _, body in written(outputs)] == [Fault(0, Status.ACCESS_DENIED)]

@@ -10,14 +10,15 @@ import pytest
 from openmsmq.api import messages as api
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import QueueNotFound, ServiceNotAvailable
+from openmsmq.model.limits import RPC_READS_PER_TURN_MAX_COUNT
 from openmsmq.protocol.rpc.states import CallArrived, InterfaceFacts
+from openmsmq.remote.clerks import Clerk, Desk
 from openmsmq.remote.ports import Ask, Output, Return, Throw
+from openmsmq.remote.services import Service
 from openmsmq.runtime.api.audit import AuditLog
 from openmsmq.runtime.config.file import ServerConfig
-from openmsmq.runtime.limits import RPC_READS_PER_TURN_MAX_COUNT
 from openmsmq.runtime.logs import EventLog
-from openmsmq.runtime.rpc.desk import Clerk, Desk
-from openmsmq.runtime.rpc.services import Service
+from openmsmq.runtime.rpc.desk import PumpCounter
 from openmsmq.runtime.server import Pump
 from openmsmq.runtime.service import Server
 from openmsmq.security.access.callers import Caller, anonymous
@@ -110,7 +111,13 @@ class Office:
         services = {
             each: Service(each, InterfaceFacts(10), "", self._make) for each in (MANAGEMENT, OTHER)
         }
-        self.desk = Desk(services, pump, AuditLog(None))
+        self.counters: list[PumpCounter] = []
+        self.desk = Desk(services, self._counter)
+
+    def _counter(self, clerk: Clerk, caller: Caller, peer: str) -> PumpCounter:
+        counter = PumpCounter(clerk, caller, peer, self.pump, AuditLog(None))
+        self.counters.append(counter)
+        return counter
 
     def _make(self, caller: Caller) -> Opener:
         made = Opener()
@@ -222,7 +229,7 @@ def _calls(office: Office, line: Line) -> None:
 
 
 def _is_answered(office: Office, line: Line) -> None:
-    office.call(line, operation=5).deliver([api.Answer(1, api.Failed(1, "9"))])
+    office.call(line, operation=5).answered([(1, api.Failed(1, "9"))])
 
 
 def _is_refused(office: Office, line: Line) -> None:
@@ -266,10 +273,11 @@ def test_a_caller_who_reads_very_much_at_once_gets_it_turn_by_turn_and_in_order(
     count = 3 * RPC_READS_PER_TURN_MAX_COUNT
 
     def act(office: Office) -> None:
-        clerks = [office.call(line, call=number, operation=6) for number in range(count)]
+        for number in range(count):
+            office.call(line, call=number, operation=6)
         office.call(line, call=count)
         # What the queue manager was asked for and has not answered yet.
-        asked = clerks[0]._asked  # noqa: SLF001
+        asked = office.counters[0]._asked  # noqa: SLF001
         assert list(asked.values()) == [api.Receive] * RPC_READS_PER_TURN_MAX_COUNT
 
     at_work(act)

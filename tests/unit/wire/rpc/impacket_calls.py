@@ -46,6 +46,10 @@ class QUEUE_FORMAT(NDRSTRUCT):  # noqa: N801
         ("name", QUEUE_UNION),
     )
 
+    def getAlignment(self) -> int:  # noqa: N802
+        # That of the largest arm, whichever is there.
+        return 4
+
 
 class PQUEUE_FORMAT(NDRPOINTER):  # noqa: N801
     referent = (("Data", QUEUE_FORMAT),)
@@ -78,6 +82,53 @@ class R_OpenQueue(NDRCALL):  # noqa: N801
         ("BuildNumber", USHORT),
         ("fWorkgroup", LONG),
     )
+
+
+class R_GetServerPort(NDRCALL):  # noqa: N801
+    opnum = 0
+    structure = ()
+
+
+class R_GetServerPortResponse(NDRCALL):  # noqa: N801
+    structure = (("ErrorCode", ULONG),)
+
+
+class R_OpenQueueResponse(NDRCALL):  # noqa: N801
+    structure = (("pphContext", CONTEXT),)
+
+
+class R_CloseQueue(NDRCALL):  # noqa: N801
+    opnum = 3
+    structure = (("pphContext", CONTEXT),)
+
+
+class R_CloseQueueResponse(NDRCALL):  # noqa: N801
+    structure = (("pphContext", CONTEXT), ("ErrorCode", ULONG))
+
+
+class R_CreateCursor(NDRCALL):  # noqa: N801
+    opnum = 4
+    structure = (("phContext", CONTEXT),)
+
+
+class R_CreateCursorResponse(NDRCALL):  # noqa: N801
+    structure = (("phCursor", ULONG), ("ErrorCode", ULONG))
+
+
+class R_CloseCursor(NDRCALL):  # noqa: N801
+    opnum = 5
+    structure = (("phContext", CONTEXT), ("hCursor", ULONG))
+
+
+class Response(NDRCALL):
+    """Nothing but how it went."""
+
+    structure = (("ErrorCode", ULONG),)
+
+
+class R_PurgeQueue(NDRCALL):  # noqa: N801
+    opnum = 6
+    structure = (("phContext", CONTEXT),)
 
 
 class R_StartReceive(NDRCALL):  # noqa: N801
@@ -139,6 +190,50 @@ class R_MoveMessage(NDRCALL):  # noqa: N801
     )
 
 
+class R_CancelReceive(NDRCALL):  # noqa: N801
+    opnum = 8
+    structure = (("phContext", CONTEXT), ("dwRequestId", ULONG))
+
+
+class R_EndReceive(NDRCALL):  # noqa: N801
+    opnum = 9
+    structure = (("phContext", CONTEXT), ("dwAck", ULONG), ("dwRequestId", ULONG))
+
+
+class R_OpenQueueForMove(NDRCALL):  # noqa: N801
+    opnum = 11
+    structure = R_OpenQueue.structure
+
+
+class R_OpenQueueForMoveResponse(NDRCALL):  # noqa: N801
+    structure = (("pMoveContext", ULONGLONG), ("pphContext", CONTEXT))
+
+
+class R_QMEnlistRemoteTransaction(NDRCALL):  # noqa: N801
+    opnum = 12
+    structure = (
+        ("pTransactionId", UOW),
+        ("cbPropagationToken", ULONG),
+        ("pbPropagationToken", BYTES),
+        ("pQueueFormat", QUEUE_FORMAT),
+    )
+
+
+class R_StartTransactionalReceive(NDRCALL):  # noqa: N801
+    opnum = 13
+    structure = (*R_StartReceive.structure, ("pTransactionId", UOW))
+
+
+class R_SetUserAcknowledgementClass(NDRCALL):  # noqa: N801
+    opnum = 14
+    structure = (("phContext", CONTEXT), ("LookupId", ULONGLONG), ("usClass", USHORT))
+
+
+class R_EndTransactionalReceive(NDRCALL):  # noqa: N801
+    opnum = 15
+    structure = R_EndReceive.structure
+
+
 class MGMT_UNION(NDRUNION):  # noqa: N801
     commonHdr = (("tag", NDRUSHORT),)  # noqa: N815
     union = {  # noqa: RUF012
@@ -181,6 +276,25 @@ class CAUL(NDRSTRUCT):
     structure = (("cElems", ULONG), ("pElems", PULONGS))
 
 
+class LONGS(NDRUniConformantArray):
+    item = "<l"
+
+
+class PLONGS(NDRPOINTER):
+    referent = (("Data", LONGS),)
+
+
+class CAL(NDRSTRUCT):
+    structure = (("cElems", ULONG), ("pElems", PLONGS))
+
+
+class EMPTY(NDRSTRUCT):
+    structure = (("nothing", "0s=b''"),)
+
+    def getAlignment(self) -> int:  # noqa: N802
+        return 1
+
+
 class BLOB(NDRSTRUCT):
     structure = (("cbSize", ULONG), ("pBlobData", PBYTES))
 
@@ -188,10 +302,13 @@ class BLOB(NDRSTRUCT):
 class VARIANT_UNION(NDRUNION):  # noqa: N801
     commonHdr = (("tag", NDRUSHORT),)  # noqa: N815
     union = {  # noqa: RUF012
+        1: ("nothing", EMPTY),
+        3: ("lVal", LONG),
         19: ("ulVal", ULONG),
         20: ("hVal", NDRHYPER),
         31: ("pwszVal", LPWSTR),
         65: ("blob", BLOB),
+        0x1003: ("cal", CAL),
         0x1013: ("caul", CAUL),
         0x101F: ("calpwstr", CALPWSTR),
     }
@@ -212,6 +329,36 @@ class PROPVARIANT(NDRSTRUCT):
 
 class VARIANTS(NDRUniConformantArray):
     item = PROPVARIANT
+
+
+class PVARIANTS(NDRPOINTER):
+    referent = (("Data", VARIANTS),)
+
+
+class CAPROPVARIANT(NDRSTRUCT):
+    structure = (("cElems", ULONG), ("pElems", PVARIANTS))
+
+
+VARIANT_UNION.union[0x100C] = ("capropvar", CAPROPVARIANT)
+
+
+class R_QMMgmtGetInfo(NDRCALL):  # noqa: N801
+    opnum = 0
+    structure = (
+        ("pObjectFormat", MGMT_OBJECT),
+        ("cp", ULONG),
+        ("aProp", ULONGS),
+    )
+
+    def getData(self, soFar: int = 0) -> bytes:  # noqa: N802, N803
+        """Append a NULL for each property, which impacket would align without their count."""
+        nothing = PROPVARIANT()
+        nothing["vt"] = nothing["_varUnion"]["tag"] = 1
+        stub: bytes = super().getData(soFar)
+        stub += bytes(-len(stub) % 4) + int(self["cp"]).to_bytes(4, "little")
+        for _ in range(self["cp"]):
+            stub += bytes(-len(stub) % 8) + nothing.getData()
+        return stub
 
 
 class R_QMMgmtGetInfoResponse(NDRCALL):  # noqa: N801

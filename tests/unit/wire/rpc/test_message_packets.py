@@ -12,6 +12,7 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.limits import INFINITE_S, PACKET_MAX_BYTES, REMOTE_HEADERS_MAX_BYTES
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.extensions import dead_letter_path_of, without_extensions
+from openmsmq.wire.headers.base import SESSION
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
 from openmsmq.wire.headers.user import OVER_HTTP, UserHeader
 from openmsmq.wire.message_bytes import for_remote_reader, user_flags
@@ -39,12 +40,6 @@ def user_message(data: bytes) -> UserMessage:
     "MQRR-2.2.5.2-04",
     "MQRR-2.2.5.2-07",
     "MQRR-2.2.5.2-09",
-    "MQRR-2.2.5.3-02",
-    "MQRR-2.2.5.3-06",
-    "MQRR-2.2.5.3-10",
-    "MQRR-2.2.5.5-02",
-    "MQRR-2.2.5.5-03",
-    "MQRR-2.2.5.5-05",
 )
 def test_headers_stand_behind_the_message() -> None:
     data = packet()
@@ -61,6 +56,24 @@ def test_headers_stand_behind_the_message() -> None:
         )
     )
     assert struct.unpack_from("<I", whole, 8)[0] == len(whole)
+
+
+@pytest.mark.spec(
+    "MQRR-2.2.5.3-02",
+    "MQRR-2.2.5.3-06",
+    "MQRR-2.2.5.3-10",
+    "MQRR-2.2.5.5-02",
+    "MQRR-2.2.5.5-03",
+    "MQRR-2.2.5.5-05",
+)
+@pytest.mark.parametrize("name", ["", "x", "later", "x" * 31])
+def test_the_last_headers_say_the_subqueue_and_no_address(name: str) -> None:
+    whole = write(packet(), Standing(3, 2, 1_000_000, name))
+    subqueue, address = whole[-28 - 148 : -28], whole[-28:]
+    assert not subqueue[4] & 1
+    assert subqueue[20:84] == name.encode("utf-16-le").ljust(64, b"\0")
+    assert subqueue[84:] == bytes(64)
+    assert address == struct.pack("<IHHI16x", 28, 0, 0, 0)
 
 
 @pytest.mark.spec(
@@ -172,26 +185,45 @@ def test_any_bytes_are_a_message_or_a_decode_error(data: bytes) -> None:
             continue
 
 
-@pytest.mark.spec(
-    *(f"MQRR-2.2.5.2-{number:02d}" for number in (5, 8, 10, 11, 12, 13)),
-    "MQRR-2.2.5.3-04",
-    "MQRR-2.2.5.5-01",
-    "MQRR-2.2.5.5-04",
+@pytest.mark.parametrize(
+    ("place", "ignored"),
+    [
+        # X2, DI, X5, X6 and X7, then the reserved bytes.
+        pytest.param(
+            8,
+            b"\xec",
+            marks=pytest.mark.spec(*(f"MQRR-2.2.5.2-{n:02d}" for n in (5, 8, 10, 11, 12))),
+        ),
+        pytest.param(9, b"\xff\xff\xff", marks=pytest.mark.spec("MQRR-2.2.5.2-13")),
+        pytest.param(12 + 7, b"\xfe", marks=pytest.mark.spec("MQRR-2.2.5.3-04")),
+        # An address without a type.
+        pytest.param(
+            12 + 148 + 12,
+            b"\xff" * 16,
+            marks=pytest.mark.spec("MQRR-2.2.5.5-01", "MQRR-2.2.5.5-04"),
+        ),
+    ],
 )
-def test_what_is_to_be_ignored_behind_a_message_is_ignored() -> None:
+def test_what_is_to_be_ignored_behind_a_message_is_ignored(place: int, ignored: bytes) -> None:
     data, standing = packet(), Standing(1, 2, 3, "later")
     whole = bytearray(write(data, standing))
     expected = read(bytes(whole))
-    at = len(data)
-    # X2, DI, X5, X6 and X7; the reserved bytes; reserved bits and an address without a type.
-    whole[at + 8] |= 0x04 | 0x08 | 0x20 | 0x40 | 0x80
-    whole[at + 9 : at + 12] = b"\xff\xff\xff"
-    whole[at + 12 + 7] = 0xFE
-    whole[-16:] = b"\xff" * 16
+    for at, more in enumerate(ignored, len(data) + place):
+        assert whole[at] | more != whole[at]
+        whole[at] |= more
     assert read(bytes(whole)) == expected
 
 
-@pytest.mark.spec("MQRR-2.2.5.1.1-01")
+@pytest.mark.spec("MQRR-2.2.5.1.1-01", "MQRR-2.2.5.1-06")
 def test_a_message_does_not_claim_to_have_come_by_http() -> None:
     whole = write(packet(), Standing())
     assert not user_flags(whole) & OVER_HTTP
+
+
+@pytest.mark.spec("MQRR-2.2.5.1-07")
+def test_there_is_no_header_of_a_session_and_the_first_header_says_so() -> None:
+    whole, _ = read(write(packet(), Standing()))
+    assert not int.from_bytes(whole[2:4], "little") & SESSION
+    message = user_message(whole)
+    assert message.session is None
+    assert encode(message) == whole

@@ -25,6 +25,7 @@ SEQUENCE_MAX: Final = 0xFFFF_FFFF
 
 _NUMBER: Final = struct.Struct("<I")
 _VERSION: Final = b"\x01\0\0\0"
+_CHECKSUM_BYTES: Final = 8
 
 
 class _Way:
@@ -39,19 +40,43 @@ class _Way:
         self.encrypts = encrypts
         self.number = 0
 
-    def crypt(self, data: bytes) -> bytes:
-        return self._stream.update(data)
-
     def signature(self, *parts: bytes) -> bytes:
         """Return the signature of the next message, which uses up its number."""
+        number, checksum = self._next(parts)
+        if self.encrypts:
+            checksum = self._stream.update(checksum)
+        return _VERSION + checksum + number
+
+    def sealed(self, fragment: Fragment) -> tuple[bytes, bytes]:
+        """Return the next stub as it leaves, and its signature: the key stream goes over both."""
+        number, checksum = self._next((fragment.header, fragment.stub, fragment.trailer))
+        if not self.encrypts:
+            return self._stream.update(fragment.stub), _VERSION + checksum + number
+        both = self._stream.update(fragment.stub + checksum)
+        return both[:-_CHECKSUM_BYTES], _VERSION + both[-_CHECKSUM_BYTES:] + number
+
+    def unsealed(self, fragment: Fragment, signature: bytes) -> tuple[bytes, bytes, bytes]:
+        """Return the next stub as it was meant, the signature that came, and that of the stub.
+
+        Neither signature is encrypted any more.
+        """
+        if self.encrypts and len(signature) == SIGNATURE_BYTES:
+            at = len(_VERSION)
+            both = self._stream.update(fragment.stub + signature[at : at + _CHECKSUM_BYTES])
+            stub, checksum = both[:-_CHECKSUM_BYTES], both[-_CHECKSUM_BYTES:]
+            came = signature[:at] + checksum + signature[at + _CHECKSUM_BYTES :]
+        else:
+            stub, came = self._stream.update(fragment.stub), signature
+        number, expected = self._next((fragment.header, stub, fragment.trailer))
+        return stub, came, _VERSION + expected + number
+
+    def _next(self, parts: tuple[bytes, ...]) -> tuple[bytes, bytes]:
+        """Return the number of the next message, and its checksum."""
         if self.number > SEQUENCE_MAX:
             raise AuthenticationFailed("this connection has used up its numbers: connect again")
         number = _NUMBER.pack(self.number)
         self.number += 1
-        checksum = self._sign.digest(number + b"".join(parts))[:8]
-        if self.encrypts:
-            checksum = self._stream.update(checksum)
-        return _VERSION + checksum + number
+        return number, self._sign.digest(b"".join((number, *parts)))[:_CHECKSUM_BYTES]
 
     def restart(self) -> None:
         self._stream = rc4(self._seal_key)
@@ -74,9 +99,7 @@ class Protection:
 
     def seal(self, fragment: Fragment) -> tuple[bytes, bytes]:
         """Return the stub of the next fragment that leaves, sealed, and the signature of all."""
-        # The key stream encrypts what is said before the checksum.
-        sealed = self._out.crypt(fragment.stub)
-        return sealed, self._out.signature(fragment.header, fragment.stub, fragment.trailer)
+        return self._out.sealed(fragment)
 
     def check(self, signature: bytes, *parts: bytes) -> None:
         """Raise unless the next message that came has this signature."""
@@ -84,8 +107,8 @@ class Protection:
 
     def unseal(self, fragment: Fragment, signature: bytes) -> bytes:
         """Return the stub of the next fragment that came, as it was before it was sealed."""
-        stub = self._in.crypt(fragment.stub)
-        self._judge(self._in.signature(fragment.header, stub, fragment.trailer), signature)
+        stub, came, expected = self._in.unsealed(fragment, signature)
+        self._judge(expected, came)
         return stub
 
     def restart_streams(self) -> None:

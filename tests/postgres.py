@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+
+RESTARTS_MAX_COUNT = 100
 
 
 def program(name: str) -> str | None:
@@ -45,6 +50,18 @@ class Postgres:
     def stop(self, mode: str = "immediate") -> None:
         """Stop it; at once means as if it had crashed."""
         self._run("pg_ctl", "-w", "-m", mode, "stop")
+
+    def kill(self) -> None:
+        """End its first process at once; the others end when they notice."""
+        os.kill(int((self._data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+
+    def start_again(self) -> None:
+        """Start it after `kill`, as soon as what was left of it is gone."""
+        for _ in range(RESTARTS_MAX_COUNT - 1):
+            with contextlib.suppress(subprocess.CalledProcessError):
+                return self.start()
+            time.sleep(0.1)
+        self.start()
 
     def remove(self) -> None:
         """Stop it for good."""

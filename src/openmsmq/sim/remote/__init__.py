@@ -1,0 +1,1 @@
+"""Readers on other computers, and the door through which they come to a queue manager."""
