@@ -153,9 +153,7 @@ class HttpConnection(asyncio.Protocol):
         size = head.length or 0
         reason, is_its_own = server.burden.why_not(address, size)
         if reason:
-            status = (
-                HTTPStatus.TOO_MANY_REQUESTS if is_its_own else HTTPStatus.SERVICE_UNAVAILABLE
-            )
+            status = HTTPStatus.TOO_MANY_REQUESTS if is_its_own else HTTPStatus.SERVICE_UNAVAILABLE
             return problem(status, f"{reason}: wait for answers, and try again", "", RETRY_AFTER)
         server.burden.add(address, size)
         self._under_way[head.number] = _UnderWay(place, route, size)
@@ -260,7 +258,9 @@ class HttpConnection(asyncio.Protocol):
         if self._is_ended:
             self.abort()
             return
-        if conversation.phase is Phase.OVER or (conversation.phase is Phase.IDLE and self._under_way):
+        if conversation.phase is Phase.OVER or (
+            conversation.phase is Phase.IDLE and self._under_way
+        ):
             # It is we who have to answer; that has a time of its own.
             self._arm(HTTP_IDLE_MS)
             return

@@ -178,5 +178,3 @@ def _bounds(table: HttpTable) -> PeerBounds:
         buffered_max_bytes=HTTP_BUFFERED_MAX_BYTES,
         buffered_per_peer_max_bytes=HTTP_BUFFERED_PER_PEER_MAX_BYTES,
     )
-
-
