@@ -1,4 +1,4 @@
-"""One connection of a client of HTTP: bytes to its conversation, requests to routes, answers back."""
+"""One connection of a client of HTTP: bytes in, requests to routes, answers back."""
 
 from __future__ import annotations
 
@@ -57,12 +57,13 @@ class HttpConnection(asyncio.Protocol):
         self._server = server
         self.number = number
         self._visitor = Visitor(address, address)
-        self._conversation = Conversation(self._judge, lambda: formatdate(usegmt=True))
+        self._conversation = Conversation(
+            self._judge, lambda: formatdate(usegmt=True), server.count
+        )
         self._transport: asyncio.Transport
         self._outflow: Outflow
         self._under_way: dict[int, _UnderWay] = {}
-        self._phase = Phase.HEAD
-        self._heads = 0
+        self._progress = (Phase.HEAD, 0)
         self._timer: asyncio.TimerHandle | None = None
         self._is_paused = False
         self._is_ended = False
@@ -133,13 +134,6 @@ class HttpConnection(asyncio.Protocol):
             self.abort()
 
     def _judge(self, head: Head) -> Answer | None:
-        refusal = self._reason_to_refuse(head)
-        self._heads = head.number
-        if refusal is not None:
-            self._server.count(refusal.status)
-        return refusal
-
-    def _reason_to_refuse(self, head: Head) -> Answer | None:
         server, address = self._server, self._visitor.address
         if server.is_stopping:
             return problem(HTTPStatus.SERVICE_UNAVAILABLE, "the queue manager is stopping")
@@ -176,7 +170,6 @@ class HttpConnection(asyncio.Protocol):
         if self._is_ended or number not in self._under_way:
             return
         self._forget(number)
-        self._server.count(answer.status)
         self._conversation.answer(number, answer)
         self._guarded(self._conversation.go_on)
 
@@ -238,10 +231,10 @@ class HttpConnection(asyncio.Protocol):
             self._end()
             return
         # A body gets its time from its own head on, a head from its first byte on.
-        phase = conversation.phase
-        if phase is not self._phase or (phase is Phase.BODY and self._timer is None):
-            self._phase = phase
-            self._arm(_PATIENCE_MS[phase])
+        progress = conversation.progress
+        if progress != self._progress or self._timer is None:
+            self._progress = progress
+            self._arm(_PATIENCE_MS[progress[0]])
 
     def _arm(self, wait_ms: int) -> None:
         self._cancel_timer()
@@ -266,7 +259,6 @@ class HttpConnection(asyncio.Protocol):
             return
         if conversation.phase is not Phase.IDLE:
             self._server.note_broken(self.peer, f"its {conversation.phase.value} came too late")
-            self._server.count(HTTPStatus.REQUEST_TIMEOUT)
         conversation.time_out()
         self._write()
 

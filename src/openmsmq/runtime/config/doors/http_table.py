@@ -1,4 +1,4 @@
-"""The table `[http]` of a configuration file: what comes by HTTP, and what leaves (decision 0052)."""
+"""The table `[http]` of a configuration file: what comes and leaves by HTTP (decision 0052)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,87 @@
+"""HTTP of a queue manager as a whole: what comes in and what leaves, if that is wanted."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+from openmsmq.model.peers import address_of
+from openmsmq.runtime.api.peers import Door
+from openmsmq.runtime.http.clerks import DOOR, Clerks
+from openmsmq.runtime.http.programs import Programs
+from openmsmq.runtime.http.routes import Route
+from openmsmq.runtime.http.server import HttpServer
+from openmsmq.security.access.callers import Caller, anonymous
+
+if TYPE_CHECKING:
+    from openmsmq.model.identity import Guid
+    from openmsmq.runtime.api.server import ApiServer
+    from openmsmq.runtime.config.file import ServerConfig
+    from openmsmq.runtime.logs import EventLog
+    from openmsmq.runtime.server import Pump
+
+_SHOWN_ONLY = Door(DOOR, needs_token=True)
+"""Nobody comes in here by the word of the kernel, or without a word."""
+
+
+class HttpDoor:
+    """What a server has of HTTP; without `[http]` nothing."""
+
+    def __init__(
+        self, config: ServerConfig, pump: Pump, log: EventLog, api: ApiServer, identifier: Guid
+    ) -> None:
+        self._config = config
+        self._api = api
+        self._clerks = Clerks(pump, api.audit)
+        self._server: HttpServer | None = None
+        table = config.http
+        if not table.enabled:
+            return
+        routes: list[Route] = []
+        if table.programs:
+            manager = (config.manager_name, identifier)
+            routes.append(Programs(manager, self._admit, self._clerks, self._denied))
+        self._server = HttpServer(table, config.data, log, _own_hosts(config), routes)
+
+    @property
+    def endpoints(self) -> list[tuple[str, int]]:
+        """Where others come in."""
+        return [] if self._server is None else self._server.endpoints
+
+    async def listen(self) -> None:
+        """Let others in, or raise `StartError` or `ConfigError`."""
+        if self._server is not None:
+            await self._server.listen(self._config.http.address or self._config.address)
+
+    def reload(self) -> None:
+        """Read certificates again, or raise `ConfigError`; then the old ones count."""
+        if self._server is not None:
+            self._server.reload()
+
+    def stop_listening(self) -> None:
+        """Let nobody in any more."""
+        if self._server is not None:
+            self._server.stop_listening()
+
+    async def close(self) -> None:
+        """End all connections, after they had a moment to take their answers."""
+        if self._server is not None:
+            await self._server.close()
+        self._clerks.close()
+
+    def _admit(self, token: str, certificate: bytes) -> Caller:
+        caller, _ = self._api.admit(_SHOWN_ONLY, "", None, certificate or None, token)
+        return caller
+
+    def _denied(self, peer: str, reason: str) -> None:
+        self._api.audit.denied(anonymous(peer), peer, DOOR, reason)
+
+
+def _own_hosts(config: ServerConfig) -> list[str]:
+    """Return the hosts that URLs may name: this computer by its names and addresses."""
+    hosts = [config.manager_name, config.qualified_name, socket.gethostname()]
+    for address in (config.address, config.http.address):
+        found = address_of(address)
+        if found is None or not found.is_unspecified:
+            hosts.append(address)
+    return [host for host in (*hosts, *config.also_known_as) if host]
