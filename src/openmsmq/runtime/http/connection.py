@@ -7,7 +7,7 @@ from collections.abc import Callable
 from email.utils import formatdate
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from openmsmq.runtime.api.outflow import Outflow
 from openmsmq.runtime.clocks import read_clocks
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from openmsmq.runtime.http.server import HttpServer
 
-RETRY_AFTER = ("Retry-After", "1")
+RETRY_AFTER: Final = ("Retry-After", "1")
 
-_PATIENCE_MS = {
+PATIENCE_MS: Final = {
     Phase.IDLE: HTTP_IDLE_MS,
     Phase.HEAD: HTTP_HEAD_MS,
     Phase.BODY: HTTP_BODY_MS,
@@ -234,7 +234,7 @@ class HttpConnection(asyncio.Protocol):
         progress = conversation.progress
         if progress != self._progress or self._timer is None:
             self._progress = progress
-            self._arm(_PATIENCE_MS[progress[0]])
+            self._arm(PATIENCE_MS[progress[0]])
 
     def _arm(self, wait_ms: int) -> None:
         self._cancel_timer()

@@ -33,7 +33,7 @@ class HttpDoor:
         self._config = config
         self._api = api
         self._clerks = Clerks(pump, api.audit)
-        self._server: HttpServer | None = None
+        self.server: HttpServer | None = None
         table = config.http
         if not table.enabled:
             return
@@ -41,32 +41,32 @@ class HttpDoor:
         if table.programs:
             manager = (config.manager_name, identifier)
             routes.append(Programs(manager, self._admit, self._clerks, self._denied))
-        self._server = HttpServer(table, config.data, log, _own_hosts(config), routes)
+        self.server = HttpServer(table, config.data, log, _own_hosts(config), routes)
 
     @property
     def endpoints(self) -> list[tuple[str, int]]:
         """Where others come in."""
-        return [] if self._server is None else self._server.endpoints
+        return [] if self.server is None else self.server.endpoints
 
     async def listen(self) -> None:
         """Let others in, or raise `StartError` or `ConfigError`."""
-        if self._server is not None:
-            await self._server.listen(self._config.http.address or self._config.address)
+        if self.server is not None:
+            await self.server.listen(self._config.http.address or self._config.address)
 
     def reload(self) -> None:
         """Read certificates again, or raise `ConfigError`; then the old ones count."""
-        if self._server is not None:
-            self._server.reload()
+        if self.server is not None:
+            self.server.reload()
 
     def stop_listening(self) -> None:
         """Let nobody in any more."""
-        if self._server is not None:
-            self._server.stop_listening()
+        if self.server is not None:
+            self.server.stop_listening()
 
     async def close(self) -> None:
         """End all connections, after they had a moment to take their answers."""
-        if self._server is not None:
-            await self._server.close()
+        if self.server is not None:
+            await self.server.close()
         self._clerks.close()
 
     def _admit(self, token: str, certificate: bytes) -> Caller:
