@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import re
 import socket
 import ssl
 from collections.abc import Iterator
@@ -62,13 +63,23 @@ class Answered:
         return json.loads(self.body)
 
 
+_SENDERS: list[Sender] = []
+
+
+def hang_up() -> None:
+    """Close what the senders of a test have open."""
+    while _SENDERS:
+        _SENDERS.pop().connection.close()
+
+
 class Sender:
-    """A program that sends by HTTP, over one connection that is kept."""
+    """A program that sends by HTTP, over one connection that is kept until `hang_up`."""
 
     def __init__(
         self, port: int, token: str = "", *, context: ssl.SSLContext | None = None
     ) -> None:
         self._token = token
+        _SENDERS.append(self)
         self.connection = (
             http.client.HTTPConnection("127.0.0.1", port, timeout=20)
             if context is None
@@ -89,9 +100,6 @@ class Sender:
     def send(self, body: str | bytes = "hello", path: str = ORDERS, **headers: str) -> Answered:
         return self.ask("POST", path, body, **{"Content-Type": "text/plain", **headers})
 
-    def close(self) -> None:
-        self.connection.close()
-
 
 def raw(port: int, data: bytes, *, timeout_s: float = 20) -> bytes:
     """Send bytes, and return all that comes until the other side hangs up."""
@@ -106,6 +114,4 @@ def raw(port: int, data: bytes, *, timeout_s: float = 20) -> bytes:
 
 def statuses(answers: bytes) -> list[int]:
     """The statuses of all answers in some bytes."""
-    return [
-        int(line.split()[1]) for line in answers.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")
-    ]
+    return [int(found) for found in re.findall(rb"HTTP/1\.1 (\d{3}) ", answers)]

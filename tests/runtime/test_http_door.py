@@ -31,6 +31,7 @@ from openmsmq.security.access.sids import unix_user
 from tests.runtime.http_peer import (
     ORDERS,
     Sender,
+    hang_up,
     make_token,
     port_of,
     raw,
@@ -73,10 +74,15 @@ def server(running: ServerThread) -> Iterator[ServerThread]:
     messages(running)
 
 
+@pytest.fixture(autouse=True)
+def senders() -> Iterator[None]:
+    yield
+    hang_up()
+
+
 @pytest.fixture
-def sender(server: ServerThread, token: str) -> Iterator[Sender]:
-    with contextlib.closing(Sender(port_of(server), token)) as made:
-        yield made
+def sender(server: ServerThread, token: str) -> Sender:
+    return Sender(port_of(server), token)
 
 
 @pytest.fixture
@@ -231,8 +237,7 @@ def test_many_at_once_under_one_key_are_one(server: ServerThread, token: str) ->
     answers: list[Any] = []
 
     def send() -> None:
-        with contextlib.closing(Sender(port_of(server), token)) as one:
-            answers.append(one.send("one", Idempotency_Key="k"))
+        answers.append(Sender(port_of(server), token).send("one", Idempotency_Key="k"))
 
     threads = [threading.Thread(target=send) for _ in range(8)]
     for each in threads:
@@ -412,7 +417,7 @@ def test_a_client_that_asks_first_is_told_to_go_on(server: ServerThread, token: 
 
 
 @pytest.mark.parametrize(
-    ("data", "status"),
+    ("sent", "status"),
     [
         (b"nonsense\r\n\r\n", 400),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(100) + b"\r\n\r\n", 400),
@@ -429,9 +434,9 @@ def test_a_client_that_asks_first_is_told_to_go_on(server: ServerThread, token: 
     ],
 )
 def test_what_is_not_http_is_answered_once_and_ends(
-    server: ServerThread, data: bytes, status: int
+    server: ServerThread, sent: bytes, status: int
 ) -> None:
-    assert statuses(raw(port_of(server), data)) == [status]
+    assert statuses(raw(port_of(server), sent)) == [status]
     assert Sender(port_of(server)).ask("GET", "/openapi.json").status == 200
 
 
@@ -528,19 +533,13 @@ def test_tls_and_its_renewal(own: tuple[Path, str]) -> None:
     with serving(data, tls_cert="http.pem") as server:
         with application(server) as manager:
             manager.create_queue(QUEUE)
-        with contextlib.closing(
-            Sender(port_of(server), token, context=context_for(data))
-        ) as sender:
-            assert sender.send().status == 201
+        assert Sender(port_of(server), token, context=context_for(data)).send().status == 201
         # Without TLS there is nothing to be had.
         assert statuses(raw(port_of(server), b"GET / HTTP/1.1\r\nHost: alpha\r\n\r\n")) == []
         tls_files(data)
         with application(server) as manager:
             assert not any(part.problem for part in manager.reload().parts)
-        with contextlib.closing(
-            Sender(port_of(server), token, context=context_for(data))
-        ) as sender:
-            assert sender.send().status == 201
+        assert Sender(port_of(server), token, context=context_for(data)).send().status == 201
 
 
 def test_tokens_do_not_cross_a_network_in_clear(tmp_path: Path) -> None:

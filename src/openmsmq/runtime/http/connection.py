@@ -89,7 +89,7 @@ class HttpConnection(asyncio.Protocol):
             (tls.getpeercert(binary_form=True) or b"") if tls is not None else b"",
         )
         self._server.connections[self.number] = self
-        self._arm(HTTP_HEAD_MS)
+        self._arm(PATIENCE_MS[Phase.HEAD])
 
     def data_received(self, data: bytes) -> None:
         """Take bytes."""
