@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from openmsmq.model.posts import OutgoingPost, PostAnswer, PostFailure, ReceivedPost
+from openmsmq.protocol.posts import OutgoingPost, PostAnswer, PostFailure, ReceivedPost
 
 
 class PostTaker(Protocol):

@@ -6,6 +6,7 @@ The core says what a post means; a driver has the sockets, the connections and t
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 import msgspec
 
@@ -70,5 +71,5 @@ class PostFailure(Enum):
     """What came back is no HTTP, or longer than may be: it may have been received."""
 
 
-PASSED_ON = frozenset({"content-type", "soapaction", "proxy-accept", "user-agent"})
+PASSED_ON: Final = frozenset({"content-type", "soapaction", "proxy-accept", "user-agent"})
 """Headers of a post that are handed on."""
