@@ -16,9 +16,9 @@ from openmsmq.model.limits import (
     LIST_MEMBERS_MAX_COUNT,
     OPEN_QUEUES_MAX_COUNT,
     QUERIES_MAX_COUNT,
-    RECEIPTS_MAX_COUNT,
     QUEUES_MAX_COUNT,
     RANGE_REMOVAL_FROM_COUNT,
+    RECEIPTS_MAX_COUNT,
     STAGED_MAX_BYTES,
     STAGED_MEMORY_MAX_BYTES,
     TRANSACTION_MAX_BYTES,
@@ -67,6 +67,14 @@ class SecurityConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How long a key pair that was replaced still decrypts."""
 
 
+class HttpConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether messages go over HTTP, and how others reach us so."""
+
+    enabled: bool = False
+    url: str = ""
+    """What stands before `/msmq` in our URLs, such as `https://host:8443`; empty for our name."""
+
+
 class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What an operator decides about a queue manager."""
 
@@ -103,4 +111,6 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     is."""
     transfer: TransferConfig = TransferConfig()
     """How it behaves towards other queue managers."""
+    http: HttpConfig = HttpConfig()
+    """Messages over HTTP: which of them may come in, the driver says."""
     security: SecurityConfig = SecurityConfig()

@@ -586,5 +586,11 @@ ATTACHMENT_HEADER_MAX_BYTES: Final = 1_024
 POSTS_UNDER_WAY_MAX_COUNT: Final = 64
 """Messages to one queue that were posted and not answered yet. [ours]"""
 
+POSTS_UNDER_WAY_PER_QUEUE_BYTES: Final = 8_388_608
+"""What those messages may have, one message more allowed for. [ours]"""
+
+POSTS_UNDER_WAY_BYTES: Final = 67_108_864
+"""What all messages may have that were posted and not answered yet. [ours]"""
+
 RECEIPTS_TOKEN_BYTES: Final = 16
 """The secret word in the URL for receipts of a stream, by which its sender knows them. [ours]"""

@@ -14,6 +14,7 @@ from openmsmq.model.identity import MessageId
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass, is_negative
 from openmsmq.wire.bodies.acknowledgments import BODY_BYTES, FinalAck, OrderAck
+from openmsmq.wire.errors import EncodeError
 from openmsmq.wire.headers import user
 from openmsmq.wire.headers.message_properties import (
     NEGATIVE_RECEIVE,
@@ -109,7 +110,8 @@ def _body(properties: MessageProperties) -> bytes:
 def _stream_receipt(envelope: Envelope, message: UserMessage) -> Envelope:
     """Say how far a stream has come, or how a message of it ended."""
     body, source = _body(message.properties), message.user.destination_manager
-    assert len(body) == BODY_BYTES, "something else went to a queue for receipts of streams"
+    if len(body) != BODY_BYTES:
+        raise EncodeError("envelope", "something else than a receipt for a queue of receipts")
     kind = message.properties.message_class
     if kind == MessageClass.ORDER_ACK:
         ack = OrderAck.decode(body)

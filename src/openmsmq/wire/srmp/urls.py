@@ -17,6 +17,7 @@ from openmsmq.model.names import (
     PublicFormatName,
     parse_format_name,
 )
+from openmsmq.model.names.parts import fold
 from openmsmq.wire.headers.queue_names import (
     DirectName,
     PrivateName,
@@ -56,12 +57,12 @@ def is_same_place(url: str, target: str) -> bool:
     """Whether a URL has the path of a request, whatever its host and its query are."""
     path = url.partition("://")[2].partition("/")[2].partition("?")[0]
     asked = unquote(target.partition("?")[0])
-    return bool(path) and f"/{path}".casefold() == asked.casefold()
+    return bool(path) and fold(f"/{path}".replace("\\", "/")) == fold(asked.replace("\\", "/"))
 
 
 def names_order_queue(text: str) -> bool:
-    """Whether a URL, or the target of a request, is that of a queue for receipts of streams."""
-    return unquote(text.partition("?")[0]).casefold().endswith(_ORDER_QUEUE)
+    """Whether a URL, or a path, is that of a queue for receipts of streams."""
+    return fold(text.partition("?")[0].replace("\\", "/")).endswith(_ORDER_QUEUE)
 
 
 def query_of(target: str) -> str:
