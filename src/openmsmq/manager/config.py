@@ -72,6 +72,14 @@ RECEIPTS_MAX_COUNT: Final = 200_000
 """Receipts of what was sent under keys. [ours]"""
 
 
+class HttpConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether messages go over HTTP, and how others reach us so."""
+
+    enabled: bool = False
+    url: str = ""
+    """What stands before `/msmq` in our URLs, such as `https://host:8443`; empty for our name."""
+
+
 class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What an operator decides about a queue manager."""
 
@@ -108,4 +116,6 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     is."""
     transfer: TransferConfig = TransferConfig()
     """How it behaves towards other queue managers."""
+    http: HttpConfig = HttpConfig()
+    """Messages over HTTP: which of them may come in, the driver says."""
     security: SecurityConfig = SecurityConfig()

@@ -239,6 +239,8 @@ class OutgoingRecord(msgspec.Struct, frozen=True):
     """Who was at the other end of its last session; nil while nobody was."""
     reached_at: str = ""
     """Where that was, if nobody but himself vouches for him."""
+    receipts_token: bytes = b""
+    """The word in the URL for receipts, if the messages leave over HTTP."""
 
 
 class IncomingRecord(msgspec.Struct, frozen=True):
@@ -248,7 +250,8 @@ class IncomingRecord(msgspec.Struct, frozen=True):
     number: int
     destination: str
     direct_address: str = ""
-    """The address its messages came from when they name their queue directly (C-72)."""
+    """The address its messages came from when they name their queue directly (C-72); over HTTP, the
+    URL for receipts."""
     rejected_count: int = 0
     last_access_time_s: int = 0
     place: str | None = None
@@ -256,6 +259,8 @@ class IncomingRecord(msgspec.Struct, frozen=True):
     noted."""
     seen_at: str = ""
     """Where he was seen himself, whoever vouches for him."""
+    poster: str = ""
+    """Who brought its messages over HTTP, by his certificate; empty without one."""
 
 
 class EntryFacts(msgspec.Struct, frozen=True, gc=False):
