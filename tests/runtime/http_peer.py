@@ -63,6 +63,14 @@ class Answered:
         return json.loads(self.body)
 
 
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody uses now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+    return port
+
+
 _SENDERS: list[Sender] = []
 
 
@@ -101,9 +109,9 @@ class Sender:
         return self.ask("POST", path, body, **{"Content-Type": "text/plain", **headers})
 
 
-def raw(port: int, data: bytes, *, timeout_s: float = 20) -> bytes:
+def raw(port: int, data: bytes, *, host: str = "127.0.0.1", timeout_s: float = 20) -> bytes:
     """Send bytes, and return all that comes until the other side hangs up."""
-    with socket.create_connection(("127.0.0.1", port), timeout_s) as made:
+    with socket.create_connection((host, port), timeout_s) as made:
         made.sendall(data)
         found = b""
         with contextlib.suppress(ConnectionResetError):

@@ -151,7 +151,9 @@ class Server:
             strict_enterprise=config.parameters.strict_enterprise,
         )
         self._api = ApiServer(config, self._pump, log, manager_id=manager.identifier)
-        self.http: Final = HttpDoor(config, self._pump, log, self._api, manager.identifier)
+        self.http = self._pump.http = HttpDoor(
+            config, self._pump, log, self._api, manager.identifier
+        )
         self._rpc: RpcServer | None = None
         if config.rpc.enabled:
             services = offered(config, lambda: self.rpc_endpoints[0][1])
@@ -510,6 +512,7 @@ def manager_config(config: ServerConfig, identifier: Guid | None = None) -> Mana
         transfer=config.parameters,
         security=config.security.config,
         reads_elsewhere=bool(config.rpc.remote_hosts),
+        http=config.http.config,
     )
 
 

@@ -161,7 +161,7 @@ class Lane(asyncio.Protocol):
         headers = [
             ("Host", self._target.authority),
             ("User-Agent", _USER_AGENT),
-            *post.headers,
+            *(each for each in post.headers if each[0].lower() != _PROXY_ACCEPT[0].lower()),
             ("Content-Length", str(len(post.body))),
         ]
         if self._options.proxy_accept:
