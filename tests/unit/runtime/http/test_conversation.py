@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -36,7 +37,7 @@ def fed(it: Conversation, data: bytes, cuts: list[int]) -> list[Request]:
     """Hand data in, cut into pieces."""
     found: list[Request] = []
     places = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
-    for start, stop in zip(places, places[1:], strict=False):
+    for start, stop in itertools.pairwise(places):
         found += it.received(data[start:stop])
     return found
 
@@ -60,9 +61,9 @@ def test_requests_are_the_same_however_they_are_cut_and_answers_keep_their_order
     chance.shuffle(order)  # type: ignore[attr-defined]
     out = b""
     for each in order:
-        it.answer(each.head.number, Answer(200, body=each.head.target.encode()))
+        it.answer(each.head.number, Answer(200, body=f"<{each.head.target}>".encode()))
         out += it.take_output()
-    assert re.findall(rb"/\d", out) == [f"/{number}".encode() for number in range(len(bodies))]
+    assert re.findall(rb"<(/\d)>", out) == [f"/{number}".encode() for number in range(len(bodies))]
     assert (it.held_bytes, it.phase) == (0, Phase.IDLE)
 
 

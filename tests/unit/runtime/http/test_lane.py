@@ -55,7 +55,19 @@ async def posting(
     serve: Serve, *, context: ssl.SSLContext | None = None, data: str = "", **table: object
 ) -> AsyncIterator[tuple[HttpClient, Outcomes, str]]:
     outcomes = Outcomes()
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    tasks: list[asyncio.Task[None]] = []
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.append(task)
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            await serve(reader, writer)
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=context)
     port = server.sockets[0].getsockname()[1]
     client = HttpClient(HttpTable(sends=True, **table), data, outcomes)  # type: ignore[arg-type]
     try:
@@ -63,6 +75,10 @@ async def posting(
     finally:
         client.close()
         server.close()
+        await asyncio.gather(*tasks)
+        # Transports that were aborted close in the next turns of the loop.
+        for _ in range(10):
+            await asyncio.sleep(0)
 
 
 def numbered(call: int, url: str) -> OutgoingPost:
@@ -85,8 +101,7 @@ def test_posts_are_pipelined_in_order() -> None:
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             # Nobody is answered before four are there.
             while True:
-                for _ in range(4):
-                    seen.append(await request(reader))
+                seen.extend([await request(reader) for _ in range(4)])
                 writer.write(OK * 4)
 
         async with posting(serve, send_pipelined_max=4) as (client, outcomes, url):
