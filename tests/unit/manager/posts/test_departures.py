@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from openmsmq.api import messages as api
 from openmsmq.manager.outputs import Persist
@@ -13,6 +14,8 @@ from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
 from openmsmq.protocol.posts import OutgoingPost, PostFailure
 from openmsmq.wire.headers.message_properties import NEGATIVE_RECEIVE, POSITIVE_ARRIVAL
+from openmsmq.wire.headers.security import BODY_ENCRYPTED, SecurityHeader
+from openmsmq.wire.packets import UserMessage, decode, encode
 from tests.strategies.messages import Draft
 from tests.unit.manager.posts.mailroom import (
     BETA_PLAIN,
@@ -111,6 +114,18 @@ def test_an_operator_need_not_wait_for_the_pause(room: Mailroom) -> None:
     assert len(room.posted()) == 1
 
 
+def test_an_operator_sees_how_it_stands(room: Mailroom) -> None:
+    (post,) = room.sends(BETA_PLAIN, b"1")
+    (shown,) = room.ok(api.ListOutgoing(BETA_PLAIN)).queues
+    assert shown.state == "CONNECTED"
+    room.failed(post)
+    (shown,) = room.ok(api.ListOutgoing(BETA_PLAIN)).queues
+    assert shown.state == "WAITING"
+    assert shown.explanation == (
+        f"There is no connection to {shown.format_name}: no answer; next try in 30 s."
+    )
+
+
 def test_many_are_under_way_in_their_order(room: Mailroom) -> None:
     bodies = [b"%d" % number for number in range(POSTS_UNDER_WAY_MAX_COUNT + 5)]
     posts = room.sends(BETA_PLAIN, *bodies)
@@ -160,6 +175,24 @@ def test_what_is_asked_for_stands_in_the_envelope(room: Mailroom) -> None:
     assert services is not None
     assert services.send_to == "http://alpha/msmq/private$/told"
     assert (services.delivery, services.positive, services.negative) == (True, False, True)
+
+
+def test_acknowledgments_come_over_http_or_not_at_all(room: Mailroom) -> None:
+    handle = room.open(BETA_PLAIN, AccessMode.SEND)
+    packet = Draft(acknowledge=POSITIVE_ARRIVAL, admin_queue=r"OS:alpha\private$\told").packet(
+        BETA_PLAIN.removeprefix("DIRECT=")
+    )
+    assert room.error(api.Send(handle, [packet])) == "MQ_ERROR_INVALID_PARAMETER"
+
+
+def test_what_is_protected_does_not_leave_without_its_protection(room: Mailroom) -> None:
+    handle = room.open(BETA_PLAIN, AccessMode.SEND)
+    bare = decode(Draft().packet(BETA_PLAIN.removeprefix("DIRECT=")))
+    assert isinstance(bare, UserMessage)
+    packet = encode(
+        structs.replace(bare, security=SecurityHeader(encryption_key=b"key!", flags=BODY_ENCRYPTED))
+    )
+    assert room.error(api.Send(handle, [packet])) == "MQ_ERROR_INVALID_PARAMETER"
 
 
 # Streams.
