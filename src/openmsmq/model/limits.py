@@ -464,21 +464,6 @@ QUERY_IDLE_S: Final = 90 * 24 * 3600
 QUERY_SINGLE_IDLE_S: Final = 3600
 """The same for a name that has had batch 0 only: most are of one data frame. [ours]"""
 
-RECEIPTS_MAX_COUNT: Final = 200_000
-"""Receipts of what was sent under keys. [ours]"""
-
-RECEIPT_WINDOW_S: Final = 24 * 3600
-"""How long a key is remembered after its message was sent. [ours]"""
-
-RECEIPT_GRACE_S: Final = 600
-"""A receipt so young makes no room for others, whatever comes. [ours]"""
-
-RECEIPT_KEY_MAX_CHARACTERS: Final = 255
-"""The key under which a message is sent. [ours]"""
-
-RECEIPT_DIGEST_BYTES: Final = 16
-"""What is kept of keys, and what senders say of their messages. [ours]"""
-
 KEY_LIFETIME_S: Final = 365 * 24 * 3600
 """After so long a queue manager makes itself a new key pair. [ours]"""
 

@@ -12,7 +12,7 @@ from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.queues.targets import QueueList, in_its_kind
 from openmsmq.manager.requests.sending import Sending
-from openmsmq.manager.transactions.receipts import Receipts
+from openmsmq.manager.transactions.receipts import RECEIPT_WINDOW_S, Receipts
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.transactions.work import Transaction
 from openmsmq.model.clock import Instant
@@ -23,7 +23,7 @@ from openmsmq.model.errors import (
     QueueDeleted,
     TransactionUsage,
 )
-from openmsmq.model.limits import RECEIPT_WINDOW_S, SEND_MAX_COUNT, STAGED_MAX_AGE_S
+from openmsmq.model.limits import SEND_MAX_COUNT, STAGED_MAX_AGE_S
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.access.callers import Caller
 from openmsmq.storage.records import ReceiptRecord, StagedSend

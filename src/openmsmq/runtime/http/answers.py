@@ -21,7 +21,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 def json_answer(status: int, content: Any, *headers: tuple[str, str]) -> Answer:
     """Return an answer with JSON."""
-    return Answer(status, (("Content-Type", JSON), *headers), msgspec.json.encode(content))
+    return Answer(status, (("Content-Type", JSON), *headers), _json(content))
 
 
 def problem(status: int, detail: str, code: str = "", *headers: tuple[str, str]) -> Answer:
@@ -29,4 +29,9 @@ def problem(status: int, detail: str, code: str = "", *headers: tuple[str, str])
     content = {"title": HTTPStatus(status).phrase, "status": int(status), "detail": detail}
     if code:
         content["code"] = code
-    return Answer(status, (("Content-Type", _PROBLEM), *headers), msgspec.json.encode(content))
+    return Answer(status, (("Content-Type", _PROBLEM), *headers), _json(content))
+
+
+def _json(content: Any) -> bytes:
+    """Return JSON that ends as a line does, for those who see it in a terminal."""
+    return msgspec.json.encode(content) + b"\n"

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from openmsmq.api.messages import REQUESTS, Answer, AnyReply, AnyRequest, Failed, OpenQueue
-from openmsmq.client.errors import ClientError, ConnectionLost
+from openmsmq.client.errors import ConnectionLost
+from openmsmq.client.formatters.base import FormatterError
 from openmsmq.client.steps import Steps
 from openmsmq.model.errors import MsmqError
 from openmsmq.runtime.api.audit import AuditLog, Watch
@@ -111,7 +112,7 @@ class Clerk:
             request = job.steps.send(reply)
         except StopIteration as end:
             job.done(end.value)
-        except (MsmqError, ClientError) as error:
+        except (MsmqError, ConnectionLost, FormatterError) as error:
             job.done(error)
         else:
             assert not isinstance(request, int)

@@ -1,4 +1,4 @@
-"""One connection of a client of HTTP: bytes to its conversation, requests to routes, answers back."""
+"""One connection of a client of HTTP: bytes in, requests to routes, answers back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from email.utils import formatdate
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from openmsmq.runtime.api.outflow import Outflow
 from openmsmq.runtime.clocks import read_clocks
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from openmsmq.runtime.http.server import HttpServer
 
-RETRY_AFTER = ("Retry-After", "1")
+RETRY_AFTER: Final = ("Retry-After", "1")
 
-_PATIENCE_MS = {
+PATIENCE_MS: Final = {
     Phase.IDLE: HTTP_IDLE_MS,
     Phase.HEAD: HTTP_HEAD_MS,
     Phase.BODY: HTTP_BODY_MS,
@@ -57,12 +57,15 @@ class HttpConnection(asyncio.Protocol):
         self._server = server
         self.number = number
         self._visitor = Visitor(address, address)
-        self._conversation = Conversation(self._judge, lambda: formatdate(usegmt=True))
+        self._conversation = Conversation(
+            self._judge, lambda: formatdate(usegmt=True), server.count
+        )
         self._transport: asyncio.Transport
-        self._outflow: Outflow
+        self._outflow: Outflow | None = None
+        self._is_early = False
+        """Whether it was told to pause before it could."""
         self._under_way: dict[int, _UnderWay] = {}
-        self._phase = Phase.HEAD
-        self._heads = 0
+        self._progress = (Phase.HEAD, 0)
         self._timer: asyncio.TimerHandle | None = None
         self._is_paused = False
         self._is_ended = False
@@ -72,12 +75,19 @@ class HttpConnection(asyncio.Protocol):
         """Who is at the other end, for the log."""
         return self._visitor.peer
 
+    @property
+    def _made_outflow(self) -> Outflow:
+        assert self._outflow is not None, "it is there once there is a connection"
+        return self._outflow
+
     # What the loop calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = cast(asyncio.Transport, transport)
         self._outflow = Outflow(self._transport)
+        if self._is_early:
+            self._outflow.pause()
         name = transport.get_extra_info("peername")
         tls = cast("ssl.SSLObject | None", transport.get_extra_info("ssl_object"))
         address = self._visitor.address
@@ -88,7 +98,7 @@ class HttpConnection(asyncio.Protocol):
             (tls.getpeercert(binary_form=True) or b"") if tls is not None else b"",
         )
         self._server.connections[self.number] = self
-        self._arm(HTTP_HEAD_MS)
+        self._arm(PATIENCE_MS[Phase.HEAD])
 
     def data_received(self, data: bytes) -> None:
         """Take bytes."""
@@ -103,18 +113,25 @@ class HttpConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Let what is to leave wait, and read nothing more."""
+        if self._outflow is None:
+            # TLS has not sent all of its greeting while the outflow is made.
+            self._is_early = True
+            return
         self._outflow.pause()
         self._look_at_reading()
 
     def resume_writing(self) -> None:
         """Go on."""
-        self._outflow.resume()
-        self._look_at_reading()
+        self._is_early = False
+        if self._outflow is not None:
+            self._outflow.resume()
+            self._look_at_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
         self._is_ended = True
-        self._outflow.drop()
+        if self._outflow is not None:
+            self._outflow.drop()
         self._cancel_timer()
         for number in list(self._under_way):
             self._forget(number).give_up()
@@ -133,13 +150,6 @@ class HttpConnection(asyncio.Protocol):
             self.abort()
 
     def _judge(self, head: Head) -> Answer | None:
-        refusal = self._reason_to_refuse(head)
-        self._heads = head.number
-        if refusal is not None:
-            self._server.count(refusal.status)
-        return refusal
-
-    def _reason_to_refuse(self, head: Head) -> Answer | None:
         server, address = self._server, self._visitor.address
         if server.is_stopping:
             return problem(HTTPStatus.SERVICE_UNAVAILABLE, "the queue manager is stopping")
@@ -176,7 +186,6 @@ class HttpConnection(asyncio.Protocol):
         if self._is_ended or number not in self._under_way:
             return
         self._forget(number)
-        self._server.count(answer.status)
         self._conversation.answer(number, answer)
         self._guarded(self._conversation.go_on)
 
@@ -206,7 +215,7 @@ class HttpConnection(asyncio.Protocol):
     def _write(self) -> None:
         data = self._conversation.take_output()
         if data:
-            self._outflow.write(data)
+            self._made_outflow.write(data)
         # Those whose bodies will not come to their end hold nothing any more.
         if self._conversation.phase is Phase.OVER:
             kept = set(self._conversation.under_way)
@@ -214,7 +223,7 @@ class HttpConnection(asyncio.Protocol):
                 self._forget(number)
         heavy = self._server.limits.buffered(
             self.number,
-            self._conversation.held_bytes + self._outflow.unsent_bytes,
+            self._conversation.held_bytes + self._made_outflow.unsent_bytes,
             read_clocks(),
         )
         if heavy is not None:
@@ -224,7 +233,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _look_at_reading(self) -> None:
         """Read no more than there is room for."""
-        wanted = self._conversation.is_full or self._outflow.unsent_bytes > 0
+        wanted = self._conversation.is_full or self._made_outflow.unsent_bytes > 0
         if wanted != self._is_paused and not self._transport.is_closing():
             self._is_paused = wanted
             if wanted:
@@ -238,10 +247,10 @@ class HttpConnection(asyncio.Protocol):
             self._end()
             return
         # A body gets its time from its own head on, a head from its first byte on.
-        phase = conversation.phase
-        if phase is not self._phase or (phase is Phase.BODY and self._timer is None):
-            self._phase = phase
-            self._arm(_PATIENCE_MS[phase])
+        progress = conversation.progress
+        if progress != self._progress or self._timer is None:
+            self._progress = progress
+            self._arm(PATIENCE_MS[progress[0]])
 
     def _arm(self, wait_ms: int) -> None:
         self._cancel_timer()
@@ -266,7 +275,6 @@ class HttpConnection(asyncio.Protocol):
             return
         if conversation.phase is not Phase.IDLE:
             self._server.note_broken(self.peer, f"its {conversation.phase.value} came too late")
-            self._server.count(HTTPStatus.REQUEST_TIMEOUT)
         conversation.time_out()
         self._write()
 
@@ -283,9 +291,9 @@ class HttpConnection(asyncio.Protocol):
         self._is_ended = True
         self._arm(HTTP_LINGER_MS)
         if self._transport.can_write_eof():
-            self._outflow.end(self._transport.write_eof)
+            self._made_outflow.end(self._transport.write_eof)
         else:
-            self._outflow.end(self._transport.close)
+            self._made_outflow.end(self._transport.close)
 
     def abort(self) -> None:
         """End the connection now."""

@@ -91,10 +91,13 @@ Judge = Callable[[Head], Answer | None]
 class Conversation:
     """Takes bytes, gives requests; takes answers, gives bytes."""
 
-    def __init__(self, judge: Judge, date: Callable[[], str]) -> None:
-        """`date` gives the time for the headers of answers."""
+    def __init__(
+        self, judge: Judge, date: Callable[[], str], count: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """`date` gives the time for the headers of answers; `count` hears of their statuses."""
         self._judge = judge
         self._date = date
+        self._count = count
         self._parser: h11.Connection | None = _new_parser()
         self._reading: _Exchange | None = None
         self._waiting: deque[_Exchange] = deque()
@@ -150,6 +153,11 @@ class Conversation:
         if self._reading is not None:
             return Phase.BODY
         return Phase.HEAD if self._has_begun else Phase.IDLE
+
+    @property
+    def progress(self) -> tuple[Phase, int]:
+        """What is waited for, and of which request: as long as that is the same, time passes."""
+        return self.phase, self._last_number
 
     @property
     def is_over(self) -> bool:
@@ -285,6 +293,7 @@ class Conversation:
             self._write(exchange, exchange.answer)
 
     def _write(self, exchange: _Exchange, answer: Answer) -> None:
+        self._count(answer.status)
         parser = exchange.parser
         is_last = self._parser is None and not self._waiting
         headers = [

@@ -138,7 +138,7 @@ class HttpServer:
 
     def note_defect(self, peer: str, error: Exception) -> None:
         """Log a mistake of ours that ended somebody's connection."""
-        note_defect(self._log, peer, DOOR, error)
+        note_defect(self._log, peer, DOOR, error, Event.HTTP_DEFECT)
 
     # The end.
 

@@ -1,7 +1,7 @@
 """What a program says of a message by headers and body, as the client's options.
 
-Each property that `openmsmq send` has an option for has a header: `--label` is `Msmq-Label`. So they
-come from the one table of properties.
+Each property that `openmsmq send` has an option for has a header: `--label` is `Msmq-Label`. So
+they come from the one table of properties.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import msgspec
 from openmsmq.client.messages.outgoing import SendOptions
 from openmsmq.client.messages.properties import PROPERTIES
 from openmsmq.client.messages.property import Kind, Property
+from openmsmq.manager.transactions.receipts import RECEIPT_DIGEST_BYTES
 from openmsmq.model.identity import MessageId
-from openmsmq.model.limits import RECEIPT_DIGEST_BYTES
 from openmsmq.model.message import AckRequest
 from openmsmq.runtime.http.conversation import Request
 
@@ -73,9 +73,7 @@ def header_of(row: Property[Any]) -> str:
     return f"Msmq-{row.flags[0].removeprefix('--').title()}" if row.flags and row.sent else ""
 
 
-_ROWS: Final = {
-    header_of(row).lower(): row for row in PROPERTIES.values() if header_of(row)
-}
+_ROWS: Final = {header_of(row).lower(): row for row in PROPERTIES.values() if header_of(row)}
 TRANSACTIONAL: Final = "Msmq-Transactional"
 
 

@@ -1,4 +1,4 @@
-"""Receipts: what is sent under a key is there once, whoever sends it how often, and whatever breaks."""
+"""Receipts: what is sent under a key is there once, however often it is sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openmsmq.api import messages as api
-from openmsmq.model.limits import (
+from openmsmq.manager.transactions.receipts import (
     RECEIPT_GRACE_S,
     RECEIPT_KEY_MAX_CHARACTERS,
     RECEIPT_WINDOW_S,

@@ -1,11 +1,13 @@
-"""The table `[http]` of a configuration file: what comes by HTTP, and what leaves (decision 0052)."""
+"""The table `[http]` of a configuration file: what comes and leaves by HTTP (decision 0052)."""
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import msgspec
 
+from openmsmq.manager.config import HttpConfig
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.limits import PORT_MAX_NUMBER
 from openmsmq.model.names.urls import UrlMap
@@ -62,6 +64,13 @@ class HttpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         dict[str, str],
         says(r"Further URLs, by their paths: `\"/shop/orders\" = 'private$\orders'`."),
     ] = {}
+    url: Annotated[
+        str,
+        says(
+            "What stands before `/msmq` in the URLs of this queue manager, as others reach it: "
+            "`https://msmq.example.com`. Receipts come there. Empty: `http://` and its name."
+        ),
+    ] = ""
     connections_max: Annotated[int, says("Connections at a time.", ge=1)] = 1000
     connections_per_peer_max: Annotated[
         int, says("The same, from one address; a reverse proxy is one.", ge=1)
@@ -106,6 +115,8 @@ class HttpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             )
         if self.send_key and not self.send_cert:
             raise ValueError("send_key is given but send_cert is not")
+        if self.url and not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]-]+", self.url):
+            raise ValueError(f"url = {self.url!r}: give http:// or https:// and a host, no path")
         for path in self.urls:
             if not path.startswith("/") or "?" in path:
                 raise ValueError(f"urls {path!r} is no path of a URL: begin it with / ")
@@ -113,6 +124,12 @@ class HttpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             self.url_map()
         except MsmqError as error:
             raise ValueError(f"urls: {error}") from None
+
+    @property
+    def config(self) -> HttpConfig:
+        """The same for the queue manager."""
+        takes = self.enabled and bool(self.url_map())
+        return HttpConfig(enabled=takes or self.sends, url=self.url)
 
     def url_map(self) -> UrlMap:
         """Return which URLs stand for which queues."""
