@@ -31,6 +31,7 @@ _REMOTE: Final = (
     "tests.fuzz.remote_seeds",
     "tests.fuzz.remote_targets",
 )
+_SRMP: Final = ("tests.fuzz.srmp_targets", "tests.fuzz.srmp_seeds", "tests.fuzz.srmp_seeds")
 _PLACES: Final = {
     "packets": _WIRE,
     "frames": _WIRE,
@@ -56,6 +57,8 @@ _PLACES: Final = {
     "remote-messages": _REMOTE,
     "remote-calls": _REMOTE,
     "authentication": _SECURITY,
+    "envelopes": _SRMP,
+    "posts": _SRMP,
 }
 """The modules with a target, with its seeds and with its repair."""
 

@@ -20,7 +20,11 @@ def golden(name: str) -> bytes:
 
 def golden_post(name: str) -> tuple[dict[str, str], bytes]:
     """Read a post: its headers by their names in lower case, and what they announce."""
-    data = Path(__file__).with_name(f"{name}.http").read_bytes().replace(b"\n", b"\r\n")
-    head, _, content = data.partition(b"\r\n\r\n")
+    head, _, content = golden_request(name).partition(b"\r\n\r\n")
     pairs = (line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
     return {name.lower(): value for name, value in pairs}, content
+
+
+def golden_request(name: str) -> bytes:
+    """Read a post as it is sent."""
+    return Path(__file__).with_name(f"{name}.http").read_bytes().replace(b"\n", b"\r\n")

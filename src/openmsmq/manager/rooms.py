@@ -260,6 +260,7 @@ class Desk:
             table,
             stock.outgoing,
             traffic.control,
+            traffic.posts,
             replies,
             hardened=config.transfer.hardened,
         )

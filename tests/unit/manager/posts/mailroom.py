@@ -7,7 +7,8 @@ from typing import Any
 from msgspec import structs
 
 from openmsmq.api import messages as api
-from openmsmq.manager.config import HttpConfig
+from openmsmq.manager.config import HttpConfig, ManagerConfig
+from openmsmq.manager.manager import QueueManager
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.model.queue import AccessMode
@@ -16,6 +17,7 @@ from openmsmq.wire.srmp.compound import Compound, read_compound, write_compound
 from openmsmq.wire.srmp.envelope import Envelope, Msmq, Services, Stream
 from openmsmq.wire.srmp.reading import read_envelope
 from openmsmq.wire.srmp.writing import write_envelope
+from tests.property.driver import Driver
 from tests.strategies.messages import Draft
 from tests.unit.manager.office import LEDGER, ORDERS, START_S, Office
 
@@ -47,17 +49,34 @@ def of_stream(current: int, *, start: bool = False, sequence: int = 5, **parts: 
     return message(current, to=LEDGER_URL, stream=stream, **parts)
 
 
+class _Driver(Driver):
+    """Keeps what was asked of it."""
+
+    def pump(self, *, fail: int = 0) -> int:
+        """Carry out everything, and keep it."""
+        failed = self.node.pump(self.now, fail=fail)
+        self.seen = [*getattr(self, "seen", []), *self.node.outputs]
+        self.node.outputs = []
+        return failed
+
+
 class Mailroom(Office):
     """Posts in, answers out; and what is posted from here."""
 
+    driver: _Driver
+
     def __init__(self, **config: Any) -> None:
         http = config.pop("http", HttpConfig(enabled=True))
-        super().__init__(http=http, **config)
+        config_value = ManagerConfig(name="ALPHA", http=http, **config)
+        self.driver = _Driver(config_value, Instant(0, START_S))
+        self.app = self.driver.connect()
+        for name in (ORDERS, LEDGER):
+            self.ok(api.CreateQueue(name, transactional=name == LEDGER))
         self._last_number = 0
         self._read_count = 0
 
     @property
-    def manager(self) -> Any:
+    def manager(self) -> QueueManager:
         """The queue manager."""
         return self.driver.node.manager
 
@@ -81,7 +100,7 @@ class Mailroom(Office):
         self.driver.pump(fail=fail)
         found = [
             output.status
-            for output in self.driver.node.outputs
+            for output in self.driver.seen
             if isinstance(output, PostAnswer) and output.number == number
         ]
         assert len(found) == 1, f"{len(found)} answers"
@@ -89,8 +108,8 @@ class Mailroom(Office):
 
     def posted(self) -> list[OutgoingPost]:
         """What was posted from here since the last look."""
-        outputs = self.driver.node.outputs[self._read_count :]
-        self._read_count += len(outputs)
+        outputs = self.driver.seen[self._read_count :]
+        self._read_count = len(self.driver.seen)
         return [output for output in outputs if isinstance(output, OutgoingPost)]
 
     def sends(self, name: str, *bodies: bytes, **wishes: Any) -> list[OutgoingPost]:
@@ -126,9 +145,9 @@ class Mailroom(Office):
         return self.posted()
 
     def waiting(self, name: str) -> int:
-        """How many messages wait in an outgoing queue."""
-        found = self.ok(api.ListOutgoing(name)).queues
-        return int(found[0].message_count)
+        """How many messages wait in an outgoing queue; none in one that was forgotten."""
+        found = self.ask(api.ListOutgoing(name))
+        return found.queues[0].message_count if isinstance(found, api.OutgoingQueues) else 0
 
 
 def envelope_of(post: OutgoingPost) -> Envelope:
@@ -140,6 +159,3 @@ def envelope_of(post: OutgoingPost) -> Envelope:
 def body_of(post: OutgoingPost) -> bytes:
     """Read the body of what was posted."""
     return read_compound(dict(post.headers)["Content-Type"], post.body).body
-
-
-__all__ = ["LEDGER", "ORDERS", "START_S"]

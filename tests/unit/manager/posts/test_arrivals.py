@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 from msgspec import structs
 
 from openmsmq.api import messages as api
@@ -84,7 +91,7 @@ def test_messages_without_an_identity_are_all_different(room: Mailroom) -> None:
         pytest.param({"queue": "nonsense;;"}, id="no queue at all"),
         pytest.param({"queue": LEDGER}, id="a transactional queue"),
         pytest.param({"queue": r"system$;deadletter"}, id="a system queue"),
-        pytest.param({"body": b"<"}, id="no parts"),
+        pytest.param({"headers": {"content-type": "text/xml"}}, id="no parts"),
         pytest.param({"headers": {}}, id="no type"),
     ],
 )
@@ -200,6 +207,40 @@ def test_a_stranger_cannot_lead_receipts_elsewhere(room: Mailroom) -> None:
     other = Stream(PEER, 5, 1, receipts_to="http://thief/msmq/private$/order_queue$")
     assert room.post(message(1, to=LEDGER_URL, stream=other)) == 200
     assert [post.url for post in room.passes(600)] == [RECEIPTS]
+
+
+def test_a_stream_belongs_to_the_certificate_that_brought_it(room: Mailroom) -> None:
+    genuine, other = certificate("genuine"), certificate("other")
+    assert room.post(of_stream(1, start=True), b"1", certificate=genuine) == 200
+    for forged in (b"", other):
+        assert room.post(of_stream(2), b"forged", certificate=forged) == 500
+    # It may have a new key meanwhile: its subject is who it is.
+    assert room.post(of_stream(2), b"2", certificate=certificate("genuine")) == 200
+    assert room.bodies(LEDGER) == [b"1", b"2"]
+
+
+def test_a_stream_that_began_without_a_certificate_may_get_one(room: Mailroom) -> None:
+    assert room.post(of_stream(1, start=True)) == 200
+    assert room.post(of_stream(2), certificate=certificate("late")) == 200
+    assert room.post(of_stream(3)) == 500
+
+
+def certificate(name: str) -> bytes:
+    """Make a certificate for a subject."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    begins = datetime(2020, 1, 1, tzinfo=UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(begins)
+        .not_valid_after(begins + timedelta(days=36_500))
+        .sign(key, hashes.SHA256())
+    )
+    return made.public_bytes(Encoding.DER)
 
 
 def test_a_stream_goes_on_after_a_crash(room: Mailroom) -> None:
