@@ -9,9 +9,9 @@ from openmsmq.model.peers import address_of
 from openmsmq.protocol.posts import OutgoingPost, PostAnswer, PostFailure
 from openmsmq.runtime.api.peers import Door
 from openmsmq.runtime.http.clerks import DOOR, Clerks
-from openmsmq.runtime.http.client import HttpClient
 from openmsmq.runtime.http.programs import Programs
 from openmsmq.runtime.http.routes import Route
+from openmsmq.runtime.http.sending.client import HttpClient
 from openmsmq.runtime.http.server import HttpServer
 from openmsmq.runtime.http.srmp import SrmpPosts
 from openmsmq.security.access.callers import Caller, anonymous

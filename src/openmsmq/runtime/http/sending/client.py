@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from openmsmq.protocol.posts import OutgoingPost, PostFailure
 from openmsmq.runtime.config.errors import ConfigError
-from openmsmq.runtime.http.lane import BadUrl, Lane, LaneOptions, LanePort, Target, read_url
+from openmsmq.runtime.http.sending.lane import BadUrl, Lane, LaneOptions, LanePort, Target, read_url
 from openmsmq.runtime.limits import (
     HTTP_LANES_MAX_COUNT,
     HTTP_POSTS_WAITING_MAX_BYTES,
