@@ -25,7 +25,7 @@ import pytest
 import openmsmq
 from tests.runtime.computers import environment
 from tests.runtime.http_peer import free_port, make_token
-from tests.runtime.proxy import proxy, why_not
+from tests.runtime.proxy import is_open, proxy, why_not
 from tests.runtime.raw_client import wait_until
 from tests.runtime.session_certificates import Identity
 
@@ -67,7 +67,7 @@ class Process:
             enabled = true
             address = "127.0.0.1"
             port = {self.port}
-            queues = ['private$\\ledger']
+            queues = ['private$\\*']
             sends = true
             send_authorities = "ca.pem"
             url = "https://{self.address}:{self.outer_port}"
@@ -94,9 +94,15 @@ class Process:
         outer = folder / f"nginx-{self.address}"
         try:
             with proxy(outer, self.address, self.outer_port, behind, str(self.certificate)):
+                wait_until(lambda: is_open(self.address, self.api_port), 60)
                 yield
         finally:
             self.kill()
+
+    def url(self, queue: str) -> str:
+        """The name by which others send to a queue: through the proxy."""
+        path = queue.replace("\\", "/")
+        return f"DIRECT=HTTPS://{self.address}:{self.outer_port}/msmq/{path}"
 
     def connect(self) -> openmsmq.QueueManager:
         return openmsmq.connect(f"{self.address}:{self.api_port}", start_wait_s=30)
@@ -137,8 +143,7 @@ def test_kills_of_either_side_lose_nothing_and_double_nothing(tmp_path: Path) ->
     alpha, beta = (Process(name, tmp_path, authority) for name in ADDRESSES)
     token = make_token(alpha.data)
     context = ssl.create_default_context(cafile=str(alpha.data / "ca.pem"))
-    url = f"DIRECT=HTTPS://{beta.address}:{beta.outer_port}/msmq/{LEDGER}".replace("\\", "/")
-    path = f"/queues/{quote(url, safe='')}/messages"
+    path = f"/queues/{quote(beta.url(LEDGER), safe='')}/messages"
     with alpha.running(tmp_path), beta.running(tmp_path):
         with beta.connect() as there:
             there.create_queue(LEDGER, transactional=True)

@@ -48,7 +48,7 @@ def proxy(folder: Path, address: str, port: int, behind: str, certificate: str) 
     command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
-            wait_until(lambda: _is_open(address, port))
+            wait_until(lambda: is_open(address, port))
             yield
         finally:
             process.terminate()
@@ -61,7 +61,7 @@ def _replaced(text: str, places: Mapping[str, str]) -> str:
     return text
 
 
-def _is_open(address: str, port: int) -> bool:
+def is_open(address: str, port: int) -> bool:
     with contextlib.suppress(OSError), socket.create_connection((address, port), 1):
         return True
     return False

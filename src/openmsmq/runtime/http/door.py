@@ -48,6 +48,7 @@ class HttpDoor:
             manager = (config.manager_name, identifier)
             routes.append(Programs(manager, self._admit, self._clerks, self._denied))
         self.server = HttpServer(table, config.data, log, _own_hosts(config), routes)
+        pump.vitals.http_answers = self.server.answers
 
     @property
     def endpoints(self) -> list[tuple[str, int]]:

@@ -130,7 +130,7 @@ class HttpServer:
 
     def count(self, status: int) -> None:
         """Count an answer."""
-        self.answers[status] += 1
+        self.answers[int(status)] += 1
 
     def note_broken(self, peer: str, reason: str) -> None:
         """Log, or count, a connection that ended because of what its client did."""
