@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from openmsmq.runtime.config.doors.http_table import HttpTable, read_http
 from openmsmq.runtime.config.errors import ConfigError
+from scripts.configuration_tables import reference_rows
 
 
 def test_nothing_is_open_by_default() -> None:
@@ -51,3 +53,8 @@ def test_what_makes_no_sense_is_refused(table: dict[str, Any], word: str) -> Non
     with pytest.raises(ConfigError, match=r"f\.toml: \[http\]") as caught:
         read_http(table, "f.toml")
     assert word in str(caught.value)
+
+
+def test_the_reference_has_every_key() -> None:
+    page = (Path(__file__).parents[5] / "docs/reference/configuration.md").read_text("utf-8")
+    assert reference_rows(HttpTable) in page
