@@ -10,6 +10,8 @@ OPENMSMQ_BACKUP_SECONDS ?= 600
 REPETITIONS ?= 20
 POWER_CUTS ?= 50
 KILLS_TRANSFER ?= 100
+HTTP_KILLS ?= 50
+HTTP_MESSAGES ?= 5000
 DRIVER_KILLS ?= 20
 MANAGER_KILLS ?= 5
 HISTORIES ?= 200
@@ -23,7 +25,7 @@ FIRST_SEED ?= 0
 SPARK_VERSIONS ?= 4.2.0 4.2.1 4.3.0
 
 .DEFAULT_GOAL := help
-.PHONY: archive samba postgres chromium mermaid site pictures console-pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel two-phase-crash test-compiled bench floods bench-peers fuzz crash backup-load model mutants sim sim-hostile sim-remote coverage setup java clean walk
+.PHONY: archive samba postgres nginx crash-http chromium mermaid site pictures console-pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel two-phase-crash test-compiled bench floods bench-peers fuzz crash backup-load model mutants sim sim-hostile sim-remote coverage setup java clean walk
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,7 +47,7 @@ site: .venv/.installed mermaid ## Build the site of the documentation, to be rea
 tour: .venv/.installed ## Show what one queue manager can do, and two, step by step
 	$(BIN)/python -m scripts.tour $(ARGS)
 
-test: setup samba postgres chromium mermaid archive ## Run all tests (ARGS="-k name" narrows them)
+test: setup samba postgres nginx chromium mermaid archive ## Run all tests (ARGS="-k name" narrows them)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-fast: .venv/.installed ## What one runs while editing: no Spark, Samba, processes that are killed; fewer examples
@@ -120,6 +122,10 @@ crash: .venv/.installed ## Kill a queue manager under load KILLS (200) times, cu
 		OPENMSMQ_TRANSFER_KILLS=$(KILLS_TRANSFER) \
 		$(BIN)/python -m pytest tests/crash tests/runtime/test_store_crash.py $(ARGS)
 
+crash-http: .venv/.installed nginx ## Kill queue managers HTTP_KILLS (50) times while HTTP_MESSAGES (5000) go over HTTPS and nginx
+	OPENMSMQ_HTTP_KILLS=$(HTTP_KILLS) OPENMSMQ_HTTP_MESSAGES=$(HTTP_MESSAGES) \
+		$(BIN)/python -m pytest tests/crash/test_http_crash.py -s -o timeout=0 $(ARGS)
+
 backup-load: .venv/.installed ## Back a queue manager up under load REPETITIONS (20) times in OPENMSMQ_BACKUP_SECONDS (600)
 	OPENMSMQ_BACKUP_SECONDS=$(OPENMSMQ_BACKUP_SECONDS) OPENMSMQ_BACKUP_REPETITIONS=$(REPETITIONS) \
 		$(BIN)/python -m pytest tests/crash/test_backups.py -s -o timeout=0 $(ARGS)
@@ -160,6 +166,9 @@ samba:
 
 postgres:
 	@scripts/ensure-postgres
+
+nginx:
+	@scripts/ensure-nginx
 
 java:
 	@scripts/ensure-java

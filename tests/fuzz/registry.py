@@ -32,6 +32,7 @@ _REMOTE: Final = (
     "tests.fuzz.remote_targets",
 )
 _SEALED: Final = ("tests.fuzz.sealed_targets", "tests.fuzz.sealed_seeds", "tests.fuzz.sealed_seeds")
+_SRMP: Final = ("tests.fuzz.srmp_targets", "tests.fuzz.srmp_seeds", "tests.fuzz.srmp_seeds")
 _PLACES: Final = {
     "packets": _WIRE,
     "frames": _WIRE,
@@ -59,6 +60,8 @@ _PLACES: Final = {
     "authentication": _SECURITY,
     "sealed-streams": _SEALED,
     "client-streams": _SEALED,
+    "envelopes": _SRMP,
+    "posts": _SRMP,
 }
 """The modules with a target, with its seeds and with its repair."""
 

@@ -124,12 +124,8 @@ class Wish:
     def request(self, handles: dict[tuple[str, AccessMode], int]) -> api.AnyRequest:
         inside = self.queue == QUEUES[1] or (self.queue == AWAY and self.recoverable)
         here = QUEUES[0] if self.queue == AWAY else self.queue
-        if self.kind == "send":
-            draft = Draft(recoverable=self.recoverable or inside, transactional=inside)
-            where = r"OS:beta\private$\orders" if self.queue == AWAY else f"OS:ALPHA\\{self.queue}"
-            packets = [draft.packet(where) for _ in range(self.count)]
-            own = api.OWN_TRANSACTION if inside else 0
-            return api.Send(handles[self.queue, AccessMode.SEND], packets, own)
+        if self.kind in ("send", "send once"):
+            return self.sending(handles[self.queue, AccessMode.SEND], inside)
         if self.kind == "receive":
             return api.Receive(handles[here, AccessMode.RECEIVE], self.count, 0)
         if self.kind == "purge":
@@ -149,11 +145,20 @@ class Wish:
         assert self.kind == "subqueue"
         return api.OpenQueue(f"{here};part{self.count}", AccessMode.RECEIVE)
 
+    def sending(self, handle: int, inside: bool) -> api.AnyRequest:
+        draft = Draft(recoverable=self.recoverable or inside, transactional=inside)
+        where = r"OS:beta\private$\orders" if self.queue == AWAY else f"OS:ALPHA\\{self.queue}"
+        packets = [draft.packet(where) for _ in range(self.count)]
+        own = api.OWN_TRANSACTION if inside else 0
+        if self.kind == "send once":
+            return api.SendOnce(handle, packets[0], f"key {self.count}", b"digest", own)
+        return api.Send(handle, packets, own)
+
 
 TRANSACTIONS = ("prepare", "commit", "abort", "commit batch", "abort batch")
 KINDS = (
     *TRANSACTIONS,
-    *("send", "receive", "purge", "reserve"),
+    *("send", "send once", "receive", "purge", "reserve"),
     *("create", "delete", "change", "subqueue", "pause", "security"),
 )
 wishes = st.builds(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import ipaddress
 import ssl
 from pathlib import Path
 
@@ -18,6 +19,13 @@ from openmsmq.runtime.clocks import read_clocks
 NOW = datetime.datetime.fromtimestamp(read_clocks().unix_s, datetime.UTC)
 """The library reads the clock of the computer, so the dates are around it."""
 DAY = datetime.timedelta(days=1)
+
+
+def _alternative(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 class Identity:
@@ -43,7 +51,7 @@ class Identity:
             .serial_number(x509.random_serial_number())
             .not_valid_before(begin)
             .not_valid_after(end)
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+            .add_extension(x509.SubjectAlternativeName([_alternative(name)]), critical=False)
             .add_extension(x509.BasicConstraints(is_authority, None), critical=True)
         )
         self.certificate = builder.sign(issuer.key if issuer else self.key, hashes.SHA256())

@@ -8,10 +8,11 @@ from openmsmq.model.identity import SequenceId
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.incoming_sequence import IncomingSequence, Verdict
 from tests.sim.hostile_mutants import HOSTILE_MUTANTS
+from tests.sim.http_mutants import HTTP_MUTANTS
 from tests.sim.mutants import GAP, MUTANTS, Mutant, applied, caught
 from tests.sim.remote_mutants import REMOTE_MUTANTS
 
-ALL = (*MUTANTS, *HOSTILE_MUTANTS, *REMOTE_MUTANTS)
+ALL = (*MUTANTS, *HOSTILE_MUTANTS, *REMOTE_MUTANTS, *HTTP_MUTANTS)
 
 
 @pytest.mark.timeout(600)

@@ -121,6 +121,8 @@ class Vitals(msgspec.Struct, frozen=True, array_like=True):
     lag_worst_us: int = -1
     disk_bytes: int = -1
     """The size of the disk of the store."""
+    http_answers: dict[str, int] = {}
+    """How many requests of HTTP were answered with each status since the start."""
 
 
 class RaisedAlarm(msgspec.Struct, frozen=True, array_like=True):

@@ -82,6 +82,7 @@ FAMILIES: Final = (
     ),
     Family("openmsmq_connect_failures_total", _C, "Attempts to reach others that failed."),
     Family("openmsmq_resends_total", _C, "Messages sent again without an acknowledgment."),
+    Family("openmsmq_http_answers_total", _C, "Requests of HTTP that were answered.", ("status",)),
     Family("openmsmq_queue_messages", _G, "Messages of a queue.", _QUEUE),
     Family("openmsmq_queue_bytes", _G, "Bytes of them.", _QUEUE),
     Family("openmsmq_queue_oldest_age_seconds", _G, "Age of the oldest; 0 without any.", _QUEUE),
@@ -195,6 +196,8 @@ def _add_status(samples: _Samples, status: api.Status) -> None:
         samples.add(f"openmsmq_{name}", value)
     samples.add("openmsmq_commit_seconds", vitals.commit_total_us / 1e6, part="_sum")
     samples.add("openmsmq_commit_seconds", vitals.commit_count, part="_count")
+    for answer, count in vitals.http_answers.items():
+        samples.add("openmsmq_http_answers_total", count, {"status": answer})
     for alarm in status.alarms:
         samples.add("openmsmq_alarms_raised", alarm.raised_count, {"alarm": alarm.name})
     for notice in status.notices:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from openmsmq.model.directory import DirectoryRole
@@ -66,6 +68,18 @@ class SecurityConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How long a key pair that was replaced still decrypts."""
 
 
+RECEIPTS_MAX_COUNT: Final = 200_000
+"""Receipts of what was sent under keys. [ours]"""
+
+
+class HttpConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether messages go over HTTP, and how others reach us so."""
+
+    enabled: bool = False
+    url: str = ""
+    """What stands before `/msmq` in our URLs, such as `https://host:8443`; empty for our name."""
+
+
 class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What an operator decides about a queue manager."""
 
@@ -89,6 +103,7 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     transaction_messages_max: int = TRANSACTION_MAX_COUNT
     transaction_bytes_max: int = TRANSACTION_MAX_BYTES
     queries_max: int = QUERIES_MAX_COUNT
+    receipts_max: int = RECEIPTS_MAX_COUNT
     range_removal_min: int = RANGE_REMOVAL_FROM_COUNT
     """Messages from which on a reader's completed ones are taken out as a range."""
     staged_bytes_max: int = STAGED_MAX_BYTES
@@ -101,4 +116,6 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     is."""
     transfer: TransferConfig = TransferConfig()
     """How it behaves towards other queue managers."""
+    http: HttpConfig = HttpConfig()
+    """Messages over HTTP: which of them may come in, the driver says."""
     security: SecurityConfig = SecurityConfig()

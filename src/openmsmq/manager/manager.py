@@ -23,6 +23,7 @@ from openmsmq.model.directory import Change, DirectoryChanges
 from openmsmq.model.errors import InvalidParameter, MsmqError
 from openmsmq.model.identity import Guid
 from openmsmq.model.queue import ConnectionStatus
+from openmsmq.protocol.posts import PostFailure, ReceivedPost
 from openmsmq.protocol.session_states import CloseReason
 from openmsmq.security.access.callers import UNKNOWN_ORIGIN, UNLIMITED, Caller, Origin
 from openmsmq.security.access.sids import Sid
@@ -196,6 +197,24 @@ class QueueManager:
         self._came("datagram received", now)
         self._sessions.datagram(address, port, data, now, is_answer=is_answer)
 
+    def post_received(self, post: ReceivedPost, now: Instant) -> None:
+        """Somebody has posted something to the URL of a queue; it is answered by `PostAnswer`."""
+        self._came("post received", now)
+        if now.unix_s >= self._base.deadlines.next_s:
+            self._housekeeping.expire(now)
+        self._traffic.posted.take(post, now, online=self._sessions.online)
+        self._serve_reads(now)
+
+    def post_answered(self, call: int, status: int, now: Instant) -> None:
+        """An `OutgoingPost` was answered."""
+        self._came("post answered", now)
+        self._traffic.posts.answered(call, status, now)
+
+    def post_failed(self, call: int, failure: PostFailure, now: Instant, reason: str = "") -> None:
+        """An `OutgoingPost` has no answer."""
+        self._came("post failed", now)
+        self._traffic.posts.failed(call, failure, reason, now)
+
     def directory_told(self, told: DirectoryChanges, now: Instant) -> None:
         """The directory has answered `AskDirectory`."""
         self._came("directory told", now)
@@ -271,6 +290,7 @@ class QueueManager:
         self._reads.end_timeouts(now)
         self._housekeeping.run(now)
         self.transfer.wake(now)
+        self._traffic.posts.wake(now)
         self._traffic.acks.wake(now)
         self._traffic.history.wake(now)
         self._stock.sequences.wake(now)
@@ -312,6 +332,7 @@ class QueueManager:
             self._housekeeping.next_run_ms(now),
             self._reads.next_timeout_ms(),
             self.transfer.next_wake_ms(now),
+            self._traffic.posts.next_wake_ms,
             self._traffic.acks.next_wake_ms,
             self._traffic.history.next_wake_ms,
             self._stock.sequences.next_wake_ms,

@@ -18,6 +18,7 @@ from openmsmq.api.program import BackupPhase
 from openmsmq.manager.notices import Notice
 from openmsmq.model.directory import Change, Position
 from openmsmq.model.errors import MsmqError
+from openmsmq.protocol.posts import OutgoingPost, PostAnswer
 from openmsmq.security.access.callers import Caller
 from openmsmq.storage.port import Batch
 
@@ -187,5 +188,7 @@ Output: TypeAlias = (
     | AskElsewhere
     | LeaveElsewhere
     | ReadAuditLog
+    | OutgoingPost
+    | PostAnswer
     | Notice
 )

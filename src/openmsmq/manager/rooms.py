@@ -49,6 +49,9 @@ from openmsmq.manager.peers.doubts import Doubts
 from openmsmq.manager.peers.identities import Identities
 from openmsmq.manager.peers.open_sessions import OpenSessions
 from openmsmq.manager.peers.outgoing import OutgoingQueues
+from openmsmq.manager.posts.arrivals import PostArrivals
+from openmsmq.manager.posts.departures import PostDepartures
+from openmsmq.manager.posts.receipts import StreamReceipts
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.reading.bulk_reads import BulkReads
@@ -75,6 +78,7 @@ from openmsmq.manager.requests.watching.sequences import SequenceRequests
 from openmsmq.manager.requests.watching.sessions import SessionRequests
 from openmsmq.manager.requests.watching.sightings import MessageSearch
 from openmsmq.manager.transactions.batches import StagedBatches
+from openmsmq.manager.transactions.receipts import Receipts
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.transactions.staged import Staged
 from openmsmq.manager.transactions.work import TransactionWork
@@ -211,6 +215,11 @@ class Traffic:
         heeded = Heeded(self.directory)
         arrivals = Arrivals(base.acting, judging, local, forwarding, self.acks, heeded, runs)
         departures = Departures(base, delivery, housekeeping, traces)
+        self.receipts = StreamReceipts(base, outgoing, confirmations)
+        self.posts = PostDepartures(base, news, departures, delivery, housekeeping, self.receipts)
+        self.posted = PostArrivals(
+            base, table, stock.security, sequences, local, runs, self.receipts
+        )
         self.sessions = Sessions(
             base, news, neighbours, identities, departures, arrivals, stock.acquaintances
         )
@@ -222,8 +231,11 @@ class Traffic:
             outgoing,
             departures,
             stock.transactions,
+            self.posts,
         )
-        self.control = TransferControl(base, news, self.sessions, neighbours, outgoing, departures)
+        self.control = TransferControl(
+            base, news, self.sessions, neighbours, outgoing, departures, self.posts
+        )
 
 
 class Desk:
@@ -248,6 +260,7 @@ class Desk:
             table,
             stock.outgoing,
             traffic.control,
+            traffic.posts,
             replies,
             hardened=config.transfer.hardened,
         )
@@ -255,10 +268,11 @@ class Desk:
         self.lookups = DirectoryRequests(directory, replies)
         self.backups = BackupRequests(base, replies)
         self.audit = AuditRequests(replies, base.outputs)
+        receipts = Receipts(base, access)
         self.names = NameLookups(table.published, stock.ways, replies)
         handlers = all_handlers(
             (
-                SendRequests(config, sending, table, transactions, replies, access),
+                SendRequests(config, sending, table, transactions, replies, access, receipts),
                 reads,
                 self.bulk,
                 self.opens,

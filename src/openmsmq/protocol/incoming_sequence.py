@@ -69,6 +69,10 @@ class IncomingSequence:
         # up. A message without a number has no place in any sequence.
         return Verdict.ACCEPT if previous == 0 and number > 0 else Verdict.GAP
 
+    def is_younger(self, id: SequenceId) -> bool:
+        """Whether a sequence is a younger one than that of the last message accepted."""
+        return id > self._assumed_id
+
     def assume(self, id: SequenceId, number: int) -> None:
         """Go on from an accepted message, which is not on disk yet."""
         self._assumed_id = id

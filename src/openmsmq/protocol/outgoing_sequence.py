@@ -179,6 +179,10 @@ class OutgoingSequence:
         if due_ms is not None and self._resend_at_ms is not None and due_ms < self._resend_at_ms:
             self._resend_at_ms, self._resend_time_s = due_ms, due_s
 
+    def has_begun(self, id: SequenceId) -> bool:
+        """Whether the receiver has said that it has something of a sequence."""
+        return self._acknowledged is not None and self._acknowledged.id == id
+
     def is_outstanding(self, entry: int) -> bool:
         """Whether a message was sent and is not acknowledged in order."""
         return entry in self._number_of

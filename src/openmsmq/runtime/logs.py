@@ -57,6 +57,7 @@ class Event(Enum):
     ACCOUNTS_UNUSABLE = "accounts-unusable"
     RPC_REFUSED = "rpc-refused"
     RPC_DEFECT = "rpc-defect"
+    HTTP_DEFECT = "http-defect"
     RPC_MAPPER_OFF = "rpc-mapper-off"
     IDENTITY_REFUSED = "identity-refused"
     ACKNOWLEDGMENT_REFUSED = "acknowledgment-refused"

@@ -40,6 +40,7 @@ from openmsmq.manager.outputs import (
 )
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, MessageStorageFailed, MsmqError
+from openmsmq.protocol.posts import OutgoingPost, PostAnswer
 from openmsmq.runtime.admission.time_shares import TimeShares
 from openmsmq.runtime.clocks import elapsed_ns, read_clocks
 from openmsmq.runtime.limits import PERSISTS_PER_TURN_MAX_COUNT
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from openmsmq.runtime.api.audit_pages import AuditReader
     from openmsmq.runtime.backups.keeper import BackupKeeper
     from openmsmq.runtime.directory.courier import DirectoryCourier
+    from openmsmq.runtime.http.door import HttpDoor
     from openmsmq.runtime.operating.program import Program
     from openmsmq.runtime.operating_system.key_maker import KeyMaker
     from openmsmq.runtime.rpc.elsewhere import Elsewhere
@@ -120,6 +122,8 @@ class Pump:
         """Must be there before the first connection."""
         self.elsewhere: Elsewhere
         """Must be there before the first connection."""
+        self.http: HttpDoor
+        """Must be there before the first turn with queues elsewhere that are reached by HTTP."""
         self.audit: AuditReader
         """Must be there before somebody asks for the audit log."""
         self._store = store
@@ -281,7 +285,14 @@ class Pump:
 
     def _reach_out(
         self,
-        output: Resolve | Connect | Disconnect | SendDatagram | AskDirectory | ChangeDirectory,
+        output: Resolve
+        | Connect
+        | Disconnect
+        | SendDatagram
+        | AskDirectory
+        | ChangeDirectory
+        | OutgoingPost
+        | PostAnswer,
     ) -> None:
         """Do what the network is needed for."""
         match output:
@@ -297,6 +308,10 @@ class Pump:
                 self.directory.ask(position)
             case ChangeDirectory(ticket, changes):
                 self.directory.change(ticket, changes)
+            case OutgoingPost():
+                self.http.post(output)
+            case PostAnswer():
+                self.http.answer(output)
             case _:
                 assert_never(output)
 

@@ -39,6 +39,7 @@ from openmsmq.runtime.console_process import ConsoleProcess
 from openmsmq.runtime.directory.courier import DirectoryCourier
 from openmsmq.runtime.directory.discovery import DiscoveryListener
 from openmsmq.runtime.directory.joining import Membership, directory_config
+from openmsmq.runtime.http.door import HttpDoor
 from openmsmq.runtime.limits import GARBAGE_MIN_COUNT
 from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler
 from openmsmq.runtime.operating.configuration import RunningConfiguration
@@ -150,6 +151,9 @@ class Server:
             strict_enterprise=config.parameters.strict_enterprise,
         )
         self._api = ApiServer(config, self._pump, log, manager_id=manager.identifier)
+        self.http = self._pump.http = HttpDoor(
+            config, self._pump, log, self._api, manager.identifier
+        )
         self._rpc: RpcServer | None = None
         if config.rpc.enabled:
             services = offered(config, lambda: self.rpc_endpoints[0][1])
@@ -166,6 +170,7 @@ class Server:
         self.reloads: Final[list[tuple[str, Callable[[], None]]]] = [
             ("certificates and tokens of applications", self._api.reload),
             ("certificates of sessions", self._network.sessions.reload),
+            ("certificates of HTTP", self.http.reload),
         ]
         """What `reload` reads again: what it is, and what does it or raises `ConfigError`."""
 
@@ -220,6 +225,8 @@ class Server:
             if server._rpc is not None:
                 started.callback(server._rpc.stop_listening)
                 await server._rpc.listen(config.rpc.address or config.address, Proofs(config, log))
+            started.callback(server.http.stop_listening)
+            await server.http.listen()
             server._answer_discovery()
             if server._console is not None:
                 server._console.start()
@@ -322,6 +329,7 @@ class Server:
         self.supervisor.stopping()
         self._api.stop_listening()
         self._network.stop_listening()
+        self.http.stop_listening()
         if self._rpc is not None:
             self._rpc.stop_listening()
         self._elsewhere.close()
@@ -338,6 +346,7 @@ class Server:
         if self._rpc is not None:
             await self._rpc.close()
         await asyncio.gather(self._api.close_connections(), self._network.close())
+        await self.http.close()
         if self._directory is not None:
             await self._directory.close()
         await self._keys.close()
@@ -503,6 +512,7 @@ def manager_config(config: ServerConfig, identifier: Guid | None = None) -> Mana
         transfer=config.parameters,
         security=config.security.config,
         reads_elsewhere=bool(config.rpc.remote_hosts),
+        http=config.http.config,
     )
 
 

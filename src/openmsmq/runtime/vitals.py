@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,8 @@ class VitalSigns:
     def __init__(self, manager: QueueManager) -> None:
         self._manager = manager
         self._path: Path | None = None
+        self.http_answers: Mapping[int, int] = {}
+        """What the door of HTTP counts, if there is one."""
         self._commit_count = 0
         self._commit_total_ns = 0
         self._commit_last_us = self._commit_worst_us = -1
@@ -63,6 +66,7 @@ class VitalSigns:
                 lag_us=self._lag_us,
                 lag_worst_us=self._lag_worst_us,
                 disk_bytes=total_bytes,
+                http_answers={str(status): count for status, count in self.http_answers.items()},
             )
         )
 

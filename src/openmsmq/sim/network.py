@@ -326,6 +326,12 @@ class Network:
         end.open = False
         self._by_session.pop((end.node.index, end.boot, end.session), None)
 
+    def blocked_ms(self, one: Node, other: Node) -> int:
+        """Return until when nothing passes between two nodes; 0 if everything does."""
+        now_ms = self._world.timeline.now_ms
+        until_ms = max(self._parted_until(one, other), self._refusing.get(other.index, 0))
+        return until_ms if until_ms > now_ms else 0
+
     # Internals.
 
     def delay_ms(self) -> int:

@@ -44,6 +44,7 @@ from openmsmq.model.errors import (
     NoDirectory,
 )
 from openmsmq.model.identity import Guid
+from openmsmq.protocol.posts import OutgoingPost, PostAnswer
 from openmsmq.sim.checks import entry_watch
 from openmsmq.sim.clock import Clock
 from openmsmq.sim.disk import Disk
@@ -160,6 +161,7 @@ class Node:
         world.network.node_gone(self)
         if self.door is not None:
             self.door.power_lost()
+        world.posts.node_gone(self)
         callers, self._callers = self._callers, {}
         for caller in callers.values():
             caller.cut_off()
@@ -269,14 +271,15 @@ class Node:
                 network.resolve(self, host)
             case SendDatagram(address, data, port):
                 network.send_datagram(self, address, data, port)
-            case Notice():
-                self.world.books.told(self, output)
             case _:
                 self._carry_out_rarer(output)
 
     def _carry_out_rarer(
         self,
-        output: AskDirectory
+        output: OutgoingPost
+        | PostAnswer
+        | Notice
+        | AskDirectory
         | ChangeDirectory
         | MakeKeys
         | EndConnection
@@ -288,6 +291,12 @@ class Node:
         | ReadAuditLog,
     ) -> None:
         match output:
+            case OutgoingPost():
+                self.world.posts.post(self, output)
+            case PostAnswer():
+                self.world.posts.answer(self, output)
+            case Notice():
+                self.world.books.told(self, output)
             case EndConnection(connection):
                 self.later(0, self.disconnect, connection)
             case (

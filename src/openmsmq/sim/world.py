@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.manager.config import DirectoryConfig, ManagerConfig
+from openmsmq.manager.config import DirectoryConfig, HttpConfig, ManagerConfig
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import Guid
 from openmsmq.model.peers import PeerPolicy, PeerRule
@@ -26,6 +26,7 @@ from openmsmq.sim.faults import Faults
 from openmsmq.sim.hostile.adversary import Adversary
 from openmsmq.sim.network import Network
 from openmsmq.sim.node import Node
+from openmsmq.sim.posts import PostNetwork
 from openmsmq.sim.remote.door import RemoteDoor
 from openmsmq.sim.remote.reader import RemoteReader
 from openmsmq.sim.scenarios.scenario import PLAIN, TRANSACTIONAL, Scenario, name_of
@@ -61,6 +62,7 @@ class World:
         self.trace = Trace(self.timeline, wanted=trace)
         self.books = Books(self)
         self.network = Network(self, random.Random(rng.getrandbits(64)), scenario.network)
+        self.posts = PostNetwork(self, random.Random(f"posts of {scenario.seed}"))
         self.faults = Faults(self, random.Random(rng.getrandbits(64)))
         self.calm = True
         """Whether nothing goes wrong just now."""
@@ -122,6 +124,7 @@ class World:
             config = ManagerConfig(
                 name=name_of(index),
                 addresses=(address,),
+                http=HttpConfig(enabled="http" in self.scenario.names),
                 directory=directory,
                 # Readers of few messages take them out as a range too.
                 range_removal_min=1,

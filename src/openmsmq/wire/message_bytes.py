@@ -143,6 +143,11 @@ def is_recoverable(packet: bytes, at: int = 0) -> bool:
     return packet[at + _FLAGS] & _DELIVERY == _RECOVERABLE
 
 
+def came_over_http(packet: bytes) -> bool:
+    """Whether it came over HTTP."""
+    return _u32(packet, _FLAGS) & user.OVER_HTTP != 0
+
+
 def is_transactional(packet: bytes, at: int = 0) -> bool:
     """Whether it has a place in a sequence."""
     return packet[at + _FLAGS + 2] & _TRANSACTION != 0
@@ -328,13 +333,22 @@ def marked(packet: bytes, mark: int, before: bytes = b"") -> bytes:
     return b"".join((before, packet[:start], _U32.pack(flags), packet[start + 4 :]))
 
 
-def numbered(packet: bytes, mark: int, sequence: SequenceId, number: int, offset: int) -> bytes:
+def numbered(
+    packet: bytes,
+    mark: int,
+    sequence: SequenceId,
+    number: int,
+    offset: int,
+    *,
+    over_http: bool = False,
+) -> bytes:
     """Write marks, and its place in a sequence; messages in one have no priority (C-77g).
 
-    Whoever keeps a copy of it, or its dead letter, has to know how it ended.
+    Whoever keeps a copy of it, or its dead letter, has to know how it ended. Over HTTP only who
+    keeps dead letters hears of it; copies are kept when messages have arrived.
     """
     flags = _u32(packet, offset) & ~transaction.MARKS | mark
-    if packet[_FLAGS + 1] & (_ON_FAILURE | _ON_SUCCESS):
+    if packet[_FLAGS + 1] & (_ON_FAILURE if over_http else _ON_FAILURE | _ON_SUCCESS):
         flags |= transaction.FINAL_ACK
     return b"".join(
         (

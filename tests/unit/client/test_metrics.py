@@ -151,7 +151,7 @@ def everything() -> str:
             quota_kb=8,
             express_memory_kb=4,
             notices=[api.NoticeCount("message-dropped", "no room", 5)],
-            vitals=api.Vitals(1, 2, 3, 4_000_000, 500_000, 600_000, 7, 8, 9),
+            vitals=api.Vitals(1, 2, 3, 4_000_000, 500_000, 600_000, 7, 8, 9, {"201": 3}),
             alarms=[
                 api.AlarmStatus("disk", "disk_percent", 90, 0, []),
                 api.AlarmStatus("deep", "messages", 100, 3, []),

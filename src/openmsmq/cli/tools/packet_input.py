@@ -109,7 +109,8 @@ def _read(file: BinaryIO, name: str, kind: Kind | None, ports: Ports) -> Iterato
         fail(f"{name} has more than {INPUT_BYTES_MAX} bytes and is no capture in pcapng or pcap.")
     text = _text(data)
     try:
-        runs = [data] if text is None else parse_hex(text)
+        is_post = guess_kind(data) is Kind.POST
+        runs = [data] if text is None or is_post else parse_hex(text)
     except HexTextError as error:
         fail(f"{name} is no capture and no hexadecimal text: {error}.")
     for run in runs:

@@ -101,6 +101,7 @@ def run(
         ENTERPRISE_DESTINATIONS,
         ENTERPRISE_OPERATIONS,
         FAULTS,
+        HTTP,
         MANAGERS_MAX_COUNT,
         OPERATIONS,
         STREAMS,
@@ -122,7 +123,9 @@ def run(
     if mode not in (*MODES, ALL_MODES):
         fail(f"there is no mode {mode!r}; there are {', '.join(MODES)} and {ALL_MODES}.")
     known_operations = ENTERPRISE_OPERATIONS if enterprise else OPERATIONS + STREAMS
-    known_names = ENTERPRISE_DESTINATIONS if enterprise else DESTINATIONS
+    known_names = ENTERPRISE_DESTINATIONS if enterprise else (*DESTINATIONS, HTTP)
+    if hostile and HTTP in names:
+        fail("the adversary does not know HTTP: leave out --hostile, or http in --names.")
     options = Options(
         managers=managers,
         operations=operations,

@@ -70,6 +70,10 @@ class Destination:
         self.flow: Flow | None = None
         """The flow that its transactional messages are part of, if they may."""
 
+    def begin_flow(self, flow: Flow) -> None:
+        """Let the next packets be part of a flow."""
+        self.flow = flow
+
     def lead_to(self, queue: LocalQueue) -> None:
         """Let the next packets go into this queue, too."""
         self.queue = queue

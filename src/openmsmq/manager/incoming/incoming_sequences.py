@@ -31,9 +31,11 @@ from openmsmq.wire import message_bytes
 from openmsmq.wire.bodies.order_packets import ReturnAddress
 from openmsmq.wire.headers import queue_names, user
 from openmsmq.wire.outline import Outline
+from openmsmq.wire.srmp.urls import is_url
 
 _DIGEST_BYTES: Final = 16
 _DIRECT: Final = 7
+_OVER_HTTP: Final = 8
 _RECORDS: Final = 10_000_000
 
 
@@ -49,6 +51,7 @@ class Flow:
         "heard",
         "key",
         "place",
+        "poster",
         "seen_at",
         "sequence",
         "source",
@@ -76,9 +79,21 @@ class Flow:
         self.seen_at = ""
         """Where he was himself when his last message came, whoever vouches for him; empty if
         somebody else brought it."""
+        self.poster = ""
+        """Who brings its messages over HTTP, by his certificate; empty without one."""
         self.heard: Instant | None = None
         self.advance: SequenceAdvanced | None = None
         """How far it comes in this turn, to be written at its end."""
+
+    @property
+    def is_http(self) -> bool:
+        """Whether its messages come over HTTP; then `direct_address` is the URL for receipts."""
+        return is_url(self.direct_address)
+
+    def brought_by(self, poster: str, url: str) -> None:
+        """Note who brings its messages over HTTP; a URL is where receipts go from now on."""
+        self.poster = poster
+        self.direct_address = url or self.direct_address
 
     @property
     def return_address(self) -> ReturnAddress:
@@ -95,7 +110,8 @@ class Flow:
             self.sequence.rejected_count,
             self.sequence.last_access_time_s,
             self.place,
-            self.claimed_at,
+            self.counted_at if self.is_http else self.claimed_at,
+            self.poster,
         )
 
     def begin_advance(self, advance: SequenceAdvanced) -> None:
@@ -141,13 +157,13 @@ class IncomingSequences:
         """Go on from what the store has: of two places of one sender, the later one counts."""
         start, stop = records.kind_range(b"I")
         found = [
-            (record.last_access_time_s, key, record.place, record.place or record.seen_at)
+            (record.last_access_time_s, key, *_places(record))
             for key, value in self._reader.scan(start, stop, _RECORDS)
             for record in (records.decode_record(value, records.IncomingRecord),)
         ]
         found.sort(key=lambda each: each[:2])
         for used_s, key, place, claimed_at in found:
-            self.records.used(key, place or "", used_s)
+            self.records.used(key, place, used_s)
             if claimed_at:
                 self._claims.restore(records.source_of(key), claimed_at)
                 self._claimed.add(key)
@@ -198,6 +214,29 @@ class IncomingSequences:
         flow.direct_address = peer.engine.address if direct else ""
         return flow
 
+    def of_post(
+        self, packet: bytes, found: Outline, poster: str, address: str, now: Instant
+    ) -> Flow | str:
+        """Find the flow of a message that came over HTTP; give a word why there is none.
+
+        Nothing but a certificate says who its sender is. A flow that somebody with one has brought
+        is nobody else's.
+        """
+        source = Guid(message_bytes.source(packet))
+        key = _key(packet, found)
+        flow = self._known(source, key)
+        if key not in self.records and not self.records.has_room(address, now):
+            return "too-many-sequences"
+        if flow is None:
+            name = queue_names.describe(found.destination_name)
+            flow = Flow(key, source, name, "", self._new())
+            self._keep(flow)
+        elif flow.poster not in ("", poster):
+            return "foreign-sequence"
+        flow.place = ""
+        flow.counted_at = address
+        return flow
+
     def _goes_on(self, flow: Flow | None) -> bool:
         """Whether a flow has come over ways only, before its sender's name was used elsewhere.
 
@@ -240,7 +279,8 @@ class IncomingSequences:
         )
         flow = Flow(key, source, record.destination, record.direct_address, sequence)
         flow.place = record.place
-        flow.claimed_at = record.place or record.seen_at
+        flow.counted_at, flow.claimed_at = _places(record)
+        flow.poster = record.poster
         self._keep(flow)
         return flow
 
@@ -265,7 +305,7 @@ class IncomingSequences:
         """A flow has, or will have, a record: its sender is where he is now."""
         self.records.used(flow.key, flow.counted_at, flow.sequence.last_access_time_s)
         # Who is on the way from him says nothing about where he is himself.
-        place = flow.place or flow.seen_at
+        place = "" if flow.is_http else flow.place or flow.seen_at
         if not place or place == flow.claimed_at or flow.heard is None:
             return
         self._claims.begin(flow.source, place, flow.heard)
@@ -333,8 +373,18 @@ class IncomingSequences:
             self.timers.set(oldest, None)
 
 
+def _places(record: IncomingRecord) -> tuple[str, str]:
+    """Return the address that has a record more by it, and where the claims have its sender."""
+    if is_url(record.direct_address):
+        return record.seen_at, ""
+    return record.place or "", record.place or record.seen_at
+
+
 def _key(packet: bytes, found: Outline) -> bytes:
     form = found.flags >> user.DESTINATION_SHIFT & 7
+    if found.flags & user.OVER_HTTP:
+        # What comes through sessions under such a name is another flow.
+        form |= _OVER_HTTP
     digest = hashlib.blake2b(
         bytes((form,)) + message_bytes.destination_manager(packet) + found.destination,
         digest_size=_DIGEST_BYTES,

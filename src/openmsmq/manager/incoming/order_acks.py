@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import structs
+
 from openmsmq.manager.incoming.destinations import NotBelieved
-from openmsmq.manager.incoming.incoming_sequences import IncomingSequences
+from openmsmq.manager.incoming.incoming_sequences import Flow, IncomingSequences
 from openmsmq.manager.messages.reporting import Reporter
 from openmsmq.manager.notices import NoticeKind
 from openmsmq.manager.peers.confirmations import Confirmations
@@ -21,9 +23,10 @@ from openmsmq.manager.queues.return_queues import return_queue
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import NIL_GUID, Guid, MessageId
-from openmsmq.model.limits import REACH_QUEUE_DEFAULT_S
+from openmsmq.model.limits import INFINITE_S, REACH_QUEUE_DEFAULT_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import (
+    DirectFormatName,
     FormatName,
     PrivateFormatName,
 )
@@ -34,6 +37,7 @@ from openmsmq.wire.bodies.order_packets import (
     acknowledgment_in,
     order_packet,
 )
+from openmsmq.wire.headers.queue_names import DirectName
 from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage, decode, encode
 
@@ -59,6 +63,12 @@ class FinalAcks:
         to = source if flow is None else flow.return_address
         message = MessageId(source, message_bytes.message_number(packet))
         ack = FinalAck(*message_bytes.sequence_place(packet), message)
+        if message_bytes.came_over_http(packet):
+            # Whoever it says it is from, only who has the URL hears of it.
+            if flow is not None and flow.is_http:
+                receipt = receipt_packet(ack, self._counters.identifier, flow, reason)
+                self._reporter.post(url_queue(flow), encode(receipt), now, is_final=True)
+            return
         if source == self._counters.identifier:
             # We reach ourselves under a name that is not known to be ours.
             self.own.append((ack, reason))
@@ -109,7 +119,8 @@ class OrderAcks:
     def _counts(self, outgoing: OutgoingQueue, packet: bytes, peer: Peer, now: Instant) -> bool:
         """Whether an acknowledgment is of the one to whom the messages go."""
         source = Guid(message_bytes.source(packet))
-        if self._identities.may_acknowledge(peer, source, outgoing, now):
+        # What leaves over HTTP is acknowledged over HTTP, by who knows the word for it.
+        if not outgoing.is_http and self._identities.may_acknowledge(peer, source, outgoing, now):
             return True
         self._notices.note(
             NoticeKind.ACKNOWLEDGMENT_REFUSED,
@@ -131,6 +142,7 @@ class OrderAcks:
         """
         return (
             outgoing.reached == NIL_GUID
+            and not outgoing.is_http
             and outgoing.queue.count > 0
             and message_bytes.source(packet) == peer.remote
         )
@@ -146,6 +158,16 @@ class OrderAcks:
             point = flow.sequence.order_ack_due(now)
             self._sequences.timers.set(flow, flow.sequence.next_wake_ms)
             if point is None:
+                continue
+            if flow.is_http:
+                ack = OrderAck.up_to(point.id, point.number)
+                receipt = receipt_packet(ack, self._counters.identifier, flow)
+                self._reporter.post(
+                    url_queue(flow),
+                    encode(receipt),
+                    now,
+                    express_max_count=ORDER_ACKS_WAITING_MAX_COUNT,
+                )
                 continue
             if flow.source == self._counters.identifier:
                 # We reach ourselves under a name that is not known to be ours.
@@ -173,6 +195,21 @@ class OrderAcks:
             awaited = self._confirmations.awaited(ack)
             if awaited is not None:
                 self._confirmations.final_acked(awaited, reason, now)
+
+
+def receipt_packet(
+    ack: OrderAck | FinalAck, local: Guid, flow: Flow, reason: int = MessageClass.ORDER_ACK
+) -> UserMessage:
+    """Carry an acknowledgment to the URL for receipts of a flow."""
+    within_s = REACH_QUEUE_DEFAULT_S if isinstance(ack, OrderAck) else INFINITE_S
+    made = order_packet(ack, reason, source=local, to=flow.source, time_to_reach_queue_s=within_s)
+    header = structs.replace(made.user, destination=DirectName(flow.direct_address))
+    return structs.replace(made, user=header)
+
+
+def url_queue(flow: Flow) -> DirectFormatName:
+    """Return where receipts for a flow wait to leave: all with the same URL, whatever word."""
+    return DirectFormatName.from_wire_text(flow.direct_address.partition("?")[0])
 
 
 def _order_queue(to: ReturnAddress, sender: Guid) -> FormatName:

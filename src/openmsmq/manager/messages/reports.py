@@ -36,6 +36,7 @@ from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.message_bytes import acknowledge
 from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage, decode, encode
+from openmsmq.wire.srmp.urls import url_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +75,9 @@ def report_for(
     longest = body_max(queue)
     shows_body = longest is None or len(original.properties.body) <= longest
     manager, destination = _destination(queue, owner_of)
+    if url_of(original.user.admin_queue):
+        # Others may take its cases for different ones.
+        destination = original.user.admin_queue
     acknowledgment = _acknowledgment(
         original, reason, manager, destination, local, shows_body=shows_body
     )

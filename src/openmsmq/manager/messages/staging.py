@@ -59,7 +59,10 @@ class Staging:
             arrived or message_bytes.source(packet) != self._own
         ):
             # The source keeps the dead letter of a transactional message; it wants to be told.
-            if found.flags & _SOURCE_JOURNAL or message_bytes.wants_final_ack(
+            # Over HTTP only a wish for a dead letter says so.
+            over_http = found.flags & user.OVER_HTTP
+            wishes = user.JOURNAL_ON_FAILURE if over_http else _SOURCE_JOURNAL
+            if found.flags & wishes or message_bytes.wants_final_ack(
                 packet, found.transaction_offset
             ):
                 asks |= ASKS_FINAL_ACK

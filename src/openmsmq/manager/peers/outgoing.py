@@ -18,8 +18,14 @@ from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
+from openmsmq.model.limits import RECEIPTS_TOKEN_BYTES
 from openmsmq.model.message import MessageClass
-from openmsmq.model.names import FormatName, PublicFormatName, parse_format_name
+from openmsmq.model.names import (
+    DirectFormatName,
+    FormatName,
+    PublicFormatName,
+    parse_format_name,
+)
 from openmsmq.protocol.outgoing_sequence import OutgoingSequence
 from openmsmq.storage import records
 from openmsmq.storage.records import ASKS_FINAL_ACK, FACTS_BYTES, OutgoingRecord, StagedSend
@@ -31,6 +37,7 @@ class OutgoingQueue:
 
     __slots__ = (
         "in_flight",
+        "is_http",
         "is_rerouted",
         "leaving_count",
         "name",
@@ -40,6 +47,7 @@ class OutgoingQueue:
         "queue",
         "reached",
         "reached_at",
+        "receipts_token",
         "sequence",
         "session",
     )
@@ -51,6 +59,10 @@ class OutgoingQueue:
         self.name = name
         self.sequence = sequence
         self.paused = paused
+        self.is_http = isinstance(name, DirectFormatName) and name.protocol.is_http
+        """Whether its messages leave over HTTP, and not through sessions."""
+        self.receipts_token = b""
+        """The word by which receipts of its streams are known, if they come over HTTP."""
         self.is_rerouted = False
         """Whether the directory has changed, so that its session may lead the wrong way."""
         self.neighbour = ""
@@ -69,6 +81,10 @@ class OutgoingQueue:
         transactional message behind them must not have arrived before them."""
         self.in_flight: set[int] = set()
         """Transactional entries that are sent and that no session has acknowledged yet."""
+
+    def know_receipts_by(self, token: bytes) -> None:
+        """Note the word by which receipts of its streams are known."""
+        self.receipts_token = token
 
     def join(self, session: int) -> None:
         """Send through a session from now on."""
@@ -149,6 +165,7 @@ class OutgoingQueue:
             self.paused,
             self.reached,
             self.reached_at,
+            self.receipts_token,
         )
 
     @property
@@ -175,6 +192,7 @@ class OutgoingQueues:
         self._table = table
         self._claims = claims
         self._news = news
+        self._rng = base.rng
         self._by_queue: dict[LocalQueue, OutgoingQueue] = {}
         self._by_sequence: dict[int, OutgoingQueue] = {}
         for queue in list(table):
@@ -221,6 +239,7 @@ class OutgoingQueues:
             name = parse_format_name(queue.name)
             outgoing = OutgoingQueue(queue, name, sequence, paused=record.paused)
             outgoing.reach(record.reached, record.reached_at)
+            outgoing.know_receipts_by(record.receipts_token)
             if record.reached_at:
                 self._claims.restore(record.reached, record.reached_at)
             self._by_queue[queue] = outgoing
@@ -287,7 +306,10 @@ class OutgoingQueues:
                     self._by_sequence.pop(int(sequence.id), None)
                 sequence.renew(self._new_sequence(sequence.id, now))
             empty = False
-            numbered.append(self._with_number(send, mark, sequence))
+            numbered.append(self._with_number(send, mark, outgoing))
+        if outgoing.is_http and not outgoing.receipts_token:
+            # It becomes durable with the numbers, before anybody hears of either.
+            outgoing.know_receipts_by(self._rng.randbytes(RECEIPTS_TOKEN_BYTES))
         self._ledger.add(MessagesNumbered(self, outgoing, before))
         return numbered
 
@@ -303,10 +325,12 @@ class OutgoingQueues:
             found = self._counters.take_sequence(None, now)
         return found
 
-    def _with_number(self, send: StagedSend, mark: int, sequence: OutgoingSequence) -> StagedSend:
-        point = sequence.take_number()
+    def _with_number(self, send: StagedSend, mark: int, outgoing: OutgoingQueue) -> StagedSend:
+        point = outgoing.sequence.take_number()
         offset = message_bytes.transaction_offset(send.packet)
-        packet = message_bytes.numbered(send.packet, mark, point.id, point.number, offset)
+        packet = message_bytes.numbered(
+            send.packet, mark, point.id, point.number, offset, over_http=outgoing.is_http
+        )
         asks = send.asks
         if message_bytes.wants_final_ack(packet, offset):
             asks |= ASKS_FINAL_ACK

@@ -49,7 +49,8 @@ class Guest:
 class Guests:
     """Counts the outgoing queues of others, and the bytes of reports in them."""
 
-    def __init__(self, totals: Totals) -> None:
+    def __init__(self, totals: Totals, *, over_http: bool = False) -> None:
+        self._over_http = over_http
         self.reports = Share(totals)
         """What waits in queues that were made for acknowledgments and reports."""
         self._totals = totals
@@ -66,8 +67,11 @@ class Guests:
 
     def require_new(self, name: FormatName, outgoing_count: int, guest: Guest | None) -> None:
         """Refuse an outgoing queue to a name that takes no messages, and one too many."""
-        if isinstance(name, DirectFormatName) and name.protocol.is_http:
-            raise UnsupportedFormatName(f"{name}: messages over HTTP are not sent")
+        is_url = isinstance(name, DirectFormatName) and name.protocol.is_http
+        if is_url and not self._over_http:
+            raise UnsupportedFormatName(
+                f"{name}: messages over HTTP are not sent; [http] in the configuration allows them"
+            )
         if not name.openable_for_send:
             raise UnsupportedFormatName(f"{name} takes no messages")
         allowed = OUTGOING_QUEUES_MAX_COUNT

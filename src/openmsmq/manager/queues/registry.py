@@ -19,10 +19,10 @@ from openmsmq.storage.records import QueueRecord
 class QueueRegistry:
     """The queues that can be found, and how much all of them hold."""
 
-    def __init__(self, reader: StoreReader, totals: Totals) -> None:
+    def __init__(self, reader: StoreReader, totals: Totals, *, over_http: bool = False) -> None:
         self.reader = reader
         self.totals = totals
-        self.guests = Guests(totals)
+        self.guests = Guests(totals, over_http=over_http)
         self.outgoing_count = 0
         self._by_id: dict[int, LocalQueue] = {}
         self._by_name: dict[str, LocalQueue] = {}

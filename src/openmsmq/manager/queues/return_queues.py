@@ -50,7 +50,9 @@ def is_order_queue(name: FormatName) -> bool:
     """Whether messages to a name are for the order queue of a queue manager."""
     match name:
         case DirectFormatName(queue=LocalQueueName() as queue):
-            return fold(queue.name) == _ORDER_QUEUE or sender_of(name) is not None
+            # Behind a `?` stands the word by which a stream knows its receipts.
+            own_name = fold(queue.name).partition("?")[0]
+            return own_name == _ORDER_QUEUE or sender_of(name) is not None
         case PrivateFormatName(number=number):
             return number == ORDER_QUEUE_NUMBER
         case _:

@@ -70,7 +70,7 @@ class QueueTable(QueueRegistry):
         rng: random.Random,
         copy: DirectoryCopy,
     ) -> None:
-        super().__init__(reader, Totals(ledger.passage))
+        super().__init__(reader, Totals(ledger.passage), over_http=config.http.enabled)
         self._config = config
         self._counters = counters
         self._ledger = ledger

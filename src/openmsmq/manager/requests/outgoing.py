@@ -7,6 +7,7 @@ from typing import Final
 from openmsmq.api import messages as api
 from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.peers.outgoing import OutgoingQueue, OutgoingQueues
+from openmsmq.manager.posts.departures import PostDepartures
 from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.entries import IN_TRANSIT
 from openmsmq.manager.queues.replies import Replies
@@ -15,6 +16,7 @@ from openmsmq.manager.transfer.control import TransferControl
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InvalidParameter, UnsupportedAccessMode
 from openmsmq.model.identity import SequencePoint
+from openmsmq.model.limits import POSTS_UNDER_WAY_MAX_COUNT
 from openmsmq.model.queue import OutgoingQueueState
 from openmsmq.protocol.explain import MessageStage, StuckFacts, explain
 from openmsmq.protocol.link import LinkState
@@ -31,6 +33,7 @@ class OutgoingRequests:
         table: QueueTable,
         outgoing: OutgoingQueues,
         control: TransferControl,
+        posts: PostDepartures,
         replies: Replies,
         *,
         hardened: bool,
@@ -39,6 +42,7 @@ class OutgoingRequests:
         self._table = table
         self._outgoing = outgoing
         self._control = control
+        self._posts = posts
         self._replies = replies
 
     def serve(self, handlers: Handlers) -> None:
@@ -131,12 +135,15 @@ class OutgoingRequests:
         )
 
     def _state_of(self, outgoing: OutgoingQueue) -> OutgoingQueueState:
-        if self._hardened:
+        if self._hardened and not outgoing.is_http:
             return OutgoingQueueState.LOCKED
         if outgoing.paused:
             return OutgoingQueueState.ON_HOLD
-        if outgoing.session is not None:
+        lane = self._posts.lane_of(outgoing)
+        if outgoing.session is not None or (lane is not None and lane.under_way):
             return OutgoingQueueState.CONNECTED
+        if lane is not None and lane.retry_at_ms is not None:
+            return OutgoingQueueState.WAITING
         link = self._control.link_of(outgoing)
         return OutgoingQueueState.INACTIVE if link is None else link.queue_state
 
@@ -152,22 +159,30 @@ class OutgoingRequests:
         unheard_ms = described.get("unheard_since_ms")
         window = described.get("window")
         state = LinkState.IDLE if link is None else link.state
-        retry_ms = None if link is None else link.retry_at_ms
+        lane = self._posts.lane_of(outgoing)
+        problem = "" if link is None else link.last_problem
+        if lane is not None:
+            state = LinkState.OPEN if lane.retry_at_ms is None else LinkState.WAITING
+            problem, retry_at_ms = lane.problem, lane.retry_at_ms
+            in_flight_count = len(lane.under_way)
+        else:
+            retry_at_ms = None if link is None else link.retry_at_ms
+            in_flight_count = 0 if session is None else session.in_flight_count
         silent_s = (now.ticks_ms - unheard_ms) // 1000 if isinstance(unheard_ms, int) else 0
         return StuckFacts(
             neighbour=outgoing.queue.name if link is None else link.name,
             message_count=count,
             offline=not self._control.online,
-            hardened=self._hardened,
+            hardened=self._hardened and not outgoing.is_http,
             paused=outgoing.paused,
             stage=self._stage_of(outgoing),
             link=LinkState.OPEN if session is not None else state,
             address="" if session is None else session.address,
-            last_problem="" if link is None else link.last_problem,
+            last_problem=problem,
             link_since_s=0 if link is None else (now.ticks_ms - link.since_ms) // 1000,
-            retry_in_s=0 if retry_ms is None else max(retry_ms - now.ticks_ms, 0) // 1000,
-            window=window if isinstance(window, int) else 0,
-            in_flight_count=0 if session is None else session.in_flight_count,
+            retry_in_s=0 if retry_at_ms is None else max(retry_at_ms - now.ticks_ms, 0) // 1000,
+            window=window if isinstance(window, int) else POSTS_UNDER_WAY_MAX_COUNT,
+            in_flight_count=in_flight_count,
             silent_for_s=silent_s,
             sent_s=self._sent_s(outgoing, silent_s, now),
             resend_in_s=max(status.resend_time_s - now.unix_s, 0),

@@ -33,15 +33,23 @@ from openmsmq.storage.records import StagedSend
 from openmsmq.wire import message_bytes
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.headers import base, user
+from openmsmq.wire.headers.message_properties import (
+    NEGATIVE_RECEIVE,
+    POSITIVE_ARRIVAL,
+    POSITIVE_RECEIVE,
+)
 from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination, PublicName
 from openmsmq.wire.headers.transaction import transaction_marks
 from openmsmq.wire.outline import Outline, outline
-from openmsmq.wire.packets import check, count_listed
+from openmsmq.wire.packets import UserMessage, check, count_listed, decode
+from openmsmq.wire.srmp.urls import is_url, url_of
 
 _NAMING: Final = user.JOURNAL_ON_FAILURE | user.ADMIN_QUEUE
 """Flags of messages that may name queues into which they, or words of them, come."""
 _PROTECTED: Final = user.SECURITY | user.MULTI_QUEUE
 _TRACED: Final = base.DEBUG | base.TRACE
+_TOLD_OVER_HTTP: Final = POSITIVE_ARRIVAL | POSITIVE_RECEIVE | NEGATIVE_RECEIVE
+"""What the receiver of a message over HTTP may be asked to tell."""
 _BEHIND_BODY: Final = user.MULTI_QUEUE | user.SOAP
 _PASSED_OVER: Final = _BEHIND_BODY | user.OTHER_NAMES | user.SECURITY
 """Headers that an outline does not read; receivers do, and close the session if they cannot."""
@@ -134,6 +142,8 @@ class Sending:
                 require_little_work(0, len(protected))
         if queue.can.lead_away:
             _require_destination(queue, packets, found)
+            if _leads_over_http(queue):
+                _require_postable(queue, packets, found)
         if flags & _NAMING:
             self._named.require_all(caller, queue, packets, found)
         require_room(self._table.totals, queue, packets)
@@ -271,6 +281,35 @@ def _require_destination(queue: LocalQueue, packets: list[bytes], found: list[Ou
         last = outlined
         if not _leads_to(queue.name, packet, outlined):
             raise InvalidParameter(f"a message is not addressed to {queue.name}")
+
+
+def _leads_over_http(queue: LocalQueue) -> bool:
+    return is_url(queue.name.removeprefix("DIRECT="))
+
+
+def _require_postable(queue: LocalQueue, packets: list[bytes], found: list[Outline]) -> None:
+    """Refuse messages that ask for what no message over HTTP can have."""
+    last: Outline | None = None
+    for packet, outlined in zip(packets, found, strict=True):
+        if outlined is last:
+            continue
+        last = outlined
+        if outlined.flags & user.SECURITY:
+            raise InvalidParameter(
+                f"{queue.name}: messages over HTTP are neither signed nor encrypted; send them to "
+                "a URL with HTTPS, which protects them on their way"
+            )
+        wanted = message_bytes.acknowledge(packet, outlined) & _TOLD_OVER_HTTP
+        if wanted and outlined.flags & user.ADMIN_QUEUE and not _has_url_for_receipts(packet):
+            raise InvalidParameter(
+                f"{queue.name}: acknowledgments of a message over HTTP come over HTTP; name the "
+                "administration queue by its URL, DIRECT=HTTP://host/msmq/private$/queue"
+            )
+
+
+def _has_url_for_receipts(packet: bytes) -> bool:
+    message = decode(packet)
+    return isinstance(message, UserMessage) and bool(url_of(message.user.admin_queue))
 
 
 def _leads_to(name: str, packet: bytes, found: Outline) -> bool:

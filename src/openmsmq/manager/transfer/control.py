@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from openmsmq.manager.messages.news import News
 from openmsmq.manager.peers.outgoing import OutgoingQueue, OutgoingQueues
 from openmsmq.manager.peers.peering import Peer
@@ -15,6 +17,14 @@ from openmsmq.protocol.link import Link
 from openmsmq.protocol.session import Session
 
 
+class Retrying(Protocol):
+    """Knows what goes over HTTP."""
+
+    def retry_now(self, outgoing: OutgoingQueue, now: Instant) -> None:
+        """Go on at once after a failure."""
+        ...
+
+
 class TransferControl:
     """Holds queues, lets them go on, and shows what stands in their way."""
 
@@ -26,7 +36,9 @@ class TransferControl:
         neighbours: Neighbours,
         outgoing: OutgoingQueues,
         departures: Departures,
+        posts: Retrying,
     ) -> None:
+        self._posts = posts
         self._config = base.config.transfer
         self._ledger = base.ledger
         self._news = news
@@ -52,6 +64,7 @@ class TransferControl:
 
     def _retry(self, outgoing: OutgoingQueue, now: Instant) -> None:
         self._news.ready[outgoing.queue] = None
+        self._posts.retry_now(outgoing, now)
         neighbour = self._neighbours.of(outgoing, create=False)
         if neighbour is not None:
             neighbour.engine.retry_now(now)

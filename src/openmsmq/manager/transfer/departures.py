@@ -47,11 +47,24 @@ class Departures:
 
     def send_some(self, outgoing: OutgoingQueue, session: Session, now: Instant) -> bool:
         """Send what the window takes; says whether more may be there to send."""
+        taken, packets, more = self.take(outgoing, session.room, session.room_bytes, now)
+        if taken:
+            tokens: list[Token] = [(outgoing, lookup_id, value) for lookup_id, value in taken]
+            session.send(tokens, packets, now)
+            if self._traces.is_wanted:
+                self._traces.left(packets, session.address, now)
+        return more and session.state is SessionState.OPEN
+
+    def take(
+        self, outgoing: OutgoingQueue, room: int, room_bytes: int, now: Instant
+    ) -> tuple[list[Row], list[bytes], bool]:
+        """Return what leaves next, held from now on, and its packets; and whether more may be
+        there to send."""
         queue = outgoing.queue
-        room, room_bytes = session.room, min(session.room_bytes, DISPATCH_BYTES)
+        room_bytes = min(room_bytes, DISPATCH_BYTES)
         rows = queue.front(room, room_bytes)
         if not rows:
-            return False
+            return [], [], False
         is_all = len(rows) < room and sum([len(value) for _, value in rows]) < room_bytes
         rows = self._without_expired(outgoing, rows, now)
         packets = self._plain_packets(rows)
@@ -61,11 +74,7 @@ class Departures:
             taken = rows[: len(packets)]
         if taken:
             queue.hold(taken, IN_TRANSIT)
-            tokens: list[Token] = [(outgoing, lookup_id, value) for lookup_id, value in taken]
-            session.send(tokens, packets, now)
-            if self._traces.is_wanted:
-                self._traces.left(packets, session.address, now)
-        return not is_all and len(taken) == len(rows) and session.state is SessionState.OPEN
+        return taken, packets, not is_all and len(taken) == len(rows)
 
     @staticmethod
     def _plain_packets(rows: list[Row]) -> list[bytes] | None:

@@ -235,6 +235,8 @@ class Neighbours:
 
     def has_other_way(self, outgoing: OutgoingQueue) -> bool:
         """Whether the way to a queue is another than when it was last tried, or is sure now."""
+        if outgoing.is_http:
+            return False
         doubt = self._doubts.get(outgoing)
         if doubt is not None and not doubt.is_settled and self._ways.is_answered(doubt.question):
             return True
@@ -247,7 +249,7 @@ class Neighbours:
 
         With `create` the queue has something to send; there is none while its way is in doubt.
         """
-        if create and self._is_in_doubt(outgoing):
+        if outgoing.is_http or (create and self._is_in_doubt(outgoing)):
             return None
         key, shown, hops = self._way_of(outgoing)
         if outgoing.neighbour not in ("", key):

@@ -7,7 +7,7 @@ are durable.
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from openmsmq.manager.messages.housekeeping import RETRY_MS
 from openmsmq.manager.messages.placing import Placing
@@ -24,6 +24,18 @@ from openmsmq.model.clock import Instant
 from openmsmq.protocol.session import SessionState
 
 
+class Posts(Protocol):
+    """Sends what goes over HTTP."""
+
+    def dispatch(self, outgoing: OutgoingQueue, now: Instant) -> None:
+        """Post what a queue has, as far as there is room."""
+        ...
+
+    def forget(self, outgoing: OutgoingQueue) -> None:
+        """An outgoing queue is gone."""
+        ...
+
+
 class Transfer:
     """Sends what is in outgoing queues, as far as sessions have room."""
 
@@ -36,7 +48,9 @@ class Transfer:
         outgoing: OutgoingQueues,
         departures: Departures,
         transactions: TransactionRequests,
+        posts: Posts,
     ) -> None:
+        self._posts = posts
         self._config = base.config.transfer
         self._ready = placing.news.ready
         self._sessions = sessions
@@ -70,7 +84,13 @@ class Transfer:
                 self._dispatch(outgoing, now)
 
     def _dispatch(self, outgoing: OutgoingQueue, now: Instant) -> None:
-        if not self._sessions.online or self._config.hardened or outgoing.paused:
+        if not self._sessions.online or outgoing.paused:
+            return
+        if outgoing.is_http:
+            self._posts.dispatch(outgoing, now)
+            self._sessions.timers.set(outgoing, outgoing.sequence.next_wake_ms)
+            return
+        if self._config.hardened:
             return
         if outgoing.session is None and not outgoing.has_work:
             return
@@ -156,5 +176,6 @@ class Transfer:
 
     def _forget(self, outgoing: OutgoingQueue) -> None:
         self._neighbours.forget(outgoing)
+        self._posts.forget(outgoing)
         self._sessions.timers.set(outgoing, None)
         self._outgoing.drop(outgoing)

@@ -7,7 +7,9 @@ import traceback
 from openmsmq.runtime.logs import Event, EventLog
 
 
-def note_defect(log: EventLog, peer: str, door: str, error: Exception) -> None:
+def note_defect(
+    log: EventLog, peer: str, door: str, error: Exception, event: Event = Event.RPC_DEFECT
+) -> None:
     """Log it, with the place where it was met."""
     where = " ".join(traceback.format_exception(error)[-2:])
-    log.error(Event.RPC_DEFECT, peer=peer, door=door, error=repr(error), where=where)
+    log.error(event, peer=peer, door=door, error=repr(error), where=where)

@@ -129,7 +129,11 @@ class Worker(Application):
                 opened.direct_name, self.node.name, opened.format_name, Guid(opened.owner)
             )
             self._builders[opened.format_name] = builder
-        admin = f"DIRECT=TCP:{self.node.address}\\{ADMIN}" if message.acknowledge else None
+        admin = None
+        if message.acknowledge:
+            over_http = opened.format_name.startswith("DIRECT=HTTP:")
+            admin = f"DIRECT=TCP:{self.node.address}\\{ADMIN}"
+            admin = _url_of(self.node, ADMIN) if over_http else admin
         return builder.build(
             OutgoingMessage(
                 body=message.body,
@@ -178,6 +182,8 @@ class Worker(Application):
                 return f"DIRECT=TCP:{target.address}\\{queue}"
             case "name":
                 return f"DIRECT=OS:{target.name}\\{queue}"
+            case "http":
+                return _url_of(target, queue)
             case _:
                 shelf = self.books.disks.watches[target.index].by_path[queue]
                 return f"PRIVATE={target.identifier}\\{shelf.number:x}"
@@ -385,6 +391,11 @@ def _may_let_go(group: Group) -> None:
 
 def _applied(group: Group) -> bool:
     return group.applied_ms is not None or not (group.messages or group.taken)
+
+
+def _url_of(node: Node, queue: str) -> str:
+    path = queue.replace("\\", "/")
+    return f"DIRECT=HTTP://{node.name}/msmq/{path}"
 
 
 def _or_never(within_s: int) -> float | None:

@@ -50,7 +50,9 @@ class Copies:
                 f"{node.name} has a journal copy of {message}, which {message.source.name} sent"
             )
         delivered = message.on_wire
-        if message.kind is Kind.RECOVERABLE:
+        only_arrives = message.name.startswith("DIRECT=HTTP:") and not message.journal_on_failure
+        if message.kind is Kind.RECOVERABLE or (message.certain and only_arrives):
+            # Over HTTP nobody is told of the end of a message that leaves no dead letter.
             # The next node on its way has it: that is all its source ever hears.
             delivered = bool(message.durable_at - {message.source.index})
         elif message.kind is Kind.TRANSACTIONAL:

@@ -36,6 +36,8 @@ CLOSED: Final = "private$\\closed"
 CLOSED_TRANSACTIONAL: Final = "private$\\shut"
 
 DESTINATIONS: Final = ("address", "name", "identifier")
+"""What seeds choose from. Over HTTP messages go only where that is asked for."""
+HTTP: Final = "http"
 
 FAULTS: Final = (
     "crash",

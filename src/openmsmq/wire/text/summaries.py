@@ -18,6 +18,7 @@ from openmsmq.wire.packets import (
     UserMessage,
 )
 from openmsmq.wire.text.bodies import known_body, quoted
+from openmsmq.wire.text.posts import Post
 
 _REFUSED: Final = "refused, "
 
@@ -57,6 +58,8 @@ def _of_datagram_or_body(value: object) -> str:
         case DirectoryAnswer():
             servers = ",".join(server.name for server in value.servers) or "same site"
             return f"request {value.request_id}, {servers}"
+        case Post():
+            return value.summary
         case OrderAck(sequence, number):
             return f"sequence {int(sequence):#x} up to {number}"
         case FinalAck(sequence, number):

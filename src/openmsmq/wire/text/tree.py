@@ -31,7 +31,7 @@ from openmsmq.wire.headers import (
     user,
 )
 from openmsmq.wire.keys import PublishedKeys, RsaPublicKey, SessionKeyBlob, UserCertificates
-from openmsmq.wire.text import summaries
+from openmsmq.wire.text import posts, summaries
 from openmsmq.wire.text.bodies import refine
 
 _PING_BYTES: Final = 24
@@ -54,6 +54,7 @@ class Kind(enum.StrEnum):
     SESSION_KEY = "session-key"
     PUBLISHED_KEYS = "published-keys"
     CERTIFICATES = "certificates"
+    POST = "post"
 
 
 class Node(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -83,6 +84,8 @@ def guess_kind(data: bytes) -> Kind | None:
     """Return what bytes are by their signature or, for want of one, by size and type."""
     if data[4:8] == _SIGNATURE:
         return Kind.SESSION
+    if data.startswith(posts.START):
+        return Kind.POST
     if len(data) == _PING_BYTES and data[2:4] == _PING_SIGNATURE:
         return Kind.PING
     is_query = data[:2] == b"\0\1" and len(data) >= _QUERY_BYTES
@@ -136,6 +139,7 @@ _DECODERS: Final[dict[Kind, Callable[[bytes], Any]]] = {
     Kind.SESSION_KEY: SessionKeyBlob.decode,
     Kind.PUBLISHED_KEYS: PublishedKeys.decode,
     Kind.CERTIFICATES: UserCertificates.decode,
+    Kind.POST: posts.Post.decode,
 }
 
 

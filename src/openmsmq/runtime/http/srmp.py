@@ -1,0 +1,89 @@
+"""URLs of queues: posts of SRMP, handed to the queue manager, and answered when it says so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from openmsmq.model.names.urls import UrlMap
+from openmsmq.protocol.posts import PASSED_ON, PostAnswer, ReceivedPost
+from openmsmq.runtime.http.answers import Answer, problem
+from openmsmq.runtime.http.conversation import Head, Request
+from openmsmq.runtime.http.routes import Give, Place, Visitor, body_problem, method_problem
+
+if TYPE_CHECKING:
+    from openmsmq.runtime.server import Pump
+
+_ACTION: Final = "msmqmessage"
+
+
+class SrmpPosts:
+    """Takes posts for queues that have URLs."""
+
+    def __init__(self, pump: Pump, urls: UrlMap) -> None:
+        self._pump = pump
+        self._urls = urls
+        self._last_number = 0
+        self._waiting: dict[int, Give] = {}
+        self._answers: list[PostAnswer] = []
+
+    def covers(self, place: Place) -> bool:
+        """Whether the path stands for a queue that may be used so."""
+        return self._urls.queue(place.path) is not None
+
+    def judge(self, head: Head, place: Place, visitor: Visitor) -> Answer | None:  # noqa: ARG002
+        """Refuse what is no post of SRMP; the queue manager judges what is in it."""
+        refusal = method_problem(head, "POST") or body_problem(head)
+        if refusal is None and head.headers.get("soapaction", "").strip('"').lower() != _ACTION:
+            refusal = problem(
+                HTTPStatus.BAD_REQUEST, 'this URL is for SRMP: say SOAPAction: "MSMQMessage"'
+            )
+        return refusal
+
+    def take(
+        self, request: Request, place: Place, visitor: Visitor, give: Give
+    ) -> Callable[[], None]:
+        """Hand a post in; the queue manager answers when its turn is durable."""
+        refusal = self._pump.refusal
+        if refusal is not None:
+            give(problem(HTTPStatus.SERVICE_UNAVAILABLE, refusal.detail))
+            return lambda: None
+        self._last_number += 1
+        number = self._last_number
+        self._waiting[number] = give
+        head = request.head
+        post = ReceivedPost(
+            number,
+            self._urls.queue(place.path) or "",
+            head.target,
+            place.host,
+            {name: value for name, value in head.headers.items() if name in PASSED_ON},
+            request.body,
+            visitor.address,
+            visitor.is_secure,
+            visitor.certificate,
+        )
+        self._pump.put_in(self._pump.engine.post_received, post)
+        return lambda: self._forget(number)
+
+    def answer(self, answer: PostAnswer) -> None:
+        """Answer a post, if somebody still waits; when the turn is over, for more may come then."""
+        if not self._answers:
+            asyncio.get_running_loop().call_soon(self._give)
+        self._answers.append(answer)
+
+    def _give(self) -> None:
+        answers, self._answers = self._answers, []
+        for answer in answers:
+            self._give_one(answer)
+
+    def _give_one(self, answer: PostAnswer) -> None:
+        give = self._waiting.pop(answer.number, None)
+        if give is not None:
+            headers = (("Content-Type", answer.content_type),) if answer.content_type else ()
+            give(Answer(answer.status, headers, answer.body))
+
+    def _forget(self, number: int) -> None:
+        self._waiting.pop(number, None)

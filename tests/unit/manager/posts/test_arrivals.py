@@ -1,0 +1,325 @@
+"""Posts: taken, durable, and only then answered; whatever cannot be taken is answered at once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+from msgspec import structs
+
+from openmsmq.api import messages as api
+from openmsmq.manager.config import HttpConfig
+from openmsmq.manager.outputs import Persist
+from openmsmq.model.identity import NIL_GUID, Guid, MessageId
+from openmsmq.model.message import MessageClass
+from openmsmq.protocol.posts import OutgoingPost, PostAnswer
+from openmsmq.wire.srmp.envelope import NO_ID, Envelope, Services, Stream
+from tests.unit.manager.office import LEDGER, ORDERS, START_S
+from tests.unit.manager.posts.mailroom import (
+    LEDGER_URL,
+    ORDERS_URL,
+    PEER,
+    RECEIPTS,
+    Mailroom,
+    envelope_of,
+    message,
+    of_stream,
+)
+
+
+@pytest.fixture
+def room() -> Mailroom:
+    return Mailroom()
+
+
+def test_a_message_is_in_its_queue(room: Mailroom) -> None:
+    assert room.post(message(), b"hello") == 200
+    assert room.bodies() == [b"hello"]
+
+
+@pytest.mark.spec("MQSRM-3.1.5.1.6.2-01")
+def test_it_is_answered_when_the_disk_has_it_and_not_before(room: Mailroom) -> None:
+    node = room.driver.node
+    room.hand_in(message())
+    outputs = node.take()
+    persists = [output for output in outputs if isinstance(output, Persist)]
+    assert len(persists) == 1
+    assert not any(isinstance(output, PostAnswer) for output in outputs)
+    assert node.take() == []
+    assert node.commit(persists[0], room.driver.now)
+    assert PostAnswer(1, 200) in node.take()
+
+
+def test_what_the_disk_refuses_its_sender_keeps(room: Mailroom) -> None:
+    assert room.post(message(), fail=1) == 500
+    assert room.bodies() == []
+    assert room.post(message()) == 200
+    assert room.bodies() == [b"body"]
+
+
+@pytest.mark.spec("MQSRM-3.1.5.1.11-02")
+def test_a_message_that_comes_twice_is_there_once(room: Mailroom) -> None:
+    assert [room.post(message(7)), room.post(message(7)), room.post(message(8))] == [200] * 3
+    assert len(room.bodies()) == 2
+
+
+def test_nobody_makes_the_message_of_another_look_as_if_it_had_come(room: Mailroom) -> None:
+    assert room.post(message(7), b"forged", address="10.0.0.66") == 200
+    assert room.post(message(7), b"genuine") == 200
+    assert room.bodies() == [b"forged", b"genuine"]
+
+
+@pytest.mark.spec("MQSRM-3.1.5.1.11-01")
+def test_messages_without_an_identity_are_all_different(room: Mailroom) -> None:
+    foreign = Envelope(to=ORDERS_URL, expires_s=START_S + 60, sent_s=START_S)
+    assert [room.post(foreign), room.post(foreign)] == [200, 200]
+    bare = message(1, source=NIL_GUID, id=NO_ID)
+    assert [room.post(bare), room.post(bare)] == [200, 200]
+    assert len(room.bodies()) == 4
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"target": "/msmq/private$/other"}, id="another URL"),
+        pytest.param({"queue": r"private$\missing"}, id="no such queue"),
+        pytest.param({"queue": "nonsense;;"}, id="no queue at all"),
+        pytest.param({"queue": LEDGER}, id="a transactional queue"),
+        pytest.param({"queue": r"system$;deadletter"}, id="a system queue"),
+        pytest.param({"headers": {"content-type": "text/xml"}}, id="no parts"),
+        pytest.param({"headers": {}}, id="no type"),
+    ],
+)
+@pytest.mark.spec("MQSRM-3.1.5.1.2-02")
+def test_what_cannot_be_taken_is_answered_so(room: Mailroom, parts: dict[str, object]) -> None:
+    assert room.post(message(), **parts) == 400
+    assert room.bodies() == []
+
+
+def test_a_stream_goes_into_transactional_queues_only(room: Mailroom) -> None:
+    stream = Stream(PEER, 5, 1, receipts_to=RECEIPTS)
+    assert room.post(message(stream=stream)) == 400
+    assert room.post(message(to=LEDGER_URL)) == 400
+    assert room.bodies(ORDERS) + room.bodies(LEDGER) == []
+
+
+def test_a_queue_that_demands_a_signature_takes_nothing(room: Mailroom) -> None:
+    changed = api.ChangeQueue(ORDERS, authentication_required=True)
+    room.ok(changed)
+    assert room.post(message()) == 400
+
+
+def test_without_configuration_nothing_is_taken() -> None:
+    assert Mailroom(http=HttpConfig()).post(message()) == 500
+
+
+def test_what_came_too_late_is_dropped_and_not_sent_again(room: Mailroom) -> None:
+    late = message()
+    assert late.msmq is not None
+    late = structs.replace(late, msmq=structs.replace(late.msmq, reach_by_s=START_S - 400))
+    assert room.post(structs.replace(late, sent_s=START_S - 1000)) == 200
+    assert room.bodies() == []
+
+
+def test_a_full_queue_drops_a_plain_message_and_keeps_a_stream_waiting(room: Mailroom) -> None:
+    for name in (ORDERS, LEDGER):
+        room.ok(api.ChangeQueue(name, quota_kb=1))
+    assert room.post(message(), b"x" * 2000) == 200
+    assert room.post(of_stream(1, start=True), b"x" * 2000) == 500
+    assert room.bodies() + room.bodies(LEDGER) == []
+    # Its number was not raised with it.
+    assert room.post(of_stream(1, start=True), b"small") == 200
+    assert room.bodies(LEDGER) == [b"small"]
+
+
+def test_a_full_queue_manager_lets_everybody_wait() -> None:
+    room = Mailroom(quota_kb=2)
+    assert room.post(message(), b"x" * 3000) == 500
+
+
+# Streams.
+
+
+@pytest.mark.spec("MQSRM-3.1.5.1.6.3-01")
+def test_a_stream_is_taken_in_its_order_and_once(room: Mailroom) -> None:
+    for envelope, body in (
+        (of_stream(1, start=True), b"1"),
+        (of_stream(3), b"too early"),
+        (of_stream(2), b"2"),
+        (of_stream(2), b"again"),
+        (of_stream(3), b"3"),
+        (of_stream(1, start=True), b"from the start"),
+    ):
+        assert room.post(envelope, body) == 200
+    assert room.bodies(LEDGER) == [b"1", b"2", b"3"]
+
+
+def test_a_hole_that_its_sender_knows_is_passed_over(room: Mailroom) -> None:
+    assert room.post(of_stream(1, start=True)) == 200
+    hole = structs.replace(of_stream(4), stream=Stream(PEER, 5, 4, 1))
+    assert room.post(hole, b"behind") == 200
+    assert room.bodies(LEDGER) == [b"body", b"behind"]
+
+
+def test_a_stream_that_nobody_began_waits(room: Mailroom) -> None:
+    lost = structs.replace(of_stream(4), stream=Stream(PEER, 5, 4, 0))
+    assert room.post(lost) == 500
+    assert room.post(structs.replace(lost, stream=Stream(PEER, 5, 4, 0, RECEIPTS))) == 200
+
+
+def test_a_stream_whose_receipts_lead_nowhere_is_refused(room: Mailroom) -> None:
+    for url in ("ftp://a/b", "http://a/b", "TCP:10.0.0.1\\q"):
+        stream = Stream(PEER, 5, 1, receipts_to=url)
+        assert room.post(message(1, to=LEDGER_URL, stream=stream)) == 400
+
+
+@pytest.mark.spec("MQSRM-3.1.2.3-02")
+def test_the_receipt_comes_after_half_a_second_of_quiet(room: Mailroom) -> None:
+    room.post(of_stream(1, start=True))
+    room.post(of_stream(2))
+    assert room.passes(499) == []
+    (receipt,) = room.passes(1)
+    assert receipt.url == RECEIPTS
+    found = envelope_of(receipt)
+    assert found.action == "MSMQ:QM Ordering Ack"
+    assert found.stream_receipt is not None
+    assert found.stream_receipt.source == PEER
+    assert (found.stream_receipt.sequence, found.stream_receipt.last) == (5, 2)
+
+
+def test_what_comes_again_is_acknowledged_again(room: Mailroom) -> None:
+    room.post(of_stream(1, start=True))
+    (first,) = room.passes(600)
+    room.answered(first)
+    assert room.passes(60_000) == []
+    assert room.post(of_stream(1, start=True)) == 200
+    (again,) = room.passes(600)
+    assert envelope_of(again).stream_receipt == envelope_of(first).stream_receipt
+
+
+def test_a_stranger_cannot_lead_receipts_elsewhere(room: Mailroom) -> None:
+    room.post(of_stream(1, start=True))
+    other = Stream(PEER, 5, 1, receipts_to="http://thief/msmq/private$/order_queue$")
+    assert room.post(message(1, to=LEDGER_URL, stream=other)) == 200
+    assert [post.url for post in room.passes(600)] == [RECEIPTS]
+
+
+def test_a_stream_belongs_to_the_certificate_that_brought_it(room: Mailroom) -> None:
+    genuine, other = certificate("genuine"), certificate("other")
+    assert room.post(of_stream(1, start=True), b"1", certificate=genuine) == 200
+    for forged in (b"", other):
+        assert room.post(of_stream(2), b"forged", certificate=forged) == 500
+    # It may have a new key meanwhile: its subject is who it is.
+    assert room.post(of_stream(2), b"2", certificate=certificate("genuine")) == 200
+    assert room.bodies(LEDGER) == [b"1", b"2"]
+
+
+def test_a_stream_that_began_without_a_certificate_may_get_one(room: Mailroom) -> None:
+    assert room.post(of_stream(1, start=True)) == 200
+    assert room.post(of_stream(2), certificate=certificate("late")) == 200
+    assert room.post(of_stream(3)) == 500
+
+
+def certificate(name: str) -> bytes:
+    """Make a certificate for a subject."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    begins = datetime(2020, 1, 1, tzinfo=UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(begins)
+        .not_valid_after(begins + timedelta(days=36_500))
+        .sign(key, hashes.SHA256())
+    )
+    return made.public_bytes(Encoding.DER)
+
+
+def test_a_stream_goes_on_after_a_crash(room: Mailroom) -> None:
+    room.post(of_stream(1, start=True))
+    room.driver.node.crash(room.driver.now, committed=False)
+    room.app = room.driver.connect()
+    assert room.post(of_stream(2), b"after") == 200
+    assert room.bodies(LEDGER) == [b"body", b"after"]
+    assert [post.url for post in room.passes(600)] == [RECEIPTS]
+
+
+def test_the_end_of_a_message_is_told_if_it_asked_for_a_dead_letter(room: Mailroom) -> None:
+    asking = of_stream(1, start=True)
+    assert asking.msmq is not None
+    room.post(structs.replace(asking, msmq=structs.replace(asking.msmq, dead_letter=True)))
+    room.posted()
+    handle = room.open(LEDGER)
+    room.ok(api.Receive(handle, 1, 0))
+    (final,) = room.posted()
+    found = envelope_of(final)
+    assert final.url == RECEIPTS
+    assert found.commitment_receipt is not None
+    assert found.commitment_receipt.positive
+    assert found.commitment_receipt.id == MessageId(PEER, 1)
+    assert found.msmq is not None
+    assert found.msmq.message_class == MessageClass.ACK_RECEIVE
+
+
+def test_whoever_says_that_he_is_us_ends_nothing_of_ours(room: Mailroom) -> None:
+    own = Guid(room.manager.identifier)
+    asking = structs.replace(
+        message(1, source=own, to=LEDGER_URL), stream=Stream(own, 5, 1, receipts_to=RECEIPTS)
+    )
+    assert asking.msmq is not None
+    room.post(structs.replace(asking, msmq=structs.replace(asking.msmq, dead_letter=True)))
+    room.posted()
+    room.ok(api.Receive(room.open(LEDGER), 1, 0))
+    # Even then only who has the URL hears of it.
+    assert [post.url for post in room.posted()] == [RECEIPTS]
+
+
+# Receipts that are asked for.
+
+
+@pytest.mark.spec("MQSRM-2.2.5.4-01", "MQSRM-3.1.7.3.1-01")
+def test_receipts_go_where_a_message_wants_them(room: Mailroom) -> None:
+    services = Services(
+        durable=True,
+        delivery=True,
+        commitment=True,
+        positive=True,
+        negative=True,
+        send_to="http://peer/msmq/private$/told",
+    )
+    room.posted()
+    assert room.post(message(services=services, action="MSMQ:a label")) == 200
+    (delivery,) = room.posted()
+    found = envelope_of(delivery)
+    assert delivery.url == "http://peer/msmq/private$/told"
+    assert found.action == "MSMQ:a label"
+    assert found.via == ORDERS_URL
+    assert found.delivery_receipt is not None
+    assert found.delivery_receipt.id == MessageId(PEER, 7)
+    room.answered(delivery)
+    room.posted()
+    room.ok(api.Receive(room.open(), 1, 0))
+    (commitment,) = room.posted()
+    assert envelope_of(commitment).commitment_receipt is not None
+
+
+def test_a_receipt_for_a_message_of_ours_is_a_message(room: Mailroom) -> None:
+    told = envelope_of(_delivery_receipt(room))
+    assert room.post(structs.replace(told, to=ORDERS_URL)) == 200
+    assert room.classes(ORDERS) == [MessageClass.NORMAL, MessageClass.ACK_REACH_QUEUE]
+
+
+def _delivery_receipt(room: Mailroom) -> OutgoingPost:
+    services = Services(delivery=True, send_to="http://peer/msmq/private$/told")
+    room.posted()
+    room.post(message(services=services))
+    (found,) = room.posted()
+    return found
