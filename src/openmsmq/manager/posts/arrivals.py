@@ -9,6 +9,7 @@ is the certificate that is known.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
@@ -77,7 +78,7 @@ class PostArrivals:
         if not (online and self._enabled):
             self._outputs.append(PostAnswer(post.number, UNAVAILABLE))
             return
-        poster = described(post.certificate).subject if post.certificate else ""
+        poster = _subject_of(post.certificate) if post.certificate else ""
         self._acting.on_word_of(Asker(post.address, NIL_GUID, known=bool(poster)))
         try:
             status = self._decide(post, poster, now)
@@ -183,6 +184,11 @@ class PostArrivals:
         flow.brought_by(poster, stream.receipts_to)
         to.begin_flow(flow)
         return ACCEPTED
+
+
+@lru_cache(maxsize=64)
+def _subject_of(certificate: bytes) -> str:
+    return described(certificate).subject
 
 
 def _is_place_for_receipts(url: str) -> bool:
