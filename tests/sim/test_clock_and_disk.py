@@ -31,6 +31,9 @@ def test_a_wall_clock_may_jump_while_the_ticks_go_on():
     assert before.unix_s == EPOCH_S + 7
     assert after.unix_s == EPOCH_S + 7 - 98
     assert clock.latest_s == before.unix_s
+    assert clock.behind_s == 98
+    timeline.now_ms += 100_000
+    assert clock.behind_s == 0
 
 
 def test_a_timer_never_fires_at_once():

@@ -65,6 +65,11 @@ class Clock:
         self.latest_s = max(self.latest_s, unix_s)
         return Instant(now_ms - self._started_ms, unix_s)
 
+    @property
+    def behind_s(self) -> int:
+        """How long it takes until the wall clock shows the latest time that was acted on."""
+        return max(0, self.latest_s - self.now().unix_s)
+
     def step_wall(self, seconds: int) -> None:
         """Set the wall clock forward or back."""
         self.wall_error_s += seconds
