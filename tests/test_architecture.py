@@ -66,6 +66,7 @@ VIOLATIONS: Final = {
     "psycopg": [("spark/planted.py", "import psycopg")],
     "bonsai": [("runtime/planted.py", "import bonsai")],
     "gssapi": [("runtime/rpc/planted.py", "import gssapi")],
+    "h11": [("runtime/rpc/planted.py", "import h11")],
     "opentelemetry": [
         ("runtime/telemetry/planted.py", "import opentelemetry"),
         ("client/planted.py", "from opentelemetry import trace"),

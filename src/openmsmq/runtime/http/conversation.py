@@ -120,25 +120,25 @@ class Conversation:
         if self.is_full:
             self._held += data
             return []
-        try:
-            self._parser.receive_data(data)
-            return self._events()
-        except h11.RemoteProtocolError as error:
-            self._give_up(error.error_status_hint, str(error))
-            return []
+        return self._read(data)
 
     def go_on(self) -> list[Request]:
         """Read what was held back, if there is room for it now."""
         if self._parser is None or self.is_full:
             return []
         held, self._held = self._held, b""
+        return self._read(held or None)
+
+    def _read(self, data: bytes | None) -> list[Request]:
+        found: list[Request] = []
         try:
-            if held:
-                self._parser.receive_data(held)
-            return self._events()
+            if data is not None and self._parser is not None:
+                self._parser.receive_data(data)
+            self._take_events(found)
         except h11.RemoteProtocolError as error:
+            # What came before it as a whole is a request all the same.
             self._give_up(error.error_status_hint, str(error))
-            return []
+        return found
 
     @property
     def is_full(self) -> bool:
@@ -186,8 +186,7 @@ class Conversation:
             self._forget_reading()
         self._parser = None
 
-    def _events(self) -> list[Request]:
-        found: list[Request] = []
+    def _take_events(self, found: list[Request]) -> None:
         while self._parser is not None and not self.is_full:
             parser = self._parser
             event = parser.next_event()
@@ -204,7 +203,6 @@ class Conversation:
                     found.append(request)
             else:
                 self._parser = None
-        return found
 
     def _begin(self, parser: h11.Connection, event: h11.Request) -> None:
         self._last_number += 1
