@@ -156,11 +156,11 @@ class IncomingSequences:
     def _take_up(self) -> None:
         """Go on from what the store has: of two places of one sender, the later one counts."""
         start, stop = records.kind_range(b"I")
-        found = [
-            (record.last_access_time_s, key, *_places(record))
-            for key, value in self._reader.scan(start, stop, _RECORDS)
-            for record in (records.decode_record(value, records.IncomingRecord),)
-        ]
+        found: list[tuple[int, bytes, str, str]] = []
+        for key, value in self._reader.scan(start, stop, _RECORDS):
+            record = records.decode_record(value, records.IncomingRecord)
+            place, claimed_at = _places(record)
+            found.append((record.last_access_time_s, key, place, claimed_at))
         found.sort(key=lambda each: each[:2])
         for used_s, key, place, claimed_at in found:
             self.records.used(key, place, used_s)

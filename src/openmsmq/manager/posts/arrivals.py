@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote
 
 from openmsmq.manager.access.message_security import MessageSecurity
@@ -41,9 +41,6 @@ from openmsmq.wire.srmp.envelope import NO_ID, Envelope, Stream
 from openmsmq.wire.srmp.reading import read_envelope
 from openmsmq.wire.srmp.urls import is_same_place, is_url, names_order_queue
 
-if TYPE_CHECKING:
-    import random
-
 _SHOWN_CHARACTERS: Final = 200
 
 
@@ -65,7 +62,7 @@ class PostArrivals:
         self._outputs = base.outputs
         self._notices = base.notices
         self._acting = base.acting
-        self._rng: random.Random = base.rng
+        self._rng = base.rng
         self._table = table
         self._security = security
         self._sequences = sequences
