@@ -33,7 +33,8 @@ something beside a success and are never raised.
 """
 
 LIMITS_INTRODUCTION: Final = """\
-Maxima and default durations, from `openmsmq.model.limits`. The last word of a name is its unit.
+Maxima and default durations, from `openmsmq.model.limits`; those of messages over HTTP are in
+`openmsmq.wire.srmp.limits`. The last word of a name is its unit.
 """
 
 METRICS_INTRODUCTION: Final = """\
@@ -181,11 +182,17 @@ def errors_page() -> str:
 
 def limits_page() -> str:
     from openmsmq.model import limits
+    from openmsmq.wire.srmp import limits as over_http
 
-    values = vars(limits)
+    values = vars(limits) | vars(over_http)
     parts = [f"{NOTE}\n\n# Limits\n\n{LIMITS_INTRODUCTION}"]
-    source = (ROOT / "src/openmsmq/model/limits.py").read_text(encoding="utf-8")
-    for group, rows in limit_groups(source):
+    groups = [
+        group
+        for module in (limits, over_http)
+        for group in limit_groups(Path(str(module.__file__)).read_text(encoding="utf-8"))
+        if group[1]
+    ]
+    for group, rows in groups:
         parts.append(f"## {group}\n")
         parts.append("| Name | Value | Meaning | Source |\n|---|---|---|---|")
         parts.extend(

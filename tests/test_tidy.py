@@ -98,6 +98,7 @@ ABOUT_SEVERAL: Final = {
     "storage/test_old_stores.py": "a queue manager on whole stores of older versions",
     "storage/test_planted_defects.py": "defects anywhere in the store, and who notices them",
     "storage/test_recovery.py": "the start of a store, from its journal to its pages",
+    "wire/srmp/test_messages.py": "messages on their way: what departs is what arrives",
     "wire/test_golden_frames.py": "a conversation of the specification, with all its headers",
 }
 
@@ -394,6 +395,7 @@ LARGER: Final = {
     "client/verbs/queue.py: change": "public: a keyword for each property of a queue",
     "client/verbs/queue.py: reserve_batch": "public: a keyword for each limit of a batch",
     "client/verbs/watching.py: queue_page": "public: a keyword for each way to choose queues",
+    "manager/manager.py: QueueManager": "a method for each thing that a driver has to tell",
     "remote/elsewhere.py: QueueElsewhere": "a method for each step of each call about one queue",
     "spark/pipelines/ingest/__init__.py: ingest": "public: a keyword for each option of a pipeline",
     "wire/headers/message_properties.py: of": "a keyword for each field that may be given",

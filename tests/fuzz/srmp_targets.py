@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from openmsmq.model.identity import NIL_GUID
-from openmsmq.model.limits import ENVELOPE_MAX_BYTES
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import UserMessage, decode
@@ -13,6 +12,7 @@ from openmsmq.wire.srmp.arriving import arrived_packet, final_class_in, order_ac
 from openmsmq.wire.srmp.compound import Compound, read_compound, write_compound
 from openmsmq.wire.srmp.departing import departing
 from openmsmq.wire.srmp.envelope import Envelope
+from openmsmq.wire.srmp.limits import ENVELOPE_MAX_BYTES
 from openmsmq.wire.srmp.reading import read_envelope
 from openmsmq.wire.srmp.writing import write_envelope
 from tests.fuzz.registry import Target

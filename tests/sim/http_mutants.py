@@ -28,6 +28,7 @@ HTTP_MUTANTS = (
         "UNAVAILABLE",
         "ACCEPTED",
         options=_POSTS,
+        likely=3,
     ),
     Mutant(
         "the number of a stream is raised although its message was refused",
@@ -35,6 +36,7 @@ HTTP_MUTANTS = (
         "self.flow.take_back()",
         "self.flow.end_advance()",
         options=_POSTS,
+        likely=4,
     ),
     Mutant(
         "a receipt is believed whoever posts it",
@@ -51,6 +53,7 @@ HTTP_MUTANTS = (
         "    if sequence != flow.sequence.id or stream.current > flow.sequence.number:\n"
         "        self._sequences.heard(flow, now)",
         options=_POSTS,
+        likely=4,
     ),
     Mutant(
         "a message of a stream is gone when its post is answered",
@@ -86,6 +89,7 @@ HTTP_MUTANTS = (
         "self.receipts_token,",
         "",
         options=_POSTS,
+        likely=2,
     ),
     Mutant(
         "where receipts go is not stored",
@@ -93,5 +97,6 @@ HTTP_MUTANTS = (
         "self.direct_address,",
         "'',",
         options=_POSTS,
+        likely=3,
     ),
 )

@@ -43,6 +43,7 @@ from openmsmq.model.names import PrivateFormatName, PublicFormatName, parse_form
 from openmsmq.model.peers import PeerPolicy, PeerRule
 from openmsmq.model.queue import AccessMode, ConnectionStatus
 from openmsmq.protocol.config import TransferConfig
+from openmsmq.protocol.posts import OutgoingPost, PostAnswer
 from openmsmq.security.own_key import OwnKey
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.port import StoreFull
@@ -349,6 +350,8 @@ class Computer:
         self.backups: list[BackUp] = []
         """What its operator should hear of."""
         self.questions: list[AskProgram] = []
+        self.posts: list[OutgoingPost | PostAnswer] = []
+        """What it has posted and answered; nobody carries that."""
         self.sent: list[bytes] = []
         """All bytes that went to other queue managers."""
         self._starts = 0
@@ -437,6 +440,8 @@ class Computer:
         match output:
             case Notice():
                 self.notices.append(output)
+            case OutgoingPost() | PostAnswer():
+                self.posts.append(output)
             case EndConnection(connection):
                 self.manager.connection_lost(connection, self.network.now)
             case BackUp():

@@ -229,7 +229,6 @@ class Traffic:
             self.sessions,
             neighbours,
             outgoing,
-            departures,
             stock.transactions,
             self.posts,
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from openmsmq.model import limits
+from openmsmq.wire.srmp import limits as over_http
 
 UNITS = (
     "BYTES",
@@ -23,7 +24,12 @@ UNITS = (
     "S",
     "UNITS",
 )
-STATEMENTS = ast.parse(Path(limits.__file__).read_text(encoding="utf-8")).body
+STATEMENTS = [
+    statement
+    for module in (limits, over_http)
+    for statement in ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body
+]
+VALUES = vars(limits) | vars(over_http)
 CONSTANTS = [
     (statement.target.id, below)
     for statement, below in pairwise(STATEMENTS)
@@ -32,9 +38,9 @@ CONSTANTS = [
 
 
 def test_every_public_value_is_a_declared_constant():
-    public = {name for name in vars(limits) if name.isupper()}
+    public = {name for name in VALUES if name.isupper()}
     assert public == {name for name, _ in CONSTANTS}
-    assert all(isinstance(getattr(limits, name), int) for name in public)
+    assert all(isinstance(VALUES[name], int) for name in public)
 
 
 @pytest.mark.parametrize(("name", "below"), CONSTANTS, ids=[name for name, _ in CONSTANTS])

@@ -156,11 +156,11 @@ class IncomingSequences:
     def _take_up(self) -> None:
         """Go on from what the store has: of two places of one sender, the later one counts."""
         start, stop = records.kind_range(b"I")
-        found = [
-            (record.last_access_time_s, key, *_places(record))
-            for key, value in self._reader.scan(start, stop, _RECORDS)
-            for record in (records.decode_record(value, records.IncomingRecord),)
-        ]
+        found: list[tuple[int, bytes, str, str]] = []
+        for key, value in self._reader.scan(start, stop, _RECORDS):
+            record = records.decode_record(value, records.IncomingRecord)
+            place, claimed_at = _places(record)
+            found.append((record.last_access_time_s, key, place, claimed_at))
         found.sort(key=lambda each: each[:2])
         for used_s, key, place, claimed_at in found:
             self.records.used(key, place, used_s)
@@ -195,6 +195,8 @@ class IncomingSequences:
         counted_at = peer.place if is_counted else ""
         key = _key(packet, found)
         flow = self._known(source, key)
+        if flow is not None and flow.is_http:
+            return "foreign-sequence"
         if word is Word.BROUGHT and not self._goes_on(flow):
             return "foreign-source"
         if durably and key not in self.records and not self.records.has_room(counted_at, now):
@@ -225,16 +227,18 @@ class IncomingSequences:
         source = Guid(message_bytes.source(packet))
         key = _key(packet, found)
         flow = self._known(source, key)
-        if key not in self.records and not self.records.has_room(address, now):
+        # A certificate vouches for its senders, as a way does in sessions.
+        place = "" if poster else address
+        if key not in self.records and not self.records.has_room(place, now):
             return "too-many-sequences"
         if flow is None:
             name = queue_names.describe(found.destination_name)
             flow = Flow(key, source, name, "", self._new())
             self._keep(flow)
-        elif flow.poster not in ("", poster):
+        elif flow.poster not in ("", poster) or (flow.sequence.number and not flow.is_http):
             return "foreign-sequence"
         flow.place = ""
-        flow.counted_at = address
+        flow.counted_at = place
         return flow
 
     def _goes_on(self, flow: Flow | None) -> bool:

@@ -63,11 +63,13 @@ class FinalAcks:
         to = source if flow is None else flow.return_address
         message = MessageId(source, message_bytes.message_number(packet))
         ack = FinalAck(*message_bytes.sequence_place(packet), message)
-        if message_bytes.came_over_http(packet):
+        if flow is not None and flow.is_http:
             # Whoever it says it is from, only who has the URL hears of it.
-            if flow is not None and flow.is_http:
-                receipt = receipt_packet(ack, self._counters.identifier, flow, reason)
-                self._reporter.post(url_queue(flow), encode(receipt), now, is_final=True)
+            receipt = receipt_packet(ack, self._counters.identifier, flow, reason)
+            self._reporter.post(url_queue(flow), encode(receipt), now, is_final=True)
+            return
+        if flow is None and message_bytes.came_over_http(packet):
+            # Nobody knows any more where its sender wants to hear of it.
             return
         if source == self._counters.identifier:
             # We reach ourselves under a name that is not known to be ours.

@@ -18,7 +18,6 @@ from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
-from openmsmq.model.limits import RECEIPTS_TOKEN_BYTES
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import (
     DirectFormatName,
@@ -30,6 +29,7 @@ from openmsmq.protocol.outgoing_sequence import OutgoingSequence
 from openmsmq.storage import records
 from openmsmq.storage.records import ASKS_FINAL_ACK, FACTS_BYTES, OutgoingRecord, StagedSend
 from openmsmq.wire import message_bytes
+from openmsmq.wire.srmp.limits import RECEIPTS_TOKEN_BYTES
 
 
 class OutgoingQueue:

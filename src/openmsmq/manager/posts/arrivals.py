@@ -9,7 +9,8 @@ is the certificate that is known.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from typing import Final
 from urllib.parse import unquote
 
 from openmsmq.manager.access.message_security import MessageSecurity
@@ -40,9 +41,6 @@ from openmsmq.wire.srmp.envelope import NO_ID, Envelope, Stream
 from openmsmq.wire.srmp.reading import read_envelope
 from openmsmq.wire.srmp.urls import is_same_place, is_url, names_order_queue
 
-if TYPE_CHECKING:
-    import random
-
 _SHOWN_CHARACTERS: Final = 200
 
 
@@ -64,7 +62,7 @@ class PostArrivals:
         self._outputs = base.outputs
         self._notices = base.notices
         self._acting = base.acting
-        self._rng: random.Random = base.rng
+        self._rng = base.rng
         self._table = table
         self._security = security
         self._sequences = sequences
@@ -77,7 +75,7 @@ class PostArrivals:
         if not (online and self._enabled):
             self._outputs.append(PostAnswer(post.number, UNAVAILABLE))
             return
-        poster = described(post.certificate).subject if post.certificate else ""
+        poster = _subject_of(post.certificate) if post.certificate else ""
         self._acting.on_word_of(Asker(post.address, NIL_GUID, known=bool(poster)))
         try:
             status = self._decide(post, poster, now)
@@ -183,6 +181,11 @@ class PostArrivals:
         flow.brought_by(poster, stream.receipts_to)
         to.begin_flow(flow)
         return ACCEPTED
+
+
+@lru_cache(maxsize=64)
+def _subject_of(certificate: bytes) -> str:
+    return described(certificate).subject
 
 
 def _is_place_for_receipts(url: str) -> bool:

@@ -21,16 +21,16 @@ from openmsmq.manager.transfer.departures import Departures
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.manager.turn.timers import Timers
 from openmsmq.model.clock import Instant
-from openmsmq.model.limits import (
-    POSTS_UNDER_WAY_BYTES,
-    POSTS_UNDER_WAY_MAX_COUNT,
-    POSTS_UNDER_WAY_PER_QUEUE_BYTES,
-)
 from openmsmq.model.message import MessageClass
 from openmsmq.protocol.posts import OutgoingPost, PostFailure
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.packets import UserMessage, decode
 from openmsmq.wire.srmp.departing import Departing, departing
+from openmsmq.wire.srmp.limits import (
+    POSTS_UNDER_WAY_BYTES,
+    POSTS_UNDER_WAY_MAX_COUNT,
+    POSTS_UNDER_WAY_PER_QUEUE_BYTES,
+)
 
 _TOO_LARGE: Final = 413
 _REJECTED: Final = (MALFORMED, _TOO_LARGE)

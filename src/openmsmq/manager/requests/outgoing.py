@@ -16,11 +16,11 @@ from openmsmq.manager.transfer.control import TransferControl
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InvalidParameter, UnsupportedAccessMode
 from openmsmq.model.identity import SequencePoint
-from openmsmq.model.limits import POSTS_UNDER_WAY_MAX_COUNT
 from openmsmq.model.queue import OutgoingQueueState
 from openmsmq.protocol.explain import MessageStage, StuckFacts, explain
 from openmsmq.protocol.link import LinkState
 from openmsmq.storage import records
+from openmsmq.wire.srmp.limits import POSTS_UNDER_WAY_MAX_COUNT
 
 _ACTIONS: Final = ("pause", "resume", "resend")
 

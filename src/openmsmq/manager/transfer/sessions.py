@@ -59,7 +59,7 @@ class Sessions:
         self._news = news
         self._neighbours = neighbours
         self._identities = identities
-        self._departures = departures
+        self.departures = departures
         self._admission = Admission(base.config.transfer)
         self._arrivals = arrivals
         self._acquaintances = acquaintances
@@ -76,7 +76,7 @@ class Sessions:
     @property
     def resend_count(self) -> int:
         """How often a message was sent again because no acknowledgment came."""
-        return self._departures.resend_count
+        return self.departures.resend_count
 
     # Inputs from the network.
 
@@ -176,7 +176,7 @@ class Sessions:
                 case Arrived(packets):
                     self._take(peer, packets, now)
                 case Acknowledged(tokens):
-                    self._departures.acknowledged(cast("list[Transit]", tokens), now)
+                    self.departures.acknowledged(cast("list[Transit]", tokens), now)
                 case Opened():
                     self._opened(peer, now)
                 case Closed(reason):
@@ -224,7 +224,7 @@ class Sessions:
             for outgoing in neighbour.queues:
                 if outgoing.session is None:
                     self._news.ready[outgoing.queue] = None
-                    self._departures.send_again(outgoing, now)
+                    self.departures.send_again(outgoing, now)
                     outgoing.sequence.reconnected(now)
                     self.timers.set(outgoing, outgoing.sequence.next_wake_ms)
 
@@ -245,7 +245,7 @@ class Sessions:
             self._news.ready[outgoing.queue] = None
         for outgoing, lookup_id, value in cast("list[Transit]", peer.engine.unacknowledged()):
             outgoing.in_flight.discard(lookup_id)
-            self._departures.give_back(outgoing.queue, lookup_id, value, now)
+            self.departures.give_back(outgoing.queue, lookup_id, value, now)
         neighbour = peer.link
         if neighbour is not None:
             neighbour.lost()

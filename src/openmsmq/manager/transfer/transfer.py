@@ -14,7 +14,6 @@ from openmsmq.manager.messages.placing import Placing
 from openmsmq.manager.peers.outgoing import OutgoingQueue, OutgoingQueues
 from openmsmq.manager.peers.peering import Neighbour, Peer
 from openmsmq.manager.transactions.requests import TransactionRequests
-from openmsmq.manager.transfer.departures import Departures
 from openmsmq.manager.transfer.neighbours import Neighbours
 from openmsmq.manager.transfer.outgoing_sweep import OutgoingSweep
 from openmsmq.manager.transfer.sessions import Sessions
@@ -46,7 +45,6 @@ class Transfer:
         sessions: Sessions,
         neighbours: Neighbours,
         outgoing: OutgoingQueues,
-        departures: Departures,
         transactions: TransactionRequests,
         posts: Posts,
     ) -> None:
@@ -56,7 +54,7 @@ class Transfer:
         self._sessions = sessions
         self._neighbours = neighbours
         self._outgoing = outgoing
-        self._departures = departures
+        self._departures = sessions.departures
         self._refused_until_ms = base.started.ticks_ms
         self._sweep = OutgoingSweep(
             outgoing, placing, transactions.sends_to, self._forget, base.started

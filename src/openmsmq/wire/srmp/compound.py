@@ -12,8 +12,9 @@ from typing import Final
 import msgspec
 
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import ATTACHMENT_HEADER_MAX_BYTES, ENVELOPE_MAX_BYTES, PACKET_MAX_BYTES
+from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.srmp.limits import ATTACHMENT_HEADER_MAX_BYTES, ENVELOPE_MAX_BYTES
 
 ENVELOPE_TYPE: Final = "text/xml"
 _WHERE: Final = "attachment"

@@ -13,14 +13,14 @@ from xml.parsers import expat
 
 import msgspec
 
-from openmsmq.model.limits import (
+from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.srmp.limits import (
     ENVELOPE_ATTRIBUTES_MAX_COUNT,
     ENVELOPE_DEPTH_MAX_COUNT,
     ENVELOPE_ELEMENTS_MAX_COUNT,
     ENVELOPE_MAX_BYTES,
     ENVELOPE_NAMESPACES_MAX_COUNT,
 )
-from openmsmq.wire.errors import DecodeError
 
 _WHERE: Final = "envelope"
 _SEPARATOR: Final = " "

@@ -9,13 +9,13 @@ from msgspec import structs
 
 from openmsmq.api import messages as api
 from openmsmq.manager.outputs import Persist
-from openmsmq.model.limits import POSTS_UNDER_WAY_MAX_COUNT, POSTS_UNDER_WAY_PER_QUEUE_BYTES
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
 from openmsmq.protocol.posts import OutgoingPost, PostFailure
 from openmsmq.wire.headers.message_properties import NEGATIVE_RECEIVE, POSITIVE_ARRIVAL
 from openmsmq.wire.headers.security import BODY_ENCRYPTED, SecurityHeader
 from openmsmq.wire.packets import UserMessage, decode, encode
+from openmsmq.wire.srmp.limits import POSTS_UNDER_WAY_MAX_COUNT, POSTS_UNDER_WAY_PER_QUEUE_BYTES
 from tests.strategies.messages import Draft
 from tests.unit.manager.posts.mailroom import (
     BETA_PLAIN,
