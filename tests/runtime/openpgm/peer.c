@@ -17,7 +17,9 @@
     if (!pgm_setsockopt(sock, IPPROTO_PGM, option, &value, sizeof value)) \
         return fprintf(stderr, "option " #option "\n"), 2; } while (0)
 
-static char payload[65536], digits[16];
+/* Debian's library copies with instructions that fail unless payloads, and what each packet has of
+ * them, lie in memory as its own packets do: at 0 of 16, or at 4 behind the option of fragments. */
+static char room[65536 + 16] __attribute__((aligned(16))), *payload = room, digits[16];
 
 int main(int argc, char **argv) {
     if (argc < 6) return 2;
@@ -34,7 +36,7 @@ int main(int argc, char **argv) {
     if (!pgm_init(&error) || !pgm_getaddrinfo(network, NULL, &where, &error) ||
         !pgm_socket(&sock, AF_INET, SOCK_SEQPACKET, IPPROTO_PGM, &error))
         return fprintf(stderr, "%s\n", error->message), 2;
-    SET(PGM_MTU, int, 1500);
+    SET(PGM_MTU, int, sends ? 1488 : 1500);
     SET(PGM_IP_ROUTER_ALERT, int, 1);
     SET(PGM_MULTICAST_HOPS, int, 16);
     SET(PGM_NOBLOCK, int, 1);
@@ -42,7 +44,8 @@ int main(int argc, char **argv) {
         int beats[] = {pgm_secs(1), pgm_secs(2), pgm_secs(4), pgm_secs(8), pgm_secs(15)};
         SET(PGM_SEND_ONLY, int, 1);
         SET(PGM_TXW_SQNS, int, 20000);
-        SET(PGM_TXW_MAX_RTE, int, 2000000);
+        /* In each millisecond a thousandth of it, which must be room for the longest payload. */
+        SET(PGM_TXW_MAX_RTE, int, 20000000);
         SET(PGM_AMBIENT_SPM, int, pgm_msecs(500));
         pgm_setsockopt(sock, IPPROTO_PGM, PGM_HEARTBEAT_SPM, beats, sizeof beats);
     } else {
@@ -78,6 +81,7 @@ int main(int argc, char **argv) {
         if (sends && next < count) {
             /* Lengths differ, so that some have several packets and some have one. */
             int length = 8 + next * 997 % size;
+            payload = room + (length > 1440 ? 4 : 0);
             memset(payload, 'a' + next % 26, length);
             snprintf(digits, sizeof digits, "%08d", next);
             memcpy(payload, digits, 8);
@@ -86,7 +90,8 @@ int main(int argc, char **argv) {
                 continue;
             }
         }
-        int status = pgm_recv(sock, payload, sizeof payload, 0, &got, &error);
+        error = NULL;
+        int status = pgm_recv(sock, payload, 65536, 0, &got, &error);
         if (status == PGM_IO_STATUS_NORMAL) {
             if (!sends) printf("%.8s %zu\n", payload, got);
             continue;

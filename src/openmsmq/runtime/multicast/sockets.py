@@ -78,7 +78,9 @@ class PgmSockets:
             self._near = self._open(opened, lambda: _sending(self.address, 1, alert=True))
             opened.pop_all()
 
-    def _open(self, opened: contextlib.ExitStack, make: Callable[[], socket.socket]) -> socket.socket:
+    def _open(
+        self, opened: contextlib.ExitStack, make: Callable[[], socket.socket]
+    ) -> socket.socket:
         try:
             made = make()
         except PermissionError:

@@ -34,9 +34,7 @@ def test_any_bytes_are_options_or_none(data: bytes) -> None:
 
 def test_a_fragment_is_as_the_standard_has_it() -> None:
     data = Options(Fragment(7, 1_432, 3_000)).encode()
-    assert data.hex(" ") == (
-        "00 04 00 14 81 10 00 00 00 00 00 07 00 00 05 98 00 00 0b b8"
-    )
+    assert data.hex(" ") == ("00 04 00 14 81 10 00 00 00 00 00 07 00 00 05 98 00 00 0b b8")
 
 
 @pytest.mark.parametrize(
