@@ -130,6 +130,13 @@ class Wish:
             packets = [draft.packet(where) for _ in range(self.count)]
             own = api.OWN_TRANSACTION if inside else 0
             return api.Send(handles[self.queue, AccessMode.SEND], packets, own)
+        if self.kind == "send once":
+            packet = Draft(recoverable=True, transactional=inside).packet(
+                r"OS:beta\private$\orders" if self.queue == AWAY else f"OS:ALPHA\\{self.queue}"
+            )
+            own = api.OWN_TRANSACTION if inside else 0
+            handle = handles[self.queue, AccessMode.SEND]
+            return api.SendOnce(handle, packet, f"key {self.count}", b"digest", own)
         if self.kind == "receive":
             return api.Receive(handles[here, AccessMode.RECEIVE], self.count, 0)
         if self.kind == "purge":
@@ -153,7 +160,7 @@ class Wish:
 TRANSACTIONS = ("prepare", "commit", "abort", "commit batch", "abort batch")
 KINDS = (
     *TRANSACTIONS,
-    *("send", "receive", "purge", "reserve"),
+    *("send", "send once", "receive", "purge", "reserve"),
     *("create", "delete", "change", "subqueue", "pause", "security"),
 )
 wishes = st.builds(

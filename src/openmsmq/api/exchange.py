@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from openmsmq.api.base import Done, Number, Octets, Reply, Request, Several, Text
-from openmsmq.api.facts import OWN, Facts, Repeats
+from openmsmq.api.facts import KNOWN, OWN, Facts, Repeats
 
 OWN_TRANSACTION: Final = -1
 """In a `Send`: the packets are a transaction of their own, committed with the call."""
@@ -38,6 +38,42 @@ class Send(Request[Sent], frozen=True, tag="send"):
     def may_repeat(self) -> bool:
         """Whether the end of the connection undoes it, with its transaction."""
         return self.transaction > 0
+
+
+class Receipt(Reply, frozen=True, tag="receipt"):
+    """What was sent under a key; `before` says that it was there already."""
+
+    number: int
+    sent_time_s: int
+    queue: str
+    """The name of the queue, as it was opened."""
+    until_s: int
+    """As long as this the key is remembered, unless room is needed."""
+    before: bool = False
+
+
+class SendOnce(Request[Receipt], frozen=True, tag="send-once"):
+    """Put a packet into a queue, unless the caller has done so before under the same key.
+
+    `digest` stands for what is sent: something else under the same key is refused. A repetition may
+    name another handle of the queue. `transaction` is 0 or `OWN_TRANSACTION`.
+    """
+
+    facts = Facts(KNOWN, Repeats.ALWAYS)
+
+    handle: Number
+    packet: bytes
+    key: Text
+    digest: Octets
+    transaction: Number = 0
+
+
+class GetReceipt(Request[Receipt], frozen=True, tag="get-receipt"):
+    """Ask what the caller has sent under a key; what is told is durable."""
+
+    facts = Facts(KNOWN, Repeats.ALWAYS)
+
+    key: Text
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):

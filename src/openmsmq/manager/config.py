@@ -16,6 +16,7 @@ from openmsmq.model.limits import (
     LIST_MEMBERS_MAX_COUNT,
     OPEN_QUEUES_MAX_COUNT,
     QUERIES_MAX_COUNT,
+    RECEIPTS_MAX_COUNT,
     QUEUES_MAX_COUNT,
     RANGE_REMOVAL_FROM_COUNT,
     STAGED_MAX_BYTES,
@@ -89,6 +90,7 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     transaction_messages_max: int = TRANSACTION_MAX_COUNT
     transaction_bytes_max: int = TRANSACTION_MAX_BYTES
     queries_max: int = QUERIES_MAX_COUNT
+    receipts_max: int = RECEIPTS_MAX_COUNT
     range_removal_min: int = RANGE_REMOVAL_FROM_COUNT
     """Messages from which on a reader's completed ones are taken out as a range."""
     staged_bytes_max: int = STAGED_MAX_BYTES

@@ -75,6 +75,7 @@ from openmsmq.manager.requests.watching.sequences import SequenceRequests
 from openmsmq.manager.requests.watching.sessions import SessionRequests
 from openmsmq.manager.requests.watching.sightings import MessageSearch
 from openmsmq.manager.transactions.batches import StagedBatches
+from openmsmq.manager.transactions.receipts import Receipts
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.transactions.staged import Staged
 from openmsmq.manager.transactions.work import TransactionWork
@@ -255,10 +256,11 @@ class Desk:
         self.lookups = DirectoryRequests(directory, replies)
         self.backups = BackupRequests(base, replies)
         self.audit = AuditRequests(replies, base.outputs)
+        receipts = Receipts(base, access)
         self.names = NameLookups(table.published, stock.ways, replies)
         handlers = all_handlers(
             (
-                SendRequests(config, sending, table, transactions, replies, access),
+                SendRequests(config, sending, table, transactions, replies, access, receipts),
                 reads,
                 self.bulk,
                 self.opens,

@@ -464,6 +464,21 @@ QUERY_IDLE_S: Final = 90 * 24 * 3600
 QUERY_SINGLE_IDLE_S: Final = 3600
 """The same for a name that has had batch 0 only: most are of one data frame. [ours]"""
 
+RECEIPTS_MAX_COUNT: Final = 200_000
+"""Receipts of what was sent under keys. [ours]"""
+
+RECEIPT_WINDOW_S: Final = 24 * 3600
+"""How long a key is remembered after its message was sent. [ours]"""
+
+RECEIPT_GRACE_S: Final = 600
+"""A receipt so young makes no room for others, whatever comes. [ours]"""
+
+RECEIPT_KEY_MAX_CHARACTERS: Final = 255
+"""The key under which a message is sent. [ours]"""
+
+RECEIPT_DIGEST_BYTES: Final = 16
+"""What is kept of keys, and what senders say of their messages. [ours]"""
+
 KEY_LIFETIME_S: Final = 365 * 24 * 3600
 """After so long a queue manager makes itself a new key pair. [ours]"""
 
@@ -636,3 +651,29 @@ MULTICAST_SOURCES_MAX_COUNT: Final = 64
 
 MULTICAST_GROUPS_MAX_COUNT: Final = 64
 """Multicast addresses that the queues of a queue manager may have. [ours]"""
+
+# Messages over HTTP.
+
+ENVELOPE_MAX_BYTES: Final = 65_536
+"""The SOAP envelope of a message, without its body. [ours]"""
+
+ENVELOPE_DEPTH_MAX_COUNT: Final = 16
+"""Elements within elements of an envelope; those we know need 5. [ours]"""
+
+ENVELOPE_ELEMENTS_MAX_COUNT: Final = 256
+"""Elements of an envelope; those we know are 60. [ours]"""
+
+ENVELOPE_ATTRIBUTES_MAX_COUNT: Final = 16
+"""Attributes of one element of an envelope. [ours]"""
+
+ENVELOPE_NAMESPACES_MAX_COUNT: Final = 64
+"""Namespaces that an envelope may declare, counted as often as it does. [ours]"""
+
+ATTACHMENT_HEADER_MAX_BYTES: Final = 1_024
+"""What stands before one part of a message in several parts. [ours]"""
+
+POSTS_UNDER_WAY_MAX_COUNT: Final = 64
+"""Messages to one queue that were posted and not answered yet. [ours]"""
+
+RECEIPTS_TOKEN_BYTES: Final = 16
+"""The secret word in the URL for receipts of a stream, by which its sender knows them. [ours]"""

@@ -233,3 +233,68 @@ MULTICAST_BUFFER_BYTES: Final = 4 << 20
 
 MULTICAST_PACKETS_PER_TURN_COUNT: Final = 64
 """Packets of multicast that are read before others have their turn."""
+
+# HTTP.
+
+HTTP_HEAD_MAX_BYTES: Final = 32 << 10
+"""The request line and the headers of a request, or the status line and those of an answer."""
+
+HTTP_BODY_MAX_BYTES: Final = (4 << 20) + (256 << 10)
+"""The body of a post: the longest message, and what SRMP puts around it."""
+
+HTTP_PIPELINED_MAX_COUNT: Final = 64
+"""Requests of one connection that have no answer yet; the next one is not read before."""
+
+HTTP_UNDER_WAY_MAX_COUNT: Final = 2_000
+"""Requests of all connections whose bodies come, or that have no answer yet."""
+
+HTTP_UNDER_WAY_PER_PEER_MAX_COUNT: Final = 500
+"""The same, of one address."""
+
+HTTP_BODIES_MAX_BYTES: Final = 128 << 20
+"""Bodies that are held for all requests; one that is under way counts as long as it says."""
+
+HTTP_BODIES_PER_PEER_MAX_BYTES: Final = 48 << 20
+"""The same, for one address."""
+
+HTTP_DISCARDED_MAX_BYTES: Final = 64 << 10
+"""The body of a request that is refused is read over if it is no longer, to keep the connection."""
+
+HTTP_HEAD_MS: Final = 10_000
+"""How long a head may take, from its first byte on, and the first byte of a connection."""
+
+HTTP_BODY_MS: Final = 60_000
+"""How long a body may take."""
+
+HTTP_IDLE_MS: Final = 75_000
+"""How long a connection without a request is kept."""
+
+HTTP_ANSWER_MS: Final = 60_000
+"""How long a request waits for its answer before it is told that the outcome is not known."""
+
+HTTP_LINGER_MS: Final = 2_000
+"""How long a peer has to read its last answer, and to hang up."""
+
+HTTP_BUFFERED_PER_PEER_MAX_BYTES: Final = 64 << 20
+"""What is held for one address: bodies, and answers that it does not take."""
+
+HTTP_BUFFERED_MAX_BYTES: Final = 192 << 20
+"""The same for all addresses."""
+
+HTTP_CLERK_MS: Final = 10_000
+"""For so long a queue that somebody sends to stays open; then its rights are looked at again."""
+
+HTTP_ANSWER_MAX_BYTES: Final = 64 << 10
+"""The body of an answer to a post of ours; a longer one ends its connection."""
+
+HTTP_POSTS_WAITING_MAX_COUNT: Final = 10_000
+"""Posts of ours that wait for a connection or an answer; a further one fails at once."""
+
+HTTP_POSTS_WAITING_MAX_BYTES: Final = 64 << 20
+"""The same, in bytes of their bodies; a single one may always wait."""
+
+HTTP_POST_IDLE_MS: Final = 30_000
+"""How long a connection of ours without a post is kept."""
+
+HTTP_LANES_MAX_COUNT: Final = 1_000
+"""Connections of ours to others, at a time; further lanes wait."""

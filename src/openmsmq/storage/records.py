@@ -20,6 +20,7 @@ kind    rest of the key             value
 ``R``   queue u32                   `ReservationRecord`: messages that one reader has for itself
 ``L``   queue u32                   `ReadersRecord`: how far readers by arrival number have come
 ``B``   name of a query             `BatchRecord`: the last batch that the query committed
+``K``   digest of owner and key     `ReceiptRecord`: what was sent under a key of its sender
 ``G``   kind u8, identifier         an object of the directory: its last change u64, its bytes
 ``P``                               `PositionRecord`: how far the copy of the directory has come
 ``S``                               the security descriptor of the queue manager, if it has its own
@@ -202,6 +203,20 @@ class BatchRecord(msgspec.Struct, frozen=True):
     """Where it ended; empty if that was not told."""
 
 
+class ReceiptRecord(msgspec.Struct, frozen=True, gc=False):
+    """What was sent under a key of its sender."""
+
+    owner: str
+    """Who has sent it, as `Caller.owner_name`."""
+    number: int
+    """The number in the identifier of the message."""
+    sent_time_s: int
+    queue: str
+    """The name of the queue, as it was opened."""
+    digest: bytes
+    """Of what was sent: another message under the same key is a mistake."""
+
+
 class PositionRecord(msgspec.Struct, frozen=True):
     """How far the copy of the directory has come."""
 
@@ -276,6 +291,7 @@ AnyRecord: TypeAlias = (
     | ReservationRecord
     | ReadersRecord
     | BatchRecord
+    | ReceiptRecord
     | PositionRecord
     | OutgoingRecord
     | IncomingRecord
@@ -377,6 +393,11 @@ def batch_key(query: str) -> bytes:
 def batch_of(key: bytes) -> str:
     """The name of the query in such a key."""
     return key[1:].decode()
+
+
+def receipt_key(place: bytes) -> bytes:
+    """Where it is noted what was sent under a key, given as its digest."""
+    return b"K" + place
 
 
 def queue_key(queue: int) -> bytes:

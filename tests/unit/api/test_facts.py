@@ -59,6 +59,8 @@ HARMLESS = [
     api.CommitBatch("query", 0, []),
     api.AbortBatch("query", 0),
     api.ForgetQuery("query"),
+    api.SendOnce(1, b"packet", "key", b"digest"),
+    api.GetReceipt("key"),
     api.CreateCursor(1),
     api.CloseCursor(1),
     api.Cancel(1),

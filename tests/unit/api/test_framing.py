@@ -102,7 +102,7 @@ def test_a_number_that_is_too_large_is_refused() -> None:
         next(reader.items())
 
 
-WITHOUT_BOUND = {("Send", "packets[]"), ("ChangeDirectory", "rows[].data")}
+WITHOUT_BOUND = {("Send", "packets[]"), ("SendOnce", "packet"), ("ChangeDirectory", "rows[].data")}
 """Messages, and objects of the directory: they may be as long as a frame."""
 
 

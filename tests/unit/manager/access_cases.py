@@ -285,6 +285,20 @@ TABLE = [
     Row(api.AbortBatch, "----y-y-", lambda _: api.AbortBatch(VICTIMS_QUERY, 0), "another's"),
     Row(api.ForgetQuery, "-y-yyyyy", lambda _: api.ForgetQuery("mine")),
     Row(api.ForgetQuery, "----y-y-", lambda _: api.ForgetQuery(VICTIMS_QUERY), "another's"),
+    # Receipts.
+    Row(
+        api.SendOnce,
+        "-y-yyyyy",
+        lambda it: api.SendOnce(
+            it.open(AccessMode.SEND), Draft().packet(f"OS:ALPHA\\{QUEUE_NAME}"), "mine", b"digest"
+        ),
+    ),
+    Row(
+        api.GetReceipt,
+        "-y-yyyyy",
+        lambda _: api.GetReceipt("mine"),
+        errors=("MQ_ERROR_MESSAGE_NOT_FOUND",),
+    ),
     # The queue manager.
     Row(api.ListOutgoing, "yyyyyyyy", lambda _: api.ListOutgoing()),
     Row(api.ControlOutgoing, "----y-y-", lambda _: api.ControlOutgoing(ELSEWHERE, "pause")),

@@ -12,14 +12,21 @@ from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.queues.targets import QueueList, in_its_kind
 from openmsmq.manager.requests.sending import Sending
+from openmsmq.manager.transactions.receipts import Receipts
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.transactions.work import Transaction
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import AccessDenied, InsufficientResources, QueueDeleted
-from openmsmq.model.limits import SEND_MAX_COUNT, STAGED_MAX_AGE_S
+from openmsmq.model.errors import (
+    AccessDenied,
+    InsufficientResources,
+    MessageNotFound,
+    QueueDeleted,
+    TransactionUsage,
+)
+from openmsmq.model.limits import RECEIPT_WINDOW_S, SEND_MAX_COUNT, STAGED_MAX_AGE_S
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.access.callers import Caller
-from openmsmq.storage.records import StagedSend
+from openmsmq.storage.records import ReceiptRecord, StagedSend
 
 
 class SendRequests:
@@ -33,6 +40,7 @@ class SendRequests:
         transactions: TransactionRequests,
         replies: Replies,
         access: AccessControl,
+        receipts: Receipts,
     ) -> None:
         self._config = config
         self._sending = sending
@@ -40,13 +48,60 @@ class SendRequests:
         self._transactions = transactions
         self._replies = replies
         self._access = access
+        self._receipts = receipts
 
     def serve(self, handlers: Handlers) -> None:
         """Say which requests are carried out here."""
         handlers.add(api.Send, self.send)
+        handlers.add(api.SendOnce, self.send_once)
+        handlers.add(api.GetReceipt, self.get_receipt)
 
     def send(self, state: Connection, call: int, request: api.Send, now: Instant) -> None:
         """Put messages into a queue, or into all queues of a list: all of them or none."""
+        sent = self._put(state, request, now)
+        if request.transaction > 0:
+            # What is only staged is not stored yet.
+            self._replies.answer(state.id, call, sent)
+        else:
+            self._replies.answer_when_done(state.id, call, sent)
+
+    def send_once(self, state: Connection, call: int, request: api.SendOnce, now: Instant) -> None:
+        """Put a message into a queue, unless it was done before; the receipt comes with it."""
+        if request.transaction > 0:
+            raise TransactionUsage(
+                "a message with a key is sent alone, in no transaction of others"
+            )
+        receipts, key = self._receipts, request.key
+        found = receipts.find_same(state.caller, key, request.digest, now)
+        before = found is not None
+        if found is None:
+            receipts.make_room(state.caller, now)
+            send = api.Send(request.handle, [request.packet], request.transaction)
+            sent = self._put(state, send, now)
+            found = ReceiptRecord(
+                state.caller.owner_name,
+                sent.numbers[0],
+                sent.sent_time_s,
+                state.queue(request.handle).target.name,
+                request.digest,
+            )
+            receipts.keep(state.caller, key, found)
+        self._replies.answer_when_done(state.id, call, _reply(found, before=before))
+
+    def get_receipt(
+        self, state: Connection, call: int, request: api.GetReceipt, now: Instant
+    ) -> None:
+        """Tell what was sent under a key."""
+        found = self._receipts.find(state.caller, request.key, now)
+        if found is None:
+            raise MessageNotFound(
+                f"nothing is known of a message with the key {request.key!r}: none was sent, or it "
+                f"was more than {RECEIPT_WINDOW_S} s ago, or by somebody else"
+            )
+        self._replies.answer_when_done(state.id, call, _reply(found, before=True))
+
+    def _put(self, state: Connection, request: api.Send, now: Instant) -> api.Sent:
+        """Put, or stage, messages with this turn."""
         opened = state.queue(request.handle)
         target = opened.target
         if opened.access is not AccessMode.SEND:
@@ -70,8 +125,7 @@ class SendRequests:
         if not request.transaction and not isinstance(target, QueueList):
             queue, packets = copies[0]
             numbers = self._sending.put_new(queue, packets, state.caller, now)
-            self._replies.answer_when_done(state.id, call, api.Sent(numbers, now.unix_s))
-            return
+            return api.Sent(numbers, now.unix_s)
         own = request.transaction == api.OWN_TRANSACTION
         work = None
         if request.transaction and not own:
@@ -88,11 +142,10 @@ class SendRequests:
             self._sending.put_all(
                 [(queue, sends) for queue, sends, _ in accepted], now, own_transaction=own
             )
-            self._replies.answer_when_done(state.id, call, reply)
         else:
             sends = [(queue, sends) for queue, sends, _ in accepted]
             self._stage(work, sends, state.caller, now)
-            self._replies.answer(state.id, call, reply)
+        return reply
 
     def _require_room_for_copies(self, target: QueueList, packets: list[bytes]) -> None:
         """Refuse what would be too much before it is copied: a list has many queues."""
@@ -157,3 +210,8 @@ class SendRequests:
         for part in self._transactions.prepared():
             if part.query and part.prepared_time_s < now.unix_s - STAGED_MAX_AGE_S:
                 self._transactions.end_abort(part, now)
+
+
+def _reply(found: ReceiptRecord, *, before: bool) -> api.Receipt:
+    until_s = found.sent_time_s + RECEIPT_WINDOW_S
+    return api.Receipt(found.number, found.sent_time_s, found.queue, until_s, before)

@@ -12,10 +12,11 @@ from openmsmq.manager.turn.writes import Writes
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.storage import records
-from openmsmq.storage.records import BatchRecord
+from openmsmq.storage.records import BatchRecord, ReceiptRecord
 
 if TYPE_CHECKING:
     from openmsmq.manager.queues.connections import Connection
+    from openmsmq.manager.transactions.receipts import Receipts
     from openmsmq.manager.transactions.requests import TransactionRequests
     from openmsmq.manager.transactions.work import Transaction, TransactionWork
 
@@ -260,6 +261,49 @@ class LastBatchChanged(Effect):
     def describe(self) -> dict[str, Plain]:
         """Return which query it is, and its batch."""
         return {"query": self.query, "batch": None if self.after is None else self.after.batch}
+
+
+class ReceiptChanged(Effect):
+    """There is a receipt for a key, or none any more."""
+
+    __slots__ = ("after", "before", "owner", "place", "receipts")
+
+    def __init__(
+        self,
+        receipts: Receipts,
+        owner: str,
+        place: bytes,
+        before: ReceiptRecord | None,
+        after: ReceiptRecord | None,
+    ) -> None:
+        self.receipts = receipts
+        self.owner = owner
+        self.place = place
+        self.before = before
+        self.after = after
+
+    def apply(self) -> None:
+        """Know it, so that the same is not sent twice in one turn."""
+        self.receipts.changed(self.owner, self.place, self.after)
+
+    def store(self, writes: Writes) -> None:
+        """Write it, or remove it."""
+        key = records.receipt_key(self.place)
+        if self.after is None:
+            writes.delete(key)
+        else:
+            writes.put(key, records.encode_record(self.after))
+
+    def revert(self, _: MsmqError, /) -> None:
+        """Know the one before."""
+        if self.after is None and self.before is not None:
+            self.receipts.put_back(self.owner, self.place, self.before)
+        else:
+            self.receipts.changed(self.owner, self.place, self.before)
+
+    def describe(self) -> dict[str, Plain]:
+        """Return whose it is, and the number of the message."""
+        return {"owner": self.owner, "message": None if self.after is None else self.after.number}
 
 
 def _set(last: dict[str, BatchRecord], query: str, record: BatchRecord | None) -> None:

@@ -340,26 +340,29 @@ def read_token(file: str) -> bytes:
 
 def tls_context(config: ServerConfig) -> ssl.SSLContext | None:
     """Make what TLS needs, or None without a certificate."""
-    if not config.tls_cert:
+    return tls_context_of(config.tls_cert, config.tls_key, config.tls_client_ca)
+
+
+def tls_context_of(certificate: str, key: str, client_ca: str) -> ssl.SSLContext | None:
+    """Make what a door with TLS needs of files, or None without a certificate.
+
+    With authorities, clients may show a certificate; one that nobody vouches for ends the greeting.
+    """
+    if not certificate:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(config.tls_cert, config.tls_key or None)
+        context.load_cert_chain(certificate, key or None)
     except (OSError, ssl.SSLError) as error:
-        keys = f" and {config.tls_key}" if config.tls_key else ""
-        raise ConfigError(
-            f"cannot use the certificate in {config.tls_cert}{keys}: {error}"
-        ) from None
-    if config.tls_client_ca:
-        # Whoever shows no certificate needs a token; one that nobody vouches for ends the greeting.
+        keys = f" and {key}" if key else ""
+        raise ConfigError(f"cannot use the certificate in {certificate}{keys}: {error}") from None
+    if client_ca:
         context.verify_mode = ssl.CERT_OPTIONAL
         try:
-            context.load_verify_locations(config.tls_client_ca)
+            context.load_verify_locations(client_ca)
         except (OSError, ssl.SSLError) as error:
-            raise ConfigError(
-                f"cannot use the authorities in {config.tls_client_ca}: {error}"
-            ) from None
+            raise ConfigError(f"cannot use the authorities in {client_ca}: {error}") from None
     return context
 
 

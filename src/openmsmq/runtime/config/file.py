@@ -29,6 +29,7 @@ from openmsmq.model.limits import (
 from openmsmq.model.peers import address_of
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.runtime.config.alarm_table import AlarmTable
+from openmsmq.runtime.config.doors.http_table import HttpTable
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.rpc_table import RpcTable
 from openmsmq.runtime.config.security_table import SecurityTable
@@ -252,6 +253,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     alarms: AlarmTable = AlarmTable()
     telemetry: TelemetryTable = TelemetryTable()
     rpc: RpcTable = RpcTable()
+    http: HttpTable = HttpTable()
     active_directory: dict[str, Any] = {}
     """Where Active Directory is; its own package reads it."""
 
@@ -273,6 +275,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 "tls_client_ca is given but tls_cert is not: certificates are shown over TLS only"
             )
         self._check_console()
+        self._check_http()
         if not self.api_tcp and self.socket_path is None:
             raise ConfigError(
                 "api_tcp is false and api_socket is none: nobody could connect; allow one of them"
@@ -314,6 +317,15 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 f"console = {self.console!r}: other computers may reach it, and without TLS "
                 "everybody on the way could read the tokens that people type: give tls_cert, or "
                 "use 127.0.0.1:1880 and a tunnel"
+            )
+
+    def _check_http(self) -> None:
+        table, address = self.http, self.http.address or self.address
+        if table.enabled and table.programs and not (table.tls_cert or is_loopback(address)):
+            raise ConfigError(
+                f"[http] is enabled on {address}: without TLS everybody on the way could read the "
+                "tokens of programs: give tls_cert, use 127.0.0.1 behind a reverse proxy with TLS, "
+                "or programs = false for SRMP alone"
             )
 
     @property
@@ -379,7 +391,15 @@ PARAMETERS: Final[dict[str, Parameter]] = {
 }
 """Those that have a registry name, by it."""
 PORTS: Final = frozenset({"session_port", "ping_port"})
-CLASSES: Final = ("security", "session_tls", "alarms", "telemetry", "rpc", "active_directory")
+CLASSES: Final = (
+    "security",
+    "session_tls",
+    "alarms",
+    "telemetry",
+    "rpc",
+    "http",
+    "active_directory",
+)
 """Tables that are fields of their own."""
 _IN_TABLES: Final = {"parameters", *CLASSES, *(each.field for each in PARAMETERS.values())}
 DEFAULTS: Final[dict[str, Any]] = {

@@ -13,6 +13,7 @@ import msgspec
 
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.runtime.config.alarm_table import read_alarms
+from openmsmq.runtime.config.doors.http_table import read_http
 from openmsmq.runtime.config.errors import ConfigError, nearest, reason
 from openmsmq.runtime.config.file import (
     CLASSES,
@@ -131,7 +132,7 @@ def from_table(found: Mapping[str, Any], file: str) -> dict[str, Any]:
     tables: dict[str, Any] = {key: table.pop(key) for key in (*TABLES, *CLASSES) if key in table}
     for key, value in tables.items():
         check_table(value, key, file)
-    security, session_tls, alarms, telemetry, rpc, active_directory = (
+    security, session_tls, alarms, telemetry, rpc, http, active_directory = (
         tables.pop(key, {}) for key in CLASSES
     )
     for key in table:
@@ -158,6 +159,7 @@ def from_table(found: Mapping[str, Any], file: str) -> dict[str, Any]:
         "alarms": read_alarms(alarms, file),
         "telemetry": read_telemetry(telemetry, file),
         "rpc": read_rpc(rpc, file),
+        "http": read_http(http, file),
         "active_directory": active_directory,
     }
 

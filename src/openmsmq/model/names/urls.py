@@ -1,0 +1,59 @@
+"""Paths of URLs that stand for queues of this computer, and which of them may be used.
+
+`/msmq/orders` is a public queue and `/msmq/private$/orders` a private one [MC-MQSRM 2.2]; an alias
+stands for one queue, wherever that is. Case does not matter. A queue has a URL only if an operator
+says so.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from openmsmq.model.names.direct import DirectFormatName
+from openmsmq.model.names.errors import IllegalName
+from openmsmq.model.names.parts import fold
+from openmsmq.model.names.paths import PathName
+
+RECEIPTS_QUEUE: Final = "private$\\order_queue$"
+"""Where the receipts for transactional messages come; it has a URL as soon as any queue has."""
+
+_AREA: Final = "/msmq/"
+
+
+class UrlMap:
+    """Knows the queues that have URLs."""
+
+    def __init__(self, allowed: Sequence[str], aliases: Mapping[str, str]) -> None:
+        r"""`allowed` are patterns of queues, such as `private$\orders*`; `aliases` are by path."""
+        self._allowed: Final = tuple(map(fold, allowed))
+        self._aliases: Final = {
+            fold(path): PathName.parse(queue).queue.path_text for path, queue in aliases.items()
+        }
+
+    def __bool__(self) -> bool:
+        """Whether any queue has a URL."""
+        return bool(self._allowed or self._aliases)
+
+    def queue(self, path: str) -> str | None:
+        """Return the queue that a path stands for; None if there is none, or it is not allowed.
+
+        The path has no query, and nothing in it is written with `%`.
+        """
+        alias = self._aliases.get(fold(path))
+        if alias is not None:
+            return alias
+        if not fold(path).startswith(_AREA):
+            return None
+        try:
+            named = DirectFormatName.from_wire_text(f"HTTP://localhost{path}").queue
+        except IllegalName:
+            return None
+        if not named.takes_messages:
+            return None
+        folded = fold(named.path_text)
+        if folded == RECEIPTS_QUEUE and self:
+            return named.path_text
+        is_allowed = any(fnmatch.fnmatchcase(folded, pattern) for pattern in self._allowed)
+        return named.path_text if is_allowed else None

@@ -1,0 +1,1 @@
+"""Tables of a configuration file about doors through which others come in."""

@@ -1,0 +1,292 @@
+"""One connection of a client of HTTP: bytes to its conversation, requests to routes, answers back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from email.utils import formatdate
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, cast
+
+from openmsmq.runtime.api.outflow import Outflow
+from openmsmq.runtime.clocks import read_clocks
+from openmsmq.runtime.http.answers import Answer, problem
+from openmsmq.runtime.http.conversation import Conversation, Head, Phase, Request
+from openmsmq.runtime.http.routes import Place, Route, Visitor
+from openmsmq.runtime.limits import (
+    HTTP_ANSWER_MS,
+    HTTP_BODY_MS,
+    HTTP_HEAD_MS,
+    HTTP_IDLE_MS,
+    HTTP_LINGER_MS,
+)
+
+if TYPE_CHECKING:
+    import ssl
+
+    from openmsmq.runtime.http.server import HttpServer
+
+RETRY_AFTER = ("Retry-After", "1")
+
+_PATIENCE_MS = {
+    Phase.IDLE: HTTP_IDLE_MS,
+    Phase.HEAD: HTTP_HEAD_MS,
+    Phase.BODY: HTTP_BODY_MS,
+    Phase.OVER: HTTP_LINGER_MS,
+}
+
+
+class _UnderWay:
+    """A request between its head and its answer."""
+
+    __slots__ = ("give_up", "place", "route", "size", "timer")
+
+    def __init__(self, place: Place, route: Route, size: int) -> None:
+        self.place = place
+        self.route = route
+        self.size = size
+        self.give_up: Callable[[], None] = lambda: None
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class HttpConnection(asyncio.Protocol):
+    """One connection, from its acceptance to its loss."""
+
+    def __init__(self, server: HttpServer, number: int, address: str) -> None:
+        self._server = server
+        self.number = number
+        self._visitor = Visitor(address, address)
+        self._conversation = Conversation(self._judge, lambda: formatdate(usegmt=True))
+        self._transport: asyncio.Transport
+        self._outflow: Outflow
+        self._under_way: dict[int, _UnderWay] = {}
+        self._phase = Phase.HEAD
+        self._heads = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_paused = False
+        self._is_ended = False
+
+    @property
+    def peer(self) -> str:
+        """Who is at the other end, for the log."""
+        return self._visitor.peer
+
+    # What the loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._outflow = Outflow(self._transport)
+        name = transport.get_extra_info("peername")
+        tls = cast("ssl.SSLObject | None", transport.get_extra_info("ssl_object"))
+        address = self._visitor.address
+        self._visitor = Visitor(
+            f"{name[0]}:{name[1]}" if name else address,
+            address,
+            tls is not None,
+            (tls.getpeercert(binary_form=True) or b"") if tls is not None else b"",
+        )
+        self._server.connections[self.number] = self
+        self._arm(HTTP_HEAD_MS)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes."""
+        if not self._is_ended:
+            self._guarded(partial(self._conversation.received, data))
+
+    def eof_received(self) -> bool:
+        """Nothing more comes; what is under way is still answered."""
+        if not self._is_ended:
+            self._guarded(lambda: self._conversation.received(b""))
+        return not self._is_ended
+
+    def pause_writing(self) -> None:
+        """Let what is to leave wait, and read nothing more."""
+        self._outflow.pause()
+        self._look_at_reading()
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        self._outflow.resume()
+        self._look_at_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        self._is_ended = True
+        self._outflow.drop()
+        self._cancel_timer()
+        for number in list(self._under_way):
+            self._forget(number).give_up()
+        self._server.lost(self, "" if exc is None else str(exc))
+
+    # Requests.
+
+    def _guarded(self, read: Callable[[], list[Request]]) -> None:
+        try:
+            for request in read():
+                self._take(request)
+            self._write()
+        except Exception as error:
+            # A mistake of ours with what one client sent costs that client, and nobody else.
+            self._server.note_defect(self.peer, error)
+            self.abort()
+
+    def _judge(self, head: Head) -> Answer | None:
+        refusal = self._reason_to_refuse(head)
+        self._heads = head.number
+        if refusal is not None:
+            self._server.count(refusal.status)
+        return refusal
+
+    def _reason_to_refuse(self, head: Head) -> Answer | None:
+        server, address = self._server, self._visitor.address
+        if server.is_stopping:
+            return problem(HTTPStatus.SERVICE_UNAVAILABLE, "the queue manager is stopping")
+        found = server.routes.find(head)
+        if isinstance(found, Answer):
+            return found
+        place, route = found
+        refusal = route.judge(head, place, self._visitor)
+        if refusal is not None:
+            return refusal
+        size = head.length or 0
+        reason, is_its_own = server.burden.why_not(address, size)
+        if reason:
+            status = HTTPStatus.TOO_MANY_REQUESTS if is_its_own else HTTPStatus.SERVICE_UNAVAILABLE
+            return problem(status, f"{reason}: wait for answers, and try again", "", RETRY_AFTER)
+        server.burden.add(address, size)
+        self._under_way[head.number] = _UnderWay(place, route, size)
+        return None
+
+    def _take(self, request: Request) -> None:
+        number = request.head.number
+        under_way = self._under_way[number]
+        self._server.limits.established(self.number)
+        under_way.timer = asyncio.get_running_loop().call_later(
+            HTTP_ANSWER_MS / 1000, self._answer_is_late, number
+        )
+        give_up = under_way.route.take(
+            request, under_way.place, self._visitor, partial(self._answer, number)
+        )
+        # It may be answered by now.
+        under_way.give_up = give_up
+
+    def _answer(self, number: int, answer: Answer) -> None:
+        if self._is_ended or number not in self._under_way:
+            return
+        self._forget(number)
+        self._server.count(answer.status)
+        self._conversation.answer(number, answer)
+        self._guarded(self._conversation.go_on)
+
+    def _answer_is_late(self, number: int) -> None:
+        under_way = self._under_way.get(number)
+        if under_way is not None:
+            give_up = under_way.give_up
+            self._answer(
+                number,
+                problem(
+                    HTTPStatus.SERVICE_UNAVAILABLE,
+                    "the queue manager has not answered in time: whether the message is stored is "
+                    "not known",
+                ),
+            )
+            give_up()
+
+    def _forget(self, number: int) -> _UnderWay:
+        under_way = self._under_way.pop(number)
+        self._server.burden.remove(self._visitor.address, under_way.size)
+        if under_way.timer is not None:
+            under_way.timer.cancel()
+        return under_way
+
+    # What leaves.
+
+    def _write(self) -> None:
+        data = self._conversation.take_output()
+        if data:
+            self._outflow.write(data)
+        # Those whose bodies will not come to their end hold nothing any more.
+        if self._conversation.phase is Phase.OVER:
+            kept = set(self._conversation.under_way)
+            for number in [each for each in self._under_way if each not in kept]:
+                self._forget(number)
+        heavy = self._server.limits.buffered(
+            self.number,
+            self._conversation.held_bytes + self._outflow.unsent_bytes,
+            read_clocks(),
+        )
+        if heavy is not None:
+            self._server.cut(heavy, "too many bytes are held for it")
+        self._look_at_reading()
+        self._look_at_phase()
+
+    def _look_at_reading(self) -> None:
+        """Read no more than there is room for."""
+        wanted = self._conversation.is_full or self._outflow.unsent_bytes > 0
+        if wanted != self._is_paused and not self._transport.is_closing():
+            self._is_paused = wanted
+            if wanted:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    def _look_at_phase(self) -> None:
+        conversation = self._conversation
+        if conversation.is_over and not self._is_ended:
+            self._end()
+            return
+        # A body gets its time from its own head on, a head from its first byte on.
+        phase = conversation.phase
+        if phase is not self._phase or (phase is Phase.BODY and self._timer is None):
+            self._phase = phase
+            self._arm(_PATIENCE_MS[phase])
+
+    def _arm(self, wait_ms: int) -> None:
+        self._cancel_timer()
+        self._timer = asyncio.get_running_loop().call_later(wait_ms / 1000, self._late)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        self._timer = None
+        conversation = self._conversation
+        if self._is_ended:
+            self.abort()
+            return
+        if conversation.phase is Phase.OVER or (
+            conversation.phase is Phase.IDLE and self._under_way
+        ):
+            # It is we who have to answer; that has a time of its own.
+            self._arm(HTTP_IDLE_MS)
+            return
+        if conversation.phase is not Phase.IDLE:
+            self._server.note_broken(self.peer, f"its {conversation.phase.value} came too late")
+            self._server.count(HTTPStatus.REQUEST_TIMEOUT)
+        conversation.time_out()
+        self._write()
+
+    # The end.
+
+    def finish(self) -> None:
+        """End the connection in order: what has come is answered, nothing more is read."""
+        if not self._is_ended:
+            self._conversation.finish()
+            self._write()
+
+    def _end(self) -> None:
+        """Hang up, once everything is written and read: a reset could overtake the answer."""
+        self._is_ended = True
+        self._arm(HTTP_LINGER_MS)
+        if self._transport.can_write_eof():
+            self._outflow.end(self._transport.write_eof)
+        else:
+            self._outflow.end(self._transport.close)
+
+    def abort(self) -> None:
+        """End the connection now."""
+        self._transport.abort()

@@ -1,0 +1,136 @@
+"""Which request is whose: by its host and path, before its body is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from typing import Final, Protocol
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from openmsmq.runtime.http.answers import Answer, problem
+from openmsmq.runtime.http.conversation import Head, Request
+from openmsmq.runtime.limits import HTTP_BODY_MAX_BYTES
+
+_LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
+
+
+class Visitor(msgspec.Struct, frozen=True):
+    """Who is at the other end of a connection, as far as the connection tells."""
+
+    peer: str
+    """Address and port, for the log."""
+    address: str
+    is_secure: bool = False
+    certificate: bytes = b""
+    """What it has proved to have, in DER."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """What a request is for."""
+
+    host: str
+    """In lower case, with a port if it was named."""
+    path: str
+    """Without the query; what was written with `%` is as it is meant."""
+    raw_path: str
+    """As it was written."""
+
+
+Give = Callable[[Answer], None]
+"""Answers a request, once; who is gone gets no answer."""
+
+
+class Route(Protocol):
+    """Somebody who takes requests."""
+
+    def covers(self, place: Place) -> bool:
+        """Whether the path is one of its own."""
+
+    def judge(self, head: Head, place: Place, visitor: Visitor) -> Answer | None:
+        """Return the answer of a request that is not taken; None if it is."""
+
+    def take(
+        self, request: Request, place: Place, visitor: Visitor, give: Give
+    ) -> Callable[[], None]:
+        """Take a request, and return what is to be called if nobody waits for its answer."""
+
+
+class Routes:
+    """All of them, and the hosts that are this computer."""
+
+    def __init__(self, hosts: Iterable[str], routes: Iterable[Route]) -> None:
+        self._hosts: Final = frozenset(
+            host.strip("[]").lower() for host in (*hosts, *_LOOPBACK_HOSTS)
+        )
+        self._routes: Final = tuple(routes)
+
+    def find(self, head: Head) -> tuple[Place, Route] | Answer:
+        """Return whose a request is, or what it is answered."""
+        place = place_of(head)
+        if place is None:
+            return problem(HTTPStatus.BAD_REQUEST, "the path of the URL cannot be read")
+        if host_name(place.host) not in self._hosts:
+            return problem(
+                HTTPStatus.BAD_REQUEST,
+                f"{place.host!r} is not this computer: its administrator names other hosts in "
+                "[http] hosts",
+            )
+        for route in self._routes:
+            if route.covers(place):
+                return place, route
+        return problem(HTTPStatus.NOT_FOUND, "there is nothing at this URL")
+
+
+def place_of(head: Head) -> Place | None:
+    """Read host and path; None if they cannot be understood."""
+    host, target = head.headers.get("host", ""), head.target
+    if not target.startswith("/"):
+        # To a proxy, the whole URL is given, and its host counts.
+        try:
+            parts = urlsplit(target)
+        except ValueError:
+            return None
+        if parts.scheme not in ("http", "https"):
+            return None
+        host = parts.netloc
+        target = parts.path or "/"
+    raw_path = target.partition("?")[0]
+    try:
+        path = unquote(raw_path, errors="strict")
+    except UnicodeDecodeError:
+        return None
+    return Place(host.lower(), path, raw_path) if path.isprintable() else None
+
+
+def host_name(host: str) -> str:
+    """Return a host without its port and without the brackets of IPv6."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]
+
+
+def body_problem(head: Head) -> Answer | None:
+    """Return what a request with a body is answered if that cannot be taken."""
+    if head.length is None:
+        return problem(HTTPStatus.LENGTH_REQUIRED, "say with Content-Length how long the body is")
+    if head.length > HTTP_BODY_MAX_BYTES:
+        return problem(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"a body of {head.length} bytes; at most {HTTP_BODY_MAX_BYTES}",
+        )
+    return None
+
+
+def method_problem(head: Head, *methods: str) -> Answer | None:
+    """Return what a request is answered if its method is none of these."""
+    if head.method in methods:
+        return None
+    allowed = ", ".join(methods)
+    return problem(
+        HTTPStatus.METHOD_NOT_ALLOWED,
+        f"{head.method[:20]} is not for this URL: use {allowed}",
+        "",
+        ("Allow", allowed),
+    )
