@@ -298,3 +298,6 @@ HTTP_POST_IDLE_MS: Final = 30_000
 
 HTTP_LANES_MAX_COUNT: Final = 1_000
 """Connections of ours to others, at a time; further lanes wait."""
+
+MULTICAST_AGAIN_S: Final = 30.0
+"""How often is looked whether there can be multicast, while there cannot."""

@@ -58,6 +58,8 @@ class Event(Enum):
     RPC_REFUSED = "rpc-refused"
     RPC_DEFECT = "rpc-defect"
     RPC_MAPPER_OFF = "rpc-mapper-off"
+    MULTICAST_UNAVAILABLE = "multicast-unavailable"
+    MULTICAST_LOST = "multicast-lost"
     IDENTITY_REFUSED = "identity-refused"
     ACKNOWLEDGMENT_REFUSED = "acknowledgment-refused"
     SEQUENCE_REFUSED = "sequence-refused"

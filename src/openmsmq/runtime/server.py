@@ -37,6 +37,7 @@ from openmsmq.manager.outputs import (
     Respond,
     SendBytes,
     SendDatagram,
+    SendMulticast,
 )
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, MessageStorageFailed, MsmqError
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from openmsmq.runtime.api.audit_pages import AuditReader
     from openmsmq.runtime.backups.keeper import BackupKeeper
     from openmsmq.runtime.directory.courier import DirectoryCourier
+    from openmsmq.runtime.multicast.service import MulticastService
     from openmsmq.runtime.operating.program import Program
     from openmsmq.runtime.operating_system.key_maker import KeyMaker
     from openmsmq.runtime.rpc.elsewhere import Elsewhere
@@ -122,6 +124,8 @@ class Pump:
         """Must be there before the first connection."""
         self.audit: AuditReader
         """Must be there before somebody asks for the audit log."""
+        self.multicast: MulticastService
+        """Must be there before the first turn."""
         self._store = store
         self._log = log
         self._notices = LimitedLog(log)
@@ -233,6 +237,7 @@ class Pump:
                 return
             began_ns = elapsed_ns()
             self._drain()
+            self.multicast.look()
             self._arm_timer()
         except Exception as error:
             self.defect(error)
@@ -281,7 +286,13 @@ class Pump:
 
     def _reach_out(
         self,
-        output: Resolve | Connect | Disconnect | SendDatagram | AskDirectory | ChangeDirectory,
+        output: Resolve
+        | Connect
+        | Disconnect
+        | SendDatagram
+        | SendMulticast
+        | AskDirectory
+        | ChangeDirectory,
     ) -> None:
         """Do what the network is needed for."""
         match output:
@@ -293,6 +304,8 @@ class Pump:
                 self.network.sessions.disconnect(session)
             case SendDatagram(address, data, port):
                 self.network.datagrams.send(address, port, data)
+            case SendMulticast(group, payload):
+                self.multicast.send(group, payload)
             case AskDirectory(position):
                 self.directory.ask(position)
             case ChangeDirectory(ticket, changes):

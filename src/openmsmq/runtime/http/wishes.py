@@ -73,9 +73,7 @@ def header_of(row: Property[Any]) -> str:
     return f"Msmq-{row.flags[0].removeprefix('--').title()}" if row.flags and row.sent else ""
 
 
-_ROWS: Final = {
-    header_of(row).lower(): row for row in PROPERTIES.values() if header_of(row)
-}
+_ROWS: Final = {header_of(row).lower(): row for row in PROPERTIES.values() if header_of(row)}
 TRANSACTIONAL: Final = "Msmq-Transactional"
 
 

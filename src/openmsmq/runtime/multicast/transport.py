@@ -34,12 +34,14 @@ class PgmTransport:
         random: Random,
         deliver: Callable[[Delivered], None],
         profile: Profile = DEFAULT,
+        accepts: Callable[[str], bool] | None = None,
     ) -> None:
         self._open_sockets = open_sockets
         self._gsi = gsi
         self._random = random
         self._deliver = deliver
         self._profile = profile
+        self._accepts = accepts
         self._loop = asyncio.get_running_loop()
         self._sockets: PgmSockets | None = None
         self._sources: dict[Group, Source] = {}
@@ -47,12 +49,18 @@ class PgmTransport:
         self.receiver = Receiver(profile, random, self._now_ms())
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
-        self.on_room: Callable[[], None] = _nothing
-        """Called when a source that had no room has some again."""
+        self.on_progress: Callable[[], None] = _nothing
+        """Called when sources have had their turn."""
         self.on_lost: Callable[[Lost], None] = _nothing_lost
-        self._is_waited_for = False
         self.wrong_packets_count = 0
         self.unsent_packets_count = 0
+        self.refused_packets_count = 0
+        """Packets from addresses that configuration does not accept."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there are sockets."""
+        return self._sockets is not None
 
     @property
     def sources(self) -> list[Source]:
@@ -86,14 +94,11 @@ class PgmTransport:
         return any(group.address == address for group in (*self._groups, *self._sources))
 
     def has_room(self, group: Group) -> bool:
-        """Whether a payload may be sent to a group now; if not, `on_room` says when."""
+        """Whether a payload may be sent to a group now."""
         source = self._sources.get(group)
         if source is None:
-            found = len(self._sources) < limits.MULTICAST_SOURCES_MAX_COUNT
-        else:
-            found = source.has_room
-        self._is_waited_for |= not found
-        return found
+            return len(self._sources) < limits.MULTICAST_SOURCES_MAX_COUNT
+        return source.is_over or source.has_room
 
     def send(self, group: Group, payload: bytes) -> None:
         """Send a payload, for which there is room, to a group; or raise `NoMulticast`."""
@@ -133,6 +138,9 @@ class PgmTransport:
         self._go_on(now_ms)
 
     def _heard(self, data: bytes, origin: str, to: str, now_ms: int) -> None:
+        if self._accepts is not None and not self._accepts(origin):
+            self.refused_packets_count += 1
+            return
         try:
             packet = decode(data)
         except DecodeError:
@@ -164,9 +172,7 @@ class PgmTransport:
         times = [each for each in due if each is not None]
         if times:
             self._set_timer(min(times))
-        if self._is_waited_for:
-            self._is_waited_for = False
-            self.on_room()
+        self.on_progress()
 
     def _carry_out(self, source: Source) -> None:
         assert self._sockets is not None
@@ -199,7 +205,7 @@ class PgmTransport:
 
 
 def _nothing() -> None:
-    """Nobody waits for room."""
+    """Nobody wants to know."""
 
 
 def _nothing_lost(_lost: Lost) -> None:
