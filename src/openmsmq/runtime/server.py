@@ -124,8 +124,8 @@ class Pump:
         """Must be there before the first connection."""
         self.audit: AuditReader
         """Must be there before somebody asks for the audit log."""
-        self.multicast: MulticastService
-        """Must be there before the first turn."""
+        self.multicast: MulticastService | None = None
+        """Must be there before somebody sends to a multicast address."""
         self._store = store
         self._log = log
         self._notices = LimitedLog(log)
@@ -237,7 +237,8 @@ class Pump:
                 return
             began_ns = elapsed_ns()
             self._drain()
-            self.multicast.look()
+            if self.multicast is not None:
+                self.multicast.look()
             self._arm_timer()
         except Exception as error:
             self.defect(error)
@@ -305,6 +306,7 @@ class Pump:
             case SendDatagram(address, data, port):
                 self.network.datagrams.send(address, port, data)
             case SendMulticast(group, payload):
+                assert self.multicast is not None
                 self.multicast.send(group, payload)
             case AskDirectory(position):
                 self.directory.ask(position)

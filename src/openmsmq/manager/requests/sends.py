@@ -155,7 +155,7 @@ class SendRequests:
     def _send_to_many(self, target: MulticastTarget, request: api.Send, now: Instant) -> api.Sent:
         if request.transaction:
             raise TransactionUsage(
-                f"{target.name} is a multicast address: no transaction reaches those who listen there"
+                f"{target.name} is a multicast address, which no transaction reaches"
             )
         return api.Sent(self._multicast.send(target, request.packets, now), now.unix_s)
 
