@@ -133,6 +133,10 @@ def test_openpgm_misses_nothing_that_we_send_and_tshark_understands_it(
         ours.close()
         looking.terminate()
         looking.wait()
+        drained.join()
+        for pipe in (looking.stdout, looking.stderr):
+            assert pipe is not None
+            pipe.close()
     read = ["tshark", "-r", str(capture), "-o", "pgm.check_checksum:TRUE", "-T", "fields"]
     fields = ["-e", "ip.src", "-e", "pgm.hdr.type", "-e", "_ws.expert.message"]
     shown = subprocess.run([*read, *fields], check=True, capture_output=True, text=True).stdout

@@ -1,4 +1,4 @@
-"""Example 8 of the overview: one sender, several displays, and a multicast address. [MS-MQOD 3.8]"""
+"""Example 8 of the overview: one sender, and several displays by multicast. [MS-MQOD 3.8]"""
 
 from __future__ import annotations
 
