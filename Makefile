@@ -25,7 +25,7 @@ FIRST_SEED ?= 0
 SPARK_VERSIONS ?= 4.2.0 4.2.1 4.3.0
 
 .DEFAULT_GOAL := help
-.PHONY: archive samba postgres nginx crash-http chromium mermaid site pictures console-pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel two-phase-crash test-compiled bench floods bench-peers fuzz crash backup-load model mutants sim sim-hostile sim-remote coverage setup java clean walk
+.PHONY: archive samba postgres nginx openpgm crash-http chromium mermaid site pictures console-pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel two-phase-crash test-compiled bench floods bench-peers fuzz crash backup-load model mutants sim sim-hostile sim-remote coverage setup java clean walk
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,7 +47,7 @@ site: .venv/.installed mermaid ## Build the site of the documentation, to be rea
 tour: .venv/.installed ## Show what one queue manager can do, and two, step by step
 	$(BIN)/python -m scripts.tour $(ARGS)
 
-test: setup samba postgres nginx chromium mermaid archive ## Run all tests (ARGS="-k name" narrows them)
+test: setup samba postgres nginx openpgm chromium mermaid archive ## Run all tests (ARGS="-k name" narrows them)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-fast: .venv/.installed ## What one runs while editing: no Spark, Samba, processes that are killed; fewer examples
@@ -169,6 +169,9 @@ postgres:
 
 nginx:
 	@scripts/ensure-nginx
+
+openpgm:
+	@scripts/ensure-openpgm
 
 java:
 	@scripts/ensure-java

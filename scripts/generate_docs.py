@@ -33,8 +33,9 @@ something beside a success and are never raised.
 """
 
 LIMITS_INTRODUCTION: Final = """\
-Maxima and default durations, from `openmsmq.model.limits`; those of messages over HTTP are in
-`openmsmq.wire.srmp.limits`. The last word of a name is its unit.
+Maxima and default durations, from `openmsmq.model.limits`; those of messages over HTTP, of
+multicast and of remote procedure calls are in `limits` of `openmsmq.wire.srmp`,
+`openmsmq.wire.pgm` and `openmsmq.wire.rpc`. The last word of a name is its unit.
 """
 
 METRICS_INTRODUCTION: Final = """\
@@ -182,13 +183,16 @@ def errors_page() -> str:
 
 def limits_page() -> str:
     from openmsmq.model import limits
+    from openmsmq.wire.pgm import limits as multicast
+    from openmsmq.wire.rpc import limits as remote_calls
     from openmsmq.wire.srmp import limits as over_http
 
-    values = vars(limits) | vars(over_http)
+    modules = (limits, remote_calls, over_http, multicast)
+    values = {name: value for module in modules for name, value in vars(module).items()}
     parts = [f"{NOTE}\n\n# Limits\n\n{LIMITS_INTRODUCTION}"]
     groups = [
         group
-        for module in (limits, over_http)
+        for module in modules
         for group in limit_groups(Path(str(module.__file__)).read_text(encoding="utf-8"))
         if group[1]
     ]

@@ -57,6 +57,8 @@ class QueueStatus(msgspec.Struct, frozen=True, array_like=True):
     """Messages that were given up for another reason, since the start."""
     oldest_time_s: int = 0
     """When the oldest message came that is there; 0 if there is none."""
+    multicast_address: str = ""
+    """What is sent to this address and port comes into it; empty for none."""
 
 
 class Queues(Reply, frozen=True, tag="queues"):
@@ -85,6 +87,8 @@ class CreateQueue(Request[Queues], frozen=True, tag="create-queue"):
     security: Octets = b""
     """Its security descriptor, so that it is never open to others than these; without an owner it
     belongs to who creates it, and an empty one is that of a new queue."""
+    multicast_address: Text = ""
+    """Address and port, such as `234.1.1.1:8001`, from which it gets messages; empty for none."""
 
 
 class ChangeQueue(Request[Queues], frozen=True, tag="change-queue"):
@@ -101,6 +105,8 @@ class ChangeQueue(Request[Queues], frozen=True, tag="change-queue"):
     privacy: Number | None = None
     service_type: Octets | None = None
     base_priority: Number | None = None
+    multicast_address: Text | None = None
+    """Empty for none."""
 
 
 class DeleteQueue(Request[Done], frozen=True, tag="delete-queue"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import msgspec
 
 from openmsmq.model.directory import DirectoryRole
@@ -20,6 +18,7 @@ from openmsmq.model.limits import (
     QUERIES_MAX_COUNT,
     QUEUES_MAX_COUNT,
     RANGE_REMOVAL_FROM_COUNT,
+    RECEIPTS_MAX_COUNT,
     STAGED_MAX_BYTES,
     STAGED_MEMORY_MAX_BYTES,
     TRANSACTION_MAX_BYTES,
@@ -66,10 +65,6 @@ class SecurityConfig(msgspec.Struct, frozen=True, kw_only=True):
     """After so long it makes a new key pair."""
     key_retention_s: int = KEY_RETENTION_S
     """How long a key pair that was replaced still decrypts."""
-
-
-RECEIPTS_MAX_COUNT: Final = 200_000
-"""Receipts of what was sent under keys. [ours]"""
 
 
 class HttpConfig(msgspec.Struct, frozen=True, kw_only=True):

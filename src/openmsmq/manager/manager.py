@@ -215,6 +215,27 @@ class QueueManager:
         self._came("post failed", now)
         self._traffic.posts.failed(call, failure, reason, now)
 
+    def multicast_received(self, address: str, group: str, payload: bytes, now: Instant) -> None:
+        """Something came to a multicast address from an address."""
+        self._came("multicast received", now)
+        self._traffic.multicast.take(address, group, payload, now)
+        self._serve_reads(now)
+
+    def multicast_left(self, group: str, size: int, now: Instant) -> None:
+        """So many bytes of what was sent to a multicast address wait by now."""
+        self._came("multicast left", now)
+        self._desk.multicast.took_backlog(group, size)
+
+    def multicast_problem(self, problem: str, now: Instant) -> None:
+        """Why there is no multicast on this computer; nothing if there is."""
+        self._came("multicast problem", now)
+        self._desk.multicast.take_problem(problem)
+
+    @property
+    def multicast_addresses(self) -> frozenset[str]:
+        """The addresses that queues have; another object after each change."""
+        return self._stock.table.addresses
+
     def directory_told(self, told: DirectoryChanges, now: Instant) -> None:
         """The directory has answered `AskDirectory`."""
         self._came("directory told", now)

@@ -160,6 +160,13 @@ class LeaveElsewhere(msgspec.Struct, frozen=True):
     handle: int
 
 
+class SendMulticast(msgspec.Struct, frozen=True):
+    """Send a payload to a multicast address; `multicast_left` tells what of it waits."""
+
+    group: str
+    payload: bytes
+
+
 class ReadAuditLog(msgspec.Struct, frozen=True):
     """Read a page of the audit log, then call `audit_told`."""
 
@@ -190,5 +197,6 @@ Output: TypeAlias = (
     | ReadAuditLog
     | OutgoingPost
     | PostAnswer
+    | SendMulticast
     | Notice
 )

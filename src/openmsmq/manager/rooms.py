@@ -26,6 +26,7 @@ from openmsmq.manager.incoming.forwarding import Forwarding
 from openmsmq.manager.incoming.history import History
 from openmsmq.manager.incoming.incoming_sequences import IncomingSequences
 from openmsmq.manager.incoming.local_arrivals import LocalArrivals
+from openmsmq.manager.incoming.multicast import MulticastArrivals
 from openmsmq.manager.incoming.notifications import Heeded, Notifications
 from openmsmq.manager.incoming.order_acks import FinalAcks, OrderAcks
 from openmsmq.manager.incoming.refusals import Refusals
@@ -61,6 +62,7 @@ from openmsmq.manager.requests.access import AccessRequests
 from openmsmq.manager.requests.admin import Administration
 from openmsmq.manager.requests.backups import BackupRequests
 from openmsmq.manager.requests.directory import DirectoryRequests
+from openmsmq.manager.requests.multicast_sends import MulticastSends
 from openmsmq.manager.requests.name_lookups import NameLookups
 from openmsmq.manager.requests.opening import OpenRequests
 from openmsmq.manager.requests.outgoing import OutgoingRequests
@@ -211,6 +213,7 @@ class Traffic:
         local = LocalArrivals(
             stock.security, sequences, self.history, staging, stock.shares, refusals, traces
         )
+        self.multicast = MulticastArrivals(base.acting, table, base.config.name, local, runs)
         forwarding = Forwarding(base, table, judging, staging, self.unrouted, refusals, traces)
         heeded = Heeded(self.directory)
         arrivals = Arrivals(base.acting, judging, local, forwarding, self.acks, heeded, runs)
@@ -268,10 +271,13 @@ class Desk:
         self.backups = BackupRequests(base, replies)
         self.audit = AuditRequests(replies, base.outputs)
         receipts = Receipts(base, access)
+        self.multicast = MulticastSends(counters, base.outputs)
         self.names = NameLookups(table.published, stock.ways, replies)
         handlers = all_handlers(
             (
-                SendRequests(config, sending, table, transactions, replies, access, receipts),
+                SendRequests(
+                    config, sending, table, transactions, replies, access, receipts, self.multicast
+                ),
                 reads,
                 self.bulk,
                 self.opens,

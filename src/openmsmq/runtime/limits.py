@@ -224,6 +224,12 @@ RPC_BUFFERED_MAX_BYTES: Final = 256 << 20
 RPC_PROOFS_LOOK_MS: Final = 5_000
 """How often is looked whether the accounts of open connections are as they were."""
 
+MULTICAST_BUFFER_BYTES: Final = 4 << 20
+"""What the system holds of packets of multicast that have come and were not read."""
+
+MULTICAST_PACKETS_PER_TURN_COUNT: Final = 64
+"""Packets of multicast that are read before others have their turn."""
+
 # HTTP.
 
 HTTP_HEAD_MAX_BYTES: Final = 32 << 10
@@ -288,3 +294,6 @@ HTTP_POST_IDLE_MS: Final = 30_000
 
 HTTP_LANES_MAX_COUNT: Final = 1_000
 """Connections of ours to others, at a time; further lanes wait."""
+
+MULTICAST_AGAIN_S: Final = 30.0
+"""How often is looked whether there can be multicast, while there cannot."""

@@ -59,6 +59,8 @@ class Event(Enum):
     RPC_DEFECT = "rpc-defect"
     HTTP_DEFECT = "http-defect"
     RPC_MAPPER_OFF = "rpc-mapper-off"
+    MULTICAST_UNAVAILABLE = "multicast-unavailable"
+    MULTICAST_LOST = "multicast-lost"
     IDENTITY_REFUSED = "identity-refused"
     ACKNOWLEDGMENT_REFUSED = "acknowledgment-refused"
     SEQUENCE_REFUSED = "sequence-refused"

@@ -37,6 +37,7 @@ from openmsmq.manager.outputs import (
     Respond,
     SendBytes,
     SendDatagram,
+    SendMulticast,
 )
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, MessageStorageFailed, MsmqError
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from openmsmq.runtime.backups.keeper import BackupKeeper
     from openmsmq.runtime.directory.courier import DirectoryCourier
     from openmsmq.runtime.http.door import HttpDoor
+    from openmsmq.runtime.multicast.service import MulticastService
     from openmsmq.runtime.operating.program import Program
     from openmsmq.runtime.operating_system.key_maker import KeyMaker
     from openmsmq.runtime.rpc.elsewhere import Elsewhere
@@ -126,6 +128,8 @@ class Pump:
         """Must be there before the first turn with queues elsewhere that are reached by HTTP."""
         self.audit: AuditReader
         """Must be there before somebody asks for the audit log."""
+        self.multicast: MulticastService | None = None
+        """Must be there before somebody sends to a multicast address."""
         self._store = store
         self._log = log
         self._notices = LimitedLog(log)
@@ -237,6 +241,8 @@ class Pump:
                 return
             began_ns = elapsed_ns()
             self._drain()
+            if self.multicast is not None:
+                self.multicast.look()
             self._arm_timer()
         except Exception as error:
             self.defect(error)
@@ -289,6 +295,7 @@ class Pump:
         | Connect
         | Disconnect
         | SendDatagram
+        | SendMulticast
         | AskDirectory
         | ChangeDirectory
         | OutgoingPost
@@ -304,6 +311,9 @@ class Pump:
                 self.network.sessions.disconnect(session)
             case SendDatagram(address, data, port):
                 self.network.datagrams.send(address, port, data)
+            case SendMulticast(group, payload):
+                assert self.multicast is not None
+                self.multicast.send(group, payload)
             case AskDirectory(position):
                 self.directory.ask(position)
             case ChangeDirectory(ticket, changes):

@@ -42,6 +42,7 @@ from openmsmq.runtime.directory.joining import Membership, directory_config
 from openmsmq.runtime.http.door import HttpDoor
 from openmsmq.runtime.limits import GARBAGE_MIN_COUNT
 from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler
+from openmsmq.runtime.multicast.service import MulticastService
 from openmsmq.runtime.operating.configuration import RunningConfiguration
 from openmsmq.runtime.operating.log_level import LogLevels
 from openmsmq.runtime.operating.program import Program
@@ -139,6 +140,9 @@ class Server:
         )
         self._pump.audit = AuditReader(config.audit_path, self._pump)
         self._elsewhere = self._pump.elsewhere = Elsewhere(config, self._pump, log)
+        self._multicast = self._pump.multicast = MulticastService(
+            config.multicast, self._pump, log, self.manager_id
+        )
         self._directory: DirectoryCourier | None = None
         if membership.port is not None:
             self._directory = DirectoryCourier(membership.port, self._pump, log)
@@ -227,6 +231,8 @@ class Server:
                 await server._rpc.listen(config.rpc.address or config.address, Proofs(config, log))
             started.callback(server.http.stop_listening)
             await server.http.listen()
+            started.callback(server._multicast.close)
+            server._multicast.start()
             server._answer_discovery()
             if server._console is not None:
                 server._console.start()
@@ -333,6 +339,7 @@ class Server:
         if self._rpc is not None:
             self._rpc.stop_listening()
         self._elsewhere.close()
+        self._multicast.close()
         self._backups.stop()
         if self._discovery is not None:
             self._discovery.close()

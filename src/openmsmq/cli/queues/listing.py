@@ -247,6 +247,7 @@ def queue_object(found: QueueStatus) -> JsonObject:
         "public": found.is_public,
         "service_type": str(Guid(found.service_type)),
         "base_priority": found.base_priority,
+        "multicast_address": found.multicast_address or None,
         "message_count": found.message_count,
         "message_bytes": found.message_bytes,
         "journal_message_count": found.journal_message_count,

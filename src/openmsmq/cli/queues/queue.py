@@ -108,6 +108,14 @@ BasePriorityOption: TypeAlias = Annotated[
         help="Added to the priority of messages on their way to it; public queues only.",
     ),
 ]
+MulticastOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--multicast",
+        metavar="ADDRESS:PORT",
+        help="Multicast address from which it gets messages; '' for none.",
+    ),
+]
 
 
 @app.command()
@@ -140,6 +148,7 @@ def create(
     ] = Privacy.OPTIONAL,
     service_type: ServiceTypeOption = None,
     base_priority: BasePriorityOption = 0,
+    multicast: MulticastOption = None,
     json: JsonOption = False,
 ) -> None:
     """Create a queue."""
@@ -155,6 +164,7 @@ def create(
             privacy=QueuePrivacy[privacy.name],
             service_type=service_type or NIL_GUID,
             base_priority=base_priority or 0,
+            multicast_address=multicast or "",
         )
         created = queue.properties()
     sentence = f"created {created.path_name}, {created.format_name}"
@@ -209,11 +219,12 @@ def change(
     ] = None,
     service_type: ServiceTypeOption = None,
     base_priority: BasePriorityOption = None,
+    multicast: MulticastOption = None,
     json: JsonOption = False,
 ) -> None:
     """Change properties of a queue, and show it."""
     changes = (label, journal, quota, journal_quota, authenticate, privacy, service_type)
-    if all(value is None for value in (*changes, base_priority)):
+    if all(value is None for value in (*changes, base_priority, multicast)):
         fail("what is to be changed? Give at least one of the options of `queue change --help`.")
     with connected(context) as manager:
         found = manager.queue(queue).change(
@@ -225,6 +236,7 @@ def change(
             privacy=None if privacy is None else QueuePrivacy[privacy.name],
             service_type=service_type,
             base_priority=base_priority,
+            multicast_address=multicast,
         )
     _show(found, json=json)
 
@@ -362,6 +374,8 @@ def _show(found: QueueStatus, *, json: bool) -> None:
             ("service type", str(Guid(found.service_type))),
             ("base priority", str(found.base_priority)),
         ]
+    if found.multicast_address:
+        public.append(("multicast", found.multicast_address))
     print_facts(
         found.path_name,
         [

@@ -108,24 +108,35 @@ def run(
         Options,
     )
 
-    if not enterprise and managers is not None and managers > MANAGERS_MAX_COUNT:
-        fail(f"more than {MANAGERS_MAX_COUNT} queue managers are for --enterprise.")
-    if not enterprise and not administrator:
-        fail("only an --enterprise has an administrator.")
-    if enterprise and managers == 1:
-        fail("an enterprise has at least 2 queue managers.")
-    if not hostile and attacks:
-        fail("only with --hostile is there anybody who attacks.")
-    if remote_readers and (enterprise or hostile):
-        fail("--remote-readers go neither with --enterprise nor with --hostile.")
-    if readings and not remote_readers:
-        fail("only with --remote-readers is there anybody who reads from another computer.")
-    if mode not in (*MODES, ALL_MODES):
-        fail(f"there is no mode {mode!r}; there are {', '.join(MODES)} and {ALL_MODES}.")
+    for is_wrong, why in (
+        (
+            not enterprise and managers is not None and managers > MANAGERS_MAX_COUNT,
+            f"more than {MANAGERS_MAX_COUNT} queue managers are for --enterprise.",
+        ),
+        (not enterprise and not administrator, "only an --enterprise has an administrator."),
+        (enterprise and managers == 1, "an enterprise has at least 2 queue managers."),
+        (attacks and not hostile, "only with --hostile is there anybody who attacks."),
+        (
+            remote_readers and (enterprise or hostile),
+            "--remote-readers go neither with --enterprise nor with --hostile.",
+        ),
+        (
+            readings and not remote_readers,
+            "only with --remote-readers is there anybody who reads from another computer.",
+        ),
+        (
+            mode not in (*MODES, ALL_MODES),
+            f"there is no mode {mode!r}; there are {', '.join(MODES)} and {ALL_MODES}.",
+        ),
+        (
+            hostile and HTTP in names,
+            "the adversary does not know HTTP: leave out --hostile, or http in --names.",
+        ),
+    ):
+        if is_wrong:
+            fail(why)
     known_operations = ENTERPRISE_OPERATIONS if enterprise else OPERATIONS + STREAMS
     known_names = ENTERPRISE_DESTINATIONS if enterprise else (*DESTINATIONS, HTTP)
-    if hostile and HTTP in names:
-        fail("the adversary does not know HTTP: leave out --hostile, or http in --names.")
     options = Options(
         managers=managers,
         operations=operations,

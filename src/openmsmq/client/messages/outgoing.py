@@ -50,6 +50,7 @@ from openmsmq.model.names import (
     DirectFormatName,
     DistributionListFormatName,
     FormatName,
+    MulticastFormatName,
     MultipleFormatName,
     PathName,
     PrivateFormatName,
@@ -393,8 +394,8 @@ def _numbered(format_name: str, owner: Guid) -> tuple[Guid, QueueName]:
         return name.queue_manager, PrivateOnDestination(name.number)
     if isinstance(name, PublicFormatName):
         return owner, PublicName(name.queue)
-    if isinstance(name, MultipleFormatName | DistributionListFormatName):
-        # The queue manager makes a copy for each queue and addresses it.
+    if isinstance(name, MulticastFormatName | MultipleFormatName | DistributionListFormatName):
+        # The queue manager writes the envelope, or makes a copy for each queue and addresses it.
         return NIL_GUID, None
     raise UnsupportedFormatName(f"{name}: packets cannot be addressed to it")
 

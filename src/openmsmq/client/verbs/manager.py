@@ -52,6 +52,8 @@ class QueueOptions(TypedDict, total=False):
     """Whether it takes encrypted messages, or nothing else."""
     service_type: Guid
     """What kind of service it stands for; others look for it by this."""
+    multicast_address: str
+    """Address and port, such as `234.1.1.1:8001`, from which it gets messages."""
     base_priority: int
     """Added to the priority of messages on their way to it; public queues only."""
     security: Descriptor
@@ -83,6 +85,7 @@ def create_queue(
         service_type=bytes(options.get("service_type", NIL_GUID)),
         base_priority=options.get("base_priority", 0),
         security=_descriptor_bytes(options.get("security")),
+        multicast_address=options.get("multicast_address", ""),
     )
     reply = yield request
     if exist_ok and isinstance(reply, api.Failed) and reply.code == QueueExists.code:

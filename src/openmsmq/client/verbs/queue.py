@@ -356,6 +356,7 @@ def change(
     privacy: QueuePrivacy | int | None = None,
     service_type: Guid | None = None,
     base_priority: int | None = None,
+    multicast_address: str | None = None,
 ) -> Steps[api.QueueStatus]:
     """Change properties of the queue; what is left out stays as it is."""
     request = api.ChangeQueue(
@@ -368,6 +369,7 @@ def change(
         None if privacy is None else one_of(QueuePrivacy, privacy, "privacy"),
         None if service_type is None else bytes(service_type),
         base_priority,
+        multicast_address,
     )
     return (yield from ask(request)).queues[0]
 

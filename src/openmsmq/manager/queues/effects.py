@@ -59,6 +59,7 @@ class PropertiesChanged(Effect):
 
     def apply(self) -> None:
         """Let the new ones count."""
+        self.table.listen(self.queue, self.after.multicast_address)
         self.queue.take_properties(self.after)
 
     def store(self, writes: Writes) -> None:
@@ -67,6 +68,7 @@ class PropertiesChanged(Effect):
 
     def revert(self, _: MsmqError, /) -> None:
         """Let the old ones count."""
+        self.table.listen(self.queue, self.before.multicast_address)
         self.queue.take_properties(self.before)
 
     def describe(self) -> dict[str, Plain]:

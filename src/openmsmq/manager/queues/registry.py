@@ -27,6 +27,9 @@ class QueueRegistry:
         self._by_id: dict[int, LocalQueue] = {}
         self._by_name: dict[str, LocalQueue] = {}
         self._by_identifier: dict[Guid, LocalQueue] = {}
+        self._by_address: dict[str, dict[int, LocalQueue]] = {}
+        self.addresses: frozenset[str] = frozenset()
+        """The multicast addresses that queues have; another object after each change."""
         for name, number in SYSTEM_QUEUES.items():
             self._add_system_queue(name, number)
 
@@ -61,6 +64,7 @@ class QueueRegistry:
         self._by_name[fold(queue.name)] = queue
         if queue.can.stand_alone:
             self._by_identifier[queue.properties.identifier] = queue
+        self.listen(queue, queue.properties.multicast_address)
 
     def remove(self, queue: LocalQueue) -> None:
         """Let a queue not be found any more."""
@@ -70,6 +74,24 @@ class QueueRegistry:
         self._by_name.pop(fold(queue.name), None)
         if queue.can.stand_alone:
             self._by_identifier.pop(queue.properties.identifier, None)
+        self.listen(queue, None)
+
+    def listen(self, queue: LocalQueue, address: str | None) -> None:
+        """Let a queue get what is sent to a multicast address, and to no other one."""
+        before = queue.properties.multicast_address
+        if before is not None:
+            others = self._by_address.get(before, {})
+            others.pop(queue.id, None)
+            if not others:
+                self._by_address.pop(before, None)
+        if address is not None:
+            self._by_address.setdefault(address, {})[queue.id] = queue
+        if before is not None or address is not None:
+            self.addresses = frozenset(self._by_address)
+
+    def with_address(self, address: str) -> list[LocalQueue]:
+        """Return the queues that get what is sent to a multicast address."""
+        return list(self._by_address.get(address, {}).values())
 
     # What the store has of them.
 

@@ -112,7 +112,10 @@ class QueueTable(QueueRegistry):
             case ConnectorFormatName():
                 return self._connector_queue(name)
             case MulticastFormatName():
-                raise UnsupportedFormatName(f"{name}: there is no multicast here")
+                raise UnsupportedFormatName(
+                    f"{name} is a multicast address: it is sent to, alone, and read by queues "
+                    "that have it"
+                )
             case _:
                 raise UnsupportedFormatName(f"{name} names no single queue of this computer")
 

@@ -23,6 +23,7 @@ from openmsmq.model.names import (
     DirectFormatName,
     DistributionListFormatName,
     FormatName,
+    MulticastFormatName,
     MultipleFormatName,
     PrivateFormatName,
     PublicFormatName,
@@ -148,7 +149,18 @@ class ForeignQueue:
         self.connector.count_handles(change)
 
 
-Target: TypeAlias = LocalQueue | QueueList | ForeignQueue
+class MulticastTarget:
+    """A multicast address, opened for sending: whoever listens there gets what is sent."""
+
+    def __init__(self, name: MulticastFormatName) -> None:
+        self.name = str(name)
+        self.group = name.group
+
+    def count_handles(self, _change: int) -> None:
+        """Nothing here is kept for it."""
+
+
+Target: TypeAlias = LocalQueue | QueueList | ForeignQueue | MulticastTarget
 """What can be opened; only a queue can be read."""
 
 
@@ -175,6 +187,12 @@ def require_little_work(names: int, protected: int) -> None:
             f"{protected} signed or encrypted messages and more; {PROTECTED_PER_SEND_MAX_COUNT} "
             "may be sent at once: send fewer messages at once, or to fewer queues"
         )
+
+
+def parse_multicast(name: str) -> MulticastFormatName | None:
+    """Read a multicast address; None if it is another name."""
+    parsed = read_name(name)
+    return parsed if isinstance(parsed, MulticastFormatName) else None
 
 
 def parse_list(name: str) -> ListName | None:

@@ -21,6 +21,7 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
     AccessDenied,
     IllegalPropertyValue,
+    InsufficientResources,
     InvalidParameter,
     MsmqError,
     NoDirectory,
@@ -35,8 +36,10 @@ from openmsmq.model.limits import JOURNAL_QUOTA_DEFAULT_KB, QUEUE_QUOTA_DEFAULT_
 from openmsmq.model.names import (
     DirectFormatName,
     FormatName,
+    IllegalName,
     LocalQueueName,
     MachineFormatName,
+    MulticastFormatName,
     PathName,
     PrivateFormatName,
     PublicFormatName,
@@ -56,6 +59,7 @@ from openmsmq.security.access.access import QUEUE_DEFAULT, queue_descriptor
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.access.descriptors import encode
 from openmsmq.security.access.sids import ADMINISTRATORS, Sid
+from openmsmq.wire.pgm.limits import MULTICAST_GROUPS_MAX_COUNT
 
 _ADMIN_ACCESS: Final = (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN)
 _ONLY_READERS: Final = "only readers can keep other readers out"
@@ -146,6 +150,7 @@ class Administration:
             authentication_required=request.authentication_required,
             privacy=_privacy(request.privacy),
             base_priority=request.base_priority,
+            multicast_address=self._address(request.multicast_address, request.transactional),
             security_descriptor=_descriptor_for(caller, request.security),
         )
 
@@ -164,7 +169,32 @@ class Administration:
             changes["privacy"] = _privacy(request.privacy)
         if request.service_type is not None:
             changes["service_type"] = _guid(request.service_type)
+        if request.multicast_address is not None:
+            changes["multicast_address"] = self._address(
+                request.multicast_address, queue.properties.transactional
+            )
         return msgspec.structs.replace(queue.properties, **changes, modified_time_s=now.unix_s)
+
+    def _address(self, text: str, transactional: bool) -> str | None:
+        """Return a multicast address as it is kept; None for none. [MQMQ 2.3.1.23]"""
+        if not text:
+            return None
+        try:
+            name = parse_format_name(f"MULTICAST={text}")
+        except IllegalName as error:
+            raise IllegalPropertyValue(
+                f"multicast address {text}: give an address from 224.0.0.0 to 239.255.255.255 and "
+                f"a port, such as 234.1.1.1:8001 ({error})"
+            ) from None
+        assert isinstance(name, MulticastFormatName)
+        if transactional:
+            raise PropertyNotAllowed("no transactional message comes to a multicast address")
+        known = self._table.addresses
+        if name.group not in known and len(known) >= MULTICAST_GROUPS_MAX_COUNT:
+            raise InsufficientResources(
+                f"queues have {len(known)} multicast addresses already: use one of them again"
+            )
+        return name.group
 
     def change(self, queue: LocalQueue, properties: QueueProperties) -> None:
         """Give a queue other properties, and its journal another quota with them."""
@@ -318,6 +348,7 @@ class Administration:
             reserved_stop=queue.reservation.stop,
             service_type=bytes(properties.service_type),
             base_priority=properties.base_priority,
+            multicast_address=properties.multicast_address or "",
             is_public=queue.is_public,
             kind=queue.role.value,
             in_count=flow.in_count,

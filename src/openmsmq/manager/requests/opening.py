@@ -12,7 +12,14 @@ from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.reads import Cursor
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
-from openmsmq.manager.queues.targets import ForeignQueue, QueueList, Target, parse_list
+from openmsmq.manager.queues.targets import (
+    ForeignQueue,
+    MulticastTarget,
+    QueueList,
+    Target,
+    parse_list,
+    parse_multicast,
+)
 from openmsmq.manager.reading.elsewhere import ElsewhereRequests
 from openmsmq.manager.reading.requests import ReadRequests
 from openmsmq.manager.requests.admin import Administration
@@ -104,7 +111,9 @@ class OpenRequests:
         if access in _ADMIN_ACCESS:
             self._access.require_manager(caller, int(ManagerAccess.SET_PROPERTIES))
             return
-        if access is AccessMode.SEND and parse_list(request.name) is not None:
+        if access is AccessMode.SEND and (
+            parse_list(request.name) is not None or parse_multicast(request.name) is not None
+        ):
             self._access.require_elsewhere(caller, request.name)
             return
         try:
@@ -135,6 +144,9 @@ class OpenRequests:
 
     def _destination(self, name: str) -> Target:
         names = parse_list(name)
+        address = None if names is not None else parse_multicast(name)
+        if address is not None:
+            return MulticastTarget(address)
         if names is None:
             queue = self._table.find_destination(name)
             if queue.is_connector:

@@ -10,9 +10,10 @@ from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
-from openmsmq.manager.queues.targets import QueueList, in_its_kind
+from openmsmq.manager.queues.targets import MulticastTarget, QueueList, in_its_kind
+from openmsmq.manager.requests.multicast_sends import MulticastSends
 from openmsmq.manager.requests.sending import Sending
-from openmsmq.manager.transactions.receipts import RECEIPT_WINDOW_S, Receipts
+from openmsmq.manager.transactions.receipts import Receipts
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.transactions.work import Transaction
 from openmsmq.model.clock import Instant
@@ -23,7 +24,7 @@ from openmsmq.model.errors import (
     QueueDeleted,
     TransactionUsage,
 )
-from openmsmq.model.limits import SEND_MAX_COUNT, STAGED_MAX_AGE_S
+from openmsmq.model.limits import RECEIPT_WINDOW_S, SEND_MAX_COUNT, STAGED_MAX_AGE_S
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.access.callers import Caller
 from openmsmq.storage.records import ReceiptRecord, StagedSend
@@ -41,6 +42,7 @@ class SendRequests:
         replies: Replies,
         access: AccessControl,
         receipts: Receipts,
+        multicast: MulticastSends,
     ) -> None:
         self._config = config
         self._sending = sending
@@ -49,6 +51,7 @@ class SendRequests:
         self._replies = replies
         self._access = access
         self._receipts = receipts
+        self._multicast = multicast
 
     def serve(self, handlers: Handlers) -> None:
         """Say which requests are carried out here."""
@@ -111,6 +114,8 @@ class SendRequests:
                 f"{len(request.packets)} messages at once; at most {SEND_MAX_COUNT}: send fewer"
             )
         transactional = request.transaction != 0
+        if isinstance(target, MulticastTarget):
+            return self._send_to_many(target, request, now)
         if isinstance(target, QueueList):
             self._require_room_for_copies(target, request.packets)
             copies = [
@@ -146,6 +151,13 @@ class SendRequests:
             sends = [(queue, sends) for queue, sends, _ in accepted]
             self._stage(work, sends, state.caller, now)
         return reply
+
+    def _send_to_many(self, target: MulticastTarget, request: api.Send, now: Instant) -> api.Sent:
+        if request.transaction:
+            raise TransactionUsage(
+                f"{target.name} is a multicast address, which no transaction reaches"
+            )
+        return api.Sent(self._multicast.send(target, request.packets, now), now.unix_s)
 
     def _require_room_for_copies(self, target: QueueList, packets: list[bytes]) -> None:
         """Refuse what would be too much before it is copied: a list has many queues."""

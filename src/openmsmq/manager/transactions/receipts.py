@@ -17,22 +17,16 @@ from openmsmq.manager.transactions.staged import share_of
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, InvalidParameter, PropertiesConflict
+from openmsmq.model.limits import (
+    RECEIPT_DIGEST_BYTES,
+    RECEIPT_GRACE_S,
+    RECEIPT_KEY_MAX_CHARACTERS,
+    RECEIPT_WINDOW_S,
+)
 from openmsmq.security.access.callers import Caller
 from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader
 from openmsmq.storage.records import ReceiptRecord
-
-RECEIPT_WINDOW_S: Final = 24 * 3600
-"""How long a key is remembered after its message was sent. [ours]"""
-
-RECEIPT_GRACE_S: Final = 600
-"""A receipt so young makes no room for others, whatever comes. [ours]"""
-
-RECEIPT_KEY_MAX_CHARACTERS: Final = 255
-"""The key under which a message is sent. [ours]"""
-
-RECEIPT_DIGEST_BYTES: Final = 16
-"""What is kept of keys, and what senders say of their messages. [ours]"""
 
 _ROWS: Final = 1000
 _EXPIRED_AT_ONCE_COUNT: Final = 4

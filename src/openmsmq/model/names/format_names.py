@@ -107,7 +107,12 @@ class MulticastFormatName(BaseFormatName, frozen=True, gc=False):
         return False
 
     def __str__(self) -> str:
-        return f"MULTICAST={self.address}:{self.port}"
+        return f"MULTICAST={self.group}"
+
+    @property
+    def group(self) -> str:
+        """The address and port alone, as queues have them. [MQMQ 2.3.1.23]"""
+        return f"{self.address}:{self.port}"
 
 
 class DistributionListFormatName(BaseFormatName, frozen=True, gc=False):

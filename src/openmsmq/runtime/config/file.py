@@ -30,6 +30,7 @@ from openmsmq.model.peers import address_of
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.runtime.config.alarm_table import AlarmTable
 from openmsmq.runtime.config.doors.http_table import HttpTable
+from openmsmq.runtime.config.doors.multicast_table import MulticastTable
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.rpc_table import RpcTable
 from openmsmq.runtime.config.security_table import SecurityTable
@@ -254,6 +255,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     telemetry: TelemetryTable = TelemetryTable()
     rpc: RpcTable = RpcTable()
     http: HttpTable = HttpTable()
+    multicast: MulticastTable = MulticastTable()
     active_directory: dict[str, Any] = {}
     """Where Active Directory is; its own package reads it."""
 
@@ -398,6 +400,7 @@ CLASSES: Final = (
     "telemetry",
     "rpc",
     "http",
+    "multicast",
     "active_directory",
 )
 """Tables that are fields of their own."""

@@ -14,6 +14,7 @@ import msgspec
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.runtime.config.alarm_table import read_alarms
 from openmsmq.runtime.config.doors.http_table import read_http
+from openmsmq.runtime.config.doors.multicast_table import read_multicast
 from openmsmq.runtime.config.errors import ConfigError, nearest, reason
 from openmsmq.runtime.config.file import (
     CLASSES,
@@ -132,7 +133,7 @@ def from_table(found: Mapping[str, Any], file: str) -> dict[str, Any]:
     tables: dict[str, Any] = {key: table.pop(key) for key in (*TABLES, *CLASSES) if key in table}
     for key, value in tables.items():
         check_table(value, key, file)
-    security, session_tls, alarms, telemetry, rpc, http, active_directory = (
+    security, session_tls, alarms, telemetry, rpc, http, multicast, active_directory = (
         tables.pop(key, {}) for key in CLASSES
     )
     for key in table:
@@ -160,6 +161,7 @@ def from_table(found: Mapping[str, Any], file: str) -> dict[str, Any]:
         "telemetry": read_telemetry(telemetry, file),
         "rpc": read_rpc(rpc, file),
         "http": read_http(http, file),
+        "multicast": read_multicast(multicast, file),
         "active_directory": active_directory,
     }
 

@@ -11,6 +11,7 @@ import msgspec
 from openmsmq.api.program import Setting
 from openmsmq.runtime.config.alarm_table import without_secrets
 from openmsmq.runtime.config.doors.http_table import HttpTable
+from openmsmq.runtime.config.doors.multicast_table import MulticastTable
 from openmsmq.runtime.config.file import DEFAULTS, PARAMETERS, PORTS
 from openmsmq.runtime.config.loading import Loaded, Source
 from openmsmq.runtime.config.rpc_table import RpcTable
@@ -35,6 +36,7 @@ _WITH_DEFAULTS: Final[dict[str, type[msgspec.Struct]]] = {
     "telemetry": TelemetryTable,
     "rpc": RpcTable,
     "http": HttpTable,
+    "multicast": MulticastTable,
 }
 _AS_WRITTEN: Final = ("hosts", "next_hops", "connectors", "peers", "active_directory", "alarms")
 """Tables of which is shown what stands in them."""

@@ -17,8 +17,8 @@ import msgspec
 from openmsmq.client.messages.outgoing import SendOptions
 from openmsmq.client.messages.properties import PROPERTIES
 from openmsmq.client.messages.property import Kind, Property
-from openmsmq.manager.transactions.receipts import RECEIPT_DIGEST_BYTES
 from openmsmq.model.identity import MessageId
+from openmsmq.model.limits import RECEIPT_DIGEST_BYTES
 from openmsmq.model.message import AckRequest
 from openmsmq.runtime.http.conversation import Request
 

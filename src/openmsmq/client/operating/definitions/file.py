@@ -80,6 +80,8 @@ class QueueDefinition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     privacy: Annotated[str, msgspec.Meta(max_length=20)] = "optional"
     service_type: Annotated[str, msgspec.Meta(max_length=40)] = str(NIL_GUID)
     base_priority: Annotated[int, msgspec.Meta(ge=-(1 << 15), lt=1 << 15)] = 0
+    multicast_address: Annotated[str, msgspec.Meta(max_length=30)] = ""
+    """Address and port from which it gets messages; empty for none."""
     rights: RightsDefinition | None = None
     """None says nothing about them: a new queue has the rights of new ones, another keeps its."""
 

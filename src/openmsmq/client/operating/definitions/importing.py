@@ -36,6 +36,7 @@ _CHANGEABLE: Final = (
     "privacy",
     "service_type",
     "base_priority",
+    "multicast_address",
 )
 """Properties that can change while a queue lives, in the order in which they are told."""
 
@@ -77,6 +78,7 @@ def _defined(found: QueueStatus, descriptor: Descriptor | None) -> QueueDefiniti
         privacy=QueuePrivacy(found.privacy).name.lower(),
         service_type=str(Guid(found.service_type)),
         base_priority=found.base_priority,
+        multicast_address=found.multicast_address,
         rights=None if descriptor is None else rights_of(descriptor),
     )
 
