@@ -30,8 +30,8 @@ HOSTILE_MUTANTS = (
     Mutant(
         "a final acknowledgment is found by the number of its message alone, whoever brings it",
         "manager.incoming.order_acks:OrderAcks._counts",
-        "if self._identities.may_acknowledge(peer, source, outgoing, now):",
-        "if True:",
+        "and self._identities.may_acknowledge(peer, source, outgoing, now):",
+        "and peer is not None:",
         options=_beside("all", "final acks", "order acks"),
     ),
     # Names.

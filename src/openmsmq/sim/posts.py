@@ -70,6 +70,8 @@ class PostNetwork:
         self._last_number = 0
         self.watch = PostWatch(world)
         self.post_count = 0
+        self.arriving_count = 0
+        """Requests on their way: one that comes late may bring an express message once more."""
 
     # What nodes ask for.
 
@@ -101,13 +103,16 @@ class PostNetwork:
         if self._chance() < _LATE:
             at_ms += self._rng.randrange(_LATE_MAX_MS)
         lane.arrival_ms = at_ms
+        self.arriving_count += 1
         self._world.timeline.after(at_ms - now_ms, self._arrives, lane, post, 1)
         if self._chance() < _TWICE:
+            self.arriving_count += 1
             more_ms = at_ms - now_ms + self._rng.randrange(_LATE_MAX_MS)
             self._world.timeline.after(more_ms, self._arrives, lane, post, 2)
         self._later(_TIMEOUT_MS, self._times_out, lane, post.call)
 
     def _arrives(self, lane: Lane, post: OutgoingPost, time: int) -> None:
+        self.arriving_count -= 1
         target = lane.target
         assert target is not None
         if not target.up:

@@ -325,7 +325,10 @@ class World:
 
     def _settle(self, limit_ms: int, *, received: bool) -> None:
         """Wait until nothing is on its way, and with `received` until all senders know the end."""
-        self.run_while(lambda: endings.is_under_way(self, received=received), limit_ms)
+        self.run_while(
+            lambda: endings.is_under_way(self, received=received) or self.posts.arriving_count > 0,
+            limit_ms,
+        )
 
     def run_while(self, condition: Callable[[], bool], limit_ms: int) -> None:
         """Let things happen until a condition ends; it has to end in time."""
