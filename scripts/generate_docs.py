@@ -33,7 +33,8 @@ something beside a success and are never raised.
 """
 
 LIMITS_INTRODUCTION: Final = """\
-Maxima and default durations, from `openmsmq.model.limits`. The last word of a name is its unit.
+Maxima and default durations, from `openmsmq.model.limits` and `openmsmq.protocol.pgm.limits`. The last
+word of a name is its unit.
 """
 
 METRICS_INTRODUCTION: Final = """\
@@ -181,10 +182,12 @@ def errors_page() -> str:
 
 def limits_page() -> str:
     from openmsmq.model import limits
+    from openmsmq.protocol.pgm import limits as multicast
 
-    values = vars(limits)
+    values = vars(limits) | vars(multicast)
     parts = [f"{NOTE}\n\n# Limits\n\n{LIMITS_INTRODUCTION}"]
-    source = (ROOT / "src/openmsmq/model/limits.py").read_text(encoding="utf-8")
+    files = ("src/openmsmq/model/limits.py", "src/openmsmq/protocol/pgm/limits.py")
+    source = "\n".join((ROOT / file).read_text(encoding="utf-8") for file in files)
     for group, rows in limit_groups(source):
         parts.append(f"## {group}\n")
         parts.append("| Name | Value | Meaning | Source |\n|---|---|---|---|")

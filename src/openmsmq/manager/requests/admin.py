@@ -34,7 +34,6 @@ from openmsmq.model.errors import (
 from openmsmq.model.identity import GUID_BYTES, NIL_GUID, Guid
 from openmsmq.model.limits import (
     JOURNAL_QUOTA_DEFAULT_KB,
-    MULTICAST_GROUPS_MAX_COUNT,
     QUEUE_QUOTA_DEFAULT_KB,
 )
 from openmsmq.model.names import (
@@ -59,6 +58,7 @@ from openmsmq.model.queue import (
     QueueProperties,
     ShareMode,
 )
+from openmsmq.protocol.pgm.limits import MULTICAST_GROUPS_MAX_COUNT
 from openmsmq.security.access.access import QUEUE_DEFAULT, queue_descriptor
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.access.descriptors import encode

@@ -17,7 +17,7 @@ from openmsmq.model.errors import (
     TransactionUsage,
     UnsupportedOperation,
 )
-from openmsmq.model.limits import (
+from openmsmq.protocol.pgm.limits import (
     MULTICAST_SOURCES_MAX_COUNT,
     PGM_BACKLOG_MAX_BYTES,
     PGM_PAYLOAD_MAX_BYTES,

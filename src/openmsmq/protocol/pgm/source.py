@@ -12,7 +12,7 @@ from collections import deque
 from ipaddress import IPv4Address
 from typing import Final
 
-from openmsmq.model import limits
+from openmsmq.protocol.pgm import limits
 from openmsmq.protocol.pgm.bucket import Bucket
 from openmsmq.protocol.pgm.outputs import Group, Profile, Transmit
 from openmsmq.protocol.pgm.serial import MASK, after, distance

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
-from openmsmq.model import limits
+from openmsmq.protocol.pgm import limits
 from openmsmq.protocol.pgm.outputs import DEFAULT, Delivered, Group, Lost, Output, Profile, Transmit
 from openmsmq.protocol.pgm.receiver import Receiver
 from openmsmq.protocol.pgm.source import Source

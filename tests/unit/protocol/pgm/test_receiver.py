@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openmsmq.model import limits
-from openmsmq.protocol.pgm import gaps, window
+from openmsmq.protocol.pgm import gaps, limits, window
 from openmsmq.protocol.pgm.outputs import Delivered, Group, Profile, Transmit
 from openmsmq.protocol.pgm.receiver import Receiver
 from openmsmq.protocol.pgm.source import Source

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.model import limits
+from openmsmq.protocol.pgm import limits
 from openmsmq.protocol.pgm.outputs import Profile
 from openmsmq.protocol.pgm.serial import after
 from openmsmq.protocol.pgm.source import Source
