@@ -35,7 +35,7 @@ something beside a success and are never raised.
 LIMITS_INTRODUCTION: Final = """\
 Maxima and default durations, from `openmsmq.model.limits`; those of messages over HTTP, of
 multicast and of remote procedure calls are in `limits` of `openmsmq.wire.srmp`,
-`openmsmq.wire.pgm` and `openmsmq.wire.rpc`. The last word of a name is its unit.
+`openmsmq.protocol.pgm` and `openmsmq.wire.rpc`. The last word of a name is its unit.
 """
 
 METRICS_INTRODUCTION: Final = """\
@@ -183,7 +183,7 @@ def errors_page() -> str:
 
 def limits_page() -> str:
     from openmsmq.model import limits
-    from openmsmq.wire.pgm import limits as multicast
+    from openmsmq.protocol.pgm import limits as multicast
     from openmsmq.wire.rpc import limits as remote_calls
     from openmsmq.wire.srmp import limits as over_http
 

@@ -32,7 +32,10 @@ from openmsmq.model.errors import (
     UnsupportedFormatName,
 )
 from openmsmq.model.identity import GUID_BYTES, NIL_GUID, Guid
-from openmsmq.model.limits import JOURNAL_QUOTA_DEFAULT_KB, QUEUE_QUOTA_DEFAULT_KB
+from openmsmq.model.limits import (
+    JOURNAL_QUOTA_DEFAULT_KB,
+    QUEUE_QUOTA_DEFAULT_KB,
+)
 from openmsmq.model.names import (
     DirectFormatName,
     FormatName,
@@ -55,11 +58,11 @@ from openmsmq.model.queue import (
     QueueProperties,
     ShareMode,
 )
+from openmsmq.protocol.pgm.limits import MULTICAST_GROUPS_MAX_COUNT
 from openmsmq.security.access.access import QUEUE_DEFAULT, queue_descriptor
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.access.descriptors import encode
 from openmsmq.security.access.sids import ADMINISTRATORS, Sid
-from openmsmq.wire.pgm.limits import MULTICAST_GROUPS_MAX_COUNT
 
 _ADMIN_ACCESS: Final = (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN)
 _ONLY_READERS: Final = "only readers can keep other readers out"

@@ -17,15 +17,15 @@ from openmsmq.model.errors import (
     TransactionUsage,
     UnsupportedOperation,
 )
-from openmsmq.wire import message_bytes
-from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.headers import user
-from openmsmq.wire.packets import UserMessage, decode
-from openmsmq.wire.pgm.limits import (
+from openmsmq.protocol.pgm.limits import (
     MULTICAST_SOURCES_MAX_COUNT,
     PGM_BACKLOG_MAX_BYTES,
     PGM_PAYLOAD_MAX_BYTES,
 )
+from openmsmq.wire import message_bytes
+from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.headers import user
+from openmsmq.wire.packets import UserMessage, decode
 from openmsmq.wire.srmp.multicast import write_multicast
 
 

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import heapq
 from enum import IntEnum
-from random import Random
-from typing import Final
+from typing import Final, Protocol
 
-from openmsmq.wire.pgm import limits
+from openmsmq.protocol.pgm import limits
 
 OVERHEARD_MAX_COUNT: Final = 2
 """How often others that ask for the same keep us from asking: what they say may be a lie."""
+
+
+class Dice(Protocol):
+    """Where chance comes from: the driver's, so that the same seed gives the same run."""
+
+    def randint(self, first: int, last: int, /) -> int:
+        """Return a number between two, both included."""
+        ...
 
 
 class Waiting(IntEnum):
@@ -41,7 +48,7 @@ class Gap:
 class Gaps:
     """What is missing of one source, by number."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Dice) -> None:
         self._random = random
         self._gaps: dict[int, Gap] = {}
         # Deadlines, of which those that are no more what the gap says count for nothing.

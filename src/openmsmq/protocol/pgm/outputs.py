@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from openmsmq.wire.pgm import limits
+from openmsmq.protocol.pgm import limits
 from openmsmq.wire.pgm.packets import SourceId
 
 

@@ -9,13 +9,13 @@ fallen silent, or of the quietest of its own address. It never gets that of anot
 from __future__ import annotations
 
 from ipaddress import IPv4Address
-from random import Random
 from typing import Final, TypeAlias
 
+from openmsmq.protocol.pgm import limits
 from openmsmq.protocol.pgm.bucket import Bucket
+from openmsmq.protocol.pgm.gaps import Dice
 from openmsmq.protocol.pgm.outputs import Delivered, Group, Lost, Output, Profile, Transmit
 from openmsmq.protocol.pgm.window import Window
-from openmsmq.wire.pgm import limits
 from openmsmq.wire.pgm.options import NAK_LIST_MAX_COUNT, NO_OPTIONS, Options
 from openmsmq.wire.pgm.packets import Data, Nak, Packet, PacketType, SourceId, Spm
 
@@ -43,7 +43,7 @@ class Followed:
 class Receiver:
     """All sources of all groups that are listened to."""
 
-    def __init__(self, profile: Profile, random: Random, now_ms: int) -> None:
+    def __init__(self, profile: Profile, random: Dice, now_ms: int) -> None:
         self._profile = profile
         self._random = random
         self._groups: set[Group] = set()

@@ -8,18 +8,16 @@ what they need. What goes beyond is as if it had been lost, and is asked for lat
 
 from __future__ import annotations
 
-from random import Random
-
-from openmsmq.protocol.pgm.gaps import Gaps
+from openmsmq.protocol.pgm import limits
+from openmsmq.protocol.pgm.gaps import Dice, Gaps
 from openmsmq.protocol.pgm.serial import after, distance
-from openmsmq.wire.pgm import limits
 from openmsmq.wire.pgm.packets import Data, Spm
 
 
 class Window:
     """The window of one source."""
 
-    def __init__(self, random: Random, bytes_max: int) -> None:
+    def __init__(self, random: Dice, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._gaps = Gaps(random)
         self._held: dict[int, Data] = {}

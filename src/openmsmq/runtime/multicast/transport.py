@@ -11,6 +11,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
+from openmsmq.protocol.pgm import limits
 from openmsmq.protocol.pgm.outputs import DEFAULT, Delivered, Group, Lost, Output, Profile, Transmit
 from openmsmq.protocol.pgm.receiver import Receiver
 from openmsmq.protocol.pgm.source import Source
@@ -18,7 +19,6 @@ from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.limits import MULTICAST_PACKETS_PER_TURN_COUNT
 from openmsmq.runtime.multicast.sockets import PgmSockets
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.pgm import limits
 from openmsmq.wire.pgm.packets import Nak, SourceId, decode
 
 FIRST_PORT: Final = 1_024

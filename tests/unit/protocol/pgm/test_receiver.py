@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openmsmq.protocol.pgm import gaps, window
+from openmsmq.protocol.pgm import gaps, limits, window
 from openmsmq.protocol.pgm.outputs import Delivered, Group, Profile, Transmit
 from openmsmq.protocol.pgm.receiver import Receiver
 from openmsmq.protocol.pgm.source import Source
-from openmsmq.wire.pgm import limits
 from openmsmq.wire.pgm.options import Options
 from openmsmq.wire.pgm.packets import Data, Nak, Packet, PacketType, SourceId, Spm, decode
 from tests.unit.protocol.pgm.network import GROUP, GSI, SENDER, Network

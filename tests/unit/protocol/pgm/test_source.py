@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openmsmq.protocol.pgm import limits
 from openmsmq.protocol.pgm.outputs import Profile
 from openmsmq.protocol.pgm.serial import after
 from openmsmq.protocol.pgm.source import Source
-from openmsmq.wire.pgm import limits
 from openmsmq.wire.pgm.options import Options
 from openmsmq.wire.pgm.packets import Data, Nak, Packet, PacketType, Spm
 from tests.unit.protocol.pgm.network import GROUP, SENDER, Network

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openmsmq.protocol.pgm.limits import PGM_SPAN_MAX_COUNT
 from openmsmq.protocol.pgm.serial import after
 from openmsmq.protocol.pgm.window import Window
-from openmsmq.wire.pgm.limits import PGM_SPAN_MAX_COUNT
 from openmsmq.wire.pgm.options import NO_OPTIONS, Fragment, Options
 from openmsmq.wire.pgm.packets import Data, Spm
 

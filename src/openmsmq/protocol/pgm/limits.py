@@ -1,4 +1,7 @@
-"""What multicast is bounded by, with the source of each bound beside it."""
+"""The maxima and times of multicast, those of its profile and our own. [MC-MQSRM 2.1.3.1]
+
+A line below a number is its page in the reference, as in `openmsmq.model.limits`.
+"""
 
 from __future__ import annotations
 
