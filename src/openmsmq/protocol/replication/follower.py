@@ -107,7 +107,7 @@ class Follower:
         elif isinstance(asked, Read):
             self._have_read(answer, now_ms)
         elif not answer.done:
-            self._refused(now_ms)
+            self._refused()
         else:
             # Both have written: the lease is ours since they were asked, and all is durable.
             self._epoch = state.epoch
@@ -175,7 +175,7 @@ class Follower:
             promoted = Promoted(self._name, self._holder, self._epoch, self._answer_until_ms)
             self._outputs.append(promoted)
 
-    def _refused(self, now_ms: int) -> None:
+    def _refused(self) -> None:
         """Somebody else was faster, or the lease goes on."""
         if self.state is FollowerState.TAKING:
             self.state = FollowerState.WATCHING

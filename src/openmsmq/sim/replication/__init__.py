@@ -1,1 +1,1 @@
-"""A queue manager on several computers, in virtual time: the machines of the product, a log, faults."""
+"""A queue manager on several computers, in virtual time: a log, members, and what goes wrong."""

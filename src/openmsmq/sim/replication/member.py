@@ -2,8 +2,8 @@
 
 Its store is a list of records, and a record is a list of operations. It does what
 `openmsmq.runtime.replication` does in a process: what comes while a record is on its way goes into
-the next one, and nothing is said that the tenure does not allow. It can be killed, stopped and woken,
-cut off from the log, and lose its disk.
+the next one, and nothing is said that the tenure does not allow. It can be killed, stopped and
+woken, cut off from the log, and lose its disk.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A transaction that writes has the line about the log for itself, and nobody sees what it has done
 before the second server has it. What no server protects from can happen: a request or an answer is
-lost, a server starts again in the middle and shows what the other one does not have, or the other one
-takes its place.
+lost, a server starts again in the middle and shows what the other one does not have, or the other
+one takes its place.
 """
 
 from __future__ import annotations
