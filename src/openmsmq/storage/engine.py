@@ -56,7 +56,7 @@ from openmsmq.storage.port import (
     StoreFailed,
     StoreFull,
 )
-from openmsmq.storage.replication.prepared import Prepared, adds
+from openmsmq.storage.replication.prepared import Prepared
 
 CHECKPOINT_BYTES: Final = 16 << 20
 """Size of a journal file: so much is written between two checkpoints."""
@@ -218,11 +218,12 @@ class JournaledStore:
             if not (changes or batch.ranges or moves is not None):
                 return Prepared(batch, changes, None, b"")
             payload = encode_changes(changes, batch.ranges, moves)
-            self._reserve(payload, changes, batch, moves)
+            prepared = Prepared(batch, changes, moves, payload)
+            self._reserve(prepared)
         except (StoreFailed, StoreDamaged) as error:
             self._refuse_commits(error)
             raise
-        return Prepared(batch, changes, moves, payload)
+        return prepared
 
     def finish(self, prepared: Prepared) -> None:
         """Apply what was prepared; on return its durable changes survive a loss of power."""
@@ -267,13 +268,13 @@ class JournaledStore:
         for note in notes.values():
             self._aside.give_up(note)
 
-    def _reserve(self, payload: bytes, changes: Changes, batch: Batch, moves: Moves | None) -> None:
+    def _reserve(self, prepared: Prepared) -> None:
         """Have room for a batch in the journal."""
         try:
-            self._make_room(len(payload), adds=adds(changes, batch.ranges, batch))
+            self._make_room(len(prepared.payload), adds=prepared.adds)
         except StoreFull:
-            if moves is not None:
-                self._give_up(moves.aside)
+            if prepared.moves is not None:
+                self._give_up(prepared.moves.aside)
             raise
 
     def _journaled(self, batch: Batch) -> Changes:

@@ -30,6 +30,7 @@ from openmsmq.model.peers import address_of
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.runtime.config.alarm_table import AlarmTable
 from openmsmq.runtime.config.errors import ConfigError
+from openmsmq.runtime.config.services.replication_table import ReplicationTable
 from openmsmq.runtime.config.rpc_table import RpcTable
 from openmsmq.runtime.config.security_table import SecurityTable
 from openmsmq.runtime.config.session_tls_table import SessionTlsTable
@@ -252,6 +253,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     alarms: AlarmTable = AlarmTable()
     telemetry: TelemetryTable = TelemetryTable()
     rpc: RpcTable = RpcTable()
+    replication: ReplicationTable = ReplicationTable()
     active_directory: dict[str, Any] = {}
     """Where Active Directory is; its own package reads it."""
 
@@ -379,7 +381,15 @@ PARAMETERS: Final[dict[str, Parameter]] = {
 }
 """Those that have a registry name, by it."""
 PORTS: Final = frozenset({"session_port", "ping_port"})
-CLASSES: Final = ("security", "session_tls", "alarms", "telemetry", "rpc", "active_directory")
+CLASSES: Final = (
+    "security",
+    "session_tls",
+    "alarms",
+    "telemetry",
+    "rpc",
+    "replication",
+    "active_directory",
+)
 """Tables that are fields of their own."""
 _IN_TABLES: Final = {"parameters", *CLASSES, *(each.field for each in PARAMETERS.values())}
 DEFAULTS: Final[dict[str, Any]] = {

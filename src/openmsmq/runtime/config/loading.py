@@ -26,6 +26,7 @@ from openmsmq.runtime.config.file import (
     plain_type,
     variable,
 )
+from openmsmq.runtime.config.services.replication_table import read_replication
 from openmsmq.runtime.config.rpc_table import read_rpc
 from openmsmq.runtime.config.security_table import SecurityTable
 from openmsmq.runtime.config.session_tls_table import read_session_tls
@@ -131,7 +132,7 @@ def from_table(found: Mapping[str, Any], file: str) -> dict[str, Any]:
     tables: dict[str, Any] = {key: table.pop(key) for key in (*TABLES, *CLASSES) if key in table}
     for key, value in tables.items():
         check_table(value, key, file)
-    security, session_tls, alarms, telemetry, rpc, active_directory = (
+    security, session_tls, alarms, telemetry, rpc, replication, active_directory = (
         tables.pop(key, {}) for key in CLASSES
     )
     for key in table:
@@ -158,6 +159,7 @@ def from_table(found: Mapping[str, Any], file: str) -> dict[str, Any]:
         "alarms": read_alarms(alarms, file),
         "telemetry": read_telemetry(telemetry, file),
         "rpc": read_rpc(rpc, file),
+        "replication": read_replication(replication, file),
         "active_directory": active_directory,
     }
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.storage.frames import Changes, Moves, Ranges
+from openmsmq.storage.frames import Changes, Moves
 from openmsmq.storage.port import Batch, StoreDamaged, Taken
 
 BOOKKEEPING_MAX_BYTES: Final = 64
@@ -50,6 +50,18 @@ class Prepared:
         """What the journal gets; nothing if nothing of the batch is durable."""
         self._changes = changes
 
+    @property
+    def adds(self) -> bool:
+        """Whether it makes the store larger, deletions and their bookkeeping apart."""
+        batch = self.batch
+        put_bytes, deleted_count = 0, len(batch.ranges) + len(batch.dropped)
+        for _, value in self._changes:
+            if value is None:
+                deleted_count += 1
+            else:
+                put_bytes += len(value)
+        return bool(batch.aside) or put_bytes > BOOKKEEPING_MAX_BYTES * deleted_count
+
     def record(self) -> bytes:
         """Return the durable part of the batch for other stores."""
         batch = self.batch
@@ -82,14 +94,3 @@ def decode_batch(record: bytes) -> Batch:
         "a record of the log in the database was written by a later version of this software: "
         "use that version here, too"
     )
-
-
-def adds(changes: Changes, ranges: Ranges, batch: Batch) -> bool:
-    """Whether a batch makes the store larger, deletions and their bookkeeping apart."""
-    put_bytes, deleted_count = 0, len(ranges) + len(batch.dropped)
-    for _, value in changes:
-        if value is None:
-            deleted_count += 1
-        else:
-            put_bytes += len(value)
-    return bool(batch.aside) or put_bytes > BOOKKEEPING_MAX_BYTES * deleted_count
