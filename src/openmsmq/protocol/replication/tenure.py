@@ -53,6 +53,8 @@ class Tenure:
         self._is_leaving = False
         self._backed_up = 0
         self._trimmed = 0
+        self._may_trim = False
+        """Whether the lease was renewed since it trimmed last."""
         self._outputs: list[TenureOutput] = []
 
     def may_answer(self, now_ms: int) -> bool:
@@ -122,15 +124,16 @@ class Tenure:
         if isinstance(asked, Release):
             self._end("it has handed over")
             return
-        if isinstance(asked, Trim):
-            self._trimmed = asked.backed_up
+        self._trimmed = state.first - 1
         if not answer.done:
             # The record is there, from a time when the answer was lost. Whether the database can
             # still lose it again is known when something later was written.
             self._unsure = True
             self._ask(Renew(self.epoch, self._holder, self.number), now_ms)
             return
-        self._renewed()
+        if isinstance(asked, Append | Renew):
+            self._renewed()
+            self._may_trim = True
         self._see_record(state)
         self._is_leaving = self._is_leaving or state.handover
         self._next(now_ms)
@@ -160,7 +163,8 @@ class Tenure:
             self._ask(Release(self.epoch, self._holder), now_ms)
         elif now_ms >= self._renewed_ms + self._times.renew_ms:
             self._ask(Renew(self.epoch, self._holder, self.number), now_ms)
-        elif self._backed_up > self._trimmed:
+        elif self._backed_up > self._trimmed and self._may_trim:
+            self._may_trim = False
             name, number = self._name, self.number
             self._ask(Trim(self.epoch, self._holder, self._backed_up, name, number), now_ms)
         else:

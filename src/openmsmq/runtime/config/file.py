@@ -30,9 +30,9 @@ from openmsmq.model.peers import address_of
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.runtime.config.alarm_table import AlarmTable
 from openmsmq.runtime.config.errors import ConfigError
-from openmsmq.runtime.config.services.replication_table import ReplicationTable
 from openmsmq.runtime.config.rpc_table import RpcTable
 from openmsmq.runtime.config.security_table import SecurityTable
+from openmsmq.runtime.config.services.replication_table import ReplicationTable
 from openmsmq.runtime.config.session_tls_table import SessionTlsTable
 from openmsmq.runtime.config.tables import meaning_of, says
 from openmsmq.runtime.config.telemetry_table import TelemetryTable

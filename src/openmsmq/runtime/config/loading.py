@@ -26,9 +26,9 @@ from openmsmq.runtime.config.file import (
     plain_type,
     variable,
 )
-from openmsmq.runtime.config.services.replication_table import read_replication
 from openmsmq.runtime.config.rpc_table import read_rpc
 from openmsmq.runtime.config.security_table import SecurityTable
+from openmsmq.runtime.config.services.replication_table import read_replication
 from openmsmq.runtime.config.session_tls_table import read_session_tls
 from openmsmq.runtime.config.tables import check_table, read_table
 from openmsmq.runtime.config.telemetry_table import read_telemetry
