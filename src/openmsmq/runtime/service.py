@@ -192,10 +192,12 @@ class Server:
         log = log or EventLog(config.log_format, config.log_level)
         log.info(Event.STARTING, name=config.manager_name, data=config.data, software=SOFTWARE)
         own_store = store is None
-        if primary is not None:
-            store = primary.store
-        elif store is None:
-            store = open_own_store(config, leave or Leave(), thorough=thorough)
+        if store is None:
+            store = (
+                open_own_store(config, leave or Leave(), thorough=thorough)
+                if primary is None
+                else primary.store
+            )
         with contextlib.ExitStack() as started:
             started.callback(store.close)
             membership = Membership(config)
@@ -210,14 +212,8 @@ class Server:
                 started.callback(server._turn_file.close)
             if server._tracing is not None:
                 started.callback(server._tracing.spans.give_up)
-            if primary is not None:
-                primary.may_go_on, primary.ended = server._pump.schedule, server._end_tenure
-                server._pump.primary = server._primary = primary
-                server._backups.done = primary.backed_up
             # Who this queue manager is must be durable before anybody hears of it.
-            server._pump.turn()
-            if primary is not None:
-                await primary.settled()
+            await server._begin_turns(primary)
             if store.get(MACHINE_KEY) is None:
                 raise NotYet(f"{config.data} has no room for a new queue manager: free some")
             started.callback(server._network.give_up)
@@ -237,6 +233,17 @@ class Server:
             server._alarms.configure(config.alarms)
             started.pop_all()
         return server
+
+    async def _begin_turns(self, primary: Primary | None) -> None:
+        """Have the first turn, and wait until it is durable."""
+        if primary is None:
+            self._pump.turn()
+            return
+        primary.may_go_on, primary.ended = self._pump.schedule, self._end_tenure
+        self._pump.primary = self._primary = primary
+        self._backups.done = primary.backed_up
+        self._pump.turn()
+        await primary.settled()
 
     def _answer_discovery(self) -> None:
         """Let those who look for a directory find this one."""
@@ -318,9 +325,19 @@ class Server:
         """Begin to stop in order; `finished` returns when that is done."""
         self._end(ExitCode.STOPPED)
 
+    async def _end_turns(self) -> None:
+        """Have the last turns; then somebody else may take over."""
+        if self._primary is None:
+            self._pump.close()
+            return
+        await self._primary.settled()
+        self._pump.close()
+        await self._primary.leave()
+
     def _end_tenure(self, ended: Ended) -> None:
         """End without a word: what is under way is known to whoever is the primary next."""
-        self._log.error(Event.REPLICATION_ENDED, reason=ended.why)
+        say = self._log.error if ended.is_damage else self._log.warning
+        say(Event.REPLICATION_ENDED, reason=ended.why)
         self._pump.fall_silent(ended.why)
         self._end(ExitCode.NOT_STARTED if ended.is_damage else ExitCode.NOT_YET)
 
@@ -357,11 +374,7 @@ class Server:
         await self._backups.close()
         await self._alarms.close()
         self._levels.close()
-        if self._primary is not None:
-            await self._primary.settled()
-        self._pump.close()
-        if self._primary is not None:
-            await self._primary.leave()
+        await self._end_turns()
         if self._tracing is not None:
             await self._tracing.spans.close()
         if self._turn_file is not None:

@@ -134,39 +134,44 @@ class DatabaseLog:
         raise StartError(f"the database of [replication] is not safe: {problem}")
 
     async def _asked(self, wire: Wire, request: Request) -> Answer:
-        name, lease_ms = self._name, _number(self.times.lease_ms)
-        binary = -1
-        match request:
-            case Read():
-                return await self._read(wire, request)
-            case Take(seen, holder):
-                statement = statements.TAKE
-                values = [name, holder.encode(), _number(seen), lease_ms]
-            case Append(epoch, holder, number, record):
-                statement, binary = statements.APPEND, 4
-                values = [name, _number(epoch), holder.encode(), _number(number), record, lease_ms]
-            case Renew(epoch, holder, confirmed):
-                statement = statements.RENEW
-                values = [name, _number(epoch), holder.encode(), _number(confirmed), lease_ms]
-            case Release(epoch, holder):
-                statement = statements.RELEASE
-                values = [name, _number(epoch), holder.encode()]
-            case Trim(epoch, holder, backed_up, follower, number):
-                statement = statements.TRIM
-                values = [
-                    name,
-                    _number(epoch),
-                    holder.encode(),
-                    _number(backed_up),
-                    follower.encode(),
-                    _number(number),
-                    _number(TRIMMED_MAX_COUNT),
-                    _number(self._table.forget_standby_h),
-                ]
-        rows = await wire.run(statement, values, binary)
+        if isinstance(request, Read):
+            return await self._read(wire, request)
+        if isinstance(request, Append):
+            # The one that is asked all the time.
+            values = [
+                self._name,
+                _number(request.epoch),
+                request.holder.encode(),
+                _number(request.number),
+                request.record,
+                _number(self.times.lease_ms),
+            ]
+            rows = await wire.run(statements.APPEND, values, binary=4)
+        else:
+            statement, values = self._statement(request)
+            rows = await wire.run(statement, values)
         if rows:
             return Answer(_state(rows[0]))
         return Answer(await self._state(wire), done=False)
+
+    def _statement(self, request: Take | Renew | Release | Trim) -> tuple[str, list[bytes]]:
+        name, lease_ms = self._name, _number(self.times.lease_ms)
+        holder = request.holder.encode()
+        if isinstance(request, Take):
+            return statements.TAKE, [name, holder, _number(request.seen_epoch), lease_ms]
+        values = [name, _number(request.epoch), holder]
+        if isinstance(request, Renew):
+            return statements.RENEW, [*values, _number(request.confirmed), lease_ms]
+        if isinstance(request, Release):
+            return statements.RELEASE, values
+        return statements.TRIM, [
+            *values,
+            _number(request.backed_up),
+            request.follower.encode(),
+            _number(request.number),
+            _number(TRIMMED_MAX_COUNT),
+            _number(self._table.forget_standby_h),
+        ]
 
     async def _state(self, wire: Wire) -> LogState:
         rows = await wire.run(statements.STATE, [self._name])
@@ -193,8 +198,16 @@ class DatabaseLog:
 
 def _state(row: Row) -> LogState:
     log, epoch, holder, first, last, confirmed, ended, handover = map(_text, row[:_STATE_COLUMNS])
-    numbers = map(int, (first, last, confirmed))
-    return LogState(log, int(epoch), holder, *numbers, ended == "t", handover == "t")
+    return LogState(
+        log,
+        int(epoch),
+        holder,
+        int(first),
+        int(last),
+        int(confirmed),
+        lease_ended=ended == "t",
+        handover=handover == "t",
+    )
 
 
 def _number(value: int) -> bytes:

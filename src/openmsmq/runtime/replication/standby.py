@@ -48,28 +48,32 @@ class Standby:
             follower.wake(since_boot_ms())
             outputs = follower.take_outputs()
             for output in outputs:
-                match output:
-                    case Ask(request):
-                        try:
-                            answer = await self._database.ask(request)
-                        except LogFailed as error:
-                            self._limited.warning(Event.REPLICATION_FAILED, reason=str(error))
-                            follower.failed(since_boot_ms())
-                        else:
-                            follower.answered(answer, since_boot_ms())
-                    case Apply(records):
-                        for number, record in records:
-                            self._apply(number, record)
-                            await asyncio.sleep(0)
-                        follower.applied(self._store.sequence)
-                    case Promoted():
-                        return output
-                    case Ended(why, is_damage):
-                        raise StartError(why) if is_damage else NotYet(why)
+                if isinstance(output, Promoted):
+                    return output
+                await self._carry_out(follower, output)
             if not outputs:
                 due_ms = follower.next_wake_ms
                 assert due_ms is not None, "a standby waits for nothing"
                 await asyncio.sleep(max(1, due_ms - since_boot_ms()) / 1000)
+
+    async def _carry_out(self, follower: Follower, output: Ask | Apply | Ended) -> None:
+        match output:
+            case Ask(request):
+                try:
+                    answer = await self._database.ask(request)
+                except LogFailed as error:
+                    self._limited.warning(Event.REPLICATION_FAILED, reason=str(error))
+                    follower.failed(since_boot_ms())
+                else:
+                    follower.answered(answer, since_boot_ms())
+            case Apply(records):
+                for number, record in records:
+                    self._apply(number, record)
+                    # The loop has others, too: a signal that stops us.
+                    await asyncio.sleep(0)
+                follower.applied(self._store.sequence)
+            case Ended(why, is_damage):
+                raise StartError(why) if is_damage else NotYet(why)
 
     def _apply(self, number: int, record: bytes) -> None:
         self._store.commit(decode_batch(record))

@@ -121,7 +121,12 @@ class Wire:
 
     async def _writable(self) -> None:
         waiter = self._loop.create_future()
-        self._loop.add_writer(self._socket, lambda: waiter.done() or waiter.set_result(None))
+
+        def ready() -> None:
+            if not waiter.done():
+                waiter.set_result(None)
+
+        self._loop.add_writer(self._socket, ready)
         try:
             await waiter
         finally:

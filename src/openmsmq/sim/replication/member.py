@@ -53,8 +53,6 @@ class Member:
         self.name = name
         self.times = times
         self.stored: list[bytes] = []
-        self.back_up: list[bytes] = []
-        """The last back-up that it has made."""
         self.is_up = False
         self.has_lost_disk = False
         """Whether it ever did: what it said before that it has may be believed still."""
@@ -231,8 +229,8 @@ class Member:
     def make_back_up(self) -> None:
         """Back up what is stored."""
         if self.tenure is not None and not self.tenure.is_over:
-            self.back_up = list(self.stored)
-            self._world.newest_back_up = self.back_up
+            # One that is primary no more, and does not know, makes an older one.
+            self._world.newest_back_up = max(self._world.newest_back_up, list(self.stored), key=len)
             self.tenure.backed_up(len(self.stored))
 
     def _end(self, damage: str) -> None:

@@ -298,10 +298,10 @@ class ReplicationWorld:
         seen: dict[str, int] = {}
         for number in range(1, self.log.durable.last + 1):
             for operation in decode_record(self.log.records[number]):
-                client, _, place = operation.partition(":")
-                if int(place) != seen.get(client, 0) + 1:
-                    raise Violation(f"{operation} comes behind {client}:{seen.get(client, 0)}")
-                seen[client] = int(place)
+                name, _, place = operation.partition(":")
+                if int(place) != seen.get(name, 0) + 1:
+                    raise Violation(f"{operation} comes behind {name}:{seen.get(name, 0)}")
+                seen[name] = int(place)
 
 
 def run_replication_seed(seed: int) -> Summary:
