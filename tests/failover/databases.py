@@ -12,12 +12,12 @@ from pathlib import Path
 
 import psycopg
 
+from tests.runtime.computers import wait_for
 from tests.runtime.scripted_engine import free_port
 from tests.spark.postgres import program
 
-HOST = "127.0.0.1"
+LOOPBACK = "127.0.0.1"
 SETTINGS = {
-    "listen_addresses": HOST,
     "max_connections": "50",
     "shared_buffers": "32MB",
     "max_wal_senders": "5",
@@ -30,26 +30,27 @@ SETTINGS = {
 class Database:
     """One server, in a folder of its own; root lends it to somebody else."""
 
-    def __init__(self, folder: Path, name: str, user: str | None) -> None:
+    def __init__(self, folder: Path, name: str, host: str, prefix: tuple[str, ...]) -> None:
+        """`prefix` is what to put before commands, such as a place to run them in."""
         self.data = folder / name
-        self.port = free_port(HOST)
+        self.host = host
+        self.port = free_port(LOOPBACK)
         self._log = folder / f"{name}.log"
         self._folder = folder
-        self._user = user
+        self._prefix = prefix
 
     @property
     def address(self) -> str:
         """How to connect to it alone."""
-        return f"host={HOST} port={self.port} user=tester dbname=postgres"
+        return f"host={self.host} port={self.port} user=tester dbname=postgres"
 
     def run(self, name: str, *arguments: str) -> None:
         """Run one of PostgreSQL's programs."""
         found = program(name)
         assert found is not None, "PostgreSQL is missing: run scripts/ensure-postgres"
         done = subprocess.run(
-            [found, *arguments],
+            [*self._prefix, found, *arguments],
             check=False,
-            user=self._user,
             cwd=self._folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -58,7 +59,12 @@ class Database:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        settings = {**SETTINGS, "port": str(self.port), "unix_socket_directories": self._folder}
+        settings = {
+            **SETTINGS,
+            "listen_addresses": self.host,
+            "port": str(self.port),
+            "unix_socket_directories": self._folder,
+        }
         options = " ".join(f"-c {key}={value}" for key, value in settings.items())
         log = str(self._log)
         self.run("pg_ctl", "-D", str(self.data), "-w", "-l", log, "-o", options, "start")
@@ -92,40 +98,52 @@ class Database:
 
     def set(self, **settings: str) -> None:
         """Change settings while it runs."""
-        with psycopg.connect(self.address, autocommit=True) as connection:
+        own = f"host={self._folder} port={self.port} user=tester dbname=postgres"
+        with psycopg.connect(own, autocommit=True) as connection:
             for key, value in settings.items():
                 connection.execute(f"ALTER SYSTEM SET {key} = '{value}'".encode())
             connection.execute("SELECT pg_reload_conf()")
+
+    def synchronous_count(self) -> int:
+        """Return how many servers follow it synchronously."""
+        own = f"host={self._folder} port={self.port} user=tester dbname=postgres"
+        asked = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
+        with psycopg.connect(own, autocommit=True) as connection:
+            row = connection.execute(asked).fetchone()
+        return 0 if row is None else int(row[0])
 
 
 class Databases:
     """The two of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = LOOPBACK, prefix: tuple[str, ...] = ()) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="openmsmq-databases-"))
-        user: str | None = None
+        self.host = host
         if os.geteuid() == 0:
             names = {entry.pw_name for entry in pwd.getpwall()}
             user = "postgres" if "postgres" in names else "nobody"
             shutil.chown(self._folder, user)
-        self.first = Database(self._folder, "first", user)
-        self.second = Database(self._folder, "second", user)
+            prefix = (*prefix, "setpriv", "--reuid", user, "--regid", user, "--clear-groups")
+        self.first = Database(self._folder, "first", host, prefix)
+        self.second = Database(self._folder, "second", host, prefix)
         first = self.first
         settings = ("-A", "trust", "-U", "tester", "-E", "UTF8", "--locale=C", "--no-sync")
         first.run("initdb", "-D", str(first.data), *settings)
+        with (first.data / "pg_hba.conf").open("a") as rules:
+            rules.write("host all,replication tester samenet trust\n")
         first.start()
-        copied = f"host={HOST} port={first.port} user=tester application_name=second"
-        first.run(
-            "pg_basebackup", "-D", str(self.second.data), "-d", copied, "-R", "-c", "fast", "--no-sync"
-        )
+        copied = f"host={host} port={first.port} user=tester application_name=second"
+        to = str(self.second.data)
+        first.run("pg_basebackup", "-D", to, "-d", copied, "-R", "-c", "fast", "--no-sync")
         self.second.start()
         first.set(synchronous_standby_names="second")
+        wait_for(lambda: first.synchronous_count() == 1)
 
     @property
     def address(self) -> str:
         """How to connect to the one that can be written to."""
         ports = f"{self.first.port},{self.second.port}"
-        return f"host={HOST},{HOST} port={ports} user=tester dbname=postgres"
+        return f"host={self.host},{self.host} port={ports} user=tester dbname=postgres"
 
     def remove(self) -> None:
         """Stop both for good."""
