@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import stat
-import subprocess
 import sys
 import threading
 import time
@@ -19,14 +17,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.failover.databases import Databases
-from tests.runtime.computers import HASTY, Computer, environment, wait_for
-from tests.runtime.namespaces import Host, Laboratory, ip, required_laboratory
+from tests.runtime.computers import Computer, environment
+from tests.runtime.namespaces import Host, Laboratory, required_laboratory
 
 SHARED = "10.98.0.5"
 THIRD = "10.98.0.7"
 DATABASE = "10.98.0.9"
 OWN = {"alpha": "10.98.0.1", "beta": "10.98.0.2"}
 LEASE_MS = 2000
+LOCAL = ("--allow-remote-without-token", "--api-socket", "api.sock")
+"""Applications come by the Unix socket, from whatever namespace."""
 _PORT = 1801
 
 
@@ -46,12 +46,14 @@ class Member:
         )
         self.promotions = 0
         self.is_ready = threading.Event()
+        self.is_following = threading.Event()
         self._watcher: threading.Thread | None = None
 
     def start(self, *options: str) -> None:
         """Start it; it is primary or standby, as it comes."""
         self.is_ready.clear()
-        self.computer.options = options
+        self.is_following.clear()
+        self.computer.options = (*LOCAL, *options)
         self.computer.launch()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
@@ -61,20 +63,41 @@ class Member:
         assert process is not None
         assert process.stdout is not None
         for line in process.stdout:
-            if line.startswith("ready "):
+            if line.startswith("standby "):
+                self.is_following.set()
+            elif line.startswith("ready "):
                 self.promotions += 1
                 self._pair.promoted(self)
                 self.is_ready.set()
 
     @property
     def is_running(self) -> bool:
+        """Whether its process is there."""
         return self.computer.is_running
+
+    @property
+    def socket(self) -> str:
+        """Where applications find it when it is the primary."""
+        return str(self.computer.data / "api.sock")
 
     def send(self, number: int) -> None:
         """Send a signal to the queue manager itself."""
         process = self.computer.process
         assert process is not None
         os.kill(process.pid, number)
+
+    def wait(self) -> int:
+        """Wait until it has ended by itself; give its exit status."""
+        process = self.computer.process
+        assert process is not None
+        code = process.wait(60)
+        if self._watcher is not None:
+            self._watcher.join(60)
+        return code
+
+    def wait_until_it_follows(self) -> None:
+        """Wait until it is a standby."""
+        assert self.is_following.wait(60), self.computer.log[-3000:]
 
     def end(self, number: int = signal.SIGKILL) -> int:
         """End the process."""
@@ -83,15 +106,15 @@ class Member:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGCONT)
             os.kill(process.pid, number)
-        code = process.wait(60)
-        if self._watcher is not None:
-            self._watcher.join(60)
-        return code
+        return self.wait()
 
 
 def computer(folder: Path, name: str, address: str, host: Host) -> Computer:
     """Make a computer in a namespace."""
-    made = Computer(folder, name, address, _PORT, ping_port=3527)
+    # A port that is free is looked for on loopback: the address is not ours here.
+    made = Computer(folder, name, "127.0.0.1", _PORT, ping_port=3527)
+    made.address = address
+    made.options = LOCAL
     made.prefix = ("ip", "netns", "exec", host.name)
     made.api_port = 1802
     return made
@@ -135,6 +158,11 @@ class Pair:
         """Hear of a take-over."""
         self.primary, self.promoted_s = member, time.monotonic()
 
+    @property
+    def sockets(self) -> list[str]:
+        """Where applications find whichever is the primary."""
+        return [member.socket for member in self.members.values()]
+
     def other(self, member: Member) -> Member:
         """Return the other one of the pair."""
         return next(each for each in self.members.values() if each is not member)
@@ -154,11 +182,11 @@ class Pair:
         alpha.start()
         assert alpha.is_ready.wait(60), alpha.computer.log
         place = self.folder / "back-up"
-        self.command("--qm", SHARED, "backup", str(place), host=alpha.host)
+        self.command("--qm", alpha.socket, "backup", str(place), host=alpha.host)
         restored = str(beta.computer.data)
         self.command("restore", str(place), "--data", restored, host=beta.host)
         beta.start("--standby")
-        wait_for(lambda: "replication-standby" in beta.computer.log)
+        beta.wait_until_it_follows()
 
     def end(self) -> None:
         """Stop everything."""

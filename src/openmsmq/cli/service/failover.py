@@ -26,9 +26,7 @@ def failover(
     name: Annotated[
         str, typer.Option("--name", help="Name of the queue manager, if the file does not say it.")
     ] = "",
-    show: Annotated[
-        bool, typer.Option("--show", help="Only show who has which records.")
-    ] = False,
+    show: Annotated[bool, typer.Option("--show", help="Only show who has which records.")] = False,
 ) -> None:
     """Let a standby take over a queue manager that is on several computers.
 
