@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from tests.failover.databases import Databases
 from tests.runtime.computers import Computer, environment
@@ -62,7 +63,11 @@ class Member:
         process = self.computer.process
         assert process is not None
         assert process.stdout is not None
-        for line in process.stdout:
+        with process.stdout as output:
+            self._hear(output)
+
+    def _hear(self, output: IO[str]) -> None:
+        for line in output:
             if line.startswith("standby "):
                 self.is_following.set()
             elif line.startswith("ready "):
@@ -156,7 +161,7 @@ class Pair:
 
     def promoted(self, member: Member) -> None:
         """Hear of a take-over."""
-        self.primary, self.promoted_s = member, time.monotonic()
+        self.primary, self.promoted_s = member, time.perf_counter()
 
     @property
     def sockets(self) -> list[str]:
@@ -191,7 +196,7 @@ class Pair:
     def end(self) -> None:
         """Stop everything."""
         for member in self.members.values():
-            if member.is_running:
+            if member.computer.process is not None:
                 member.end()
         if self.third.is_running:
             self.third.end(signal.SIGKILL)
