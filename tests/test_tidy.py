@@ -54,9 +54,17 @@ WITHOUT_TESTS: Final = {
         "in tests/console, by a browser before a real queue manager",
     ),
     **dict.fromkeys(
-        ("sim/applications", "sim/checks", "sim/enterprise", "sim/hostile", "sim/scenarios"),
+        (
+            "sim/applications",
+            "sim/checks",
+            "sim/enterprise",
+            "sim/hostile",
+            "sim/replication",
+            "sim/scenarios",
+        ),
         "a run is tested as a whole, in tests/sim",
     ),
+    "runtime/replication": "in tests/failover, with a real PostgreSQL",
     **dict.fromkeys(
         ("runtime/directory", "manager/transfer"), "between processes, and in tests/transfer"
     ),
@@ -386,7 +394,9 @@ LARGER: Final = {
     "client/verbs/queue.py: change": "public: a keyword for each property of a queue",
     "client/verbs/queue.py: reserve_batch": "public: a keyword for each limit of a batch",
     "client/verbs/watching.py: queue_page": "public: a keyword for each way to choose queues",
+    "runtime/service.py: start": "public: a keyword for each thing that a start may be given",
     "spark/pipelines/ingest/__init__.py: ingest": "public: a keyword for each option of a pipeline",
+    "storage/engine.py: JournaledStore": "a commit in two steps, for a log that comes between",
     "wire/headers/message_properties.py: of": "a keyword for each field that may be given",
 }
 

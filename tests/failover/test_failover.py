@@ -10,6 +10,7 @@ import os
 import signal
 import statistics
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,11 @@ def cut(pair: Pair, member: Member) -> float:
     return at_s
 
 
+def goes_on(sender: Sender, before: int) -> bool:
+    """Whether more was acknowledged since."""
+    return len(sender.acknowledged) > before + 3
+
+
 FAULTS = (kill, stop, cut)
 
 
@@ -69,13 +75,13 @@ def test_nothing_is_lost_doubled_or_reordered(
             member = pair.primary
             assert member is not None
             before = len(there.acknowledged)
-            wait_for(lambda before=before: len(there.acknowledged) > before + 3)
+            wait_for(partial(goes_on, there, before))
             at_s = fault(pair, member)
             took_s[fault.__name__].append(pair.promoted_s - at_s)
             member.start("--standby")
             member.wait_until_it_follows()
         before = len(there.acknowledged)
-        wait_for(lambda: len(there.acknowledged) > before + 3)
+        wait_for(partial(goes_on, there, before))
         there.stop()
         here.stop()
         arrived_there = take_all(third, lambda found: there.acknowledged[-1] in found)
