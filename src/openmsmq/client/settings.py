@@ -25,7 +25,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     address: str = "127.0.0.1"
     """`host`, `host:port`, `[ipv6]:port`, or a Unix socket: `unix:path`, or a path with a slash.
-    Of a queue manager on several computers, all of them with `|` between: `host1|host2`."""
+    Of a queue manager on several computers, all of them with a vertical bar between."""
     token: str = ""
     """Proves who asks, within its scope; empty for who this process is to the queue manager."""
     tls: bool | str = False
