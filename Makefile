@@ -8,6 +8,7 @@ FUZZ_SECONDS ?= 600
 KILLS ?= 200
 OPENMSMQ_BACKUP_SECONDS ?= 600
 REPETITIONS ?= 20
+FAILOVERS ?= 100
 POWER_CUTS ?= 50
 KILLS_TRANSFER ?= 100
 HTTP_KILLS ?= 50
@@ -25,7 +26,7 @@ FIRST_SEED ?= 0
 SPARK_VERSIONS ?= 4.2.0 4.2.1 4.3.0
 
 .DEFAULT_GOAL := help
-.PHONY: archive samba postgres nginx openpgm crash-http chromium mermaid site pictures console-pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel two-phase-crash test-compiled bench floods bench-peers fuzz crash backup-load model mutants sim sim-hostile sim-remote coverage setup java clean walk
+.PHONY: archive samba postgres nginx openpgm crash-http chromium mermaid site pictures console-pictures help demo tour spark-crash test test-fast test-spark-versions check lint types contracts format conformance compiled wheel two-phase-crash test-compiled bench floods bench-peers fuzz crash backup-load failover model mutants sim sim-hostile sim-remote coverage setup java clean walk
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -129,6 +130,9 @@ crash-http: .venv/.installed nginx ## Kill queue managers HTTP_KILLS (50) times 
 backup-load: .venv/.installed ## Back a queue manager up under load REPETITIONS (20) times in OPENMSMQ_BACKUP_SECONDS (600)
 	OPENMSMQ_BACKUP_SECONDS=$(OPENMSMQ_BACKUP_SECONDS) OPENMSMQ_BACKUP_REPETITIONS=$(REPETITIONS) \
 		$(BIN)/python -m pytest tests/crash/test_backups.py -s -o timeout=0 $(ARGS)
+
+failover: postgres .venv/.installed ## Kill, stop and cut off the primary of a pair FAILOVERS (100) times under load
+	FAILOVERS=$(FAILOVERS) $(BIN)/python -m pytest tests/failover/test_failover.py -s -o timeout=0 $(ARGS)
 
 spark-crash: setup ## Kill Spark's driver DRIVER_KILLS (20) times and the queue manager MANAGER_KILLS (5) times; play HISTORIES (200)
 	OPENMSMQ_DRIVER_KILLS=$(DRIVER_KILLS) OPENMSMQ_MANAGER_KILLS=$(MANAGER_KILLS) \

@@ -11,8 +11,9 @@ from typing import Self
 from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.config.loading import Loaded
 from openmsmq.runtime.logs import EventLog
+from openmsmq.runtime.operating.event_loop import loop_factory
 from openmsmq.runtime.server import ExitCode
-from openmsmq.runtime.service import Server, loop_factory
+from openmsmq.runtime.service import Server
 from openmsmq.storage.port import Store
 
 

@@ -60,10 +60,12 @@ WITHOUT_TESTS: Final = {
             "sim/enterprise",
             "sim/hostile",
             "sim/remote",
+            "sim/replication",
             "sim/scenarios",
         ),
         "a run is tested as a whole, in tests/sim",
     ),
+    "runtime/replication": "in tests/failover, with a real PostgreSQL",
     **dict.fromkeys(
         ("runtime/directory", "manager/transfer"), "between processes, and in tests/transfer"
     ),
@@ -397,7 +399,9 @@ LARGER: Final = {
     "client/verbs/watching.py: queue_page": "public: a keyword for each way to choose queues",
     "manager/manager.py: QueueManager": "a method for each thing that a driver has to tell",
     "remote/elsewhere.py: QueueElsewhere": "a method for each step of each call about one queue",
+    "runtime/service.py: start": "public: a keyword for each thing that a start may be given",
     "spark/pipelines/ingest/__init__.py: ingest": "public: a keyword for each option of a pipeline",
+    "storage/engine.py: JournaledStore": "a commit in two steps, for a log that comes between",
     "wire/headers/message_properties.py: of": "a keyword for each field that may be given",
 }
 

@@ -20,7 +20,7 @@ import openmsmq.aio
 from bench.peers.pair import BODY, BODY_BYTES, Gate, Job, send_at_pace
 from bench.peers.process import DIRECTORY_VARIABLE, child, wait_until
 from openmsmq.client.aio import Queue as AsyncQueue
-from openmsmq.runtime.service import loop_factory
+from openmsmq.runtime.operating.event_loop import loop_factory
 
 NAME: Final = "OpenMSMQ"
 BATCH_COUNT: Final = 256

@@ -114,8 +114,8 @@ class Laboratory:
     """Bridges, and hosts that are plugged into them."""
 
     def __init__(self, *bridges: str) -> None:
-        self._prefix = f"omq{os.getpid()}x{next(_NUMBERS)}"
-        self._switch = f"{self._prefix}sw"
+        self.prefix = f"omq{os.getpid()}x{next(_NUMBERS)}"
+        self._switch = f"{self.prefix}sw"
         self._bridges = bridges
         self._hosts: list[Host] = []
         self._ports: dict[tuple[str, str], str] = {}
@@ -128,7 +128,7 @@ class Laboratory:
 
     def host(self, name: str, **addresses: str) -> Host:
         """Add a host with an address on each bridge that is named, in a /24."""
-        made = Host(f"{self._prefix}{name}")
+        made = Host(f"{self.prefix}{name}")
         ip("netns", "add", made.name)
         self._hosts.append(made)
         made.ip("link", "set", "lo", "up")

@@ -27,6 +27,7 @@ from openmsmq.cli.service import (
     backup,
     connection,
     console,
+    failover,
     key,
     metrics,
     peer,
@@ -85,6 +86,7 @@ app.add_typer(directory.app, name="directory")
 app.add_typer(route.app, name="route")
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)
+app.command("failover")(failover.failover)
 app.add_typer(store.app, name="store")
 app.add_typer(packet.app, name="packet")
 app.add_typer(pipeline.app, name="pipeline")

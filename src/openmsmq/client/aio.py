@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager
 from time import monotonic  # noqa: TID251 -- the client is no part of the core
 from types import TracebackType
@@ -22,6 +22,7 @@ from typing import Any, Final, ParamSpec, Self, TypeVar, Unpack
 from openmsmq.client.connections.aio_connection import AsyncConnection, open_async_connection
 from openmsmq.client.connections.connection import may_be_starting, may_come_back
 from openmsmq.client.connections.engine import Keeper
+from openmsmq.client.connections.places import Places
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.client.formatters import Formatter, find_formatter
 from openmsmq.client.messages.received import ReceivedMessage
@@ -57,6 +58,7 @@ class SteadyConnection:
         self.settings = settings
         self._tls = settings.tls_context() if context is None else context
         self._manager = manager
+        self._places = Places(settings)
         self._opening = asyncio.Lock()
         self._closed = False
         self._connection: AsyncConnection | None = None
@@ -110,20 +112,29 @@ class SteadyConnection:
         """Connect, again and again for a while if what is in the way may pass."""
         give_up = monotonic() + within_s
         pause = _FIRST_PAUSE_S
+        self._places.begin()
         while True:
             try:
                 return await self._open_connection()
             except ConnectionLost as lost:
-                if self._closed or monotonic() + pause > give_up or not may_pass(lost):
+                if not self._closed and self._places.pass_on(lost):
+                    continue
+                may_help = may_pass(lost) or self._places.are_several
+                if self._closed or monotonic() + pause > give_up or not may_help:
                     raise
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
     async def _open_connection(self) -> AsyncConnection:
-        connection, welcome = await open_async_connection(self.settings, self._tls)
+        connection, welcome = await open_async_connection(self._places.current, self._tls)
         if self._closed:
             connection.close()
             raise ConnectionLost("the connection was closed")
+        try:
+            self._places.require_same(self._manager.context.manager, welcome.manager)
+        except ConnectionLost:
+            connection.close()
+            raise
         self._connection = connection
         self._manager.context.connected(welcome)
         return connection
@@ -296,12 +307,14 @@ class _Connecting(Awaitable[QueueManager]):
 
 
 def connect(
-    address: str | Settings = "127.0.0.1",
+    address: str | Sequence[str] | Settings = "127.0.0.1",
     *,
     context: ssl.SSLContext | None = None,
     **settings: Any,
 ) -> _Connecting:
     """Connect to a queue manager: by `Settings`, or by an address and settings by name.
+
+    A list has the addresses of one queue manager that is on several computers.
 
     Await it, or enter it with `async with`. `context` is for TLS with wishes of its own.
     """

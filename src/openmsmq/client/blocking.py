@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic, sleep  # noqa: TID251 -- the client is no part of the core
 from types import TracebackType
 from typing import Any, Final, ParamSpec, Self, TypeVar, Unpack
@@ -25,6 +25,7 @@ from openmsmq.client.connections.connection import (
     open_connection,
 )
 from openmsmq.client.connections.engine import Keeper
+from openmsmq.client.connections.places import Places
 from openmsmq.client.errors import ConnectionLost
 from openmsmq.client.formatters import Formatter, find_formatter
 from openmsmq.client.messages.received import ReceivedMessage
@@ -60,6 +61,7 @@ class SteadyConnection:
         self.settings = settings
         self._tls = settings.tls_context() if context is None else context
         self._manager = manager
+        self._places = Places(settings)
         self._opening = threading.Lock()
         self._closed = False
         self._connection = self._open(settings.start_wait_s, may_be_starting)
@@ -106,11 +108,17 @@ class SteadyConnection:
         """Connect, again and again for a while if what is in the way may pass."""
         give_up = monotonic() + within_s
         pause = _FIRST_PAUSE_S
+        self._places.begin()
         while True:
             try:
-                return open_connection(self.settings, self._tls)
+                connection = open_connection(self._places.current, self._tls)
+                self._places.require_same(self._manager.context.manager, connection.welcome.manager)
+                return connection
             except ConnectionLost as lost:
-                if self._closed or monotonic() + pause > give_up or not may_pass(lost):
+                if not self._closed and self._places.pass_on(lost):
+                    continue
+                may_help = may_pass(lost) or self._places.are_several
+                if self._closed or monotonic() + pause > give_up or not may_help:
                     raise
             sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
@@ -258,12 +266,14 @@ class QueueManager(AnyManager, Waiting):
 
 
 def connect(
-    address: str | Settings = "127.0.0.1",
+    address: str | Sequence[str] | Settings = "127.0.0.1",
     *,
     context: ssl.SSLContext | None = None,
     **settings: Any,
 ) -> QueueManager:
     """Connect to a queue manager: by `Settings`, or by an address and settings by name.
+
+    A list has the addresses of one queue manager that is on several computers.
 
     `context` is for TLS with wishes of its own, such as a client certificate.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -15,13 +16,16 @@ API_PORT: Final = 1802
 """TCP port of the application interface."""
 
 _UNIX: Final = "unix:"
+_OR: Final = "|"
+"""Stands between addresses of one queue manager; a comma, where there is one, between several."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Where a queue manager is, how to prove who asks, and how long to wait."""
 
     address: str = "127.0.0.1"
-    """`host`, `host:port`, `[ipv6]:port`, or a Unix socket: `unix:path`, or a path with a slash."""
+    """`host`, `host:port`, `[ipv6]:port`, or a Unix socket: `unix:path`, or a path with a slash.
+    Of a queue manager on several computers, all of them with a vertical bar between."""
     token: str = ""
     """Proves who asks, within its scope; empty for who this process is to the queue manager."""
     tls: bool | str = False
@@ -45,15 +49,32 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sender; needs the extra `telemetry`."""
 
     @property
+    def places(self) -> list[Settings]:
+        """The same for each address alone; they share the time of an attempt."""
+        addresses = self.address.split(_OR)
+        if len(addresses) == 1:
+            return [self]
+        within_s = self.connect_timeout_s / len(addresses)
+        return [
+            msgspec.structs.replace(self, address=address.strip(), connect_timeout_s=within_s)
+            for address in addresses
+        ]
+
+    @property
     def unix_path(self) -> str | None:
-        """The path of the Unix socket, or None for TCP."""
+        """The path of the Unix socket, or None for TCP; of several addresses, of the first."""
+        if _OR in self.address:
+            return self.places[0].unix_path
         if self.address.startswith(_UNIX):
             return self.address.removeprefix(_UNIX)
         return self.address if "/" in self.address else None
 
     @property
     def host_and_port(self) -> tuple[str, int]:
-        """The TCP endpoint."""
+        """The TCP endpoint; of several addresses the first, when all are right."""
+        if _OR in self.address:
+            endpoints = [place.host_and_port for place in self.places if not place.unix_path]
+            return endpoints[0]
         text = self.address
         if text.startswith("["):
             host, bracket, rest = text[1:].partition("]")
@@ -99,12 +120,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return context
 
 
-def made_settings(address: str | Settings, changes: dict[str, Any]) -> Settings:
+def made_settings(address: str | Sequence[str] | Settings, changes: dict[str, Any]) -> Settings:
     """Make settings of what `connect` was given."""
     if not changes.keys() <= _FIELDS:
         raise unknown_option("connect", changes, _FIELDS | {"context"})
     if isinstance(address, Settings):
         return msgspec.structs.replace(address, **changes)
+    if not isinstance(address, str):
+        address = _OR.join(address)
     return Settings(address=address, **changes)
 
 

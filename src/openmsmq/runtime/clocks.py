@@ -14,6 +14,11 @@ def read_clocks() -> Instant:
     return Instant(time.monotonic_ns() // 1_000_000, time.time_ns() // 1_000_000_000)
 
 
+def since_boot_ms() -> int:
+    """Return a moment of a clock that goes on while the computer sleeps."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+
+
 def elapsed_ns() -> int:
     """Return a moment by which to measure how long something takes."""
     return time.monotonic_ns()

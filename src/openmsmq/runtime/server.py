@@ -15,6 +15,7 @@ import asyncio
 import traceback
 from collections.abc import Callable
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVarTuple, Unpack, assert_never
 
 from openmsmq.api.messages import Answer, AnyReply, AnyRequest, GetStatus
@@ -40,7 +41,12 @@ from openmsmq.manager.outputs import (
     SendMulticast,
 )
 from openmsmq.model.clock import Instant
-from openmsmq.model.errors import InsufficientResources, MessageStorageFailed, MsmqError
+from openmsmq.model.errors import (
+    InsufficientResources,
+    MessageStorageFailed,
+    MsmqError,
+    ServiceNotAvailable,
+)
 from openmsmq.protocol.posts import OutgoingPost, PostAnswer
 from openmsmq.runtime.admission.time_shares import TimeShares
 from openmsmq.runtime.clocks import elapsed_ns, read_clocks
@@ -60,6 +66,7 @@ if TYPE_CHECKING:
     from openmsmq.runtime.multicast.service import MulticastService
     from openmsmq.runtime.operating.program import Program
     from openmsmq.runtime.operating_system.key_maker import KeyMaker
+    from openmsmq.runtime.replication.primary import Primary
     from openmsmq.runtime.rpc.elsewhere import Elsewhere
     from openmsmq.runtime.sessions.network import TransferNetwork
     from openmsmq.runtime.telemetry.arrivals import ArrivalSpans
@@ -151,6 +158,8 @@ class Pump:
         """Where turns are described, if somebody wants to see them."""
         self.arrivals: ArrivalSpans | None = None
         """What makes spans of messages that have come, if somebody wants them."""
+        self.primary: Primary | None = None
+        """Who makes turns durable, if this queue manager is on several computers."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
 
@@ -232,7 +241,7 @@ class Pump:
     def turn(self) -> None:
         """Make durable what is to be durable, then answer; again, until nothing is left."""
         self._scheduled = False
-        if self._broken:
+        if self._broken or (self.primary is not None and not self.primary.may_answer()):
             return
         is_wanted, self._is_wanted = self._is_wanted, False
         try:
@@ -377,23 +386,46 @@ class Pump:
             self._loop.call_soon(connection.cut, reason)
 
     def _persist(self, persist: Persist) -> None:
-        failure = self._store_failure
-        if failure is None:
-            began_ns = elapsed_ns()
+        began_ns = elapsed_ns()
+        error: StoreError | None = None
+        if self._store_failure is None:
             try:
-                self._store.commit(persist.batch)
-            except StoreFull as full:
-                self._note_room(full)
-                failure = InsufficientResources(str(full))
-            except StoreError as error:
-                failure = self._give_up_store(error)
-            else:
-                self._note_room(None)
-                took_ns = elapsed_ns() - began_ns
-                self.vitals.committed(took_ns)
-                if self.arrivals is not None:
-                    # After the turn: nobody waits for his answer because of a span.
-                    self._loop.call_soon(self.arrivals.stored, persist.batch, took_ns)
+                if self.primary is None:
+                    self._store.commit(persist.batch)
+                elif not self.primary.commit(
+                    persist.batch, partial(self._replicated, persist, began_ns)
+                ):
+                    return
+            except StoreError as refusal:
+                error = refusal
+        self._persisted(persist, began_ns, error)
+
+    def _replicated(self, persist: Persist, began_ns: int, error: StoreError | None) -> None:
+        """Go on with a turn that other computers have too."""
+        if self._broken:
+            return
+        try:
+            self._persisted(persist, began_ns, error)
+        except Exception as defect:
+            self.defect(defect)
+        self.turn()
+
+    def _persisted(self, persist: Persist, began_ns: int, error: StoreError | None) -> None:
+        failure = self._store_failure
+        if failure is not None:
+            pass
+        elif isinstance(error, StoreFull):
+            self._note_room(error)
+            failure = InsufficientResources(str(error))
+        elif error is not None:
+            failure = self._give_up_store(error)
+        else:
+            self._note_room(None)
+            took_ns = elapsed_ns() - began_ns
+            self.vitals.committed(took_ns)
+            if self.arrivals is not None:
+                # After the turn: nobody waits for his answer because of a span.
+                self._loop.call_soon(self.arrivals.stored, persist.batch, took_ns)
         if failure is None:
             self.engine.persisted(persist.ticket, read_clocks())
         else:
@@ -444,6 +476,14 @@ class Pump:
         self._store_failure = self.refusal = failure
         self._failed(ExitCode.STORE_FAILED)
         return failure
+
+    def fall_silent(self, why: str) -> None:
+        """Say nothing more to anybody, as if the computer were gone."""
+        self._broken = True
+        self._answers.clear()
+        self.refusal = ServiceNotAvailable(why)
+        for connection in list(self._connections.values()):
+            connection.cut(why)
 
     def defect(self, error: Exception) -> None:
         """Stop at once after an error that should not be: no answer may come of a doubtful state.

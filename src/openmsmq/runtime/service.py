@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
-import logging
-import os
 import random
 import secrets
-import signal
 import socket
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -40,16 +36,15 @@ from openmsmq.runtime.directory.courier import DirectoryCourier
 from openmsmq.runtime.directory.discovery import DiscoveryListener
 from openmsmq.runtime.directory.joining import Membership, directory_config
 from openmsmq.runtime.http.door import HttpDoor
-from openmsmq.runtime.limits import GARBAGE_MIN_COUNT
-from openmsmq.runtime.logs import Event, EventLog, LibraryLogHandler
+from openmsmq.runtime.logs import Event, EventLog
 from openmsmq.runtime.multicast.service import MulticastService
 from openmsmq.runtime.operating.configuration import RunningConfiguration
 from openmsmq.runtime.operating.log_level import LogLevels
 from openmsmq.runtime.operating.program import Program
-from openmsmq.runtime.operating_system.crash_file import CrashFile
 from openmsmq.runtime.operating_system.identity import (
     Identity,
     Leave,
+    check_alone,
     check_directory,
     check_store_identity,
     keep_identity,
@@ -69,16 +64,17 @@ from openmsmq.runtime.telemetry.tracing import open_tracing
 from openmsmq.runtime.turn_file import TurnFile
 from openmsmq.security.own_key import OwnKey
 from openmsmq.storage.backups.manifest import BackupOwner
-from openmsmq.storage.engine import open_store
+from openmsmq.storage.engine import JournaledStore, open_store
 from openmsmq.storage.port import (
     Store,
     StoreDamaged,
     StoreError,
-    StoreFailed,
-    StoreFull,
-    StoreInUse,
 )
 from openmsmq.storage.records import MACHINE_KEY
+
+if TYPE_CHECKING:
+    from openmsmq.protocol.replication.log import Ended
+    from openmsmq.runtime.replication.primary import Primary
 
 START_ERRORS: Final = (StartError, ConfigError, StoreError)
 """What `Server.start` raises for what an operator can put right."""
@@ -121,6 +117,7 @@ class Server:
         self.manager_id: Final[Guid] = manager.identifier
         self._turns: Final = manager.turns
         self._turn_file: TurnFile | None = None
+        self._primary: Primary | None = None
         self._pump = Pump(manager, store, log, self._end)
         self._tracing = open_tracing(
             config.telemetry,
@@ -189,11 +186,13 @@ class Server:
         thorough: bool = False,
         trace_turns: str | None = None,
         loaded: Loaded | None = None,
+        primary: Primary | None = None,
     ) -> Server:
         """Start a queue manager; raises one of `START_ERRORS`, and then nothing is left open.
 
         `thorough` looks at every page of the store first. `trace_turns` is a file for developers.
-        `loaded` says where the configuration comes from.
+        `loaded` says where the configuration comes from, and `primary` has the store of a queue
+        manager on several computers.
         """
         if not __debug__:
             raise StartError(
@@ -203,7 +202,11 @@ class Server:
         log.info(Event.STARTING, name=config.manager_name, data=config.data, software=SOFTWARE)
         own_store = store is None
         if store is None:
-            store = open_own_store(config, leave or Leave(), thorough=thorough)
+            store = (
+                open_own_store(config, leave or Leave(), thorough=thorough)
+                if primary is None
+                else primary.store
+            )
         with contextlib.ExitStack() as started:
             started.callback(store.close)
             membership = Membership(config)
@@ -219,7 +222,7 @@ class Server:
             if server._tracing is not None:
                 started.callback(server._tracing.spans.give_up)
             # Who this queue manager is must be durable before anybody hears of it.
-            server._pump.turn()
+            await server._begin_turns(primary)
             if store.get(MACHINE_KEY) is None:
                 raise NotYet(f"{config.data} has no room for a new queue manager: free some")
             started.callback(server._network.give_up)
@@ -243,6 +246,17 @@ class Server:
             server._alarms.configure(config.alarms)
             started.pop_all()
         return server
+
+    async def _begin_turns(self, primary: Primary | None) -> None:
+        """Have the first turn, and wait until it is durable."""
+        if primary is None:
+            self._pump.turn()
+            return
+        primary.may_go_on, primary.ended = self._pump.schedule, self._end_tenure
+        self._pump.primary = self._primary = primary
+        self._backups.done = primary.backed_up
+        self._pump.turn()
+        await primary.settled()
 
     def _answer_discovery(self) -> None:
         """Let those who look for a directory find this one."""
@@ -324,6 +338,22 @@ class Server:
         """Begin to stop in order; `finished` returns when that is done."""
         self._end(ExitCode.STOPPED)
 
+    async def _end_turns(self) -> None:
+        """Have the last turns; then somebody else may take over."""
+        if self._primary is None:
+            self._pump.close()
+            return
+        await self._primary.settled()
+        self._pump.close()
+        await self._primary.leave()
+
+    def _end_tenure(self, ended: Ended) -> None:
+        """End without a word: what is under way is known to whoever is the primary next."""
+        say = self._log.error if ended.is_damage else self._log.warning
+        say(Event.REPLICATION_ENDED, reason=ended.why)
+        self._pump.fall_silent(ended.why)
+        self._end(ExitCode.NOT_STARTED if ended.is_damage else ExitCode.NOT_YET)
+
     def _end(self, code: ExitCode) -> None:
         if not self._ending.done():
             self._ending.set_result(code)
@@ -345,7 +375,7 @@ class Server:
             self._discovery.close()
         if self._console is not None:
             await self._console.close()
-        if code is not ExitCode.STOPPED:
+        if code in (ExitCode.STORE_FAILED, ExitCode.DEFECT):
             await asyncio.sleep(self.config.failure_grace_ms / 1000)
         self._pump.turn()
         if self._pump.refusal is None:
@@ -360,7 +390,7 @@ class Server:
         await self._backups.close()
         await self._alarms.close()
         self._levels.close()
-        self._pump.close()
+        await self._end_turns()
         if self._tracing is not None:
             await self._tracing.spans.close()
         if self._turn_file is not None:
@@ -370,7 +400,7 @@ class Server:
         return code
 
 
-def open_own_store(config: ServerConfig, leave: Leave, *, thorough: bool = False) -> Store:
+def open_own_store(config: ServerConfig, leave: Leave, *, thorough: bool = False) -> JournaledStore:
     """Open the store of the data directory, if it is the one that belongs there."""
     data = Path(config.data)
     make_data_directory(data)
@@ -382,6 +412,8 @@ def open_own_store(config: ServerConfig, leave: Leave, *, thorough: bool = False
         opened.callback(store.close)
         with _understood(config):
             check_store_identity(data, store, config.manager_name, leave)
+        if not config.replication.database:
+            check_alone(data, store, leave)
         opened.pop_all()
     return store
 
@@ -396,113 +428,6 @@ def _understood(config: ServerConfig) -> Iterator[None]:
             f"the store {config.store_path} has a record that this version of OpenMSMQ does not "
             f"understand ({error}): start the version that wrote it, or restore it from a backup"
         ) from error
-
-
-async def run(
-    loaded: Loaded,
-    *,
-    ready: Callable[[Server], None],
-    leave: Leave | None = None,
-    trace_turns: str | None = None,
-) -> ExitCode:
-    """Run a queue manager until a signal stops it; a second one ends it at once. SIGHUP reloads."""
-    config = loaded.config
-    log = EventLog(config.log_format, config.log_level)
-    supervisor = Supervisor(os.environ)
-    handler = LibraryLogHandler(log)
-    logging.getLogger().addHandler(handler)
-    # Without this, a reload that comes too early would end the process.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: None)
-    crash = CrashFile(Path(config.data))
-    try:
-        make_data_directory(Path(config.data))
-        crashed = crash.is_left()
-        if crashed:
-            log.warning(Event.CRASHED, file=str(crash.path), reason="every page is looked at")
-        crash.open()
-        server = await Server.start(
-            config,
-            log=log,
-            leave=leave,
-            thorough=crashed,
-            trace_turns=trace_turns,
-            loaded=loaded,
-        )
-        if crashed:
-            crash.put_away()
-        _obey_signals(server)
-        _spare_the_collector()
-        ready(server)
-        log.info(Event.READY, name=server.manager_name, id=str(server.manager_id))
-        server.supervisor = supervisor
-        supervisor.ready(server.status_text)
-        supervisor.feed_watchdog(asyncio.get_running_loop().call_later)
-        return await server.finished()
-    finally:
-        supervisor.close()
-        crash.close()
-        logging.getLogger().removeHandler(handler)
-
-
-def exit_code_for(error: Exception) -> ExitCode:
-    """Say with what status a server ends that could not start for one of `START_ERRORS`."""
-    if isinstance(error, StoreFailed):
-        return ExitCode.STORE_FAILED
-    return (
-        ExitCode.NOT_YET
-        if isinstance(error, NotYet | StoreInUse | StoreFull)
-        else ExitCode.NOT_STARTED
-    )
-
-
-def _spare_the_collector() -> None:
-    """Look for garbage in cycles less often: messages are bytes and tuples, which make none."""
-    gc.freeze()
-    gc.set_threshold(GARBAGE_MIN_COUNT, *gc.get_threshold()[1:])
-
-
-def _obey_signals(server: Server) -> None:
-    loop = asyncio.get_running_loop()
-    signals_seen = 0
-
-    def obey(number: int) -> None:
-        nonlocal signals_seen
-        signals_seen += 1
-        if signals_seen > 1:
-            # Everything that was acknowledged is on disk: a hard end loses nothing.
-            os._exit(_SIGNAL_STATUS + number)
-        server.stop()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, obey, number)
-    loop.add_signal_handler(signal.SIGHUP, server.reload)
-
-
-def run_in_loop(
-    loaded: Loaded,
-    *,
-    ready: Callable[[Server], None],
-    leave: Leave | None = None,
-    trace_turns: str | None = None,
-) -> ExitCode:
-    """Run a queue manager in an event loop of the configured kind."""
-    with asyncio.Runner(loop_factory=loop_factory(loaded.config.event_loop)) as runner:
-        return runner.run(run(loaded, ready=ready, leave=leave, trace_turns=trace_turns))
-
-
-def loop_factory(kind: str) -> Callable[[], asyncio.AbstractEventLoop]:
-    """Find the event loop: uvloop is faster, and optional."""
-    if kind != "asyncio":
-        try:
-            import uvloop  # type: ignore[import-not-found, unused-ignore]
-        except ImportError:
-            if kind == "uvloop":
-                raise ConfigError(
-                    "event_loop is uvloop, which is not installed: install openmsmq[fast]"
-                ) from None
-        else:
-            return uvloop.new_event_loop  # type: ignore[no-any-return, unused-ignore]
-    return asyncio.new_event_loop
 
 
 def manager_config(config: ServerConfig, identifier: Guid | None = None) -> ManagerConfig:

@@ -39,10 +39,10 @@ from openmsmq.storage.layout import (
     ADVICE,
     BASE_NAME,
     JOURNAL_NAMES,
-    LOCK_NAME,
     SCHEMA_VERSION,
     UNMARKED_VERSION,
     StoreFormat,
+    lock_store,
     new_format,
     read_format,
     write_format,
@@ -56,6 +56,7 @@ from openmsmq.storage.port import (
     StoreFailed,
     StoreFull,
 )
+from openmsmq.storage.replication.prepared import Prepared
 
 CHECKPOINT_BYTES: Final = 16 << 20
 """Size of a journal file: so much is written between two checkpoints."""
@@ -71,9 +72,6 @@ SLICE_BYTES: Final = 1 << 20
 
 DELETIONS_SPARE_SHARE: Final = 8
 """One part in so many of a journal file is kept for deletions when the disk is full."""
-
-BOOKKEEPING_MAX_BYTES: Final = 64
-"""What a deletion may write beside it and still be one: the counts of its queue, for example."""
 
 CLEARED_MAX_COUNT: Final = 4096
 """Records of a deleted range that one slice clears out of the base."""
@@ -197,17 +195,46 @@ class JournaledStore:
 
     # Writing.
 
+    @property
+    def sequence(self) -> int:
+        """The number of the last batch that is durable."""
+        return self._journal.last_sequence
+
     def commit(self, batch: Batch) -> None:
         """Apply a batch; on return its durable changes survive a loss of power."""
+        self.finish(self.prepare(batch))
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """Do all that may be refused for want of room: then `finish` is left, and nothing between.
+
+        Nothing of the batch can be seen yet, nor found by the next start.
+        """
         assert not self._closed, "a closed store was asked to commit"
         if self._failure is not None:
             raise StoreFailed(self._failure)
         changes = self._journaled(batch)
-        is_durable = bool(changes or batch.ranges or batch.moves)
         try:
             moves = self._set_aside(batch) if batch.moves else None
+            if not (changes or batch.ranges or moves is not None):
+                return Prepared(batch, changes, None, b"")
+            payload = encode_changes(changes, batch.ranges, moves)
+            prepared = Prepared(batch, changes, moves, payload)
+            self._reserve(prepared)
+        except (StoreFailed, StoreDamaged) as error:
+            self._refuse_commits(error)
+            raise
+        return prepared
+
+    def finish(self, prepared: Prepared) -> None:
+        """Apply what was prepared; on return its durable changes survive a loss of power."""
+        batch, moves, is_durable = prepared.batch, prepared.moves, bool(prepared.payload)
+        if self._failure is not None:
+            raise StoreFailed(self._failure)
+        try:
             if is_durable:
-                self._write(changes, batch, moves)
+                self._journal.append(prepared.payload)
+                if not self._noted:
+                    self._note()
             for start, stop in batch.ranges:
                 self._memtable.delete_range(start, stop)
             if moves is not None:
@@ -241,19 +268,14 @@ class JournaledStore:
         for note in notes.values():
             self._aside.give_up(note)
 
-    def _write(self, changes: Changes, batch: Batch, moves: Moves | None) -> None:
-        """Write a batch into the journal."""
-        payload = encode_changes(changes, batch.ranges, moves)
-        adds = bool(batch.aside) or _adds(changes, len(batch.ranges) + len(batch.dropped))
+    def _reserve(self, prepared: Prepared) -> None:
+        """Have room for a batch in the journal."""
         try:
-            self._make_room(len(payload), adds=adds)
+            self._make_room(len(prepared.payload), adds=prepared.adds)
         except StoreFull:
-            if moves is not None:
-                self._give_up(moves.aside)
+            if prepared.moves is not None:
+                self._give_up(prepared.moves.aside)
             raise
-        self._journal.append(payload)
-        if not self._noted:
-            self._note()
 
     def _journaled(self, batch: Batch) -> Changes:
         """Return the changes that have to reach the disk; deleting a volatile key does not."""
@@ -506,19 +528,6 @@ def check_note(description: StoreFormat, base: Base) -> None:
         raise StoreDamaged(f"{base.path} does not say how far the journal went: {ADVICE}")
 
 
-def lock_store(directory: Path, *, create: bool) -> DirectoryLock:
-    """Take the exclusive right to use the store in a directory."""
-    if create:
-        try:
-            # Whoever could write here could take files away that the store needs.
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise disk_error(error, "create the directory of the store", directory) from error
-    elif not directory.is_dir():
-        raise StoreDamaged(f"there is no store at {directory}: check the path")
-    return DirectoryLock(directory / LOCK_NAME)
-
-
 def _create(files: FileOps, directory: Path, checkpoint_bytes: int) -> StoreFormat:
     """Make the files of a new store; what an interrupted creation left is made again."""
     description = new_format()
@@ -536,14 +545,3 @@ def _create(files: FileOps, directory: Path, checkpoint_bytes: int) -> StoreForm
     write_format(files, directory, ready)
     files.sync_directory(directory.parent)
     return ready
-
-
-def _adds(changes: Changes, deleted_count: int) -> bool:
-    """Whether a batch makes the store larger, deletions and their bookkeeping apart."""
-    put_bytes = 0
-    for _, value in changes:
-        if value is None:
-            deleted_count += 1
-        else:
-            put_bytes += len(value)
-    return put_bytes > BOOKKEEPING_MAX_BYTES * deleted_count

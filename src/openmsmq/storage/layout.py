@@ -22,7 +22,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from openmsmq.storage.files import FileOps, write_whole
+from openmsmq.storage.files import DirectoryLock, FileOps, disk_error, write_whole
 from openmsmq.storage.frames import FIRST_MARK, MARK_BYTES
 from openmsmq.storage.port import StoreDamaged, StoreTooNew
 
@@ -108,3 +108,16 @@ def read_format(files: FileOps, directory: Path) -> StoreFormat | None:
         return msgspec.json.decode(sealed.store, type=StoreFormat)
     except msgspec.DecodeError as error:
         raise StoreDamaged(f"{path} is not readable ({error}): {ADVICE}") from error
+
+
+def lock_store(directory: Path, *, create: bool) -> DirectoryLock:
+    """Take the exclusive right to use the store in a directory."""
+    if create:
+        try:
+            # Whoever could write here could take files away that the store needs.
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise disk_error(error, "create the directory of the store", directory) from error
+    elif not directory.is_dir():
+        raise StoreDamaged(f"there is no store at {directory}: check the path")
+    return DirectoryLock(directory / LOCK_NAME)

@@ -12,11 +12,11 @@ import msgspec
 
 from openmsmq.storage.aside import Aside
 from openmsmq.storage.base import Base, damaged_pages
-from openmsmq.storage.engine import check_note, framing_of, lock_store, open_store
+from openmsmq.storage.engine import check_note, framing_of, open_store
 from openmsmq.storage.files import FileOps, disk_error
 from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import Journal, JournalNote
-from openmsmq.storage.layout import BASE_NAME, StoreFormat, read_format
+from openmsmq.storage.layout import BASE_NAME, StoreFormat, lock_store, read_format
 from openmsmq.storage.port import StoreDamaged
 
 Progress = Callable[[int, int], None]

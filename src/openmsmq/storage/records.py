@@ -23,6 +23,7 @@ kind    rest of the key             value
 ``K``   digest of owner and key     `ReceiptRecord`: what was sent under a key of its sender
 ``G``   kind u8, identifier         an object of the directory: its last change u64, its bytes
 ``P``                               `PositionRecord`: how far the copy of the directory has come
+``J``                               the log in a database that has its turns, if there is one
 ``S``                               the security descriptor of the queue manager, if it has its own
 ======  ==========================  ==================================================
 """
@@ -43,6 +44,7 @@ SCHEMA_VERSION: Final = 1
 
 MACHINE_KEY: Final = b"M"
 POSITION_KEY: Final = b"P"
+REPLICATION_KEY: Final = b"J"
 MANAGER_SECURITY_KEY: Final = b"S"
 LOOKUP_MAX: Final = (1 << 64) - 1
 ARRIVAL_MASK: Final = (1 << 56) - 1

@@ -7,7 +7,8 @@ import pytest
 
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.file import ServerConfig
-from openmsmq.runtime.service import loop_factory, manager_config
+from openmsmq.runtime.operating.event_loop import loop_factory
+from openmsmq.runtime.service import manager_config
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ import pytest
 
 from openmsmq.storage import aside as module
 from openmsmq.storage.engine import (
-    BOOKKEEPING_MAX_BYTES,
     CHECKPOINT_MAX_COUNT,
     CHECKPOINT_MIN_BYTES,
     SLICE_BYTES,
@@ -24,6 +23,7 @@ from openmsmq.storage.files import FileOps
 from openmsmq.storage.layout import SCHEMA_VERSION, read_format, write_format
 from openmsmq.storage.maintenance import check_store, compact_store
 from openmsmq.storage.port import Batch, StoreDamaged, StoreFailed, StoreFull, Taken
+from openmsmq.storage.replication.prepared import BOOKKEEPING_MAX_BYTES
 from tests.contracts.test_store import CrampedFiles
 from tests.unit.storage.test_engine import FailingFiles
 from tests.unit.storage.test_recovery import PageCache

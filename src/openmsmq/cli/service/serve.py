@@ -34,6 +34,8 @@ def serve(
     *,
     new_store: bool = False,
     rename: bool = False,
+    standby: bool = False,
+    leave_log: bool = False,
     trace_turns: str | None = None,
     **flags: object,
 ) -> None:
@@ -45,12 +47,15 @@ def serve(
     """
     # Other commands do not pay for loading a server.
     from openmsmq.runtime.operating_system.identity import Leave
-    from openmsmq.runtime.service import START_ERRORS, exit_code_for, run_in_loop
+    from openmsmq.runtime.process import exit_code_for, run_in_loop
+    from openmsmq.runtime.service import START_ERRORS
 
     try:
         given = load(flags, os.environ, config or os.environ.get(CONFIG_VARIABLE))
-        leave = Leave(new_store=new_store, rename=rename)
-        code = run_in_loop(given, ready=_say_ready, leave=leave, trace_turns=trace_turns)
+        leave = Leave(new_store=new_store, rename=rename, log=leave_log)
+        code = run_in_loop(
+            given, ready=_say_ready, leave=leave, trace_turns=trace_turns, standby=standby
+        )
     except START_ERRORS as error:
         say_error(str(error))
         raise typer.Exit(exit_code_for(error)) from None
@@ -118,6 +123,22 @@ def _give_options() -> None:
         "--rename",
         help="Give the queue manager another name than it had. For one start only.",
     )
+    standby = _parameter(
+        "standby",
+        bool,
+        False,
+        "--standby",
+        help="Follow the log of [replication], which another computer has begun, and take over "
+        "when the primary is lost.",
+    )
+    leave_log = _parameter(
+        "leave_log",
+        bool,
+        False,
+        "--leave-log",
+        help="Make a queue manager on several computers one of its own again. For one start only, "
+        "when no other computer serves it any more.",
+    )
     trace = _parameter(
         "trace_turns",
         str | None,
@@ -127,7 +148,7 @@ def _give_options() -> None:
         help="For developers: write what each turn did to this file, one JSON line a turn,"
         f" until it has {TURN_FILE_MAX_BYTES >> 20} MB. What messages contain is left out.",
     )
-    parameters = [config, *map(_option, DEFAULTS), new_store, rename, trace]
+    parameters = [config, *map(_option, DEFAULTS), new_store, rename, standby, leave_log, trace]
     serve.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     serve.__annotations__ = {each.name: each.annotation for each in parameters}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -49,6 +50,8 @@ class BackupKeeper:
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
         self._making: Making | None = None
+        self.done: Callable[[int], None] = lambda _: None
+        """Hears of each back-up up to which batch it goes."""
         self._told_ns = 0
         self._rested_ns = 0
 
@@ -70,6 +73,7 @@ class BackupKeeper:
         self._log.info(
             Event.BACKUP_DONE, directory=directory, files=len(manifest.files), bytes=size_bytes
         )
+        self.done(manifest.sequence)
         self._tell(BackupProgress(BackupPhase.DONE, size_bytes, size_bytes))
 
     async def _make(self, making: Making) -> Manifest:

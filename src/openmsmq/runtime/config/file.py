@@ -34,6 +34,7 @@ from openmsmq.runtime.config.doors.multicast_table import MulticastTable
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.rpc_table import RpcTable
 from openmsmq.runtime.config.security_table import SecurityTable
+from openmsmq.runtime.config.services.replication_table import ReplicationTable
 from openmsmq.runtime.config.session_tls_table import SessionTlsTable
 from openmsmq.runtime.config.tables import meaning_of, says
 from openmsmq.runtime.config.telemetry_table import TelemetryTable
@@ -256,6 +257,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     rpc: RpcTable = RpcTable()
     http: HttpTable = HttpTable()
     multicast: MulticastTable = MulticastTable()
+    replication: ReplicationTable = ReplicationTable()
     active_directory: dict[str, Any] = {}
     """Where Active Directory is; its own package reads it."""
 
@@ -401,6 +403,7 @@ CLASSES: Final = (
     "rpc",
     "http",
     "multicast",
+    "replication",
     "active_directory",
 )
 """Tables that are fields of their own."""

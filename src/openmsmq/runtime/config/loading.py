@@ -30,6 +30,7 @@ from openmsmq.runtime.config.file import (
 )
 from openmsmq.runtime.config.rpc_table import read_rpc
 from openmsmq.runtime.config.security_table import SecurityTable
+from openmsmq.runtime.config.services.replication_table import read_replication
 from openmsmq.runtime.config.session_tls_table import read_session_tls
 from openmsmq.runtime.config.tables import check_table, read_table
 from openmsmq.runtime.config.telemetry_table import read_telemetry
@@ -133,9 +134,7 @@ def from_table(found: Mapping[str, Any], file: str) -> dict[str, Any]:
     tables: dict[str, Any] = {key: table.pop(key) for key in (*TABLES, *CLASSES) if key in table}
     for key, value in tables.items():
         check_table(value, key, file)
-    security, session_tls, alarms, telemetry, rpc, http, multicast, active_directory = (
-        tables.pop(key, {}) for key in CLASSES
-    )
+    own = {key: tables.pop(key, {}) for key in CLASSES}
     for key in table:
         if key in PARAMETERS:
             raise ConfigError(f"{file}: {key} belongs below a line [parameters]", key)
@@ -155,14 +154,15 @@ def from_table(found: Mapping[str, Any], file: str) -> dict[str, Any]:
         "parameters": TransferConfig(
             **{key: value for key, value in changed.items() if key not in PORTS}
         ),
-        "security": read_table(security, SecurityTable, file, "security"),
-        "session_tls": read_session_tls(session_tls, file),
-        "alarms": read_alarms(alarms, file),
-        "telemetry": read_telemetry(telemetry, file),
-        "rpc": read_rpc(rpc, file),
-        "http": read_http(http, file),
-        "multicast": read_multicast(multicast, file),
-        "active_directory": active_directory,
+        "security": read_table(own["security"], SecurityTable, file, "security"),
+        "session_tls": read_session_tls(own["session_tls"], file),
+        "alarms": read_alarms(own["alarms"], file),
+        "telemetry": read_telemetry(own["telemetry"], file),
+        "rpc": read_rpc(own["rpc"], file),
+        "http": read_http(own["http"], file),
+        "multicast": read_multicast(own["multicast"], file),
+        "replication": read_replication(own["replication"], file),
+        "active_directory": own["active_directory"],
     }
 
 

@@ -16,6 +16,7 @@ from openmsmq.runtime.config.file import DEFAULTS, PARAMETERS, PORTS
 from openmsmq.runtime.config.loading import Loaded, Source
 from openmsmq.runtime.config.rpc_table import RpcTable
 from openmsmq.runtime.config.security_table import SecurityTable
+from openmsmq.runtime.config.services.replication_table import ReplicationTable
 from openmsmq.runtime.config.session_tls_table import SessionTlsTable
 from openmsmq.runtime.config.telemetry_table import TelemetryTable
 
@@ -37,6 +38,7 @@ _WITH_DEFAULTS: Final[dict[str, type[msgspec.Struct]]] = {
     "rpc": RpcTable,
     "http": HttpTable,
     "multicast": MulticastTable,
+    "replication": ReplicationTable,
 }
 _AS_WRITTEN: Final = ("hosts", "next_hops", "connectors", "peers", "active_directory", "alarms")
 """Tables of which is shown what stands in them."""

@@ -20,6 +20,7 @@ from openmsmq.storage.layout import read_format
 from openmsmq.storage.port import Batch, Store
 from openmsmq.storage.records import (
     MACHINE_KEY,
+    REPLICATION_KEY,
     MachineRecord,
     decode_record,
     encode_record,
@@ -37,6 +38,8 @@ class Leave(msgspec.Struct, frozen=True):
     """To begin anew where a queue manager was whose store is gone."""
     rename: bool = False
     """To give the queue manager of the store another name."""
+    log: bool = False
+    """To make a queue manager of its own again of one that is on several computers."""
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -115,6 +118,21 @@ def check_store_identity(data: Path, store: Store, name: str, leave: Leave) -> N
         )
     renamed = msgspec.structs.replace(machine, name=name)
     store.commit(Batch([(MACHINE_KEY, encode_record(renamed))]))
+
+
+def check_alone(data: Path, store: Store, leave: Leave) -> None:
+    """Refuse a store that is a part of a log, without that log."""
+    if store.get(REPLICATION_KEY) is None:
+        return
+    if leave.log:
+        store.commit(Batch([(REPLICATION_KEY, None)]))
+        return
+    raise StartError(
+        f"the queue manager in {data} is on several computers, and the configuration has no "
+        "[replication]: what it acknowledges would be missing on the others. Start it with "
+        "[replication] as before; when no other computer serves it any more, `serve --leave-log` "
+        "makes it a queue manager of its own again"
+    )
 
 
 def keep_identity(data: Path, identity: Identity) -> None:

@@ -26,8 +26,8 @@ from openmsmq.storage.backups.manifest import (
     require_plain,
 )
 from openmsmq.storage.backups.writing import CHUNK_BYTES, write_error
-from openmsmq.storage.engine import lock_store
 from openmsmq.storage.files import FileOps, write_whole
+from openmsmq.storage.layout import lock_store
 from openmsmq.storage.maintenance import check_store
 
 DRAFT_NAME: Final = ".restoring"

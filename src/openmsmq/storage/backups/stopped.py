@@ -7,9 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openmsmq.storage.backups.snapshot import Part
-from openmsmq.storage.engine import lock_store
 from openmsmq.storage.files import FileOps
-from openmsmq.storage.layout import ASIDE_NAMES, BASE_NAME, FORMAT_NAME, JOURNAL_NAMES, read_format
+from openmsmq.storage.layout import (
+    ASIDE_NAMES,
+    BASE_NAME,
+    FORMAT_NAME,
+    JOURNAL_NAMES,
+    lock_store,
+    read_format,
+)
 from openmsmq.storage.port import StoreDamaged
 
 

@@ -1,0 +1,84 @@
+"""`openmsmq failover`: where the log of a queue manager is, and another primary if wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openmsmq.cli.options.connecting import EXIT_FAILED
+from openmsmq.cli.service.serve import CONFIG_VARIABLE
+from openmsmq.cli.views.console import fail, say_error
+
+if TYPE_CHECKING:
+    from openmsmq.runtime.replication.database import DatabaseLog
+
+
+def failover(
+    config: Annotated[
+        str,
+        typer.Option(
+            "--config", metavar="FILE", help="Configuration of one of the computers; with --name."
+        ),
+    ] = "",
+    name: Annotated[
+        str, typer.Option("--name", help="Name of the queue manager, if the file does not say it.")
+    ] = "",
+    show: Annotated[bool, typer.Option("--show", help="Only show who has which records.")] = False,
+) -> None:
+    """Let a standby take over a queue manager that is on several computers.
+
+    The primary finishes what is under way, gives its lease back and ends with exit code 75, so that
+    a supervisor starts it again as a standby. Run it on any of the computers.
+    """
+    # Other commands do not pay for loading a server.
+    from openmsmq.runtime.config.errors import ConfigError
+    from openmsmq.runtime.config.loading import load
+
+    try:
+        flags = {"name": name or None, "data": None}
+        given = load(flags, {"OPENMSMQ_DATA": ".", **os.environ}, config or _variable()).config
+    except ConfigError as error:
+        fail(f"{error}.")
+    if not given.replication.database:
+        fail("the configuration has no [replication]: this queue manager is on one computer.")
+    try:
+        from openmsmq.runtime.replication.database import DatabaseLog
+        from openmsmq.runtime.replication.wire import LogFailed
+        from openmsmq.runtime.start_errors import StartError
+    except ModuleNotFoundError:
+        fail("[replication] needs psycopg: pip install 'openmsmq[database]'.")
+    database = DatabaseLog(given.replication, given.manager_name)
+    try:
+        told = asyncio.run(_show(database) if show else _hand_over(database))
+    except (LogFailed, StartError) as error:
+        say_error(f"{error}.")
+        raise typer.Exit(EXIT_FAILED) from None
+    typer.echo(told)
+
+
+def _variable() -> str | None:
+    return os.environ.get(CONFIG_VARIABLE)
+
+
+async def _hand_over(database: DatabaseLog) -> str:
+    primary = await database.hand_over()
+    database.close()
+    if not primary:
+        return f"{database.name} has no primary: a standby takes over as soon as one runs"
+    return f"{primary.split()[0]} hands {database.name} over to a standby"
+
+
+async def _show(database: DatabaseLog) -> str:
+    found = await database.find()
+    followers = await database.followers()
+    database.close()
+    if found is None:
+        return f"the database has no log of {database.name}"
+    state, _ = found
+    primary = state.holder.split()[0] if state.holder and not state.lease_ended else "nobody"
+    lines = [f"primary {primary}, epoch {state.epoch}, records {state.first} to {state.last}"]
+    lines += [f"{each.name} has {each.number}, {each.silent_s} s ago" for each in followers]
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Tables about services that this queue manager uses."""

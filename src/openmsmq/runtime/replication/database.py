@@ -1,0 +1,223 @@
+"""The log in PostgreSQL: requests of the machines as statements, and answers as values."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from openmsmq.protocol.replication.log import (
+    Answer,
+    Append,
+    LeaseTimes,
+    LogState,
+    Read,
+    Release,
+    Renew,
+    Request,
+    Take,
+    Trim,
+)
+from openmsmq.runtime.clocks import elapsed_ns
+from openmsmq.runtime.config.services.replication_table import ReplicationTable
+from openmsmq.runtime.replication import statements
+from openmsmq.runtime.replication.wire import LogFailed, Row, Wire, open_wire
+from openmsmq.runtime.start_errors import StartError
+
+READ_MAX_COUNT: Final = 64
+"""Records of one answer to a standby."""
+
+TRIMMED_MAX_COUNT: Final = 5000
+"""Records that one request removes: appends wait for it."""
+
+NOTED_EVERY_NS: Final = 2_000_000_000
+"""How often a standby has noted how far it is."""
+
+_STATE_COLUMNS: Final = 8
+
+
+class Follower:
+    """How far a standby is."""
+
+    def __init__(self, name: str, number: int, silent_s: int) -> None:
+        self.name = name
+        self.number = number
+        self.silent_s = silent_s
+
+
+class DatabaseLog:
+    """The log of one queue manager."""
+
+    def __init__(self, table: ReplicationTable, name: str) -> None:
+        self.name = name
+        self.times: LeaseTimes = table.times
+        self._table = table
+        self._timeout_s = table.answer_timeout_ms / 1000
+        self._wire: Wire | None = None
+        self._noted_ns = 0
+
+    async def ask(self, request: Request) -> Answer:
+        """Have a request done; raise `LogFailed` when it is not known whether it was."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._asked(await self._open(), request)
+        except TimeoutError:
+            self.close()
+            raise LogFailed(f"the database gives no answer within {self._timeout_s:g} s") from None
+        except StartError as error:
+            raise LogFailed(str(error)) from None
+
+    async def create(self, log: str, mark: str, number: int) -> None:
+        """Begin a log behind a number, if there is none of this name; `log` is its name for ever.
+
+        Raise `LogFailed`, or `StartError` if the database may not keep one.
+        """
+        wire = await self._open()
+        exists = await wire.run(statements.EXISTS, [])
+        if exists[0][0] != b"t":
+            await wire.script(statements.SCHEMA)
+        values = [self._name, log.encode(), mark.encode(), _number(number)]
+        await wire.run(statements.CREATE, values)
+
+    async def find(self) -> tuple[LogState, str] | None:
+        """Return the line about the log, and the mark of the store that it began with."""
+        wire = await self._open()
+        exists = await wire.run(statements.EXISTS, [])
+        if exists[0][0] != b"t":
+            return None
+        rows = await wire.run(statements.STATE, [self._name])
+        marks = await wire.run(statements.MARK, [self._name])
+        return (_state(rows[0]), _text(marks[0][0])) if rows else None
+
+    async def hand_over(self) -> str:
+        """Want another primary; return who is it now, or nothing if there is none."""
+        wire = await self._open()
+        rows = await wire.run(statements.HAND_OVER, [self._name])
+        return _text(rows[0][1]) if rows else ""
+
+    async def followers(self) -> list[Follower]:
+        """Return who has which records."""
+        wire = await self._open()
+        rows = await wire.run(statements.FOLLOWERS, [self._name])
+        return [Follower(_text(row[0]), _int(row[1]), _int(row[2])) for row in rows]
+
+    def close(self) -> None:
+        """End the connection; the next request makes another one."""
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+
+    @property
+    def _name(self) -> bytes:
+        return self.name.encode()
+
+    async def _open(self) -> Wire:
+        if self._wire is None or not self._wire.is_open:
+            self._wire = await open_wire(self._table.database, self._timeout_s)
+            await self._require_standby(self._wire)
+        return self._wire
+
+    async def _require_standby(self, wire: Wire) -> None:
+        rows = await wire.run(statements.STANDBYS, [])
+        standbys, fsync, commit = (_text(value) for value in rows[0])
+        if commit not in ("on", "remote_apply"):
+            problem = f"synchronous_commit is {commit}, although we have set it"
+        elif fsync != "on" and not self._table.single_database:
+            problem = "fsync is off: what it says to be durable is not"
+        elif not standbys and not self._table.single_database:
+            problem = (
+                "synchronous_standby_names is empty: what is acknowledged would be lost with one "
+                "machine. Give it a synchronous standby, or say single_database = true"
+            )
+        else:
+            return
+        self.close()
+        raise StartError(f"the database of [replication] is not safe: {problem}")
+
+    async def _asked(self, wire: Wire, request: Request) -> Answer:
+        if isinstance(request, Read):
+            return await self._read(wire, request)
+        if isinstance(request, Append):
+            # The one that is asked all the time.
+            values = [
+                self._name,
+                _number(request.epoch),
+                request.holder.encode(),
+                _number(request.number),
+                request.record,
+                _number(self.times.lease_ms),
+            ]
+            rows = await wire.run(statements.APPEND, values, binary=4)
+        else:
+            statement, values = self._statement(request)
+            rows = await wire.run(statement, values)
+        if rows:
+            return Answer(_state(rows[0]))
+        return Answer(await self._state(wire), done=False)
+
+    def _statement(self, request: Take | Renew | Release | Trim) -> tuple[str, list[bytes]]:
+        name, lease_ms = self._name, _number(self.times.lease_ms)
+        holder = request.holder.encode()
+        if isinstance(request, Take):
+            return statements.TAKE, [name, holder, _number(request.seen_epoch), lease_ms]
+        values = [name, _number(request.epoch), holder]
+        if isinstance(request, Renew):
+            return statements.RENEW, [*values, _number(request.confirmed), lease_ms]
+        if isinstance(request, Release):
+            return statements.RELEASE, values
+        return statements.TRIM, [
+            *values,
+            _number(request.backed_up),
+            request.follower.encode(),
+            _number(request.number),
+            _number(TRIMMED_MAX_COUNT),
+            _number(self._table.forget_standby_h),
+        ]
+
+    async def _state(self, wire: Wire) -> LogState:
+        rows = await wire.run(statements.STATE, [self._name])
+        if not rows:
+            raise LogFailed(f"the database has no log of {self.name} any more")
+        return _state(rows[0])
+
+    async def _read(self, wire: Wire, request: Read) -> Answer:
+        now_ns = elapsed_ns()
+        after = _number(request.after)
+        if now_ns - self._noted_ns >= NOTED_EVERY_NS:
+            self._noted_ns = now_ns
+            await wire.run(statements.NOTE_FOLLOWER, [self._name, request.follower.encode(), after])
+        rows = await wire.run(statements.READ, [self._name, after, _number(READ_MAX_COUNT)])
+        if not rows:
+            raise LogFailed(f"the database has no log of {self.name}")
+        records = [
+            (_int(row[_STATE_COLUMNS]), bytes.fromhex(_text(row[_STATE_COLUMNS + 1])[2:]))
+            for row in rows
+            if row[_STATE_COLUMNS] is not None
+        ]
+        return Answer(_state(rows[0]), True, records)
+
+
+def _state(row: Row) -> LogState:
+    log, epoch, holder, first, last, confirmed, ended, handover = map(_text, row[:_STATE_COLUMNS])
+    return LogState(
+        log,
+        int(epoch),
+        holder,
+        int(first),
+        int(last),
+        int(confirmed),
+        lease_ended=ended == "t",
+        handover=handover == "t",
+    )
+
+
+def _number(value: int) -> bytes:
+    return b"%d" % value
+
+
+def _text(value: bytes | None) -> str:
+    assert value is not None, "a column of a log is never null"
+    return value.decode()
+
+
+def _int(value: bytes | None) -> int:
+    return int(_text(value))

@@ -1,0 +1,155 @@
+"""A primary: each turn goes to the log before it goes to the store, and nothing is said before.
+
+One record is on its way at a time; what comes meanwhile becomes the next turn, which is the larger
+the longer the database takes. While the lease may have ended nothing is answered, and everything
+goes on when it is renewed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from openmsmq.protocol.replication.log import Ask, Durable, Ended, Promoted
+from openmsmq.protocol.replication.tenure import Tenure
+from openmsmq.runtime.clocks import since_boot_ms
+from openmsmq.runtime.logs import Event, EventLog, LimitedLog
+from openmsmq.runtime.replication.database import DatabaseLog
+from openmsmq.runtime.replication.wire import LogFailed
+from openmsmq.storage.engine import JournaledStore
+from openmsmq.storage.port import Batch, StoreError
+from openmsmq.storage.replication.prepared import Prepared
+
+Done = Callable[[StoreError | None], None]
+
+
+class Primary:
+    """One epoch of a queue manager; `begin` comes when it has a pump."""
+
+    def __init__(
+        self, database: DatabaseLog, promoted: Promoted, store: JournaledStore, log: EventLog
+    ) -> None:
+        self.store = store
+        self.may_go_on: Callable[[], None] = lambda: None
+        """Is called when answers may leave again."""
+        self.ended: Callable[[Ended], None] = lambda _: None
+        """Is called when it is not the primary any more."""
+        self._database = database
+        self._log = log
+        self._limited = LimitedLog(log)
+        now_ms = since_boot_ms()
+        self._tenure = Tenure(promoted, store.sequence, database.times, now_ms)
+        self._prepared: Prepared | None = None
+        self._done: Done | None = None
+        self._was_silent = False
+        self._news = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def may_answer(self) -> bool:
+        """Whether nobody else can be primary yet."""
+        may = self._tenure.may_answer(since_boot_ms())
+        if not may and not self._was_silent and not self._tenure.is_over:
+            self._was_silent = True
+            self._log.warning(Event.REPLICATION_SILENT, epoch=self._tenure.epoch)
+        return may
+
+    def commit(self, batch: Batch, done: Done) -> bool:
+        """Make a batch durable; return whether it is. If not, `done` says so later.
+
+        Raise `StoreFull` or another `StoreError` if that is known at once.
+        """
+        prepared = self.store.prepare(batch)
+        if not prepared.payload:
+            self.store.finish(prepared)
+            return True
+        self._prepared, self._done = prepared, done
+        self._idle.clear()
+        self._tenure.append(prepared.record(), since_boot_ms())
+        self._news.set()
+        return False
+
+    def backed_up(self, number: int) -> None:
+        """Hear that there is a back-up with everything up to a record."""
+        self._tenure.backed_up(number)
+
+    async def settled(self) -> None:
+        """Wait until no record is on its way."""
+        await self._idle.wait()
+
+    async def leave(self) -> None:
+        """Let somebody else take over at once."""
+        self._tenure.leave(since_boot_ms())
+        self._news.set()
+        # The lease ends by itself if the database is away.
+        await asyncio.wait([self._task], timeout=self._database.times.lease_ms / 1000)
+        await self.close()
+
+    async def close(self) -> None:
+        """End without a word."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self._database.close()
+
+    async def _run(self) -> None:
+        try:
+            await self._carry_out()
+        except Exception as error:
+            self._idle.set()
+            self.ended(Ended(f"a defect of its own: {error!r}", is_damage=True))
+
+    async def _carry_out(self) -> None:
+        tenure = self._tenure
+        tenure.wake(since_boot_ms())
+        while True:
+            outputs = tenure.take_outputs()
+            for output in outputs:
+                match output:
+                    case Ask(request):
+                        try:
+                            answer = await self._database.ask(request)
+                        except LogFailed as error:
+                            self._limited.warning(Event.REPLICATION_FAILED, reason=str(error))
+                            tenure.failed(since_boot_ms())
+                        else:
+                            tenure.answered(answer, since_boot_ms())
+                    case Durable():
+                        self._finish()
+                    case Ended():
+                        self._idle.set()
+                        self.ended(output)
+                        return
+            if self._was_silent and tenure.may_answer(since_boot_ms()):
+                self._was_silent = False
+                self._log.info(Event.REPLICATION_HEARD, epoch=tenure.epoch)
+                self.may_go_on()
+            if not outputs:
+                await self._wait()
+                tenure.wake(since_boot_ms())
+
+    def _finish(self) -> None:
+        """Store what the log has, and say so."""
+        prepared, done = self._prepared, self._done
+        assert prepared is not None, "nothing was on its way"
+        assert done is not None, "nobody waits for it"
+        self._prepared = self._done = None
+        self._idle.set()
+        error: StoreError | None = None
+        try:
+            self.store.finish(prepared)
+        except StoreError as failure:
+            error = failure
+        done(error)
+
+    async def _wait(self) -> None:
+        due_ms = self._tenure.next_wake_ms
+        pause_s = None if due_ms is None else max(0, due_ms - since_boot_ms()) / 1000
+        if self._tenure.may_answer(since_boot_ms()) is False and not self._was_silent:
+            self.may_answer()
+        try:
+            async with asyncio.timeout(pause_s):
+                await self._news.wait()
+        except TimeoutError:
+            return
+        self._news.clear()

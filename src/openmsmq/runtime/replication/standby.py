@@ -1,0 +1,103 @@
+"""A standby: it stores the records of the log as they come, until it is the primary."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Final
+
+from openmsmq.protocol.replication.follower import Follower
+from openmsmq.protocol.replication.log import Apply, Ask, Ended, Promoted
+from openmsmq.runtime.clocks import since_boot_ms
+from openmsmq.runtime.logs import Event, EventLog, LimitedLog
+from openmsmq.runtime.replication.database import DatabaseLog
+from openmsmq.runtime.replication.wire import LogFailed
+from openmsmq.runtime.start_errors import NotYet, StartError
+from openmsmq.storage.engine import JournaledStore
+from openmsmq.storage.port import StoreDamaged
+from openmsmq.storage.replication.prepared import decode_batch
+
+HOOK_TIMEOUT_S: Final = 60
+"""A program that is to take over an address has so long."""
+
+
+class Standby:
+    """Follows the log into a store."""
+
+    def __init__(
+        self, database: DatabaseLog, store: JournaledStore, log: EventLog, names: tuple[str, str]
+    ) -> None:
+        """`names` are that of this computer, and one that no start has had before."""
+        self._database = database
+        self._store = store
+        self._log = log
+        self._limited = LimitedLog(log)
+        self._member, self._holder = names
+
+    async def follow(self, identifier: str) -> Promoted:
+        """Follow the log until this computer is the primary; raise `StartError` or `StoreError`."""
+        follower = Follower(
+            identifier,
+            self._member,
+            self._holder,
+            self._store.sequence,
+            self._database.times,
+            since_boot_ms(),
+        )
+        while True:
+            follower.wake(since_boot_ms())
+            outputs = follower.take_outputs()
+            for output in outputs:
+                if isinstance(output, Promoted):
+                    return output
+                await self._carry_out(follower, output)
+            if not outputs:
+                due_ms = follower.next_wake_ms
+                assert due_ms is not None, "a standby waits for nothing"
+                await asyncio.sleep(max(1, due_ms - since_boot_ms()) / 1000)
+
+    async def _carry_out(self, follower: Follower, output: Ask | Apply | Ended) -> None:
+        match output:
+            case Ask(request):
+                try:
+                    answer = await self._database.ask(request)
+                except LogFailed as error:
+                    self._limited.warning(Event.REPLICATION_FAILED, reason=str(error))
+                    follower.failed(since_boot_ms())
+                else:
+                    follower.answered(answer, since_boot_ms())
+            case Apply(records):
+                for number, record in records:
+                    self._apply(number, record)
+                    # The loop has others, too: a signal that stops us.
+                    await asyncio.sleep(0)
+                follower.applied(self._store.sequence)
+            case Ended(why, is_damage):
+                raise StartError(why) if is_damage else NotYet(why)
+
+    def _apply(self, number: int, record: bytes) -> None:
+        self._store.commit(decode_batch(record))
+        if self._store.sequence != number:
+            raise StoreDamaged(
+                f"record {number} of the log became batch {self._store.sequence} of the store: "
+                "begin from a back-up of the primary"
+            )
+
+
+async def run_hook(program: str, name: str) -> None:
+    """Run an operator's program, such as one that takes over an address."""
+    if not program:
+        return
+    try:
+        process = await asyncio.create_subprocess_exec(program, name)
+    except OSError as error:
+        raise StartError(f"on_promotion: cannot run {program} ({error.strerror})") from None
+    try:
+        async with asyncio.timeout(HOOK_TIMEOUT_S):
+            status = await process.wait()
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        raise NotYet(f"on_promotion: {program} has not ended within {HOOK_TIMEOUT_S} s") from None
+    if status:
+        raise NotYet(f"on_promotion: {program} has ended with status {status}")

@@ -1,0 +1,123 @@
+"""What is said to PostgreSQL: the tables of a log, and one statement for each request.
+
+Each statement is one transaction, and checks in it what it depends on. `clock_timestamp()` is the
+clock of the database at the moment at which it holds the line about the log.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS openmsmq_log (
+    name text PRIMARY KEY, log text NOT NULL, mark text NOT NULL, epoch bigint NOT NULL,
+    holder text NOT NULL, first bigint NOT NULL, last bigint NOT NULL, confirmed bigint NOT NULL,
+    lease_until timestamptz NOT NULL, handover boolean NOT NULL
+) WITH (fillfactor = 20);
+CREATE TABLE IF NOT EXISTS openmsmq_record (
+    name text NOT NULL, number bigint NOT NULL, record bytea NOT NULL,
+    PRIMARY KEY (name, number)
+);
+ALTER TABLE openmsmq_record ALTER COLUMN record SET STORAGE EXTERNAL;
+CREATE TABLE IF NOT EXISTS openmsmq_follower (
+    name text NOT NULL, follower text NOT NULL, number bigint NOT NULL, seen timestamptz NOT NULL,
+    PRIMARY KEY (name, follower)
+);
+"""
+
+EXISTS: Final = "SELECT to_regclass('openmsmq_follower') IS NOT NULL"
+
+CREATE: Final = """
+INSERT INTO openmsmq_log
+VALUES ($1, $2, $3, 0, '', $4::bigint + 1, $4::bigint, $4::bigint, clock_timestamp(), false)
+ON CONFLICT DO NOTHING
+"""
+
+STANDBYS: Final = """
+SELECT current_setting('synchronous_standby_names'), current_setting('fsync'),
+    current_setting('synchronous_commit')
+"""
+
+MARK: Final = "SELECT mark FROM openmsmq_log WHERE name = $1"
+
+_STATE: Final = (
+    "log, epoch, holder, first, last, confirmed, lease_until <= clock_timestamp(), handover"
+)
+_LATER: Final = "clock_timestamp() + ${} * interval '1 millisecond'"
+
+STATE: Final = f"SELECT {_STATE} FROM openmsmq_log WHERE name = $1"
+
+READ: Final = f"""
+SELECT {_STATE}, r.number, r.record FROM openmsmq_log l LEFT JOIN LATERAL (
+    SELECT number, record FROM openmsmq_record
+    WHERE name = $1 AND number > $2::bigint ORDER BY number LIMIT $3::bigint
+) r ON true WHERE l.name = $1 ORDER BY r.number
+"""
+
+# Where a follower is may be forgotten by a crash: the log then keeps more, not less.
+NOTE_FOLLOWER: Final = """
+INSERT INTO openmsmq_follower
+SELECT name, $2, $3::bigint, clock_timestamp() FROM openmsmq_log
+WHERE name = $1 AND first <= $3::bigint + 1
+ON CONFLICT (name, follower) DO UPDATE SET number = excluded.number, seen = excluded.seen
+"""
+
+TAKE: Final = f"""
+UPDATE openmsmq_log SET epoch = epoch + 1, holder = $2, handover = false,
+    lease_until = {_LATER.format(4)}
+WHERE name = $1 AND epoch = $3::bigint AND lease_until <= clock_timestamp()
+RETURNING {_STATE}
+"""
+
+RENEW: Final = f"""
+UPDATE openmsmq_log SET confirmed = greatest(confirmed, $4::bigint),
+    lease_until = {_LATER.format(5)}
+WHERE name = $1 AND epoch = $2::bigint AND holder = $3
+RETURNING {_STATE}
+"""
+
+RELEASE: Final = f"""
+UPDATE openmsmq_log SET lease_until = clock_timestamp()
+WHERE name = $1 AND epoch = $2::bigint AND holder = $3
+RETURNING {_STATE}
+"""
+
+APPEND: Final = f"""
+WITH fence AS (
+    UPDATE openmsmq_log SET last = $4::bigint, confirmed = $4::bigint - 1,
+        lease_until = {_LATER.format(6)}
+    WHERE name = $1 AND epoch = $2::bigint AND holder = $3 AND last = $4::bigint - 1
+    RETURNING {_STATE}
+), put AS (
+    INSERT INTO openmsmq_record SELECT $1, $4::bigint, $5::bytea FROM fence
+)
+SELECT * FROM fence
+"""
+
+TRIM: Final = f"""
+WITH fence AS (
+    UPDATE openmsmq_log SET first = greatest(first, least($4::bigint, $6::bigint,
+        (SELECT min(number) FROM openmsmq_follower WHERE name = $1 AND follower <> $5
+            AND seen > clock_timestamp() - $8 * interval '1 hour'),
+        first - 1 + $7::bigint) + 1)
+    WHERE name = $1 AND epoch = $2::bigint AND holder = $3
+    RETURNING {_STATE}
+), own AS (
+    INSERT INTO openmsmq_follower SELECT $1, $5, $6::bigint, clock_timestamp() FROM fence
+    ON CONFLICT (name, follower) DO UPDATE SET number = excluded.number, seen = excluded.seen
+), gone AS (
+    DELETE FROM openmsmq_record
+    WHERE name = $1 AND number < (SELECT first FROM fence)
+)
+SELECT * FROM fence
+"""
+
+HAND_OVER: Final = """
+UPDATE openmsmq_log SET handover = true WHERE name = $1 AND lease_until > clock_timestamp()
+RETURNING epoch, holder
+"""
+
+FOLLOWERS: Final = """
+SELECT follower, number, extract(epoch FROM clock_timestamp() - seen)::bigint
+FROM openmsmq_follower WHERE name = $1 ORDER BY follower
+"""

@@ -1,0 +1,153 @@
+"""Two servers of PostgreSQL on loopback, one the synchronous standby of the other."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import psycopg
+
+from tests.runtime.computers import wait_for
+from tests.runtime.scripted_engine import free_port
+from tests.spark.postgres import program
+
+LOOPBACK = "127.0.0.1"
+SETTINGS = {
+    "max_connections": "50",
+    "shared_buffers": "32MB",
+    "max_wal_senders": "5",
+    "wal_sender_timeout": "0",
+    "checkpoint_timeout": "30min",
+    "max_wal_size": "4GB",
+}
+
+
+class Database:
+    """One server, in a folder of its own; root lends it to somebody else."""
+
+    def __init__(self, folder: Path, name: str, host: str, prefix: tuple[str, ...]) -> None:
+        """`prefix` is what to put before commands, such as a place to run them in."""
+        self.data = folder / name
+        self.host = host
+        self.port = free_port(LOOPBACK)
+        self._log = folder / f"{name}.log"
+        self._folder = folder
+        self._prefix = prefix
+
+    @property
+    def address(self) -> str:
+        """How to connect to it alone."""
+        return f"host={self.host} port={self.port} user=tester dbname=postgres"
+
+    def run(self, name: str, *arguments: str) -> None:
+        """Run one of PostgreSQL's programs."""
+        found = program(name)
+        assert found is not None, "PostgreSQL is missing: run scripts/ensure-postgres"
+        done = subprocess.run(
+            [*self._prefix, found, *arguments],
+            check=False,
+            cwd=self._folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        assert done.returncode == 0, f"{name} {arguments} ended with {done.returncode}"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        settings = {
+            **SETTINGS,
+            "listen_addresses": self.host,
+            "port": str(self.port),
+            "unix_socket_directories": self._folder,
+        }
+        options = " ".join(f"-c {key}={value}" for key, value in settings.items())
+        log = str(self._log)
+        self.run("pg_ctl", "-D", str(self.data), "-w", "-l", log, "-o", options, "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """Stop it; at once means as if it had crashed."""
+        self.run("pg_ctl", "-D", str(self.data), "-w", "-m", mode, "stop")
+
+    def promote(self) -> None:
+        """Let it take the place of the one it followed."""
+        self.run("pg_ctl", "-D", str(self.data), "-w", "promote")
+
+    def pids(self) -> list[int]:
+        """Return its processes."""
+        first = int((self.data / "postmaster.pid").read_text().splitlines()[0])
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        return [first, *map(int, children)]
+
+    def freeze(self) -> list[int]:
+        """Let it stand still; gives what `thaw` wants."""
+        pids = self.pids()
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        return pids
+
+    @staticmethod
+    def thaw(pids: list[int]) -> None:
+        """Let it go on."""
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+    def set(self, **settings: str) -> None:
+        """Change settings while it runs."""
+        own = f"host={self._folder} port={self.port} user=tester dbname=postgres"
+        with psycopg.connect(own, autocommit=True) as connection:
+            for key, value in settings.items():
+                connection.execute(f"ALTER SYSTEM SET {key} = '{value}'".encode())
+            connection.execute("SELECT pg_reload_conf()")
+
+    def synchronous_count(self) -> int:
+        """Return how many servers follow it synchronously."""
+        own = f"host={self._folder} port={self.port} user=tester dbname=postgres"
+        asked = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
+        with psycopg.connect(own, autocommit=True) as connection:
+            row = connection.execute(asked).fetchone()
+        return 0 if row is None else int(row[0])
+
+
+class Databases:
+    """The two of them."""
+
+    def __init__(self, host: str = LOOPBACK, prefix: tuple[str, ...] = ()) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="openmsmq-databases-"))
+        self.host = host
+        if os.geteuid() == 0:
+            names = {entry.pw_name for entry in pwd.getpwall()}
+            user = "postgres" if "postgres" in names else "nobody"
+            shutil.chown(self._folder, user)
+            prefix = (*prefix, "setpriv", "--reuid", user, "--regid", user, "--clear-groups")
+        self.first = Database(self._folder, "first", host, prefix)
+        self.second = Database(self._folder, "second", host, prefix)
+        first = self.first
+        settings = ("-A", "trust", "-U", "tester", "-E", "UTF8", "--locale=C", "--no-sync")
+        first.run("initdb", "-D", str(first.data), *settings)
+        with (first.data / "pg_hba.conf").open("a") as rules:
+            rules.write("host all,replication tester samenet trust\n")
+        first.start()
+        copied = f"host={host} port={first.port} user=tester application_name=second"
+        to = str(self.second.data)
+        first.run("pg_basebackup", "-D", to, "-d", copied, "-R", "-c", "fast", "--no-sync")
+        self.second.start()
+        first.set(synchronous_standby_names="second")
+        wait_for(lambda: first.synchronous_count() == 1)
+
+    @property
+    def address(self) -> str:
+        """How to connect to the one that can be written to."""
+        ports = f"{self.first.port},{self.second.port}"
+        return f"host={self.host},{self.host} port={ports} user=tester dbname=postgres"
+
+    def remove(self) -> None:
+        """Stop both for good."""
+        for database in (self.first, self.second):
+            if (database.data / "postmaster.pid").exists():
+                database.stop()
+        shutil.rmtree(self._folder)

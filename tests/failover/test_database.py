@@ -1,0 +1,144 @@
+"""The log in a real PostgreSQL keeps the rules that the simulated one has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from openmsmq.protocol.replication.log import (
+    Answer,
+    Append,
+    Read,
+    Release,
+    Renew,
+    Request,
+    Take,
+    Trim,
+)
+from openmsmq.runtime.config.services.replication_table import ReplicationTable
+from openmsmq.runtime.replication.database import DatabaseLog
+from openmsmq.runtime.replication.wire import LogFailed
+from openmsmq.runtime.start_errors import StartError
+from tests.failover.databases import Databases
+from tests.runtime.computers import wait_for
+
+
+@pytest.fixture(scope="module")
+def databases() -> Iterator[Databases]:
+    made = Databases()
+    yield made
+    made.remove()
+
+
+def table(databases: Databases, **options: int) -> ReplicationTable:
+    return ReplicationTable(database=databases.address, lease_ms=60_000, **options)
+
+
+async def ask_all(log: DatabaseLog, *requests: Request) -> list[Answer]:
+    return [await log.ask(request) for request in requests]
+
+
+def test_appends_are_fenced_by_epoch_holder_and_number(databases: Databases) -> None:
+    async def run() -> None:
+        log = DatabaseLog(table(databases), "FENCED")
+        await log.create("log", "mark", 0)
+        taken, *rest = await ask_all(
+            log,
+            Take(0, "first"),
+            Append(1, "first", 1, b"one"),
+            Append(1, "first", 1, b"one"),
+            Append(1, "first", 3, b"three"),
+            Append(2, "first", 2, b"two"),
+            Append(1, "second", 2, b"two"),
+            Take(1, "second"),
+            Append(1, "first", 2, b"two"),
+            Release(1, "first"),
+            Take(0, "second"),
+            Take(1, "second"),
+            Append(1, "first", 3, b"late"),
+            Renew(1, "first", 2),
+            Append(2, "second", 3, b"three"),
+        )
+        assert taken.done
+        done = [answer.done for answer in rest]
+        assert done == [
+            *(True, False, False, False, False, False, True),
+            *(True, False, True, False, False, True),
+        ]
+        read = await log.ask(Read(0, "follower"))
+        assert read.records == [(1, b"one"), (2, b"two"), (3, b"three")]
+        assert (read.state.epoch, read.state.confirmed, read.state.lease_ended) == (2, 2, False)
+        log.close()
+
+    asyncio.run(run())
+
+
+def test_nothing_is_trimmed_that_a_follower_or_a_back_up_lacks(databases: Databases) -> None:
+    async def run() -> None:
+        log = DatabaseLog(table(databases), "TRIMMED")
+        await log.create("log", "mark", 0)
+        await log.ask(Take(0, "us"))
+        for number in range(1, 9):
+            await log.ask(Append(1, "us", number, b"%d" % number))
+        await log.ask(Read(5, "follower"))
+        first = [
+            (await log.ask(Trim(1, "us", backed_up, "us", 8))).state.first for backed_up in (3, 8)
+        ]
+        assert first == [4, 6]
+        assert (await log.ask(Read(5, "follower"))).records[0] == (6, b"6")
+        late = await log.ask(Trim(7, "us", 8, "us", 8))
+        assert (late.done, late.state.first) == (False, 6)
+        log.close()
+
+    asyncio.run(run())
+
+
+def test_without_its_second_server_the_database_gives_no_answer(databases: Databases) -> None:
+    async def run() -> None:
+        log = DatabaseLog(table(databases, answer_timeout_ms=1000), "SLOW")
+        await log.create("log", "mark", 0)
+        await log.ask(Take(0, "us"))
+        frozen = databases.second.freeze()
+        with pytest.raises(LogFailed, match="within 1 s"):
+            await log.ask(Append(1, "us", 1, b"one"))
+        databases.second.thaw(frozen)
+        # What was under way is done meanwhile or not: to append it again says so.
+        answer = await log.ask(Append(1, "us", 1, b"one"))
+        assert answer.state.last == 1
+        assert [number for number, _ in (await log.ask(Read(0, "f"))).records] == [1]
+        log.close()
+
+    asyncio.run(run())
+
+
+def test_a_database_that_starts_again_has_what_it_answered(databases: Databases) -> None:
+    async def run() -> None:
+        log = DatabaseLog(table(databases), "AGAIN")
+        await log.create("log", "mark", 0)
+        await ask_all(log, Take(0, "us"), Append(1, "us", 1, b"one"))
+        databases.first.stop()
+        with pytest.raises(LogFailed):
+            await log.ask(Append(1, "us", 2, b"two"))
+        databases.first.start()
+        wait_for(lambda: databases.first.synchronous_count() == 1)
+        answer = await log.ask(Append(1, "us", 2, b"two"))
+        assert (answer.done, answer.state.last) == (True, 2)
+        log.close()
+
+    asyncio.run(run())
+
+
+def test_a_database_without_a_second_server_is_refused(databases: Databases) -> None:
+    async def run() -> None:
+        log = DatabaseLog(table(databases), "ALONE")
+        databases.first.set(synchronous_standby_names="")
+        try:
+            with pytest.raises(StartError, match="synchronous_standby_names"):
+                await log.find()
+        finally:
+            databases.first.set(synchronous_standby_names="second")
+            log.close()
+
+    asyncio.run(run())
