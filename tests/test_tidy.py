@@ -58,6 +58,10 @@ WITHOUT_TESTS: Final = {
         "a run is tested as a whole, in tests/sim",
     ),
     **dict.fromkeys(
+        ("manager/incoming/multicast", "manager/requests/multicast"),
+        "between processes, in tests/runtime/test_stock_ticker.py",
+    ),
+    **dict.fromkeys(
         ("runtime/directory", "manager/transfer"), "between processes, and in tests/transfer"
     ),
     **dict.fromkeys(
@@ -386,6 +390,8 @@ LARGER: Final = {
     "client/verbs/queue.py: change": "public: a keyword for each property of a queue",
     "client/verbs/queue.py: reserve_batch": "public: a keyword for each limit of a batch",
     "client/verbs/watching.py: queue_page": "public: a keyword for each way to choose queues",
+    "manager/manager.py: QueueManager": "a method for each input of a driver",
+    "manager/requests/sends.py: __init__": "each is a room that what is sent goes through",
     "spark/pipelines/ingest/__init__.py: ingest": "public: a keyword for each option of a pipeline",
     "wire/headers/message_properties.py: of": "a keyword for each field that may be given",
 }
