@@ -9,6 +9,7 @@ import random
 import subprocess
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -75,7 +76,7 @@ class Ours:
 
     def send(self, payloads: list[bytes]) -> None:
         for each in payloads:
-            self._host.do(lambda each=each: self.transport.send(GROUP, each))
+            self._host.do(partial(self.transport.send, GROUP, each))
 
     def close(self) -> None:
         self._host.do(self.transport.close)

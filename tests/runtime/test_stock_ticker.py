@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -42,6 +43,10 @@ def done(computer: Computer, *words: str) -> str:
     return found.stdout
 
 
+def listens(display: Computer) -> bool:
+    return "door=multicast" in display.log
+
+
 @pytest.fixture
 def exchange(tmp_path: Path) -> Iterator[list[Computer]]:
     """A back end and two display points on one network that loses a tenth of all packets."""
@@ -66,7 +71,7 @@ def test_every_display_shows_every_price_once_and_in_order(exchange: list[Comput
     backend, *displays = exchange
     for display in displays:
         done(display, "queue", "create", r"private$\ticker", "--multicast", ADDRESS)
-        wait_for(lambda display=display: "door=multicast" in display.log)
+        wait_for(partial(listens, display))
     # Two queues of one computer may share an address.
     done(displays[0], "queue", "create", r"private$\archive", "--multicast", ADDRESS)
     shown = json.loads(done(displays[0], "queue", "show", r"private$\ticker", "--json"))

@@ -26,7 +26,7 @@ from openmsmq.manager.incoming.forwarding import Forwarding
 from openmsmq.manager.incoming.history import History
 from openmsmq.manager.incoming.incoming_sequences import IncomingSequences
 from openmsmq.manager.incoming.local_arrivals import LocalArrivals
-from openmsmq.manager.incoming.multicast import MulticastArrivals
+from openmsmq.manager.incoming.multicast.arrivals import MulticastArrivals
 from openmsmq.manager.incoming.notifications import Heeded, Notifications
 from openmsmq.manager.incoming.order_acks import FinalAcks, OrderAcks
 from openmsmq.manager.incoming.refusals import Refusals
@@ -62,7 +62,7 @@ from openmsmq.manager.requests.access import AccessRequests
 from openmsmq.manager.requests.admin import Administration
 from openmsmq.manager.requests.backups import BackupRequests
 from openmsmq.manager.requests.directory import DirectoryRequests
-from openmsmq.manager.requests.multicast_sends import MulticastSends
+from openmsmq.manager.requests.multicast.sends import MulticastSends
 from openmsmq.manager.requests.name_lookups import NameLookups
 from openmsmq.manager.requests.opening import OpenRequests
 from openmsmq.manager.requests.outgoing import OutgoingRequests

@@ -35,6 +35,7 @@ from openmsmq.manager.outputs import (
     Respond,
     SendBytes,
     SendDatagram,
+    SendMulticast,
 )
 from openmsmq.model.directory import NOWHERE, Change, Position
 from openmsmq.model.errors import (
@@ -288,7 +289,8 @@ class Node:
         | OpenElsewhere
         | AskElsewhere
         | LeaveElsewhere
-        | ReadAuditLog,
+        | ReadAuditLog
+        | SendMulticast,
     ) -> None:
         match output:
             case OutgoingPost():
@@ -307,6 +309,7 @@ class Node:
                 | AskElsewhere()
                 | LeaveElsewhere()
                 | ReadAuditLog()
+                | SendMulticast()
             ):
                 what = type(output).__name__
                 raise Violation(f"{self.name} wants a {what}, and nobody had asked for it")

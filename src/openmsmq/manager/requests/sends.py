@@ -11,7 +11,7 @@ from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.queues.targets import MulticastTarget, QueueList, in_its_kind
-from openmsmq.manager.requests.multicast_sends import MulticastSends
+from openmsmq.manager.requests.multicast.sends import MulticastSends
 from openmsmq.manager.requests.sending import Sending
 from openmsmq.manager.transactions.receipts import Receipts
 from openmsmq.manager.transactions.requests import TransactionRequests

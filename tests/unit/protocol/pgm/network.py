@@ -77,12 +77,12 @@ class Network:
 
     def carry(self) -> None:
         """Put what was said on its way."""
-        for output in self.source.take_outputs():
-            packet = decode(output.data)
+        for sent in self.source.take_outputs():
+            packet = decode(sent.data)
             self.sent.append((self.now_ms, packet))
-            self.sent_bytes += len(output.data) + 20
+            self.sent_bytes += len(sent.data) + 20
             for host in self.hosts:
-                self.put(SENDER, host.address, output.data, packet)
+                self.put(SENDER, host.address, sent.data, packet)
         for host in self.hosts:
             for output in host.receiver.take_outputs():
                 if isinstance(output, Delivered):

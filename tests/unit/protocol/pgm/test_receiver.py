@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openmsmq.protocol.pgm import gaps, limits, window
+from openmsmq.protocol.pgm import limits, window
 from openmsmq.protocol.pgm.outputs import Delivered, Group, Profile, Transmit
 from openmsmq.protocol.pgm.receiver import Receiver
+from openmsmq.protocol.pgm.serial import after
 from openmsmq.protocol.pgm.source import Source
 from openmsmq.wire.pgm.options import Options
 from openmsmq.wire.pgm.packets import Data, Nak, Packet, PacketType, SourceId, Spm, decode
@@ -65,8 +66,10 @@ def test_many_receivers_that_miss_the_same_ask_little_more_than_one() -> None:
     network.run(0.1)
 
     def spoil(packet: Packet, _to: str) -> list[int]:
-        lost = isinstance(packet.body, Data) and not packet.body.is_repair
-        return [] if lost and packet.body.number % 10 == 5 else [1]
+        body = packet.body
+        if isinstance(body, Data) and not body.is_repair and body.number % 10 == 5:
+            return []
+        return [1]
 
     network.spoil = spoil
     sent = payloads(60)
@@ -250,7 +253,7 @@ def no_repair(patch: pytest.MonkeyPatch) -> None:
 def no_order(patch: pytest.MonkeyPatch) -> None:
     def step(self: window.Window) -> None:
         held = self._held.pop(self._next, None)
-        self._next = window.after(self._next)
+        self._next = after(self._next)
         if held is not None:
             self.held_bytes -= len(held.data)
             self.payloads.insert(0, held.data)
@@ -271,7 +274,7 @@ def doubles_pass(patch: pytest.MonkeyPatch) -> None:
 
 
 def gives_up_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(gaps.limits, "PGM_NAK_RETRY_MAX_COUNT", 1)
+    patch.setattr(limits, "PGM_NAK_RETRY_MAX_COUNT", 1)
 
 
 def deaf_to_the_end(patch: pytest.MonkeyPatch) -> None:

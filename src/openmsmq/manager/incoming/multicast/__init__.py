@@ -1,0 +1,1 @@
+"""What comes to multicast addresses that queues have."""

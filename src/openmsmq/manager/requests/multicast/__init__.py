@@ -1,0 +1,1 @@
+"""What applications send to multicast addresses."""
