@@ -401,14 +401,10 @@ LARGER: Final = {
     "client/verbs/queue.py: change": "public: a keyword for each property of a queue",
     "client/verbs/queue.py: reserve_batch": "public: a keyword for each limit of a batch",
     "client/verbs/watching.py: queue_page": "public: a keyword for each way to choose queues",
-<<<<<<< HEAD
-    "manager/manager.py: QueueManager": "a method for each thing that a driver has to tell",
-    "remote/elsewhere.py: QueueElsewhere": "a method for each step of each call about one queue",
-    "runtime/service.py: start": "public: a keyword for each thing that a start may be given",
-=======
     "manager/manager.py: QueueManager": "a method for each input of a driver",
     "manager/requests/sends.py: __init__": "each is a room that what is sent goes through",
->>>>>>> pgm
+    "remote/elsewhere.py: QueueElsewhere": "a method for each step of each call about one queue",
+    "runtime/service.py: start": "public: a keyword for each thing that a start may be given",
     "spark/pipelines/ingest/__init__.py: ingest": "public: a keyword for each option of a pipeline",
     "storage/engine.py: JournaledStore": "a commit in two steps, for a log that comes between",
     "wire/headers/message_properties.py: of": "a keyword for each field that may be given",
