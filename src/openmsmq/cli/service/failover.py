@@ -1,4 +1,4 @@
-"""`openmsmq failover`: where the log of a queue manager is, and another primary if wanted."""
+"""`openmsmq failover`: who has the log of a queue manager, and another primary if wanted."""
 
 from __future__ import annotations
 
