@@ -33,9 +33,9 @@ something beside a success and are never raised.
 """
 
 LIMITS_INTRODUCTION: Final = """\
-Maxima and default durations, from `openmsmq.model.limits`; those of messages over HTTP, of
-multicast and of remote procedure calls are in `limits` of `openmsmq.wire.srmp`,
-`openmsmq.protocol.pgm` and `openmsmq.wire.rpc`. The last word of a name is its unit.
+Maxima and default durations, from `openmsmq.model.limits`; those of directories, of
+messages over HTTP and of multicast are in `limits` of `openmsmq.directory`,
+`openmsmq.wire.srmp` and `openmsmq.protocol.pgm`. The last word of a name is its unit.
 """
 
 METRICS_INTRODUCTION: Final = """\
@@ -182,12 +182,12 @@ def errors_page() -> str:
 
 
 def limits_page() -> str:
+    from openmsmq.directory import limits as of_directories
     from openmsmq.model import limits
     from openmsmq.protocol.pgm import limits as multicast
-    from openmsmq.wire.rpc import limits as remote_calls
     from openmsmq.wire.srmp import limits as over_http
 
-    modules = (limits, remote_calls, over_http, multicast)
+    modules = (limits, of_directories, over_http, multicast)
     values = {name: value for module in modules for name, value in vars(module).items()}
     parts = [f"{NOTE}\n\n# Limits\n\n{LIMITS_INTRODUCTION}"]
     groups = [

@@ -24,11 +24,11 @@ from bench.peers.openmsmq_remote import INTERFACE, PASSWORD, USER
 from bench.peers.strangers import until_terminated
 from openmsmq.client.managing.proving import protection
 from openmsmq.model.identity import NIL_GUID
+from openmsmq.model.limits import RPC_CALLS_MAX_COUNT, RPC_FRAGMENT_MAX_BYTES
 from openmsmq.protocol.rpc.client import Bound, ClientAssociation, ClientOutput, Failed, Returned
 from openmsmq.protocol.rpc.states import Written
 from openmsmq.security.authentication.initiators import credentials_of
 from openmsmq.wire.rpc import remote_read as rpc
-from openmsmq.wire.rpc.limits import RPC_CALLS_MAX_COUNT, RPC_FRAGMENT_MAX_BYTES
 from openmsmq.wire.rpc.pdus import WHOLE, Flag, Header, PduType, Request, write
 from openmsmq.wire.rpc.queue_format import QueueFormat
 

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Final
 
 from openmsmq.model.clock import Instant
+from openmsmq.model.limits import RPC_BIND_MAX_BYTES, RPC_CALLS_MAX_COUNT, RPC_REQUEST_MAX_BYTES
 from openmsmq.protocol.rpc.association import Association
 from openmsmq.protocol.rpc.groups import Groups
 from openmsmq.protocol.rpc.states import CallArrived, CallCancelled, Closed, Output, Written
@@ -13,7 +14,6 @@ from openmsmq.remote.endpoint_mapper import Endpoint, EndpointMapper
 from openmsmq.remote.mgmt import ServerManagement
 from openmsmq.remote.ports import Return, Throw
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.rpc.limits import RPC_BIND_MAX_BYTES, RPC_CALLS_MAX_COUNT, RPC_REQUEST_MAX_BYTES
 from openmsmq.wire.rpc.pdus import Header, read_body, read_verifier
 from openmsmq.wire.rpc.syntaxes import ENDPOINT_MAPPER, MANAGEMENT
 from openmsmq.wire.rpc.towers import Tower

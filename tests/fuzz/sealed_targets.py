@@ -10,6 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from openmsmq.model.limits import (
+    RPC_BIND_MAX_BYTES,
+    RPC_CALLS_MAX_COUNT,
+    RPC_FRAGMENT_MAX_BYTES,
+    RPC_REQUEST_MAX_BYTES,
+    RPC_RESULTS_MAX_BYTES,
+)
 from openmsmq.protocol.rpc.client import (
     Bound,
     ClientAssociation,
@@ -21,13 +28,6 @@ from openmsmq.protocol.rpc.client import (
 )
 from openmsmq.protocol.rpc.states import CallArrived, Closed, Output, Written
 from openmsmq.security.authentication.ports import Level, ProviderKind
-from openmsmq.wire.rpc.limits import (
-    RPC_BIND_MAX_BYTES,
-    RPC_CALLS_MAX_COUNT,
-    RPC_FRAGMENT_MAX_BYTES,
-    RPC_REQUEST_MAX_BYTES,
-    RPC_RESULTS_MAX_BYTES,
-)
 from openmsmq.wire.rpc.pdus import HEADER_BYTES, WHOLE, Flag
 from tests.fuzz.registry import Target
 from tests.unit.protocol.rpc.client import ECHO, VAULT, Caller, association, offer

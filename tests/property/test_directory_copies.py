@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from openmsmq.api import messages as api
+from openmsmq.directory.limits import DIRECTORY_POLL_S
 from openmsmq.directory.rows import changes_in, row_of
 from openmsmq.manager.config import DirectoryConfig, ManagerConfig
 from openmsmq.manager.manager import QueueManager
@@ -35,7 +36,7 @@ from openmsmq.model.directory import (
 )
 from openmsmq.model.errors import InsufficientResources, MsmqError, NoDirectory
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import DIRECTORY_POLL_S, DIRECTORY_PROBE_S
+from openmsmq.model.limits import DIRECTORY_PROBE_S
 from openmsmq.model.queue import QueueKind, QueueProperties
 from openmsmq.model.topology import DistributionList
 from openmsmq.storage.memory import MemoryStore

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from openmsmq.wire.rpc.limits import REMOTE_RECEIVE_MS
+from openmsmq.model.limits import REMOTE_RECEIVE_MS
 from openmsmq.wire.rpc.remote_read import Action, Verdict
 from tests.sim.mutants import Mutant, applied
 from tests.unit.remote.doors import Hall, Reader, body

@@ -19,6 +19,7 @@ from typing import Final
 import pytest
 
 from openmsmq.model.clock import Instant
+from openmsmq.model.limits import RPC_CONTEXTS_MAX_COUNT
 from openmsmq.protocol.rpc.states import InterfaceFacts
 from openmsmq.remote.mgmt import ServerManagement
 from openmsmq.remote.ports import Output, Return
@@ -27,7 +28,6 @@ from openmsmq.runtime import service
 from openmsmq.runtime.api.accounts import ACCOUNTS_FILE, add_account
 from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.config.rpc_table import RpcTable
-from openmsmq.wire.rpc.limits import RPC_CONTEXTS_MAX_COUNT
 from openmsmq.wire.rpc.syntaxes import Syntax
 from tests.server_thread import ServerThread
 

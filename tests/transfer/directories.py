@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from openmsmq.api import messages as api
 from openmsmq.directory.image import DirectoryImage
+from openmsmq.directory.limits import DIRECTORY_POLL_S
 from openmsmq.directory.rows import changes_in, row_of
 from openmsmq.manager.config import DirectoryConfig
 from openmsmq.model.directory import Change, DirectoryRole
-from openmsmq.model.limits import DIRECTORY_POLL_S
 from tests.transfer.network import Computer, Network
 
 ORIGINAL = DirectoryConfig(role=DirectoryRole.ORIGINAL)

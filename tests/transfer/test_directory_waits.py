@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from openmsmq.api import messages as api
+from openmsmq.directory.limits import DIRECTORY_READ_WAIT_MAX_S, DIRECTORY_READS_WAITING_MAX_COUNT
 from openmsmq.directory.rows import row_of
 from openmsmq.manager.directory.service import HINT_PAUSE_MS, MOVED_PAUSE_MS
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import InsufficientResources, NoDirectory
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import DIRECTORY_READ_WAIT_MAX_S, DIRECTORY_READS_WAITING_MAX_COUNT
 from openmsmq.model.topology import Site
 from tests.transfer.directories import COPY, ORIGINAL, PATIENT_COPY, change, image, joined
 from tests.transfer.network import BETA, Computer, Network

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from openmsmq.api import messages as api
+from openmsmq.directory.limits import DIRECTORY_POLL_S
 from openmsmq.directory.rows import row_of
 from openmsmq.manager.directory.service import HINT_PAUSE_MS
 from openmsmq.manager.notices import NoticeKind
 from openmsmq.model.directory import ObjectKind, Removal
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import (
-    DIRECTORY_POLL_S,
     DOUBTED_STRANGER_S,
     DOUBTED_STRANGERS_MAX_COUNT,
     FORMER_WAY_S,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from openmsmq.api import messages as api
+from openmsmq.directory.limits import DIRECTORY_CALLS_MAX_COUNT, DIRECTORY_LOOKUP_WAIT_S
 from openmsmq.manager.directory.service import HINT_PAUSE_MS
 from openmsmq.manager.outputs import AskDirectory
 from openmsmq.model.errors import QueueNotFound
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import DIRECTORY_CALLS_MAX_COUNT, DIRECTORY_LOOKUP_WAIT_S
 from openmsmq.model.names import DistributionListFormatName, PublicFormatName
 from openmsmq.model.queue import AccessMode
 from openmsmq.model.topology import DistributionList

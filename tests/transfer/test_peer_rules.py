@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from openmsmq.api import messages as api
+from openmsmq.directory.limits import DIRECTORY_POLL_S
 from openmsmq.directory.rows import row_of
 from openmsmq.manager.notices import NoticeKind
 from openmsmq.model.identity import Guid, SequenceId
-from openmsmq.model.limits import DIRECTORY_POLL_S
 from openmsmq.model.peers import PeerPolicy, PeerRule
 from tests.transfer.letters import by_number, letter, order_acks
 from tests.transfer.neighbour import LEDGER, ORDERS, Neighbour

@@ -12,15 +12,10 @@ import msgspec
 import pytest
 
 from openmsmq.api import messages as api
+from openmsmq.directory.limits import DIRECTORY_POLL_S
 from openmsmq.manager.config import SecurityConfig
 from openmsmq.model.access import QueueAccess
-from openmsmq.model.limits import (
-    DIRECTORY_POLL_S,
-    KEY_CACHE_MARGIN_S,
-    KEY_CACHE_MS,
-    KEY_LIFETIME_S,
-    KEY_RETENTION_S,
-)
+from openmsmq.model.limits import KEY_CACHE_MARGIN_S, KEY_CACHE_MS, KEY_LIFETIME_S, KEY_RETENTION_S
 from openmsmq.model.message import (
     AuthenticationLevel,
     AuthenticationRequest,

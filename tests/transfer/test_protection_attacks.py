@@ -22,10 +22,11 @@ from openmsmq.client.queue import QueueHandle
 from openmsmq.client.steps import Ahead, Collect
 from openmsmq.client.verbs import queue as queue_verbs
 from openmsmq.client.verbs.transactions import SINGLE_MESSAGE
+from openmsmq.directory.limits import DIRECTORY_POLL_S
 from openmsmq.manager.messages.reports import report_for
 from openmsmq.model.errors import AccessDenied, IllegalPropertySize, InvalidParameter, MsmqError
 from openmsmq.model.identity import NIL_GUID, Guid, SequenceId
-from openmsmq.model.limits import DIRECTORY_POLL_S, PACKET_MAX_BYTES
+from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.model.message import (
     AuthenticationLevel,
     AuthenticationRequest,

@@ -6,10 +6,11 @@ import msgspec
 import pytest
 
 from openmsmq.api import messages as api
+from openmsmq.directory.limits import DIRECTORY_POLL_S
 from openmsmq.directory.rows import row_of
 from openmsmq.model.directory import DirectoryObject, ObjectKind, Removal
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import DIRECTORY_POLL_S, DIRECTORY_PROBE_S
+from openmsmq.model.limits import DIRECTORY_PROBE_S
 from openmsmq.model.names import PrivateFormatName
 from openmsmq.model.topology import RoutingLink, Site
 from openmsmq.wire.headers import user

@@ -8,17 +8,17 @@ import msgspec
 import pytest
 
 from openmsmq.api import messages as api
-from openmsmq.manager.directory.service import HINT_PAUSE_MS
-from openmsmq.manager.messages.housekeeping import SLICE_ROWS
-from openmsmq.manager.notices import NoticeKind
-from openmsmq.model.identity import Guid
-from openmsmq.model.limits import (
-    DIRECTORY_PROBE_S,
+from openmsmq.directory.limits import (
     UNROUTED_MAX_BYTES,
     UNROUTED_MAX_COUNT,
     UNROUTED_PATIENCE_S,
     UNROUTED_STRANGERS_FACTOR,
 )
+from openmsmq.manager.directory.service import HINT_PAUSE_MS
+from openmsmq.manager.messages.housekeeping import SLICE_ROWS
+from openmsmq.manager.notices import NoticeKind
+from openmsmq.model.identity import Guid
+from openmsmq.model.limits import DIRECTORY_PROBE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import PrivateFormatName
 from tests.transfer.conftest import LEDGER, ORDERS

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from openmsmq.api.directory import ObjectRow
 from openmsmq.directory.codec import decode_object, encode_object
+from openmsmq.directory.limits import DIRECTORY_OBJECT_MAX_BYTES
 from openmsmq.model.directory import Change, ObjectKind, Removal, kind_of
 from openmsmq.model.errors import InvalidParameter
 from openmsmq.model.identity import GUID_BYTES, Guid
-from openmsmq.model.limits import DIRECTORY_OBJECT_MAX_BYTES
 
 
 def row_of(change: Change) -> ObjectRow:

@@ -12,6 +12,11 @@ from typing import Final, TypeAlias
 
 from openmsmq.directory.codec import encode_object
 from openmsmq.directory.image import DirectoryImage, queue_part
+from openmsmq.directory.limits import (
+    DIRECTORY_OBJECT_MAX_BYTES,
+    DIRECTORY_OBJECTS_MAX_COUNT,
+    LIST_MEMBERS_MAX_COUNT,
+)
 from openmsmq.directory.naming import WORDS, keys_of, name_of, reference_name
 from openmsmq.model.directory import Change, DirectoryObject, ObjectKind, Removal, kind_of
 from openmsmq.model.errors import (
@@ -25,11 +30,8 @@ from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import (
     COMPUTER_NAME_MAX_CHARACTERS,
     CONNECTED_NETWORKS_MAX_COUNT,
-    DIRECTORY_OBJECT_MAX_BYTES,
-    DIRECTORY_OBJECTS_MAX_COUNT,
     LINK_COST_MAX_UNITS,
     LINK_COST_MIN_UNITS,
-    LIST_MEMBERS_MAX_COUNT,
 )
 from openmsmq.model.names import (
     DistributionListFormatName,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
+from openmsmq.directory.limits import DIRECTORY_POLL_S, LIST_MEMBERS_MAX_COUNT
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import (
     ASIDE_FROM_BYTES,
-    DIRECTORY_POLL_S,
     DIRECTORY_PROBE_S,
     EXPRESS_MEMORY_DEFAULT_KB,
     KEY_LIFETIME_S,
     KEY_RETENTION_S,
-    LIST_MEMBERS_MAX_COUNT,
     OPEN_QUEUES_MAX_COUNT,
     QUERIES_MAX_COUNT,
     QUEUES_MAX_COUNT,

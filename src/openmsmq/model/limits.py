@@ -278,54 +278,6 @@ CERTIFICATE_DIGEST_BYTES: Final = 16
 INITIALIZATION_RETRY_S: Final = 120
 """Pause before a queue manager that could not start tries again. [MQDMPR 3.1.1.1]"""
 
-# The directory.
-
-DIRECTORY_POLL_S: Final = 30
-"""A copy of the directory is brought up to date once in it. [ours]"""
-
-DIRECTORY_OBJECTS_MAX_COUNT: Final = 200_000
-"""Objects in a directory. [ours]"""
-
-DIRECTORY_OBJECT_MAX_BYTES: Final = 256 * 1024
-"""One object of a directory, as it is stored. [ours]"""
-
-DIRECTORY_REMOVED_MAX_COUNT: Final = 10_000
-"""Removals that a directory remembers; who has missed more reads everything again. [ours]"""
-
-DIRECTORY_CHANGES_MAX_COUNT: Final = 10_000
-"""Objects changed in one call. [ours]"""
-
-DIRECTORY_PART_MAX_BYTES: Final = 1024 * 1024
-"""Objects in one part of an answer; one object more may be in it. [ours]"""
-
-DIRECTORY_CALLS_MAX_COUNT: Final = 1_000
-"""Calls that wait for the directory at a time. [ours]"""
-
-DIRECTORY_READS_WAITING_MAX_COUNT: Final = 1_000
-"""Reads of the directory that wait for its next change; one of each connection. [ours]"""
-
-DIRECTORY_READ_WAIT_MAX_S: Final = 300
-"""How long a read waits for the next change of the directory, whatever was asked for. [ours]"""
-
-DIRECTORY_LOOKUP_WAIT_S: Final = 5
-"""A name that no copy has is "not found" when the directory has not answered by then. [ours]"""
-
-UNROUTED_MAX_COUNT: Final = 256
-"""Queues of unknown queue managers for which messages of others wait. [ours]"""
-
-UNROUTED_MAX_BYTES: Final = 64 * 1024 * 1024
-"""Bytes of these messages. [ours]"""
-
-UNROUTED_STRANGERS_FACTOR: Final = 8
-"""Senders that the directory does not know have one part in so many of both. [ours]"""
-
-UNROUTED_PATIENCE_S: Final = 60
-"""So long after a message came the directory must still not know its queue manager, before the
-message is refused: copies and servers of the directory need time to come up to date. [ours]"""
-
-LIST_MEMBERS_MAX_COUNT: Final = 1_000
-"""Queues that a distribution list stands for, those of lists in it included. [ours]"""
-
 # What is held and sent on the word of others.
 
 QUOTA_PARTS_COUNT: Final = 64
@@ -514,3 +466,61 @@ RECEIPT_KEY_MAX_CHARACTERS: Final = 255
 
 RECEIPT_DIGEST_BYTES: Final = 16
 """What is kept of keys, and what senders say of their messages. [ours]"""
+
+# Remote procedure calls.
+
+RPC_PORT: Final = 2_103
+"""TCP port of the interfaces; 11 more while it is taken. [MQMP 2.1, MQRR 2.1]"""
+
+RPC_FRAGMENT_MAX_BYTES: Final = 5_840
+"""A fragment of a call or of its results, header included. [RPCE 3.3.1.5.5]"""
+
+RPC_FRAGMENT_MIN_BYTES: Final = 2_048
+"""What both sides can take at least, whatever they say. [RPCE 3.3.1.5.5]"""
+
+RPC_BIND_MAX_BYTES: Final = 16_384
+"""A fragment that carries a proof of who somebody is: tickets of Kerberos are long. [ours]"""
+
+RPC_REQUEST_MAX_BYTES: Final = 65_536
+"""What is kept of one call, all fragments together; none of ours needs as much. [ours]"""
+
+RPC_CALL_MAX_BYTES: Final = 4_194_304
+"""How long one call may be, with what is not kept; a longer one ends its connection. [ours]"""
+
+RPC_CALLS_MAX_COUNT: Final = 64
+"""Calls of one connection that are under way; further ones are told to come later. [ours]"""
+
+RPC_CONTEXTS_MAX_COUNT: Final = 64
+"""Presentation contexts of one connection, and as many security contexts. [ours]"""
+
+RPC_AUTH_LEGS_MAX_COUNT: Final = 10
+"""Tokens that one authentication may need. [ours]"""
+
+RPC_BINDS_MAX_COUNT: Final = 1_000
+"""How often one connection may bind, alter its contexts or show a token. [ours]"""
+
+RPC_HELD_ANSWERS_MAX_BYTES: Final = 8_388_608
+"""Results of one connection that wait for those of earlier calls; more overtake them. [ours]"""
+
+RPC_RESULTS_MAX_BYTES: Final = 16_777_216
+"""Results that a server we call has begun to send on one connection, all calls together. [ours]"""
+
+# Remote readers.
+
+REMOTE_HEADERS_MAX_BYTES: Final = 4_096
+"""What may stand behind a message for a remote reader: addresses and names. [MQRR 2.2.5]"""
+
+REMOTE_QUEUES_MAX_COUNT: Final = 512
+"""Queues that a remote reader may have open at once, and cursors on each of them. [ours]"""
+
+REMOTE_RECEIVES_MAX_COUNT: Final = 1_024
+"""Messages that a remote reader may wait for, or have and not have acknowledged. [ours]"""
+
+ELSEWHERE_READS_MAX_COUNT: Final = 60
+"""Reads of one queue of another computer that wait, or have a message locked. [ours]"""
+
+RPC_READS_PER_TURN_MAX_COUNT: Final = 4
+"""Reads of one remote caller in one turn: all that they bring is in memory at once. [ours]"""
+
+REMOTE_RECEIVE_MS: Final = 300_000
+"""After so long a message that a remote reader has not taken is there again. [MQRR 3.1.2.2 note]"""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from openmsmq.api.messages import REQUESTS, AnyReply, AnyRequest, Failed
 from openmsmq.model.clock import Instant
+from openmsmq.model.limits import RPC_READS_PER_TURN_MAX_COUNT
 from openmsmq.remote.ports import Ask, Interface, Output, Return, Throw
 from openmsmq.remote.services import Service
 from openmsmq.security.access.callers import Caller
-from openmsmq.wire.rpc.limits import RPC_READS_PER_TURN_MAX_COUNT
 from openmsmq.wire.rpc.pdus import Status
 
 if TYPE_CHECKING:

@@ -34,12 +34,12 @@ from openmsmq.model.errors import (
     UnsupportedOperation,
 )
 from openmsmq.model.identity import Guid
+from openmsmq.model.limits import ELSEWHERE_READS_MAX_COUNT
 from openmsmq.model.names import DirectFormatName, FormatName
 from openmsmq.model.queue import AccessMode, SeekAction
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.message_bytes import body_size, is_transactional, priority
 from openmsmq.wire.rpc import remote_read as rpc
-from openmsmq.wire.rpc.limits import ELSEWHERE_READS_MAX_COUNT
 from openmsmq.wire.rpc.message_packets import joined, read
 from openmsmq.wire.rpc.queue_format import QueueFormat
 from openmsmq.wire.rpc.remote_read import Action, Operation, Verdict

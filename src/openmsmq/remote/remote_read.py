@@ -28,6 +28,11 @@ from openmsmq.model.errors import (
     TransactionSequence,
     TransactionUsage,
 )
+from openmsmq.model.limits import (
+    REMOTE_QUEUES_MAX_COUNT,
+    REMOTE_RECEIVE_MS,
+    REMOTE_RECEIVES_MAX_COUNT,
+)
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode, SeekAction, ShareMode
 from openmsmq.remote import readings
@@ -59,11 +64,6 @@ from openmsmq.remote.readings import (
 )
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.rpc import remote_read as rpc
-from openmsmq.wire.rpc.limits import (
-    REMOTE_QUEUES_MAX_COUNT,
-    REMOTE_RECEIVE_MS,
-    REMOTE_RECEIVES_MAX_COUNT,
-)
 from openmsmq.wire.rpc.message_packets import sections
 from openmsmq.wire.rpc.ndr import Call
 from openmsmq.wire.rpc.remote_read import Operation

@@ -24,12 +24,12 @@ from openmsmq.model.errors import (
     UnsupportedOperation,
 )
 from openmsmq.model.identity import Guid
+from openmsmq.model.limits import ELSEWHERE_READS_MAX_COUNT
 from openmsmq.model.names import DirectFormatName, DirectProtocol, LocalQueueName
 from openmsmq.model.queue import AccessMode
 from openmsmq.remote.elsewhere import Invoke, Output, Over, QueueElsewhere, Tell
 from openmsmq.wire.message_bytes import for_remote_reader
 from openmsmq.wire.rpc import remote_read as rpc
-from openmsmq.wire.rpc.limits import ELSEWHERE_READS_MAX_COUNT
 from openmsmq.wire.rpc.message_packets import Standing, sections
 from openmsmq.wire.rpc.remote_read import Action, Operation, Verdict
 from tests.unit.manager.office import ORDERS, Office

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from openmsmq.directory.codec import decode_object
 from openmsmq.directory.image import DirectoryImage
+from openmsmq.directory.limits import DIRECTORY_REMOVED_MAX_COUNT
 from openmsmq.manager.directory.effects import (
     KIND_NUMBERS,
     KINDS,
@@ -30,7 +31,6 @@ from openmsmq.model.directory import (
     Removal,
 )
 from openmsmq.model.identity import NIL_GUID, Guid
-from openmsmq.model.limits import DIRECTORY_REMOVED_MAX_COUNT
 from openmsmq.storage import records
 from openmsmq.storage.port import StoreReader
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from openmsmq.directory.limits import DIRECTORY_CALLS_MAX_COUNT, DIRECTORY_CHANGES_MAX_COUNT
 from openmsmq.directory.rules import check
 from openmsmq.manager.directory.calls import Done, Owners, Refused
 from openmsmq.manager.directory.copy import DirectoryCopy
@@ -29,7 +30,6 @@ from openmsmq.model.directory import (
 )
 from openmsmq.model.errors import InsufficientResources, MsmqError, NoDirectory
 from openmsmq.model.identity import GUID_BYTES, Guid
-from openmsmq.model.limits import DIRECTORY_CALLS_MAX_COUNT, DIRECTORY_CHANGES_MAX_COUNT
 from openmsmq.model.topology import (
     QueueManagerInfo,
 )

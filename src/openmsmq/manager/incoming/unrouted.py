@@ -14,6 +14,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
+from openmsmq.directory.limits import (
+    UNROUTED_MAX_BYTES,
+    UNROUTED_MAX_COUNT,
+    UNROUTED_PATIENCE_S,
+    UNROUTED_STRANGERS_FACTOR,
+)
 from openmsmq.manager.directory.known_ways import KnownWays
 from openmsmq.manager.incoming.order_acks import FinalAcks
 from openmsmq.manager.messages.delivery import Delivery
@@ -27,12 +33,6 @@ from openmsmq.manager.turn.timers import earliest
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import (
-    UNROUTED_MAX_BYTES,
-    UNROUTED_MAX_COUNT,
-    UNROUTED_PATIENCE_S,
-    UNROUTED_STRANGERS_FACTOR,
-)
 from openmsmq.model.message import MessageClass
 from openmsmq.model.names import FormatName
 from openmsmq.storage import records

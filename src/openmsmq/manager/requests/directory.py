@@ -7,6 +7,11 @@ from itertools import islice
 from typing import Final
 
 from openmsmq.api import messages as api
+from openmsmq.directory.limits import (
+    DIRECTORY_PART_MAX_BYTES,
+    DIRECTORY_READ_WAIT_MAX_S,
+    DIRECTORY_READS_WAITING_MAX_COUNT,
+)
 from openmsmq.directory.rows import changes_in, row_of
 from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.directory.service import DirectoryService, require_few_changes
@@ -30,11 +35,6 @@ from openmsmq.model.errors import (
     NoDirectory,
 )
 from openmsmq.model.identity import GUID_BYTES, Guid
-from openmsmq.model.limits import (
-    DIRECTORY_PART_MAX_BYTES,
-    DIRECTORY_READ_WAIT_MAX_S,
-    DIRECTORY_READS_WAITING_MAX_COUNT,
-)
 from openmsmq.model.topology import UserInfo
 from openmsmq.security.access.callers import Caller
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from openmsmq.api import messages as api
+from openmsmq.directory.limits import DIRECTORY_CALLS_MAX_COUNT, DIRECTORY_LOOKUP_WAIT_S
 from openmsmq.manager.access.handlers import Handler, HandlerTable
 from openmsmq.manager.directory.known_ways import KnownWays
 from openmsmq.manager.directory.published import Published
@@ -16,7 +17,6 @@ from openmsmq.manager.queues.connections import Connection
 from openmsmq.manager.queues.replies import Replies
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError, QueueNotFound
-from openmsmq.model.limits import DIRECTORY_CALLS_MAX_COUNT, DIRECTORY_LOOKUP_WAIT_S
 
 
 class _Lookup:

@@ -9,6 +9,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from openmsmq.model.limits import (
+    RPC_BINDS_MAX_COUNT,
+    RPC_CALL_MAX_BYTES,
+    RPC_FRAGMENT_MAX_BYTES,
+    RPC_FRAGMENT_MIN_BYTES,
+)
 from openmsmq.protocol.rpc.calls import CallBook, Incoming, Wanted
 from openmsmq.protocol.rpc.groups import Groups
 from openmsmq.protocol.rpc.outbox import Ended, Outbox, level_name
@@ -32,12 +38,6 @@ from openmsmq.security.access.callers import Caller
 from openmsmq.security.authentication.ports import AuthenticationFailed, Level, ProviderKind
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.rpc.fragment_buffer import FragmentBuffer, TooLong
-from openmsmq.wire.rpc.limits import (
-    RPC_BINDS_MAX_COUNT,
-    RPC_CALL_MAX_BYTES,
-    RPC_FRAGMENT_MAX_BYTES,
-    RPC_FRAGMENT_MIN_BYTES,
-)
 from openmsmq.wire.rpc.pdus import (
     HEADER_BYTES,
     WHOLE,

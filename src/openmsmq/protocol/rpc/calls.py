@@ -11,13 +11,13 @@ from collections import OrderedDict
 
 import msgspec
 
-from openmsmq.protocol.rpc.security_contexts import Security
-from openmsmq.wire.rpc.limits import (
+from openmsmq.model.limits import (
     RPC_CALL_MAX_BYTES,
     RPC_CALLS_MAX_COUNT,
     RPC_HELD_ANSWERS_MAX_BYTES,
     RPC_REQUEST_MAX_BYTES,
 )
+from openmsmq.protocol.rpc.security_contexts import Security
 from openmsmq.wire.rpc.pdus import (
     REQUEST_BYTES,
     WHOLE,

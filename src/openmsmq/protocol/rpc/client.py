@@ -12,6 +12,14 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from openmsmq.model.limits import (
+    RPC_AUTH_LEGS_MAX_COUNT,
+    RPC_CALLS_MAX_COUNT,
+    RPC_FRAGMENT_MAX_BYTES,
+    RPC_FRAGMENT_MIN_BYTES,
+    RPC_REQUEST_MAX_BYTES,
+    RPC_RESULTS_MAX_BYTES,
+)
 from openmsmq.protocol.rpc.states import Written
 from openmsmq.security.authentication.ports import (
     AuthenticationFailed,
@@ -22,14 +30,6 @@ from openmsmq.security.authentication.ports import (
 )
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.rpc.fragment_buffer import FragmentBuffer, TooLong
-from openmsmq.wire.rpc.limits import (
-    RPC_AUTH_LEGS_MAX_COUNT,
-    RPC_CALLS_MAX_COUNT,
-    RPC_FRAGMENT_MAX_BYTES,
-    RPC_FRAGMENT_MIN_BYTES,
-    RPC_REQUEST_MAX_BYTES,
-    RPC_RESULTS_MAX_BYTES,
-)
 from openmsmq.wire.rpc.pdus import (
     AUTH_PADDING_BYTES,
     HEADER_BYTES,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from openmsmq.model.limits import RPC_CONTEXTS_MAX_COUNT
 from openmsmq.protocol.rpc.states import InterfaceFacts
-from openmsmq.wire.rpc.limits import RPC_CONTEXTS_MAX_COUNT
 from openmsmq.wire.rpc.pdus import Offer, Outcome, Result
 from openmsmq.wire.rpc.syntaxes import NDR, NDR64, NO_SYNTAX, Syntax, offered_features
 

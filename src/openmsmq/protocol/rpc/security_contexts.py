@@ -6,6 +6,7 @@ bind speaks for fragments without a trailer. [MS-RPCE 3.3.1.5.2, 3.3.3.4]
 
 from __future__ import annotations
 
+from openmsmq.model.limits import RPC_AUTH_LEGS_MAX_COUNT, RPC_CONTEXTS_MAX_COUNT
 from openmsmq.protocol.rpc.states import (
     SECURITY_TRANSITIONS,
     Leg,
@@ -20,7 +21,6 @@ from openmsmq.security.authentication.ports import (
     ProviderKind,
     SecurityContext,
 )
-from openmsmq.wire.rpc.limits import RPC_AUTH_LEGS_MAX_COUNT, RPC_CONTEXTS_MAX_COUNT
 from openmsmq.wire.rpc.pdus import (
     AUTH_PADDING_BYTES,
     HEADER_BYTES,

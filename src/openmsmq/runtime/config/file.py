@@ -16,9 +16,9 @@ import msgspec
 from msgspec import Meta
 
 from openmsmq.client.settings import API_PORT
+from openmsmq.directory.limits import DIRECTORY_POLL_S
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.limits import (
-    DIRECTORY_POLL_S,
     EXPRESS_MEMORY_DEFAULT_KB,
     MANAGER_QUOTA_DEFAULT_KB,
     MSMQ_PORT,

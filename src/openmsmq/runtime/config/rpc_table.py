@@ -6,11 +6,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from openmsmq.model.limits import PORT_MAX_NUMBER
+from openmsmq.model.limits import PORT_MAX_NUMBER, RPC_PORT
 from openmsmq.runtime.config.tables import read_table, says
 from openmsmq.security.access.sids import Sid
 from openmsmq.security.authentication.ports import Level
-from openmsmq.wire.rpc.limits import RPC_PORT
 
 
 class RpcTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

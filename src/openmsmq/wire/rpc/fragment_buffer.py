@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from openmsmq.wire.rpc.limits import RPC_BIND_MAX_BYTES, RPC_FRAGMENT_MAX_BYTES
+from openmsmq.model.limits import RPC_BIND_MAX_BYTES, RPC_FRAGMENT_MAX_BYTES
 from openmsmq.wire.rpc.pdus import HEADER_BYTES, Header, PduType
 
 _WITH_TOKENS = (PduType.BIND, PduType.ALTER_CONTEXT, PduType.AUTH3)

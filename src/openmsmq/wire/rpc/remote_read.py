@@ -8,8 +8,7 @@ from typing import Final
 import msgspec
 
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import PACKET_MAX_BYTES
-from openmsmq.wire.rpc.limits import REMOTE_HEADERS_MAX_BYTES
+from openmsmq.model.limits import PACKET_MAX_BYTES, REMOTE_HEADERS_MAX_BYTES
 from openmsmq.wire.rpc.ndr import Call, Struct
 from openmsmq.wire.rpc.ndr_types import (
     I32,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from openmsmq.api.directory import ObjectRow
 from openmsmq.directory.codec import decode_object, encode_object
 from openmsmq.directory.image import DirectoryImage
+from openmsmq.directory.limits import DIRECTORY_REMOVED_MAX_COUNT
 from openmsmq.directory.rows import changes_in
 from openmsmq.manager.directory.copy import DirectoryCopy
 from openmsmq.manager.turn.ledger import Ledger
@@ -23,7 +24,6 @@ from openmsmq.model.directory import (
 )
 from openmsmq.model.errors import InsufficientResources, MsmqError
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import DIRECTORY_REMOVED_MAX_COUNT
 from openmsmq.model.queue import QueueKind, QueueProperties
 from openmsmq.model.topology import DistributionList, QueueManagerInfo, Site
 from openmsmq.storage.memory import MemoryStore

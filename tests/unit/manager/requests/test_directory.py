@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openmsmq.api import messages as api
-from openmsmq.model.limits import DIRECTORY_CHANGES_MAX_COUNT
+from openmsmq.directory.limits import DIRECTORY_CHANGES_MAX_COUNT
 from tests.unit.manager.office import Office
 
 

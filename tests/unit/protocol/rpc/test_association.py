@@ -6,6 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openmsmq.model.limits import (
+    RPC_BIND_MAX_BYTES,
+    RPC_BINDS_MAX_COUNT,
+    RPC_CALL_MAX_BYTES,
+    RPC_CALLS_MAX_COUNT,
+    RPC_FRAGMENT_MAX_BYTES,
+    RPC_HELD_ANSWERS_MAX_BYTES,
+    RPC_REQUEST_MAX_BYTES,
+)
 from openmsmq.protocol.rpc.association import Association
 from openmsmq.protocol.rpc.groups import Groups
 from openmsmq.protocol.rpc.states import (
@@ -16,15 +25,6 @@ from openmsmq.protocol.rpc.states import (
     Refused,
 )
 from openmsmq.security.authentication.ports import Level
-from openmsmq.wire.rpc.limits import (
-    RPC_BIND_MAX_BYTES,
-    RPC_BINDS_MAX_COUNT,
-    RPC_CALL_MAX_BYTES,
-    RPC_CALLS_MAX_COUNT,
-    RPC_FRAGMENT_MAX_BYTES,
-    RPC_HELD_ANSWERS_MAX_BYTES,
-    RPC_REQUEST_MAX_BYTES,
-)
 from openmsmq.wire.rpc.pdus import (
     WHOLE,
     BindAck,

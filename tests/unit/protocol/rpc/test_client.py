@@ -7,6 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openmsmq.model.limits import (
+    RPC_AUTH_LEGS_MAX_COUNT,
+    RPC_CALLS_MAX_COUNT,
+    RPC_FRAGMENT_MAX_BYTES,
+    RPC_REQUEST_MAX_BYTES,
+    RPC_RESULTS_MAX_BYTES,
+)
 from openmsmq.protocol.rpc.client import (
     Bound,
     ClientAssociation,
@@ -19,13 +26,6 @@ from openmsmq.protocol.rpc.client import (
 )
 from openmsmq.protocol.rpc.states import Written
 from openmsmq.security.authentication.ports import Level, ProviderKind
-from openmsmq.wire.rpc.limits import (
-    RPC_AUTH_LEGS_MAX_COUNT,
-    RPC_CALLS_MAX_COUNT,
-    RPC_FRAGMENT_MAX_BYTES,
-    RPC_REQUEST_MAX_BYTES,
-    RPC_RESULTS_MAX_BYTES,
-)
 from openmsmq.wire.rpc.pdus import (
     WHOLE,
     BindAck,

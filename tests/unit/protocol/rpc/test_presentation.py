@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from openmsmq.model.identity import Guid
+from openmsmq.model.limits import RPC_CONTEXTS_MAX_COUNT
 from openmsmq.protocol.rpc.presentation import BadOffer, Presentation
 from openmsmq.protocol.rpc.states import InterfaceFacts
-from openmsmq.wire.rpc.limits import RPC_CONTEXTS_MAX_COUNT
 from openmsmq.wire.rpc.pdus import Offer, Result
 from openmsmq.wire.rpc.syntaxes import NDR, NO_SYNTAX, Syntax
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from openmsmq.model.limits import RPC_AUTH_LEGS_MAX_COUNT, RPC_CONTEXTS_MAX_COUNT
 from openmsmq.protocol.rpc.security_contexts import AuthRefused, Security, SecurityBook
 from openmsmq.protocol.rpc.states import SECURITY_TRANSITIONS, SecurityState
 from openmsmq.security.authentication.ports import Level, ProviderKind, Step
-from openmsmq.wire.rpc.limits import RPC_AUTH_LEGS_MAX_COUNT, RPC_CONTEXTS_MAX_COUNT
 from openmsmq.wire.rpc.pdus import Status, Verifier
 from tests.unit.protocol.rpc.client import make_context
 from tests.unit.security.authentication.sides import acceptor, initiator

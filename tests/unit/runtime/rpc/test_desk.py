@@ -10,6 +10,7 @@ import pytest
 from openmsmq.api import messages as api
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import QueueNotFound, ServiceNotAvailable
+from openmsmq.model.limits import RPC_READS_PER_TURN_MAX_COUNT
 from openmsmq.protocol.rpc.states import CallArrived, InterfaceFacts
 from openmsmq.remote.clerks import Clerk, Desk
 from openmsmq.remote.ports import Ask, Output, Return, Throw
@@ -22,7 +23,6 @@ from openmsmq.runtime.server import Pump
 from openmsmq.runtime.service import Server
 from openmsmq.security.access.callers import Caller, anonymous
 from openmsmq.storage.memory import MemoryStore
-from openmsmq.wire.rpc.limits import RPC_READS_PER_TURN_MAX_COUNT
 from openmsmq.wire.rpc.pdus import Status
 from openmsmq.wire.rpc.syntaxes import MANAGEMENT, Syntax
 

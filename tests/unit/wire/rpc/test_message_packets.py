@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openmsmq.model.identity import Guid
-from openmsmq.model.limits import INFINITE_S, PACKET_MAX_BYTES
+from openmsmq.model.limits import INFINITE_S, PACKET_MAX_BYTES, REMOTE_HEADERS_MAX_BYTES
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.extensions import dead_letter_path_of, without_extensions
 from openmsmq.wire.headers.base import SESSION
@@ -17,7 +17,6 @@ from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
 from openmsmq.wire.headers.user import OVER_HTTP, UserHeader
 from openmsmq.wire.message_bytes import for_remote_reader, user_flags
 from openmsmq.wire.packets import UserMessage, decode, encode
-from openmsmq.wire.rpc.limits import REMOTE_HEADERS_MAX_BYTES
 from openmsmq.wire.rpc.message_packets import Standing, joined, read, sections, write
 from openmsmq.wire.rpc.remote_read import Section
 from tests.strategies.messages import Draft
