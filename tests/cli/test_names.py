@@ -83,10 +83,6 @@ def test_a_forgotten_dollar_is_pointed_out(openmsmq: CommandLine, command: list[
     assert "private$" not in openmsmq.refused("peek", r"beta\orders")
 
 
-def test_multicast_is_said_to_be_missing(openmsmq: CommandLine) -> None:
-    assert "no multicast" in openmsmq.refused("send", "MULTICAST=234.1.1.1:8001", "--body", "x")
-
-
 def test_both_clients_take_the_names_of_programs(server: ServerProcess, queue: str) -> None:
     name = rf"FormatName:DIRECT=OS:localhost\{queue}"
 

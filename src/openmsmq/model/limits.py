@@ -367,10 +367,7 @@ OWNER_SHARE_FACTOR: Final = 2
 for one owner, so that there is always room for another; administrators may have all. [ours]"""
 
 XID_PART_MAX_CHARACTERS: Final = 64
-"""Characters in each of the two parts of what a coordinator calls a transaction. [PEP 249]"""
-
-XID_FORMAT_MAX: Final = (1 << 31) - 1
-"""The largest format number in what a coordinator calls a transaction. [PEP 249]"""
+"""Each of the two parts of what a coordinator calls a transaction, as PEP 249 has it. [ours]"""
 
 TRANSACTION_MAX_COUNT: Final = 100_000
 """Messages in one transaction, sent and received. [ours]"""

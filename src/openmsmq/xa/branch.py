@@ -5,22 +5,8 @@ from __future__ import annotations
 from openmsmq.api.messages import InDoubt
 from openmsmq.client.blocking import QueueManager, Transaction
 from openmsmq.client.errors import ConnectionLost
-from openmsmq.model.errors import InvalidParameter, TransactionSequence
-from openmsmq.model.limits import XID_FORMAT_MAX, XID_PART_MAX_CHARACTERS
+from openmsmq.model.errors import TransactionSequence
 from openmsmq.model.transaction import Xid
-
-
-def make_xid(format_id: int, global_id: str, branch: str) -> Xid:
-    """Return a name for a transaction; raise `InvalidParameter` if it cannot be one."""
-    if not 0 <= format_id <= XID_FORMAT_MAX:
-        raise InvalidParameter(f"format {format_id} of an xid is not from 0 to {XID_FORMAT_MAX}")
-    for part in (global_id, branch):
-        if len(part) > XID_PART_MAX_CHARACTERS:
-            raise InvalidParameter(
-                f"{part[:20]!r}… has {len(part)} characters: each part of an xid has at most "
-                f"{XID_PART_MAX_CHARACTERS}"
-            )
-    return Xid(format_id, global_id, branch)
 
 
 class Branch:
@@ -37,7 +23,9 @@ class Branch:
 
     def xid(self, format_id: int, global_id: str, branch: str) -> Xid:
         """Return a name for `tpc_begin`; raise `InvalidParameter` if it cannot be one."""
-        return make_xid(format_id, global_id, branch)
+        xid = Xid(format_id, global_id, branch)
+        xid.require_valid()
+        return xid
 
     @property
     def transaction(self) -> Transaction:

@@ -33,7 +33,6 @@ from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
 from openmsmq.model.errors import InvalidParameter, MsmqError, TransactionSequence
 from openmsmq.model.identity import Guid
 from openmsmq.model.transaction import Xid
-from openmsmq.xa.branch import make_xid
 
 logger: Final = logging.getLogger("openmsmq.xa")
 
@@ -93,7 +92,7 @@ class TwoPhase:
     def __init__(
         self, manager: QueueManager, database: psycopg.Connection, *, name: str = "two-phase"
     ) -> None:
-        make_xid(XID_FORMAT, name, "")
+        Xid(XID_FORMAT, name, "").require_valid()
         if not name:
             raise InvalidParameter("two_phase needs a name, by which it finds what it has left")
         self._manager = manager

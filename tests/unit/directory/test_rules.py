@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openmsmq.directory import limits as directory_limits
 from openmsmq.directory import rules
 from openmsmq.directory.codec import encode_object
 from openmsmq.directory.image import DirectoryImage
@@ -269,7 +270,7 @@ def many(count: int) -> tuple[Guid, ...]:
             lambda count: but(CLIENT, connected_networks=many(count)),
         ),
         (
-            limits.LIST_MEMBERS_MAX_COUNT,
+            directory_limits.LIST_MEMBERS_MAX_COUNT,
             lambda count: but(LIST, members=tuple(f"PUBLIC={one}" for one in many(count))),
         ),
     ],
@@ -298,7 +299,9 @@ def test_a_quota_of_a_queue_manager_has_32_bits(name):
 
 
 def test_an_object_has_a_largest_size():
-    room = limits.DIRECTORY_OBJECT_MAX_BYTES - len(encode_object(but(NORTH, directory_name="")))
+    room = directory_limits.DIRECTORY_OBJECT_MAX_BYTES - len(
+        encode_object(but(NORTH, directory_name=""))
+    )
     # The length of a long text takes four bytes more than that of an empty one.
     check(IMAGE, [but(NORTH, directory_name="x" * (room - 4))])
     with pytest.raises(MsmqError, match="bytes, 262144 are allowed"):

@@ -177,7 +177,8 @@ def _notice_lines(found: Status) -> list[tuple[str, str]]:
 def _vitals_object(vitals: Vitals) -> dict[str, object]:
     """Return what the server has measured, for programs; None where it has not."""
     return {
-        name: None if value < 0 else value for name, value in msgspec.structs.asdict(vitals).items()
+        name: None if isinstance(value, int) and value < 0 else value
+        for name, value in msgspec.structs.asdict(vitals).items()
     }
 
 

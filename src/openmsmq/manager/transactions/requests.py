@@ -304,6 +304,7 @@ class TransactionRequests:
 
 def _require_free(xid: Xid, work: Transaction, prepared: list[Transaction]) -> None:
     """Refuse what a coordinator calls a transaction if it could not find it again by that."""
+    xid.require_valid()
     if work.query:
         raise InvalidParameter(
             f"it is a part of batch {work.batch} of {work.query!r}, by which it is known: prepare "

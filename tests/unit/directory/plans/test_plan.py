@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openmsmq.directory import limits as directory_limits
 from openmsmq.directory import rules
 from openmsmq.directory.diff import Sign, describe
 from openmsmq.directory.image import DirectoryImage
@@ -482,7 +483,7 @@ def test_the_limits_of_the_guide_are_those_of_the_code():
         limits.CONNECTED_NETWORKS_MAX_COUNT,
         rules.ROUTING_SERVERS_MAX_COUNT,
         rules.ADDRESSES_MAX_COUNT,
-        limits.LIST_MEMBERS_MAX_COUNT,
-        limits.DIRECTORY_OBJECTS_MAX_COUNT,
-        limits.DIRECTORY_OBJECT_MAX_BYTES >> 10,
+        directory_limits.LIST_MEMBERS_MAX_COUNT,
+        directory_limits.DIRECTORY_OBJECTS_MAX_COUNT,
+        directory_limits.DIRECTORY_OBJECT_MAX_BYTES >> 10,
     ]
