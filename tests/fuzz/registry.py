@@ -33,6 +33,7 @@ _REMOTE: Final = (
 )
 _SEALED: Final = ("tests.fuzz.sealed_targets", "tests.fuzz.sealed_seeds", "tests.fuzz.sealed_seeds")
 _SRMP: Final = ("tests.fuzz.srmp_targets", "tests.fuzz.srmp_seeds", "tests.fuzz.srmp_seeds")
+_PGM: Final = ("tests.fuzz.pgm_targets", "tests.fuzz.pgm_seeds", "tests.fuzz.pgm_seeds")
 _PLACES: Final = {
     "packets": _WIRE,
     "frames": _WIRE,
@@ -62,6 +63,8 @@ _PLACES: Final = {
     "client-streams": _SEALED,
     "envelopes": _SRMP,
     "posts": _SRMP,
+    "multicast-packets": _PGM,
+    "multicast-streams": _PGM,
 }
 """The modules with a target, with its seeds and with its repair."""
 
