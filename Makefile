@@ -56,13 +56,12 @@ test-fast: .venv/.installed ## What one runs while editing: no Spark, Samba, pro
 		--hypothesis-profile=fast -m "not slow and not spark and not directory" \
 		tests/unit tests/property tests/transfer tests/cli tests/contracts tests/test_*.py $(ARGS)
 
-# What says the same of either core (planted defects, what a command refuses) is left to `make test`.
+# What says the same of either core (planted defects, what a command refuses) is left to `make test`;
+# a compiled function cannot be exchanged for a defective one anyway.
 # Of `api` and `runtime` those run that import a compiled module: tests/test_compiled.py knows them.
 test-compiled: compiled ## Run the tests of the core and of servers with the compiled core
 	PYTHONPATH=build/compiled $(BIN)/python -m pytest -n $(WORKERS) \
-		-o pythonpath="build/compiled ." tests/contracts tests/property \
-		--ignore=tests/unit/storage/test_planted_defects.py \
-		--ignore=tests/property/test_planted_defects.py \
+		-o pythonpath="build/compiled ." -k "not planted_defect" tests/contracts tests/property \
 		tests/runtime/test_transfer_processes.py tests/runtime/test_telemetry.py \
 		tests/runtime/test_transfer_hostile.py tests/runtime/test_store_crash.py \
 		tests/scenarios tests/transfer tests/unit/manager tests/unit/protocol tests/unit/storage \
