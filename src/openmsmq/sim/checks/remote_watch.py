@@ -27,6 +27,7 @@ from openmsmq.sim.violation import Violation
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from openmsmq.sim.checks.books import Errand
     from openmsmq.sim.node import Node
     from openmsmq.sim.world import World
 
@@ -88,6 +89,28 @@ class RemoteWatch:
         """It hears the answer."""
         read.ended_ms = self._world.timeline.now_ms
 
+    def was_read(self, node: Node, queue: str, until_ms: int) -> bool:
+        """Whether somebody may have begun by then to read from a queue."""
+        return any(read.begun_ms <= until_ms for read in self._reads.get((node.index, queue), ()))
+
+    def purged(self, errand: Errand, node: Node, queue: str) -> None:
+        """A reader hears that a queue was purged: what nobody has is on the disk no more."""
+        books = self._world.books
+        books.purged(errand, node, queue)
+        place = node.index, queue
+        if any(each.ended_ms >= errand.begun_ms for each in self._reads.get(place, ())) or any(
+            each.ended_ms >= errand.begun_ms for each in books.errands[place] if each is not errand
+        ):
+            return
+        for message in books.messages.values():
+            if message.purged_ms is None or message.target is not node or message.queue != queue:
+                continue
+            if message.is_there and not message.held and message.number not in self._leases:
+                raise Violation(
+                    f"{queue} of {node.name} was purged, and still has {message} on its disk",
+                    messages=(message.number,),
+                )
+
     def require_first(self, read: Read, packet: bytes) -> None:
         """A reader was given the first message of its queue, if nobody else was there meanwhile."""
         if not self._was_alone(read):
@@ -144,7 +167,7 @@ class RemoteWatch:
         message = self.heard(read, packet)
         lease = Lease(message, read, is_loose=read.place in self._lost)
         if not lease.is_loose:
-            self._world.books.require_free(message)
+            self._world.books.require_free(message, read.begun_ms)
         before = self._leases.setdefault(message.number, [])
         self.again_count += any(each.may_be_taken for each in before)
         before.append(lease)
@@ -183,7 +206,9 @@ class RemoteWatch:
             )
         lease.is_taken = True
         self.taken_count += 1
-        self._world.books.consumed(message)
+        if not self._world.books.purged_late(message):
+            # A purge wins over the reader's word: then it counts as purged, and not as received.
+            self._world.books.consumed(message)
 
     def closes(self, handle: bytes) -> None:
         """A reader is about to close a handle: from now on others may have what it has."""

@@ -8,9 +8,10 @@ reads while it reads, and dies.
 from __future__ import annotations
 
 import contextlib
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from openmsmq.model.errors import (
+    AccessDenied,
     IllegalCursorAction,
     InvalidParameter,
     MessageAlreadyReceived,
@@ -19,6 +20,9 @@ from openmsmq.model.errors import (
     OperationCancelled,
     TransactionUsage,
 )
+from openmsmq.model.queue import AccessMode
+from openmsmq.remote.faults import ACCESS_DENIED
+from openmsmq.sim.checks.books import PURGING, Errand
 from openmsmq.sim.remote.line import Ticket
 from openmsmq.sim.remote.steps import Steps, Stopped
 from openmsmq.sim.remote.taker import ALWAYS, Taker
@@ -27,7 +31,14 @@ from openmsmq.sim.violation import Violation
 from openmsmq.wire.rpc import remote_read as rpc
 from openmsmq.wire.rpc.remote_read import Action, Operation, Verdict
 
+if TYPE_CHECKING:
+    from openmsmq.sim.node import Node
+    from openmsmq.sim.scenarios.remote import RemoteScenario
+    from openmsmq.sim.world import World
+
 _FOREVER_MS: Final = 0xFFFF_FFFF
+_PURGES: Final = 0.3
+"""How often somebody who might purge a queue does: much would be left of no run."""
 _LOOKED_UP: Final = ALWAYS | {
     MessageNotFound.code,
     MessageLocked.code,
@@ -47,6 +58,19 @@ _LOOKUPS: Final = (
 
 class RemoteReader(Taker):
     """One reader of the queues of one node."""
+
+    def __init__(self, world: World, node: Node, number: int, scenario: RemoteScenario) -> None:
+        super().__init__(world, node, number, scenario)
+        self._purges: list[Errand] = []
+        """Purges that are not answered yet."""
+
+    def _let_go(self, handle: Handle | None) -> None:
+        super()._let_go(handle)
+        if handle is None:
+            # The answers of what is still asked will come to nobody.
+            for errand in self._purges:
+                self.world.books.errand_ends(errand, self.node, unknown=True)
+            self._purges.clear()
 
     def _hand(self, hand: int) -> Steps:
         while self._left[hand] > 0:
@@ -79,6 +103,11 @@ class RemoteReader(Taker):
                 yield from self._wait(handle, name)
             case "lookup":
                 yield from self._look_up(handle)
+            case "purge":
+                if self._rng.random() < _PURGES:
+                    yield from self._purge(handle)
+                else:
+                    yield from self._purge_in_vain()
             case _:
                 held = yield from self._read(handle, Action.RECEIVE, timeout_ms=self._timeout_ms())
                 yield from self._decide(held, name)
@@ -165,6 +194,43 @@ class RemoteReader(Taker):
         results = yield from self._call(handle, Operation.CLOSE_CURSOR, stub)
         if rpc.RESULT.decode(results).result:
             raise Violation(f"{self.name} cannot close its cursor")
+
+    def _purge(self, handle: Handle) -> Steps:
+        """Remove all messages of a queue; what others have goes when they give it back."""
+        line = yield from self._line(handle.place)
+        if handle.is_closing:
+            return
+        books, queue = self.world.books, handle.queue.casefold()
+        errand = books.errand(self.node, queue, PURGING)
+        self._purges.append(errand)
+        self._note("call", f"purges {queue}")
+        ticket = line.call(Operation.PURGE_QUEUE, rpc.OF_QUEUE.encode(rpc.OfQueue(handle.context)))
+        yield ticket
+        code = None
+        with contextlib.suppress(Stopped):
+            code = rpc.RESULT.decode(self._results(handle, ticket)).result
+        self._note("answer", f"purges {queue}: {code}")
+        if errand in self._purges:
+            self._purges.remove(errand)
+            books.errand_ends(errand, self.node, unknown=code != 0)
+        if code not in (None, 0, *DISK_TROUBLE) and not handle.is_closing:
+            raise Violation(f"{self.name} may not purge {queue}: {code:#010x}")
+        if code == 0:
+            self._watch.purged(errand, self.node, queue)
+
+    def _purge_in_vain(self) -> Steps:
+        """Try to purge a queue, and to take from it, through a handle that is only for looking."""
+        handle = yield from self._open(AccessMode.PEEK)
+        stub = rpc.OF_QUEUE.encode(rpc.OfQueue(handle.context))
+        results = yield from self._call(handle, Operation.PURGE_QUEUE, stub)
+        code = rpc.RESULT.decode(results).result
+        if code not in (ACCESS_DENIED, *DISK_TROUBLE):
+            raise Violation(f"{self.name} may only look, purges, and is told {code:#010x}")
+        allowed = frozenset({AccessDenied.code, *DISK_TROUBLE})
+        held = yield from self._read(handle, Action.RECEIVE, allowed=allowed)
+        if held is not None:
+            raise Violation(f"{self.name} may only look, and takes {held.lease.message}")
+        yield from self._close(handle)
 
     def _speak_as_a_stranger(self) -> Steps:
         """Use a handle of an earlier life: it is of no use."""

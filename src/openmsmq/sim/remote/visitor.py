@@ -36,10 +36,11 @@ DISK_TROUBLE: Final = frozenset({InsufficientResources.code, MessageStorageFaile
 class Handle:
     """A queue that a reader has open."""
 
-    def __init__(self, place: Place, context: bytes, queue: str) -> None:
+    def __init__(self, place: Place, context: bytes, queue: str, access: AccessMode) -> None:
         self.place = place
         self.context = context
         self.queue = queue
+        self.only_looks = access is AccessMode.PEEK
         self.is_closing = False
 
 
@@ -169,15 +170,18 @@ class Visitor(Stepper, abc.ABC):
     def _handle(self) -> Generator[int | Ticket, None, Handle]:
         """Open a queue, or use one that is open."""
         self._prune()
-        if self._handles and self._rng.random() < 0.85:
-            return self._rng.choice(self._handles)
+        ready = [handle for handle in self._handles if not handle.only_looks]
+        if ready and self._rng.random() < 0.85:
+            return self._rng.choice(ready)
+        return (yield from self._open(AccessMode.RECEIVE))
+
+    def _open(self, access: AccessMode) -> Generator[int | Ticket, None, Handle]:
+        """Open a queue."""
         line = yield from self._line()
         queue = self._rng.choice((PLAIN, TRANSACTIONAL))
         where = self._rng.choice((f"OS:{self.node.name}", f"TCP:{self.node.address}"))
         name = QueueFormat.of(parse_format_name(f"DIRECT={where}\\{queue}"))
-        stub = rpc.OPEN_QUEUE.encode(
-            rpc.OpenQueue(name, AccessMode.RECEIVE, 0, NIL_GUID, 1, 6, 1, 7600, 1)
-        )
+        stub = rpc.OPEN_QUEUE.encode(rpc.OpenQueue(name, access, 0, NIL_GUID, 1, 6, 1, 7600, 1))
         place = line.place
         assert place is not None
         ticket = line.call(Operation.OPEN_QUEUE, stub)
@@ -186,7 +190,7 @@ class Visitor(Stepper, abc.ABC):
             if ticket.status not in (0, *DISK_TROUBLE):
                 raise Violation(f"{self.name} may not open {queue}: {ticket.status:#010x}")
             raise Stopped
-        handle = Handle(place, rpc.OPENED.decode(ticket.stub).context, queue)
+        handle = Handle(place, rpc.OPENED.decode(ticket.stub).context, queue, access)
         self._prune()
         if any(each.place == place for each in self._lines):
             self._handles.append(handle)

@@ -17,6 +17,7 @@ READINGS: Final = (
     "lookup",
     "repeat",
     "forget",
+    "purge",
     "stranger",
     "close",
     "leave",
