@@ -103,6 +103,31 @@ REMOTE_MUTANTS = (
         options=_reading("wait"),
         likely=0,
     ),
+    # Who somebody is, and what comes on the way.
+    Mutant(
+        "whoever has no password is believed all the same",
+        "security.authentication.ntlm.acceptor:NtlmAcceptor._session_key",
+        "return session_key if is_right else None",
+        "return session_key",
+        options=_reading("take", "impostor"),
+        likely=9,
+    ),
+    Mutant(
+        "whoever does not say who he is may call",
+        "protocol.rpc.association:Association._may_call",
+        "if minimum is Level.NONE:",
+        "if True:",
+        options=_reading("take", "impostor"),
+        likely=1,
+    ),
+    Mutant(
+        "a call that was changed on its way is carried out",
+        "security.authentication.ntlm.protection:Protection._judge",
+        "self._dead or not hmac.compare_digest(expected, signature)",
+        "self._dead",
+        options=_reading("take", "spoil"),
+        likely=10,
+    ),
     # Purges.
     Mutant(
         "a purge from elsewhere leaves everything where it is",
@@ -246,8 +271,8 @@ REMOTE_MUTANTS = (
     Mutant(
         "pieces of a call are put together backwards",
         "protocol.rpc.calls:Incoming.add",
-        "self._parts.append(stub)",
-        "self._parts.insert(0, stub)",
+        "self._parts.append(part)",
+        "self._parts.insert(0, part)",
         options=_reading("take"),
         likely=1,
     ),

@@ -74,6 +74,8 @@ class RemoteWatch:
         self._places: dict[Place, list[Lease]] = {}
         self._lost: set[Place] = set()
         self._reads: dict[tuple[int, str], list[Read]] = {}
+        self.spoilt: set[str] = set()
+        """Addresses of readers of whom somebody on the way has changed a call."""
         self.taken_count = 0
         """How many messages readers know to have taken."""
         self.again_count = 0
@@ -102,10 +104,11 @@ class RemoteWatch:
             each.ended_ms >= errand.begun_ms for each in books.errands[place] if each is not errand
         ):
             return
-        for message in books.messages.values():
-            if message.purged_ms is None or message.target is not node or message.queue != queue:
+        for entry in books.disks.watches[node.index].entries.values():
+            message = books.messages.get(entry.message or 0)
+            if message is None or entry.shelf.path != queue or message.purged_ms is None:
                 continue
-            if message.is_there and not message.held and message.number not in self._leases:
+            if not message.held and message.number not in self._leases:
                 raise Violation(
                     f"{queue} of {node.name} was purged, and still has {message} on its disk",
                     messages=(message.number,),
@@ -226,6 +229,10 @@ class RemoteWatch:
         self._lost.add(place)
         for lease in self._places.pop(place, ()):
             lease.is_loose = True
+
+    def has_lost(self, place: Place) -> bool:
+        """Whether the node has lost a connection of a group."""
+        return place in self._lost
 
     def require_free(self, message: SimMessage) -> None:
         """Nobody gets, or removes, what a reader surely has."""

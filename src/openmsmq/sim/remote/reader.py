@@ -23,7 +23,8 @@ from openmsmq.model.errors import (
 from openmsmq.model.queue import AccessMode
 from openmsmq.remote.faults import ACCESS_DENIED
 from openmsmq.sim.checks.books import PURGING, Errand
-from openmsmq.sim.remote.line import Ticket
+from openmsmq.sim.remote.line import ReaderLine, Ticket
+from openmsmq.sim.remote.proofs import protection_of
 from openmsmq.sim.remote.steps import Steps, Stopped
 from openmsmq.sim.remote.taker import ALWAYS, Taker
 from openmsmq.sim.remote.visitor import CONTEXT_MISMATCH, DISK_TROUBLE, POLL_MS, Handle
@@ -87,6 +88,11 @@ class RemoteReader(Taker):
                     yield POLL_MS
             case "stranger":
                 yield from self._speak_as_a_stranger()
+            case "impostor":
+                yield from self._call_as_somebody_else()
+            case "spoil":
+                # Somebody on the way does that to whatever it says.
+                pass
             case _:
                 handle = yield from self._handle()
                 yield from self._with_handle(name, handle)
@@ -243,5 +249,30 @@ class RemoteReader(Taker):
         stub = rpc.END_RECEIVE.encode(rpc.EndReceive(old.context, Verdict.ACK, self._requests))
         ticket = line.call(Operation.END_RECEIVE, stub)
         yield ticket
-        if ticket.status not in (0, CONTEXT_MISMATCH) or ticket.stub is not None:
+        is_refused = ticket.status in (0, CONTEXT_MISMATCH) or line.is_spoilt
+        if not is_refused or ticket.stub is not None:
             raise Violation(f"{self.name} uses a handle of an earlier life")
+
+    def _call_as_somebody_else(self) -> Steps:
+        """Say to be another reader, or nobody, and name its group: nobody may come in so."""
+        scenario, watch = self._scenario, self._watch
+        if scenario.proof is None:
+            return
+        others = [each for each in self.world.readers if each is not self]
+        other = self._rng.choice(others or [self])
+        protection = None
+        if self._rng.random() < 0.7:
+            name = other.address
+            protection = protection_of(scenario.proof, name, self._rng, is_right=False)
+        watch.spoilt.add(self.address)
+        group = other.last_group
+        line = ReaderLine(self._host, self.node, scenario, self._rng, group, protection)
+        self._guises.append(line)
+        yield 2_000
+        if line.can_call:
+            ticket = line.call(Operation.GET_SERVER_PORT, rpc.NOTHING.encode(rpc.Nothing()))
+            yield ticket
+            if ticket.stub is not None:
+                raise Violation(f"{self.name} has said to be {other.name}, and is answered")
+        self._guises.remove(line)
+        line.leave()

@@ -13,6 +13,7 @@ from openmsmq.model.names import parse_format_name
 from openmsmq.model.queue import AccessMode
 from openmsmq.sim.remote.host import ReaderHost
 from openmsmq.sim.remote.line import ReaderLine, Ticket
+from openmsmq.sim.remote.proofs import protection_of
 from openmsmq.sim.remote.steps import Stepper, Steps, Stopped
 from openmsmq.sim.scenarios.scenario import PLAIN, TRANSACTIONAL
 from openmsmq.sim.violation import Violation
@@ -62,11 +63,23 @@ class Visitor(Stepper, abc.ABC):
         self._left = [scenario.operation_count] * scenario.hands
         self._pause_max_ms = max(2, 2 * world.scenario.duration_ms // scenario.operation_count)
         self._lines: list[ReaderLine] = []
+        self._guises: list[ReaderLine] = []
+        """Connections of somebody who says to be somebody else."""
         self._handles: list[Handle] = []
         self._old: Handle | None = None
         """One of an earlier life."""
         self._last_group = 0
         self._connects_ms = 0
+
+    @property
+    def address(self) -> str:
+        """From where it calls; its account has that name."""
+        return self._host.address
+
+    @property
+    def last_group(self) -> int:
+        """The last group of connections that it has used; 0 for none."""
+        return self._last_group
 
     @property
     def connected(self) -> bool:
@@ -95,7 +108,7 @@ class Visitor(Stepper, abc.ABC):
 
     def go(self) -> None:
         """Leave, with nothing left to do."""
-        for line in self._lines:
+        for line in self._lines + self._guises:
             line.leave()
 
     @abc.abstractmethod
@@ -113,8 +126,9 @@ class Visitor(Stepper, abc.ABC):
         self._stop_all()
         if died:
             self._host.die()
-        for line in self._lines:
+        for line in self._lines + self._guises:
             line.leave()
+        self._guises.clear()
         self._forget_all()
         self._later(self._rng.randrange(1, 2_000), self.begin)
 
@@ -148,7 +162,9 @@ class Visitor(Stepper, abc.ABC):
         if not self._lines and "stranger" in self._scenario.readings and self._rng.random() < 0.2:
             group = self._last_group
         self._connects_ms = now_ms + self._rng.choice((100, 1_000, 3_000))
-        line = ReaderLine(self._host, self.node, self._scenario, self._rng, group)
+        proof, name = self._scenario.proof, self._host.address
+        protection = None if proof is None else protection_of(proof, name, self._rng)
+        line = ReaderLine(self._host, self.node, self._scenario, self._rng, group, protection)
         self._lines.append(line)
 
     def _line(self, place: Place | None = None) -> Generator[int, None, ReaderLine]:
@@ -187,7 +203,7 @@ class Visitor(Stepper, abc.ABC):
         ticket = line.call(Operation.OPEN_QUEUE, stub)
         yield ticket
         if ticket.stub is None:
-            if ticket.status not in (0, *DISK_TROUBLE):
+            if ticket.status not in (0, *DISK_TROUBLE) and not line.is_spoilt:
                 raise Violation(f"{self.name} may not open {queue}: {ticket.status:#010x}")
             raise Stopped
         handle = Handle(place, rpc.OPENED.decode(ticket.stub).context, queue, access)
@@ -207,9 +223,20 @@ class Visitor(Stepper, abc.ABC):
     def _results(self, handle: Handle, ticket: Ticket) -> bytes:
         if ticket.stub is not None:
             return ticket.stub
-        if ticket.status and not (ticket.status == CONTEXT_MISMATCH and handle.is_closing):
+        may_be = ticket.status == CONTEXT_MISMATCH and (
+            handle.is_closing or self._may_be_forgotten(handle)
+        )
+        if ticket.status and not (may_be or ticket.line.is_spoilt):
             raise Violation(f"a call of {self.name} ends with {ticket.status:#010x}")
         raise Stopped
+
+    def _may_be_forgotten(self, handle: Handle) -> bool:
+        """Whether the node may have given back what was opened through a handle.
+
+        Connections share what is opened only when the node knows who calls through them: the last
+        one that it knew may have been lost before.
+        """
+        return self._scenario.proof is not None and self._watch.has_lost(handle.place)
 
     def _close(self, handle: Handle) -> Steps:
         """Close a handle, whatever is being done with it."""
