@@ -18,6 +18,7 @@ from openmsmq.protocol.rpc.client import (
     Threw,
 )
 from openmsmq.protocol.rpc.states import Written
+from openmsmq.security.authentication.ports import Level
 from openmsmq.sim.remote.door import INTERFACE, address_at
 from openmsmq.sim.violation import Violation
 from openmsmq.wire.rpc.pdus import (
@@ -102,6 +103,8 @@ class ReaderLine:
         self.is_spoilt = False
         """Whether a call was changed on its way."""
         self._spoils_next = False
+        signs = protection is not None and protection.level >= Level.PACKET
+        self._may_be_spoilt = signs and "spoil" in scenario.readings
         self._session = host.connect(address_at(node.address), self)
 
     @property
@@ -119,9 +122,8 @@ class ReaderLine:
     def call(self, operation: int, stub: bytes) -> Ticket:
         """Make a call."""
         ticket = Ticket(self)
-        scenario, rng = self._scenario, self._rng
-        if "spoil" in scenario.readings and scenario.proof is not None and scenario.proof.signs:
-            self._spoils_next = ticket.is_spoilt = rng.random() < _SPOILT
+        if self._may_be_spoilt:
+            self._spoils_next = ticket.is_spoilt = self._rng.random() < _SPOILT
             self.is_spoilt = self.is_spoilt or ticket.is_spoilt
         self._tickets[self._machine.call(operation, stub)] = ticket
         self._settle()

@@ -36,11 +36,6 @@ class Proof(msgspec.Struct, frozen=True):
     level: str
     """How far their calls are protected: `connect`, `integrity` or `privacy`."""
 
-    @property
-    def signs(self) -> bool:
-        """Whether a node notices that a call was changed on its way."""
-        return self.level != "connect"
-
 
 class RemoteScenario(msgspec.Struct, frozen=True):
     """Remote readers, before a run begins."""
