@@ -14,7 +14,7 @@ import psycopg
 
 from tests.runtime.computers import wait_for
 from tests.runtime.scripted_engine import free_port
-from tests.spark.postgres import program
+from tests.postgres import program
 
 LOOPBACK = "127.0.0.1"
 SETTINGS = {
