@@ -22,6 +22,7 @@ SETTINGS = {
     "shared_buffers": "32MB",
     "max_wal_senders": "5",
     "wal_sender_timeout": "0",
+    "wal_retrieve_retry_interval": "200ms",
     "checkpoint_timeout": "30min",
     "max_wal_size": "4GB",
 }
