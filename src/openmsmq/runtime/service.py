@@ -255,6 +255,7 @@ class Server:
         primary.may_go_on, primary.ended = self._pump.schedule, self._end_tenure
         self._pump.primary = self._primary = primary
         self._backups.done = primary.backed_up
+        primary.watch(self.config, self._pump.vitals)
         self._pump.turn()
         await primary.settled()
 

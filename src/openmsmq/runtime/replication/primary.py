@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
+from openmsmq.api.messages import Replication
 from openmsmq.protocol.replication.log import Ask, Durable, Ended, Promoted
 from openmsmq.protocol.replication.tenure import Tenure
 from openmsmq.runtime.clocks import since_boot_ms
+from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.replication.database import DatabaseLog
+from openmsmq.runtime.replication.watching import StandbyWatch
 from openmsmq.runtime.replication.wire import LogFailed
+from openmsmq.runtime.vitals import VitalSigns
 from openmsmq.storage.engine import JournaledStore
 from openmsmq.storage.port import Batch, StoreError
 from openmsmq.storage.replication.prepared import Prepared
@@ -42,6 +47,7 @@ class Primary:
         self._prepared: Prepared | None = None
         self._done: Done | None = None
         self._was_silent = False
+        self._watch: StandbyWatch | None = None
         self._news = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -78,6 +84,15 @@ class Primary:
         """Wait until no record is on its way."""
         await self._idle.wait()
 
+    def watch(self, config: ServerConfig, vitals: VitalSigns) -> None:
+        """Look from now on who follows."""
+
+        def take(found: Replication) -> None:
+            vitals.replication = found
+
+        names = (self._database.name, config.replication.own_name)
+        self._watch = StandbyWatch(config.replication, names, Path(config.data), take)
+
     async def leave(self) -> None:
         """Let somebody else take over at once."""
         self._tenure.leave(since_boot_ms())
@@ -88,6 +103,8 @@ class Primary:
 
     async def close(self) -> None:
         """End without a word."""
+        if self._watch is not None:
+            await self._watch.close()
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         self._database.close()

@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS openmsmq_record (
 ALTER TABLE openmsmq_record ALTER COLUMN record SET STORAGE EXTERNAL;
 CREATE TABLE IF NOT EXISTS openmsmq_follower (
     name text NOT NULL, follower text NOT NULL, number bigint NOT NULL, seen timestamptz NOT NULL,
-    PRIMARY KEY (name, follower)
+    files text NOT NULL DEFAULT '', PRIMARY KEY (name, follower)
 );
 """
 
@@ -56,7 +56,7 @@ SELECT {_STATE}, r.number, r.record FROM openmsmq_log l LEFT JOIN LATERAL (
 
 # Where a follower is may be forgotten by a crash: the log then keeps more, not less.
 NOTE_FOLLOWER: Final = """
-INSERT INTO openmsmq_follower
+INSERT INTO openmsmq_follower (name, follower, number, seen)
 SELECT name, $2, $3::bigint, clock_timestamp() FROM openmsmq_log
 WHERE name = $1 AND first <= $3::bigint + 1
 ON CONFLICT (name, follower) DO UPDATE SET number = excluded.number, seen = excluded.seen
@@ -103,7 +103,8 @@ WITH fence AS (
     WHERE name = $1 AND epoch = $2::bigint AND holder = $3
     RETURNING {_STATE}
 ), own AS (
-    INSERT INTO openmsmq_follower SELECT $1, $5, $6::bigint, clock_timestamp() FROM fence
+    INSERT INTO openmsmq_follower (name, follower, number, seen)
+    SELECT $1, $5, $6::bigint, clock_timestamp() FROM fence
     ON CONFLICT (name, follower) DO UPDATE SET number = excluded.number, seen = excluded.seen
 ), gone AS (
     DELETE FROM openmsmq_record
@@ -118,6 +119,19 @@ RETURNING epoch, holder
 """
 
 FOLLOWERS: Final = """
-SELECT follower, number, extract(epoch FROM clock_timestamp() - seen)::bigint
-FROM openmsmq_follower WHERE name = $1 ORDER BY follower
+SELECT follower, number, extract(epoch FROM clock_timestamp() - seen)::bigint, files
+FROM openmsmq_follower WHERE name = $1 ORDER BY seen DESC LIMIT 100
+"""
+
+# A primary that nobody has seen as a standby has no line yet; it counts as one that lacks all.
+TELL_FILES: Final = """
+INSERT INTO openmsmq_follower SELECT name, $2, first - 1, clock_timestamp(), $3 FROM openmsmq_log
+WHERE name = $1
+ON CONFLICT (name, follower) DO UPDATE SET files = excluded.files
+"""
+
+FILES_OF_HOLDER: Final = """
+SELECT f.files FROM openmsmq_log l
+JOIN openmsmq_follower f ON f.name = l.name AND f.follower = regexp_replace(l.holder, ' [^ ]*$', '')
+WHERE l.name = $1
 """
