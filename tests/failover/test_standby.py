@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 import openmsmq
@@ -165,6 +166,54 @@ def test_a_standby_says_which_files_are_not_those_of_the_primary(two: Two) -> No
     (two.beta.data / key).parent.mkdir(exist_ok=True)
     shutil.copy(two.alpha.data / key, two.beta.data / key)
     wait_for(lambda: standby(two.alpha)["differing"] == [])
+
+
+LIES = {
+    "a record is changed": (
+        "UPDATE openmsmq_record SET record = set_byte(record, 3, 255 - get_byte(record, 3))"
+        " WHERE number = {last}",
+        "is not what its primary has written",
+    ),
+    "a record is cut": (
+        "UPDATE openmsmq_record SET record = substring(record FROM 1 FOR 9) WHERE number = {last}",
+        "is not what its primary has written",
+    ),
+    "records change their places": (
+        "UPDATE openmsmq_record SET record = (SELECT record FROM openmsmq_record WHERE number ="
+        " {last} - 1) WHERE number = {last}",
+        "is not what its primary has written",
+    ),
+    "a record is missing": (
+        "DELETE FROM openmsmq_record WHERE number = {last} - 1",
+        "has a gap",
+    ),
+    "the database is of yesterday": (
+        "UPDATE openmsmq_log SET last = {last} - 4, confirmed = {last} - 5",
+        "the database has lost what it had confirmed",
+    ),
+    "it is another log": ("UPDATE openmsmq_log SET log = 'another'", "the store belongs to"),
+}
+"""What a database may do that is broken, or in the wrong hands; and what a standby says of it."""
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_standby_stores_nothing_of_a_log_that_lies(
+    two: Two, databases: Databases, lie: str
+) -> None:
+    statement, words = LIES[lie]
+    two.restore()
+    two.follow()
+    process = two.beta.process
+    assert process is not None
+    process.send_signal(signal.SIGSTOP)
+    send(two.alpha, 8)
+    with psycopg.connect(databases.first.address, autocommit=True) as connection:
+        row = connection.execute("SELECT confirmed FROM openmsmq_log").fetchone()
+        assert row is not None
+        connection.execute(statement.format(last=row[0]).encode())
+    process.send_signal(signal.SIGCONT)
+    code = process.wait(60)
+    assert (code, words in two.beta.log) == (2, True), two.beta.log[-2000:]
 
 
 def test_a_standby_begins_from_an_online_back_up_and_runs_the_hook_before_it_serves(

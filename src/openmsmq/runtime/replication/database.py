@@ -208,6 +208,7 @@ class DatabaseLog:
         if now_ns - self._noted_ns >= NOTED_EVERY_NS:
             self._noted_ns = now_ns
             await wire.run(statements.NOTE_FOLLOWER, [self._name, request.follower.encode(), after])
+            await wire.run(statements.SHORTEN, [self._name])
         rows = await wire.run(statements.READ, [self._name, after, _number(READ_MAX_COUNT)])
         if not rows:
             raise LogFailed(f"the database has no log of {self.name}")

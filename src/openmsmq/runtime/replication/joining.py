@@ -49,7 +49,7 @@ async def join(
         database.close()
         raise
     log.info(Event.REPLICATION_PRIMARY, epoch=promoted.epoch, record=store.sequence)
-    primary = Primary(database, promoted, store, log)
+    primary = Primary(database, promoted, store, log, identifier)
     try:
         await run_hook(config.replication.on_promotion, config.manager_name)
         if store.get(REPLICATION_KEY) is None:

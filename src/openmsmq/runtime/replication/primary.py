@@ -23,7 +23,7 @@ from openmsmq.runtime.replication.wire import LogFailed
 from openmsmq.runtime.vitals import VitalSigns
 from openmsmq.storage.engine import JournaledStore
 from openmsmq.storage.port import Batch, StoreError
-from openmsmq.storage.replication.prepared import Prepared
+from openmsmq.storage.replication.prepared import Prepared, seal
 
 Done = Callable[[StoreError | None], None]
 
@@ -32,9 +32,16 @@ class Primary:
     """One epoch of a queue manager; `begin` comes when it has a pump."""
 
     def __init__(
-        self, database: DatabaseLog, promoted: Promoted, store: JournaledStore, log: EventLog
+        self,
+        database: DatabaseLog,
+        promoted: Promoted,
+        store: JournaledStore,
+        log: EventLog,
+        identifier: str,
     ) -> None:
+        """`identifier` is that of the log in the database."""
         self.store = store
+        self._identifier = identifier
         self.may_go_on: Callable[[], None] = lambda: None
         """Is called when answers may leave again."""
         self.ended: Callable[[Ended], None] = lambda _: None
@@ -72,7 +79,8 @@ class Primary:
             return True
         self._prepared, self._done = prepared, done
         self._idle.clear()
-        self._tenure.append(prepared.record(), since_boot_ms())
+        record = seal(prepared.record(), self._identifier, self._tenure.number + 1)
+        self._tenure.append(record, since_boot_ms())
         self._news.set()
         return False
 

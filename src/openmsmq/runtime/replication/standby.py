@@ -18,7 +18,7 @@ from openmsmq.runtime.start_errors import NotYet, StartError
 from openmsmq.storage.backups.manifest import BackupError
 from openmsmq.storage.engine import JournaledStore
 from openmsmq.storage.port import StoreDamaged
-from openmsmq.storage.replication.prepared import decode_batch
+from openmsmq.storage.replication.prepared import decode_batch, unseal
 
 HOOK_TIMEOUT_S: Final = 60
 """A program that is to take over an address has so long."""
@@ -37,6 +37,7 @@ class Standby:
     ) -> None:
         """`names` are that of this computer, and one that no start has had before."""
         self._data = data
+        self._identifier = ""
         self._files_due_ms = 0
         self._differing: list[str] = []
         self._database = database
@@ -47,6 +48,7 @@ class Standby:
 
     async def follow(self, identifier: str) -> Promoted:
         """Follow the log until this computer is the primary; raise `StartError` or `StoreError`."""
+        self._identifier = identifier
         follower = Follower(
             identifier,
             self._member,
@@ -81,7 +83,7 @@ class Standby:
                         await self._compare_files(answer.state.log)
             case Apply(records):
                 for number, record in records:
-                    self._apply(number, record)
+                    self._apply(number, unseal(record, self._identifier, number))
                     # The loop has others, too: a signal that stops us.
                     await asyncio.sleep(0)
                 follower.applied(self._store.sequence)

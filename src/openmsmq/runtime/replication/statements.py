@@ -12,7 +12,7 @@ SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS openmsmq_log (
     name text PRIMARY KEY, log text NOT NULL, mark text NOT NULL, epoch bigint NOT NULL,
     holder text NOT NULL, first bigint NOT NULL, last bigint NOT NULL, confirmed bigint NOT NULL,
-    lease_until timestamptz NOT NULL, handover boolean NOT NULL
+    lease_until timestamptz NOT NULL, handover boolean NOT NULL, lease_ms bigint NOT NULL
 ) WITH (fillfactor = 20);
 CREATE TABLE IF NOT EXISTS openmsmq_record (
     name text NOT NULL, number bigint NOT NULL, record bytea NOT NULL,
@@ -29,7 +29,7 @@ EXISTS: Final = "SELECT to_regclass('openmsmq_follower') IS NOT NULL"
 
 CREATE: Final = """
 INSERT INTO openmsmq_log
-VALUES ($1, $2, $3, 0, '', $4::bigint + 1, $4::bigint, $4::bigint, clock_timestamp(), false)
+VALUES ($1, $2, $3, 0, '', $4::bigint + 1, $4::bigint, $4::bigint, clock_timestamp(), false, 0)
 ON CONFLICT DO NOTHING
 """
 
@@ -54,6 +54,13 @@ SELECT {_STATE}, r.number, r.record FROM openmsmq_log l LEFT JOIN LATERAL (
 ) r ON true WHERE l.name = $1 ORDER BY r.number
 """
 
+# The clock of the database was put back, or another server's is behind: nobody has had so long a
+# lease. It ends a whole lease from now, which whoever has it does not outlive unnoticed.
+SHORTEN: Final = """
+UPDATE openmsmq_log SET lease_until = clock_timestamp() + lease_ms * interval '1 millisecond'
+WHERE name = $1 AND lease_until > clock_timestamp() + lease_ms * interval '1 millisecond'
+"""
+
 # Where a follower is may be forgotten by a crash: the log then keeps more, not less.
 NOTE_FOLLOWER: Final = """
 INSERT INTO openmsmq_follower (name, follower, number, seen)
@@ -64,7 +71,7 @@ ON CONFLICT (name, follower) DO UPDATE SET number = excluded.number, seen = excl
 
 TAKE: Final = f"""
 UPDATE openmsmq_log SET epoch = epoch + 1, holder = $2, handover = false,
-    lease_until = {_LATER.format(4)}
+    lease_until = {_LATER.format(4)}, lease_ms = $4::bigint
 WHERE name = $1 AND epoch = $3::bigint AND lease_until <= clock_timestamp()
 RETURNING {_STATE}
 """
