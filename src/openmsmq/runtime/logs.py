@@ -82,6 +82,7 @@ class Event(Enum):
     REPLICATION_STANDBY = "replication-standby"
     REPLICATION_PRIMARY = "replication-primary"
     REPLICATION_ENDED = "replication-ended"
+    REPLICATION_FILES = "replication-files"
     REPLICATION_FAILED = "replication-failed"
     REPLICATION_SILENT = "replication-silent"
     REPLICATION_HEARD = "replication-heard"

@@ -255,6 +255,7 @@ class Server:
         primary.may_go_on, primary.ended = self._pump.schedule, self._end_tenure
         self._pump.primary = self._primary = primary
         self._backups.done = primary.backed_up
+        primary.watch(self.config, self._pump.vitals)
         self._pump.turn()
         await primary.settled()
 
@@ -352,6 +353,8 @@ class Server:
         say = self._log.error if ended.is_damage else self._log.warning
         say(Event.REPLICATION_ENDED, reason=ended.why)
         self._pump.fall_silent(ended.why)
+        # Peers may be at another address by now, and would be waited for.
+        self._network.sessions.cut_all()
         self._end(ExitCode.NOT_STARTED if ended.is_damage else ExitCode.NOT_YET)
 
     def _end(self, code: ExitCode) -> None:
