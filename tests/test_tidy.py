@@ -102,6 +102,8 @@ ABOUT_SEVERAL: Final = {
     "runtime/active_directory/test_resolving.py": "what the manager makes of lists that were read",
     "security/authentication/test_independent_peers.py": "NTLM and SPNEGO beside other programs",
     "manager/posts/test_streams_sent.py": "streams that leave: numbers, counts and receipts together",
+    "manager/posts/test_streams_taken.py": "streams that come: what is taken, shown and told",
+    "manager/posts/test_ends.py": "what is told of messages that came, and why",
     "storage/test_old_stores.py": "a queue manager on whole stores of older versions",
     "storage/test_planted_defects.py": "defects anywhere in the store, and who notices them",
     "storage/test_recovery.py": "the start of a store, from its journal to its pages",
