@@ -170,6 +170,14 @@ class OutgoingSequence:
         self._start_timer(now)
         return True
 
+    def unreached(self) -> None:
+        """Wait for no acknowledgment until something leaves again: the receiver takes nothing.
+
+        [MQSRM 3.1.7.2.5]
+        """
+        self._resend_at_ms = None
+        self._resend_time_s = 0
+
     def reconnected(self, now: Instant) -> None:
         """Begin with the shortest pause again: a new session is open. [MQQB 3.1.3.2]
 
