@@ -212,7 +212,7 @@ class Server:
             membership = Membership(config)
             identifier = None
             if store.get(MACHINE_KEY) is None:
-                identifier = await membership.identifier()
+                identifier = await _chosen_identifier(config, membership, log)
             keys = await load_keys(config)
             server = cls(config, store, log, membership, identifier, keys, loaded=loaded)
             if trace_turns is not None:
@@ -446,6 +446,22 @@ def manager_config(config: ServerConfig, identifier: Guid | None = None) -> Mana
         reads_elsewhere=bool(config.rpc.remote_hosts),
         http=config.http.config,
     )
+
+
+async def _chosen_identifier(
+    config: ServerConfig, membership: Membership, log: EventLog
+) -> Guid | None:
+    """Return who the directory says a new queue manager is; None if it may choose itself.
+
+    [MQOD 2.7.4]
+    """
+    try:
+        return await membership.identifier()
+    except NotYet as error:
+        if not config.start_without_directory:
+            raise
+        log.warning(Event.WITHOUT_DIRECTORY, reason=str(error))
+        return None
 
 
 def key_files(config: ServerConfig) -> KeyFiles:
