@@ -27,7 +27,7 @@ from openmsmq.protocol.posts import PostFailure, ReceivedPost
 from openmsmq.protocol.session_states import CloseReason
 from openmsmq.security.access.callers import UNKNOWN_ORIGIN, UNLIMITED, Caller, Origin
 from openmsmq.security.access.sids import Sid
-from openmsmq.security.own_key import OwnKey
+from openmsmq.security.own_key import KeptKey
 from openmsmq.storage.port import StoreReader
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class QueueManager:
         rng: random.Random,
         reader: StoreReader,
         now: Instant,
-        keys: Sequence[OwnKey] = (),
+        keys: Sequence[KeptKey] = (),
         epoch: str = "",
     ) -> None:
         self.config = config
@@ -267,7 +267,7 @@ class QueueManager:
         self._came("directory refused", now)
         self.directory.refused(ticket, error, now)
 
-    def keys_told(self, made: Sequence[OwnKey] | MsmqError, now: Instant) -> None:
+    def keys_told(self, made: Sequence[KeptKey] | MsmqError, now: Instant) -> None:
         """The key pairs of `MakeKeys` are there, and in their files; or could not be made."""
         self._came("keys told", now)
         if isinstance(made, MsmqError):

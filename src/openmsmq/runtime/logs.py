@@ -61,6 +61,7 @@ class Event(Enum):
     RPC_MAPPER_OFF = "rpc-mapper-off"
     MULTICAST_UNAVAILABLE = "multicast-unavailable"
     MULTICAST_LOST = "multicast-lost"
+    WITHOUT_DIRECTORY = "without-directory"
     IDENTITY_REFUSED = "identity-refused"
     ACKNOWLEDGMENT_REFUSED = "acknowledgment-refused"
     SEQUENCE_REFUSED = "sequence-refused"

@@ -62,7 +62,7 @@ from openmsmq.runtime.sessions.taps import MakeTap, no_tap
 from openmsmq.runtime.start_errors import NotYet, StartError
 from openmsmq.runtime.telemetry.tracing import open_tracing
 from openmsmq.runtime.turn_file import TurnFile
-from openmsmq.security.own_key import OwnKey
+from openmsmq.security.own_key import KeptKey
 from openmsmq.storage.backups.manifest import BackupOwner
 from openmsmq.storage.engine import JournaledStore, open_store
 from openmsmq.storage.port import (
@@ -93,7 +93,7 @@ class Server:
         log: EventLog,
         membership: Membership,
         identifier: Guid | None,
-        keys: Sequence[OwnKey] = (),
+        keys: Sequence[KeptKey] = (),
         *,
         loaded: Loaded | None = None,
     ) -> None:
@@ -212,7 +212,7 @@ class Server:
             membership = Membership(config)
             identifier = None
             if store.get(MACHINE_KEY) is None:
-                identifier = await membership.identifier()
+                identifier = await _chosen_identifier(config, membership, log)
             keys = await load_keys(config)
             server = cls(config, store, log, membership, identifier, keys, loaded=loaded)
             if trace_turns is not None:
@@ -451,12 +451,29 @@ def manager_config(config: ServerConfig, identifier: Guid | None = None) -> Mana
     )
 
 
+async def _chosen_identifier(
+    config: ServerConfig, membership: Membership, log: EventLog
+) -> Guid | None:
+    """Return who the directory says a new queue manager is; None if it may choose itself.
+
+    [MQOD 2.7.4]
+    """
+    try:
+        return await membership.identifier()
+    except NotYet as error:
+        if not config.start_without_directory:
+            raise
+        log.warning(Event.WITHOUT_DIRECTORY, reason=str(error))
+        return None
+
+
 def key_files(config: ServerConfig) -> KeyFiles:
     """Find the place of the keys, and which there should be."""
-    return KeyFiles(Path(config.data), config.security.providers, config.security.key_bits)
+    security = config.security
+    return KeyFiles(Path(config.data), security.providers, security.key_bits, config.manager_name)
 
 
-async def load_keys(config: ServerConfig) -> list[OwnKey]:
+async def load_keys(config: ServerConfig) -> list[KeptKey]:
     """Read the keys; make them for a queue manager that can publish them and has none yet."""
     files = key_files(config)
     if config.directory_role is DirectoryRole.NONE:
