@@ -95,7 +95,7 @@ def test_a_dequeue_waits_for_ever_for_as_long_as_it_says_or_not_at_all(office: O
     "how", ["dequeue", "begin", "by lookup identifier", "peek", "peek next", "end", "find"]
 )
 def test_nothing_is_read_from_a_queue_that_is_gone(office: Office, how: str) -> None:
-    """The error is the one that is made for this (C-161)."""
+    """The error is the one that is made for this (C-140a)."""
     office.send(b"one")
     handle = office.open()
     cursor = cursor_on(office, handle)
