@@ -212,3 +212,16 @@ def test_a_cursor_that_waited_in_vain_can_be_used_on(office: Office, peek: bool)
     assert walk.peek_next() == ILLEGAL, "it is as unread as before"
     office.send(b"late")
     assert walk.peek() == b"late"
+
+
+@pytest.mark.spec("MQDMPR-3.1.1.16-02", "MQDMPR-3.2.1.2-02")
+def test_no_handle_of_a_queue_or_a_cursor_is_given_twice(office: Office) -> None:
+    seen: list[int] = []
+    for _ in range(3):
+        app = office.driver.connect()
+        handle = office.open(app=app)
+        seen += [handle, office.open(LEDGER, app=app)]
+        seen.append(office.ok(api.CreateCursor(handle), app).cursor)
+        office.ok(api.CloseQueue(handle), app)
+        seen.append(office.open(app=app))
+    assert len(set(seen)) == len(seen) == 12
