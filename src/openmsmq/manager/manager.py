@@ -7,6 +7,7 @@ persists what `take_outputs` asks for and says so with `persisted`. Only then do
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from openmsmq.api import messages as api
@@ -71,6 +72,7 @@ class QueueManager:
         self.directory, self.transfer = traffic.directory, traffic.transfer
         self._stock, self._traffic, self._desk = stock, traffic, desk
         self._sessions = traffic.sessions
+        self._handles = count(1)
         self._reads, self._housekeeping = stock.reads, stock.housekeeping
         self._news = stock.placing.news
         take_quotas(config, stock.table, stock.ourselves.known)
@@ -108,7 +110,9 @@ class QueueManager:
         self, connection: int, caller: Caller = UNLIMITED, origin: Origin = UNKNOWN_ORIGIN
     ) -> None:
         """An application has connected; the driver has let it in, and knows who it is."""
-        self._stock.replies.connections[connection] = Connection(connection, caller, origin)
+        self._stock.replies.connections[connection] = Connection(
+            connection, self._handles, caller, origin
+        )
 
     def user_of(self, certificate: bytes) -> Sid | None:
         """Say for whom the directory has this certificate, X.509 in DER; None for nobody."""
