@@ -46,7 +46,7 @@ from openmsmq.capture.tcp_streams import (
 )
 from openmsmq.wire import packets
 from openmsmq.wire.datagrams import PingPacket
-from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.srmp.arriving import arrived_message
 from openmsmq.wire.text.posts import Post
 from openmsmq.wire.text.tree import Kind, guess_kind, view
@@ -298,7 +298,7 @@ class Traffic:
             try:
                 post = Post.decode(data)
                 message = arrived_message(post.envelope, post.parts, at.time_ns // _NS_PER_S)
-            except DecodeError as error:
+            except (DecodeError, EncodeError) as error:
                 problem = str(error)
         number = self._packet_count
         return HttpItem(*at, source, destination, data, kind, number, post, message, problem)
