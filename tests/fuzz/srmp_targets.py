@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Final
 
+from openmsmq.analysis.http_scanner import FoundHttp, FoundInHttp, HttpScanner
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.message import MessageClass
 from openmsmq.wire.errors import DecodeError, EncodeError
@@ -17,6 +19,7 @@ from openmsmq.wire.srmp.kinds import ABOUT_STREAMS, Kind, kind_of
 from openmsmq.wire.srmp.limits import ENVELOPE_MAX_BYTES
 from openmsmq.wire.srmp.reading import read_envelope
 from openmsmq.wire.srmp.writing import write_envelope
+from openmsmq.wire.text.tree import view
 from tests.fuzz.registry import Target
 
 NOW_S: Final = 1_700_000_000
@@ -79,4 +82,33 @@ def _envelope(data: bytes) -> Envelope | None:
         return None
 
 
-TARGETS: Final[dict[str, Target]] = {"envelopes": envelopes, "posts": posts}
+def http_captures(data: bytes) -> None:
+    """What a stream is cut into has every byte of it once, whatever it is."""
+    for of_client, size in product((True, False), (len(data) or 1, 7)):
+        found = _cut(data, size, of_client=of_client)
+        if of_client:
+            assert sum(_size(each) for each in found) == len(data)
+        for each in found:
+            if isinstance(each, FoundHttp):
+                view(each.data, each.kind)
+
+
+def _cut(data: bytes, size: int, *, of_client: bool) -> list[FoundInHttp]:
+    scanner = HttpScanner(of_client=of_client)
+    found: list[FoundInHttp] = []
+    for start in range(0, len(data), size):
+        found += scanner.feed(data[start : start + size])
+    found += scanner.finish("closed")
+    assert len(scanner) == 0
+    return found
+
+
+def _size(found: FoundInHttp) -> int:
+    return len(found.data) if isinstance(found, FoundHttp) else found.size
+
+
+TARGETS: Final[dict[str, Target]] = {
+    "envelopes": envelopes,
+    "posts": posts,
+    "http-captures": http_captures,
+}
