@@ -12,8 +12,8 @@ from collections import deque
 from ipaddress import IPv4Address
 from typing import Final
 
+from openmsmq.protocol.bucket import Bucket
 from openmsmq.protocol.pgm import limits
-from openmsmq.protocol.pgm.bucket import Bucket
 from openmsmq.protocol.pgm.outputs import Group, Profile, Transmit
 from openmsmq.protocol.pgm.serial import MASK, after, distance
 from openmsmq.wire.pgm.options import NO_OPTIONS, Fragment, Options
