@@ -98,8 +98,6 @@ class Source:
         self.sent_count = 0
         """Data packets, without repairs."""
         self.repaired_count = 0
-        self.nak_count = 0
-        """Packets that asked for repairs."""
         self.is_over = False
 
     @property
@@ -142,7 +140,6 @@ class Source:
             return
         if body.source != self._address or body.group != self._group_address:
             return
-        self.nak_count += 1
         if not self._confirming.take(FULL_BYTES // 4, now_ms):
             return
         known = [number for number in body.numbers if self._promise(number, now_ms)]
