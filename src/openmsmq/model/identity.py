@@ -17,6 +17,7 @@ import msgspec
 _GUID_TEXT: Final = re.compile(
     r"\{?([0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})\}?"
 )
+_HEXADECIMAL: Final = re.compile(r"[0-9A-Fa-f]{40}")
 
 
 class Guid(bytes):
@@ -82,6 +83,12 @@ class MessageId(msgspec.Struct, frozen=True, order=True, gc=False):
         if int(number) > 0xFFFFFFFF:
             raise ValueError(f"{text!r} is not a message identifier: the number exceeds 32 bits")
         return cls(Guid.parse(guid), int(number))
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        r"""Read what people write: `{guid}\number`, or the 20 bytes in hexadecimal."""
+        is_hexadecimal = _HEXADECIMAL.fullmatch(text)
+        return cls.from_bytes(bytes.fromhex(text)) if is_hexadecimal else cls.parse(text)
 
     def __str__(self) -> str:
         return f"{{{self.source}}}\\{self.number}"

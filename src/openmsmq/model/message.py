@@ -85,6 +85,12 @@ class AckRequest(IntFlag):
     FULL_RECEIVE = POSITIVE_RECEIVE | NEGATIVE_ARRIVAL | NEGATIVE_RECEIVE
 
 
+ACK_REQUEST_WORDS: Final = {
+    name.lower().replace("_", "-"): int(member) for name, member in AckRequest.__members__.items()
+}
+"""What people write for what they ask for."""
+
+
 class PrivacyLevel(IntEnum):
     """How the body is encrypted: not, with 40 bits, with 128 bits, with AES. [MQMQ 2.2.19.3]"""
 

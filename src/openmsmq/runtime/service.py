@@ -80,7 +80,6 @@ START_ERRORS: Final = (StartError, ConfigError, StoreError)
 """What `Server.start` raises for what an operator can put right."""
 
 _DATA_MODE: Final = 0o700
-_SIGNAL_STATUS: Final = 128
 
 
 class Server:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import random
 import traceback
-from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from openmsmq.api.messages import AnyReply, AnyRequest
 from openmsmq.manager.config import ManagerConfig
@@ -18,24 +18,16 @@ from openmsmq.manager.manager import QueueManager
 from openmsmq.manager.notices import Notice
 from openmsmq.manager.outputs import (
     AskDirectory,
-    AskElsewhere,
-    AskProgram,
-    BackUp,
     ChangeDirectory,
     Connect,
     Disconnect,
     EndConnection,
-    LeaveElsewhere,
-    MakeKeys,
-    OpenElsewhere,
     Output,
     Persist,
-    ReadAuditLog,
     Resolve,
     Respond,
     SendBytes,
     SendDatagram,
-    SendMulticast,
 )
 from openmsmq.model.directory import NOWHERE, Change, Position
 from openmsmq.model.errors import (
@@ -275,23 +267,7 @@ class Node:
             case _:
                 self._carry_out_rarer(output)
 
-    def _carry_out_rarer(
-        self,
-        output: OutgoingPost
-        | PostAnswer
-        | Notice
-        | AskDirectory
-        | ChangeDirectory
-        | MakeKeys
-        | EndConnection
-        | BackUp
-        | AskProgram
-        | OpenElsewhere
-        | AskElsewhere
-        | LeaveElsewhere
-        | ReadAuditLog
-        | SendMulticast,
-    ) -> None:
+    def _carry_out_rarer(self, output: Output) -> None:
         match output:
             case OutgoingPost():
                 self.world.posts.post(self, output)
@@ -301,25 +277,13 @@ class Node:
                 self.world.books.told(self, output)
             case EndConnection(connection):
                 self.later(0, self.disconnect, connection)
-            case (
-                MakeKeys()
-                | BackUp()
-                | AskProgram()
-                | OpenElsewhere()
-                | AskElsewhere()
-                | LeaveElsewhere()
-                | ReadAuditLog()
-                | SendMulticast()
-            ):
-                what = type(output).__name__
-                raise Violation(f"{self.name} wants a {what}, and nobody had asked for it")
             case ChangeDirectory(ticket, changes):
                 self._change_directory(ticket, changes)
             case AskDirectory(position):
-                delay_ms = self.world.network.delay_ms()
-                self.later(delay_ms, self._directory_answers, position)
+                self.later(self.world.network.delay_ms(), self._directory_answers, position)
             case _:
-                assert_never(output)
+                what = type(output).__name__
+                raise Violation(f"{self.name} wants a {what}, and nobody had asked for it")
 
     def _directory_answers(self, position: Position) -> None:
         """Tell what the directory has; it may be away, but not when a copy has nothing yet."""

@@ -10,9 +10,10 @@ import typer
 
 from openmsmq.cli.messages.again import DryRunOption, chosen_one, look_at
 from openmsmq.cli.messages.send import (
-    ACKNOWLEDGMENTS,
+    ACKNOWLEDGE_HELP,
     BodyFormat,
     property_option,
+    read_acknowledge,
     read_body,
     read_file,
 )
@@ -75,12 +76,7 @@ def edit(
     recoverable: Annotated[bool | None, _switch("recoverable")] = None,
     journal_on_success: Annotated[bool | None, _switch("journal_on_success")] = None,
     journal_on_failure: Annotated[bool | None, _switch("journal_on_failure")] = None,
-    acknowledge: Annotated[
-        str | None,
-        property_option(
-            "acknowledge", f"Acknowledgments for the admin queue: {', '.join(ACKNOWLEDGMENTS)}."
-        ),
-    ] = None,
+    acknowledge: Annotated[str | None, property_option("acknowledge", ACKNOWLEDGE_HELP)] = None,
     admin_queue: Annotated[
         str | None, property_option("admin_queue", f"Where acknowledgments go. {_NOWHERE}")
     ] = None,
@@ -111,15 +107,13 @@ def edit(
     or encrypted cannot stay so: a signature is left out, an encrypted message is refused.
     """
     choice = chosen_one(message_id, lookup_id)
-    if acknowledge is not None and acknowledge not in ACKNOWLEDGMENTS:
-        fail(f"--ack {acknowledge} is unknown; it can be {', '.join(ACKNOWLEDGMENTS)}.")
     given: dict[str, object] = {
         "label": label,
         "priority": priority,
         "recoverable": recoverable,
         "journal_on_success": journal_on_success,
         "journal_on_failure": journal_on_failure,
-        "acknowledge": None if acknowledge is None else ACKNOWLEDGMENTS[acknowledge],
+        "acknowledge": None if acknowledge is None else read_acknowledge(acknowledge),
         "application_tag": application_tag,
         "extension": None if extension_file is None else read_file(extension_file),
     }

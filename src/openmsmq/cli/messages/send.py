@@ -23,7 +23,7 @@ from openmsmq.model.limits import (
     REACH_QUEUE_DEFAULT_S,
     TRANSACTION_MAX_COUNT,
 )
-from openmsmq.model.message import AckRequest, AuthenticationRequest
+from openmsmq.model.message import ACK_REQUEST_WORDS, AuthenticationRequest
 
 if TYPE_CHECKING:
     from openmsmq.client.blocking import Queue, QueueManager, Transaction
@@ -35,10 +35,7 @@ BATCH_COUNT: Final = 10_000
 """Messages between two signs of progress."""
 
 STANDARD_INPUT: Final = "-"
-ACKNOWLEDGMENTS: Final = {
-    name.lower().replace("_", "-"): int(member) for name, member in AckRequest.__members__.items()
-}
-"""Names of `--acknowledge` and what they ask for."""
+ACKNOWLEDGE_HELP: Final = f"Acknowledgments for the admin queue: {', '.join(ACK_REQUEST_WORDS)}."
 
 
 class BodyFormat(StrEnum):
@@ -120,12 +117,7 @@ def send(
     journal_on_success: Annotated[bool, property_option("journal_on_success")] = False,
     journal_on_failure: Annotated[bool, property_option("journal_on_failure")] = False,
     dead_letter_queue: Annotated[str | None, property_option("dead_letter_queue")] = None,
-    acknowledge: Annotated[
-        str,
-        property_option(
-            "acknowledge", f"Acknowledgments for the admin queue: {', '.join(ACKNOWLEDGMENTS)}."
-        ),
-    ] = "none",
+    acknowledge: Annotated[str, property_option("acknowledge", ACKNOWLEDGE_HELP)] = "none",
     admin_queue: Annotated[str | None, property_option("admin_queue")] = None,
     response_queue: Annotated[str | None, property_option("response_queue")] = None,
     correlation_id: Annotated[
@@ -187,9 +179,8 @@ def send(
         fail("--body and --body-file are two bodies for one message: give one of them.")
     if body is None and body_file is None:
         fail("a message needs a body: give --body TEXT or --body-file FILE.")
-    if acknowledge not in ACKNOWLEDGMENTS:
-        fail(f"--ack {acknowledge} is unknown; it can be {', '.join(ACKNOWLEDGMENTS)}.")
-    if ACKNOWLEDGMENTS[acknowledge] and admin_queue is None:
+    acknowledgments = read_acknowledge(acknowledge)
+    if acknowledgments and admin_queue is None:
         fail(f"--ack {acknowledge} needs --admin-queue: it says where acknowledgments go.")
     _require_sign_for_its_options(context, sign=sign)
     if transactional and count > TRANSACTION_MAX_COUNT:
@@ -212,7 +203,7 @@ def send(
             recoverable=recoverable,
             response_queue=response_queue,
             admin_queue=admin_queue,
-            acknowledge=ACKNOWLEDGMENTS[acknowledge],
+            acknowledge=acknowledgments,
             time_to_reach_queue_s=time_to_reach_queue_s,
             time_to_be_received_s=time_to_be_received_s,
             journal_on_failure=journal_on_failure,
@@ -241,6 +232,13 @@ def _certificate(file: str, hash_name: HashChoice) -> Certificate:
     from openmsmq.security.algorithm_names import HASHES
 
     return Certificate.load(existing_file(file), HASHES[hash_name])
+
+
+def read_acknowledge(text: str) -> int:
+    """Return what a name of `--acknowledge` asks for."""
+    if text not in ACK_REQUEST_WORDS:
+        fail(f"--ack {text} is unknown; it can be {', '.join(ACK_REQUEST_WORDS)}.")
+    return ACK_REQUEST_WORDS[text]
 
 
 def read_body(text: str | None, file: str | None, body_format: BodyFormat) -> str | bytes:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openmsmq.cli.options.connecting import EXIT_NO_MESSAGE, Target, run_connected
+from openmsmq.cli.options.connecting import EXIT_NO_MESSAGE, run_connected, target_of
 from openmsmq.cli.options.reading import JsonOption, read_identifier
 from openmsmq.cli.views.console import safe
 from openmsmq.cli.views.output import print_json, print_table, time_text
@@ -48,9 +48,7 @@ def trace(
     from openmsmq.client.operating.tracing import LOOKED_MAX_COUNT
     from openmsmq.client.operating.tracing import trace as find_path
 
-    target = context.find_object(Target)
-    assert target is not None, "the options before the command leave the target behind"
-    settings = target.settings() if others else None
+    settings = target_of(context).settings() if others else None
 
     async def work(manager: QueueManager) -> Trace:
         return await find_path(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
@@ -27,8 +26,6 @@ BATCH_MAX_COUNT: Final = 100
 
 SEARCHED_MAX_COUNT: Final = 100_000
 """Messages that a search for a text looks at."""
-
-_HEXADECIMAL_ID: Final = re.compile(r"[0-9A-Fa-f]{40}")
 
 QueueArgument: TypeAlias = Annotated[
     str,
@@ -148,9 +145,7 @@ def _checked_seek(seek: str, lookup_id: int | None) -> str:
 def read_identifier(text: str) -> bytes:
     r"""Read a message identifier: `{guid}\number`, or its 20 bytes in hexadecimal."""
     try:
-        if _HEXADECIMAL_ID.fullmatch(text):
-            return bytes.fromhex(text)
-        return MessageId.parse(text).to_bytes()
+        return MessageId.read(text).to_bytes()
     except ValueError as error:
         raise InvalidParameter(str(error)) from None
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
-from openmsmq.cli.options.connecting import TOKEN_VARIABLE, Target
+from openmsmq.cli.options.connecting import TOKEN_VARIABLE, target_of
 from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.pipeline.running import (
     DEFAULT_MASTER,
@@ -198,8 +198,7 @@ def ingest(
 
 def connection_options(context: typer.Context, addresses: Sequence[str] | None) -> dict[str, str]:
     """Return the options of the data source that reach the chosen queue managers."""
-    target = context.find_object(Target)
-    assert target is not None, "the options before the command leave the target behind"
+    target = target_of(context)
     given = {
         "qm": ",".join(addresses or [target.address]),
         "tokenFile": target.token_file,

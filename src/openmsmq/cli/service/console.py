@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
-from openmsmq.cli.options.connecting import Target
+from openmsmq.cli.options.connecting import target_of
 from openmsmq.cli.views.console import fail
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ def console(
         from openmsmq.runtime.operating_system.socket_owner import owner_of
     except ModuleNotFoundError as error:
         fail(f"the console needs {error.name}: pip install 'openmsmq[console]'.")
-    target = context.find_object(Target)
-    assert target is not None, "the options before the command leave the target behind"
+    target = target_of(context)
     if connect:
         target = msgspec.structs.replace(target, address=connect)
     if tls_key and not tls_cert:

@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from openmsmq.model.message import MessageClass
+
 
 class Reason(msgspec.Struct, frozen=True):
     """What a reason means."""
@@ -18,53 +20,71 @@ UNKNOWN: Final = Reason(
     "Not known", "The message does not say why it could not be delivered: look at it."
 )
 REASONS: Final = {
-    "NACK_BAD_DESTINATION_QUEUE": Reason(
+    MessageClass.NACK_BAD_DESTINATION_QUEUE.name: Reason(
         "The destination queue does not exist",
-        "Create the queue, or correct the name that the sender uses; then replay.",
+        "Create the queue there, or correct the name by which the sender opens it.",
     ),
-    "NACK_PURGED": Reason(
-        "The message was deleted on its way", "Somebody purged an outgoing queue."
+    MessageClass.NACK_PURGED.name: Reason(
+        "The message was deleted on its way",
+        "Ask who purged an outgoing queue, and whether the messages are still needed.",
     ),
-    "NACK_REACH_QUEUE_TIMEOUT": Reason(
+    MessageClass.NACK_REACH_QUEUE_TIMEOUT.name: Reason(
         "It did not reach the queue in time",
-        "Look at the outgoing queues for what is stuck; replay when the way is free.",
+        "Look at the outgoing queues for what is stuck; mend that, or give messages more time.",
     ),
-    "NACK_QUEUE_EXCEEDS_QUOTA": Reason(
-        "The destination queue was full", "Empty the queue or raise its quota; then replay."
+    MessageClass.NACK_QUEUE_EXCEEDS_QUOTA.name: Reason(
+        "The destination queue was full",
+        "Find out why nobody receives from the queue, or raise its quota.",
     ),
-    "NACK_ACCESS_DENIED": Reason(
-        "The sender may not send to the queue", "Grant the right, or correct the sender."
+    MessageClass.NACK_ACCESS_DENIED.name: Reason(
+        "The sender may not send to the queue",
+        "Give the sender the right with openmsmq queue acl, or have it sign its messages.",
     ),
-    "NACK_HOP_COUNT_EXCEEDED": Reason(
-        "It was passed on too often", "The routes go in a circle: look at the directory."
+    MessageClass.NACK_HOP_COUNT_EXCEEDED.name: Reason(
+        "It was passed on too often",
+        "It probably went in a circle: look at its path, and at routing links that lead back.",
     ),
-    "NACK_BAD_SIGNATURE": Reason(
-        "Its signature is wrong", "Look at the certificates of the sender."
+    MessageClass.NACK_BAD_SIGNATURE.name: Reason(
+        "Its signature is wrong",
+        "See whether the certificate has expired, and whether somebody changes messages.",
     ),
-    "NACK_BAD_ENCRYPTION": Reason(
-        "It could not be decrypted", "The keys have changed: let the sender send it again."
+    MessageClass.NACK_BAD_ENCRYPTION.name: Reason(
+        "It could not be decrypted",
+        "See whether the destination's key was renewed and the sender still uses the old one.",
     ),
-    "NACK_COULD_NOT_ENCRYPT": Reason(
-        "It could not be encrypted", "The destination has published no key."
+    MessageClass.NACK_COULD_NOT_ENCRYPT.name: Reason(
+        "It could not be encrypted", "Make the public key of the destination known to the source."
     ),
-    "NACK_NOT_TRANSACTIONAL_QUEUE": Reason(
-        "It is transactional, and the queue is not", "Send it outside of transactions."
+    MessageClass.NACK_NOT_TRANSACTIONAL_QUEUE.name: Reason(
+        "It is transactional, and the queue is not",
+        "Create the queue as a transactional one, or send without a transaction.",
     ),
-    "NACK_NOT_TRANSACTIONAL_MESSAGE": Reason(
+    MessageClass.NACK_NOT_TRANSACTIONAL_MESSAGE.name: Reason(
         "The queue is transactional, and the message is not", "Send it in a transaction."
     ),
-    "NACK_QUEUE_DELETED": Reason("The queue was deleted", "Create it again before you replay."),
-    "NACK_QUEUE_PURGED": Reason(
-        "The queue was purged", "Somebody deleted it with the others: ask before you replay."
+    MessageClass.NACK_UNSUPPORTED_CRYPTO_PROVIDER.name: Reason(
+        "The destination does not know its cryptography", "Let the sender use one that both know."
     ),
-    "NACK_RECEIVE_TIMEOUT": Reason(
-        "Nobody received it in time", "See that its reader runs; then replay."
+    MessageClass.NACK_SOURCE_COMPUTER_GUID_CHANGED.name: Reason(
+        "The source has a new identity since it was sent",
+        "Send what is still needed again: the old identity is not coming back.",
     ),
-    "NACK_RECEIVE_TIMEOUT_AT_SENDER": Reason(
-        "Its time was up before it left", "Look at the outgoing queues for what is stuck."
+    MessageClass.NACK_QUEUE_DELETED.name: Reason(
+        "The queue was deleted", "Ask who deleted it, and send what is still needed to another."
     ),
-    "NACK_RECEIVE_REJECTED": Reason(
-        "Its reader rejected it", "The reader could not use it: correct one of both first."
+    MessageClass.NACK_QUEUE_PURGED.name: Reason(
+        "The queue was purged", "Ask who purged it, and whether the messages are still needed."
+    ),
+    MessageClass.NACK_RECEIVE_TIMEOUT.name: Reason(
+        "Nobody received it in time",
+        "See why nobody receives there, or give messages more time to be received.",
+    ),
+    MessageClass.NACK_RECEIVE_TIMEOUT_AT_SENDER.name: Reason(
+        "Its sender heard nothing in time",
+        "Look for it in its queue and the journal there: it may have been received all the same.",
+    ),
+    MessageClass.NACK_RECEIVE_REJECTED.name: Reason(
+        "Its reader rejected it", "Look at the application's log for the message."
     ),
 }
 

@@ -13,6 +13,7 @@ from openmsmq.model.limits import (
     REPORTS_PER_STRANGER_PER_S,
     STRANGERS_REMEMBERED_MAX_COUNT,
 )
+from openmsmq.protocol.bucket import Bucket
 
 if TYPE_CHECKING:
     from openmsmq.model.clock import Instant
@@ -21,29 +22,20 @@ if TYPE_CHECKING:
 class _Allowance:
     """What one stranger may still cause: a number of reports and their bytes, which grow again."""
 
-    __slots__ = ("bytes_left", "count_left", "ticks_ms")
+    __slots__ = ("bytes", "count")
 
-    def __init__(self, ticks_ms: int) -> None:
-        self.count_left = float(REPORTS_PER_STRANGER_AT_ONCE_COUNT)
-        self.bytes_left = float(REPORT_BYTES_PER_STRANGER_AT_ONCE_BYTES)
-        self.ticks_ms = ticks_ms
+    def __init__(self, now_ms: int) -> None:
+        self.count = Bucket(REPORTS_PER_STRANGER_PER_S, REPORTS_PER_STRANGER_AT_ONCE_COUNT, now_ms)
+        self.bytes = Bucket(
+            REPORT_BYTES_PER_STRANGER_PER_S, REPORT_BYTES_PER_STRANGER_AT_ONCE_BYTES, now_ms
+        )
 
-    def take(self, size: int, ticks_ms: int) -> bool:
-        passed_s = max(0, ticks_ms - self.ticks_ms) / 1000
-        self.ticks_ms = ticks_ms
-        self.count_left = min(
-            self.count_left + passed_s * REPORTS_PER_STRANGER_PER_S,
-            REPORTS_PER_STRANGER_AT_ONCE_COUNT,
-        )
-        self.bytes_left = min(
-            self.bytes_left + passed_s * REPORT_BYTES_PER_STRANGER_PER_S,
-            REPORT_BYTES_PER_STRANGER_AT_ONCE_BYTES,
-        )
-        if self.count_left < 1 or self.bytes_left < size:
-            return False
-        self.count_left -= 1
-        self.bytes_left -= size
-        return True
+    def take(self, size: int, now_ms: int) -> bool:
+        has_both = self.count.has(1, now_ms) and self.bytes.take(size, now_ms)
+        return has_both and self.count.take(1, now_ms)
+
+    def is_whole(self, now_ms: int) -> bool:
+        return not any(one.used_thousandths(now_ms) for one in (self.count, self.bytes))
 
 
 class ReportRates:
@@ -83,12 +75,8 @@ class ReportRates:
 
     def _forget_quiet(self, ticks_ms: int) -> None:
         """Forget those whose allowance is whole again."""
-        whole_ms = 1000 * max(
-            REPORTS_PER_STRANGER_AT_ONCE_COUNT // REPORTS_PER_STRANGER_PER_S,
-            REPORT_BYTES_PER_STRANGER_AT_ONCE_BYTES // REPORT_BYTES_PER_STRANGER_PER_S,
-        )
         self._by_address = {
             address: allowance
             for address, allowance in self._by_address.items()
-            if ticks_ms - allowance.ticks_ms < whole_ms
+            if not allowance.is_whole(ticks_ms)
         }

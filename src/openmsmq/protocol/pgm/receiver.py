@@ -11,8 +11,8 @@ from __future__ import annotations
 from ipaddress import IPv4Address
 from typing import Final, TypeAlias
 
+from openmsmq.protocol.bucket import Bucket
 from openmsmq.protocol.pgm import limits
-from openmsmq.protocol.pgm.bucket import Bucket
 from openmsmq.protocol.pgm.gaps import Dice
 from openmsmq.protocol.pgm.outputs import Delivered, Group, Lost, Output, Profile, Transmit
 from openmsmq.protocol.pgm.window import Window

@@ -12,8 +12,8 @@ from collections import deque
 from ipaddress import IPv4Address
 from typing import Final
 
+from openmsmq.protocol.bucket import Bucket
 from openmsmq.protocol.pgm import limits
-from openmsmq.protocol.pgm.bucket import Bucket
 from openmsmq.protocol.pgm.outputs import Group, Profile, Transmit
 from openmsmq.protocol.pgm.serial import MASK, after, distance
 from openmsmq.wire.pgm.options import NO_OPTIONS, Fragment, Options
@@ -98,8 +98,6 @@ class Source:
         self.sent_count = 0
         """Data packets, without repairs."""
         self.repaired_count = 0
-        self.nak_count = 0
-        """Packets that asked for repairs."""
         self.is_over = False
 
     @property
@@ -142,7 +140,6 @@ class Source:
             return
         if body.source != self._address or body.group != self._group_address:
             return
-        self.nak_count += 1
         if not self._confirming.take(FULL_BYTES // 4, now_ms):
             return
         known = [number for number in body.numbers if self._promise(number, now_ms)]

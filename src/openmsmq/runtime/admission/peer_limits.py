@@ -25,6 +25,7 @@ import msgspec
 
 from openmsmq.model.clock import Instant
 from openmsmq.model.peers import address_of
+from openmsmq.protocol.bucket import Bucket
 from openmsmq.runtime.limits import PEER_BUFFERED_MAX_BYTES, PEERS_BUFFERED_MAX_BYTES
 
 _CROWD: Final = "everybody else"
@@ -98,42 +99,6 @@ class Verdict(msgspec.Struct, frozen=True):
     """Connections to cut; they are no longer counted."""
 
 
-class _Bucket:
-    """Tokens that come back with time; what is owed is paid before anything is given."""
-
-    __slots__ = ("_at_ms", "_burst_m", "_left_m", "_per_s")
-
-    def __init__(self, per_s: int, burst: int, now: Instant) -> None:
-        self._per_s = per_s
-        self._burst_m = 1_000 * burst
-        self._left_m = self._burst_m
-        self._at_ms = now.ticks_ms
-
-    def take(self, now: Instant) -> bool:
-        """Take a token, if there is one."""
-        self._refill(now)
-        if self._left_m < 1_000:
-            return False
-        self._left_m -= 1_000
-        return True
-
-    def charge(self, count: int, now: Instant) -> None:
-        """Take tokens that may not be there: later ones pay for them."""
-        self._refill(now)
-        self._left_m = max(self._left_m - 1_000 * count, -self._burst_m)
-
-    def used(self, now: Instant) -> int:
-        """How many tokens have not come back yet, in thousandths."""
-        self._refill(now)
-        return self._burst_m - self._left_m
-
-    def _refill(self, now: Instant) -> None:
-        passed_ms = max(0, now.ticks_ms - self._at_ms)
-        self._at_ms += passed_ms
-        # A thousandth of a token per millisecond is one in a second.
-        self._left_m = min(self._burst_m, self._left_m + passed_ms * self._per_s)
-
-
 class _Peer:
     """What is known of one address."""
 
@@ -147,8 +112,9 @@ class _Peer:
         self.open: dict[int, None] = {}
         self.buffered: dict[int, int] = {}
         """Bytes that are held for connections, where there are any."""
-        self.connects = _Bucket(bounds.connects_per_s, bounds.connects_burst, now)
-        self.datagrams = _Bucket(bounds.datagrams_per_s, bounds.datagrams_per_s, now)
+        self.connects = Bucket(bounds.connects_per_s, bounds.connects_burst, now.ticks_ms)
+        rate = bounds.datagrams_per_s
+        self.datagrams = Bucket(rate, rate, now.ticks_ms)
 
     @property
     def count(self) -> int:
@@ -162,7 +128,8 @@ class _Peer:
 
     def is_idle(self, now: Instant) -> bool:
         """Whether nothing is lost by forgetting it."""
-        return not (self.count or self.connects.used(now) or self.datagrams.used(now))
+        buckets = self.connects, self.datagrams
+        return not (self.count or any(one.used_thousandths(now.ticks_ms) for one in buckets))
 
 
 class PeerLimits:
@@ -183,8 +150,9 @@ class PeerLimits:
         """How many connections have not come to the end of their handshake."""
         self.buffered_bytes = 0
         """How many bytes are held for all of them."""
-        self._all_connects = _Bucket(bounds.connects_all_per_s, bounds.connects_all_burst, now)
-        self._all_datagrams = _Bucket(bounds.datagrams_all_per_s, bounds.datagrams_all_per_s, now)
+        now_ms, rate = now.ticks_ms, bounds.datagrams_all_per_s
+        self._all_connects = Bucket(bounds.connects_all_per_s, bounds.connects_all_burst, now_ms)
+        self._all_datagrams = Bucket(rate, rate, now_ms)
 
     @property
     def count(self) -> int:
@@ -223,7 +191,7 @@ class PeerLimits:
             return
         if peer.half_open.pop(connection, None) is not None:
             self.half_open_count -= 1
-            peer.connects.charge(self.bounds.unfinished_cost, now)
+            peer.connects.charge(self.bounds.unfinished_cost, now.ticks_ms)
         else:
             del peer.open[connection]
         self.buffered_bytes -= peer.buffered.pop(connection, 0)
@@ -244,11 +212,11 @@ class PeerLimits:
 
     def _over_its_share(self, peer: _Peer, now: Instant) -> Refusal | None:
         """Refuse an address what its own connections, or attempts, leave no room for."""
-        bounds = self.bounds
-        if not peer.connects.take(now):
+        bounds, now_ms = self.bounds, now.ticks_ms
+        if not peer.connects.take(1, now_ms):
             return Refusal.RATE
-        is_quiet = peer.connects.used(now) <= 1_000 * bounds.connects_quiet
-        if not self._all_connects.take(now) and not is_quiet:
+        is_quiet = peer.connects.used_thousandths(now_ms) <= 1_000 * bounds.connects_quiet
+        if not self._all_connects.take(1, now_ms) and not is_quiet:
             return Refusal.RATE_OF_ALL
         if peer.count >= bounds.connections_per_peer_max:
             return Refusal.PER_PEER
@@ -339,7 +307,8 @@ class PeerLimits:
 
     def takes_datagram(self, address: str, now: Instant) -> bool:
         """Return whether a datagram may be looked at, and count it."""
-        return self._peer(address, now).datagrams.take(now) and self._all_datagrams.take(now)
+        own = self._peer(address, now).datagrams
+        return own.take(1, now.ticks_ms) and self._all_datagrams.take(1, now.ticks_ms)
 
     # Addresses.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
@@ -13,8 +13,6 @@ import msgspec
 
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.runtime.config.alarm_table import read_alarms
-from openmsmq.runtime.config.doors.http_table import read_http
-from openmsmq.runtime.config.doors.multicast_table import read_multicast
 from openmsmq.runtime.config.errors import ConfigError, nearest, reason
 from openmsmq.runtime.config.file import (
     CLASSES,
@@ -28,8 +26,6 @@ from openmsmq.runtime.config.file import (
     plain_type,
     variable,
 )
-from openmsmq.runtime.config.rpc_table import read_rpc
-from openmsmq.runtime.config.security_table import SecurityTable
 from openmsmq.runtime.config.services.replication_table import read_replication
 from openmsmq.runtime.config.session_tls_table import read_session_tls
 from openmsmq.runtime.config.tables import check_table, read_table
@@ -154,16 +150,22 @@ def from_table(found: Mapping[str, Any], file: str) -> dict[str, Any]:
         "parameters": TransferConfig(
             **{key: value for key, value in changed.items() if key not in PORTS}
         ),
-        "security": read_table(own["security"], SecurityTable, file, "security"),
-        "session_tls": read_session_tls(own["session_tls"], file),
-        "alarms": read_alarms(own["alarms"], file),
-        "telemetry": read_telemetry(own["telemetry"], file),
-        "rpc": read_rpc(own["rpc"], file),
-        "http": read_http(own["http"], file),
-        "multicast": read_multicast(own["multicast"], file),
-        "replication": read_replication(own["replication"], file),
-        "active_directory": own["active_directory"],
+        **{key: _read_own(key, own[key], file) for key in CLASSES},
     }
+
+
+def _read_own(key: str, table: dict[str, Any], file: str) -> Any:
+    """Read a table that is a field of its own; most need nothing but their class."""
+    read = _READERS.get(key)
+    return read_table(table, HINTS[key], file, key) if read is None else read(table, file)
+
+
+_READERS: Final[dict[str, Callable[[dict[str, Any], str], Any]]] = {
+    "session_tls": read_session_tls,
+    "alarms": read_alarms,
+    "telemetry": read_telemetry,
+    "replication": read_replication,
+}
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from openmsmq.model.limits import PORT_MAX_NUMBER, RPC_PORT
-from openmsmq.runtime.config.tables import read_table, says
+from openmsmq.runtime.config.tables import says
 from openmsmq.security.access.sids import Sid
 from openmsmq.security.authentication.ports import Level
 
@@ -107,8 +107,3 @@ class RpcTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def level(self) -> Level:
         """The least protection as the protocol numbers it."""
         return Level[self.minimum_level.upper()]
-
-
-def read_rpc(table: dict[str, Any], file: str) -> RpcTable:
-    """Read the table of a file."""
-    return read_table(table, RpcTable, file, "rpc")

@@ -10,15 +10,8 @@ import msgspec
 
 from openmsmq.api.program import Setting
 from openmsmq.runtime.config.alarm_table import without_secrets
-from openmsmq.runtime.config.doors.http_table import HttpTable
-from openmsmq.runtime.config.doors.multicast_table import MulticastTable
-from openmsmq.runtime.config.file import DEFAULTS, PARAMETERS, PORTS
+from openmsmq.runtime.config.file import CLASSES, DEFAULTS, HINTS, PARAMETERS, PORTS
 from openmsmq.runtime.config.loading import Loaded, Source
-from openmsmq.runtime.config.rpc_table import RpcTable
-from openmsmq.runtime.config.security_table import SecurityTable
-from openmsmq.runtime.config.services.replication_table import ReplicationTable
-from openmsmq.runtime.config.session_tls_table import SessionTlsTable
-from openmsmq.runtime.config.telemetry_table import TelemetryTable
 
 HIDDEN: Final = "(hidden)"
 """Stands for a value that is nobody's business."""
@@ -31,15 +24,6 @@ RELOADED_TABLES: Final = ("alarms",)
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _SECRET: Final = re.compile(r"(^|_)(password|secret|token)$")
 """Keys whose values would be secrets; those of files that hold some are not."""
-_WITH_DEFAULTS: Final[dict[str, type[msgspec.Struct]]] = {
-    "security": SecurityTable,
-    "session_tls": SessionTlsTable,
-    "telemetry": TelemetryTable,
-    "rpc": RpcTable,
-    "http": HttpTable,
-    "multicast": MulticastTable,
-    "replication": ReplicationTable,
-}
 _AS_WRITTEN: Final = ("hosts", "next_hops", "connectors", "peers", "active_directory", "alarms")
 """Tables of which is shown what stands in them."""
 
@@ -74,8 +58,8 @@ def _values(loaded: Loaded) -> Iterator[tuple[tuple[str, ...], Any, Source]]:
         owner = config if parameter.field in PORTS else config.parameters
         given = name in table.get("parameters", {})
         yield ("parameters", name), getattr(owner, parameter.field), _source(given)
-    for name, kind in _WITH_DEFAULTS.items():
-        for field in kind.__struct_fields__:
+    for name in CLASSES:
+        for field in () if name in _AS_WRITTEN else HINTS[name].__struct_fields__:
             given = field in table.get(name, {})
             yield (name, field), getattr(getattr(config, name), field), _source(given)
     for name in _AS_WRITTEN:

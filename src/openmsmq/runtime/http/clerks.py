@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from openmsmq.api.messages import REQUESTS, Answer, AnyReply, AnyRequest, Failed, OpenQueue
 from openmsmq.client.errors import ConnectionLost
@@ -31,15 +31,11 @@ Outcome = Callable[[Any], None]
 """Hears the result of steps, or the exception with which they ended."""
 
 
-class _Job:
-    """Steps that are under way."""
+class _Job(NamedTuple):
+    """Steps that are under way, and who hears how they end."""
 
-    __slots__ = ("done", "is_given_up", "steps")
-
-    def __init__(self, steps: Steps[Any], done: Outcome) -> None:
-        self.steps = steps
-        self.done = done
-        self.is_given_up = False
+    steps: Steps[Any]
+    done: Outcome
 
 
 class Clerk:

@@ -19,7 +19,7 @@ from openmsmq.client.messages.properties import PROPERTIES
 from openmsmq.client.messages.property import Kind, Property
 from openmsmq.model.identity import MessageId
 from openmsmq.model.limits import RECEIPT_DIGEST_BYTES
-from openmsmq.model.message import AckRequest
+from openmsmq.model.message import ACK_REQUEST_WORDS
 from openmsmq.runtime.http.conversation import Request
 
 PREFIX: Final = "msmq-"
@@ -40,11 +40,7 @@ _CHARSETS: Final = ("utf-8", "us-ascii", "iso-8859-1", "utf-16", "utf-16le", "ut
 _XML_TYPE: Final = 0
 """The body type of XML as .NET writes it."""
 _YES: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_ACKNOWLEDGMENTS: Final = {
-    name.lower().replace("_", "-"): int(member) for name, member in AckRequest.__members__.items()
-}
 _DIGITS: Final = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
-_HEXADECIMAL_ID: Final = re.compile(r"[0-9A-Fa-f]{40}")
 
 
 class BadWish(Exception):
@@ -154,17 +150,15 @@ def _seconds(name: str, value: str) -> float:
 
 
 def _acknowledge(name: str, value: str) -> int:
-    found = _ACKNOWLEDGMENTS.get(value.lower())
+    found = ACK_REQUEST_WORDS.get(value.lower())
     if found is None:
-        raise BadWish(f"{name} is {value!r}: give one of {', '.join(_ACKNOWLEDGMENTS)}")
+        raise BadWish(f"{name} is {value!r}: give one of {', '.join(ACK_REQUEST_WORDS)}")
     return found
 
 
 def _identifier(name: str, value: str) -> bytes:
     try:
-        if _HEXADECIMAL_ID.fullmatch(value):
-            return bytes.fromhex(value)
-        return MessageId.parse(value).to_bytes()
+        return MessageId.read(value).to_bytes()
     except ValueError as error:
         raise BadWish(f"{name} is wrong: {error}") from None
 

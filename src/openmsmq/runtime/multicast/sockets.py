@@ -127,17 +127,14 @@ class PgmSockets:
     def _membership(self, group: str) -> bytes:
         return socket.inet_aton(group) + socket.inet_aton(self.address)
 
-    def send(self, transmit: Transmit) -> bool:
-        """Send a packet; return whether the system took it. One that it did not is lost."""
+    def send(self, transmit: Transmit) -> None:
+        """Send a packet; one that the system does not take is lost."""
         if transmit.hops is not None:
             through = self._near
         else:
             through = self._alert if transmit.for_routers else self._plain
-        try:
+        with contextlib.suppress(OSError):
             through.sendto(transmit.data, (transmit.address, 0))
-        except OSError:
-            return False
-        return True
 
     def receive(self) -> tuple[bytes, str, str] | None:
         """Return a packet, the address that it came from and the one it went to."""

@@ -52,10 +52,6 @@ class PgmTransport:
         self.on_progress: Callable[[], None] = _nothing
         """Called when sources have had their turn."""
         self.on_lost: Callable[[Lost], None] = _nothing_lost
-        self.wrong_packets_count = 0
-        self.unsent_packets_count = 0
-        self.refused_packets_count = 0
-        """Packets from addresses that configuration does not accept."""
 
     @property
     def is_open(self) -> bool:
@@ -139,12 +135,10 @@ class PgmTransport:
 
     def _heard(self, data: bytes, origin: str, to: str, now_ms: int) -> None:
         if self._accepts is not None and not self._accepts(origin):
-            self.refused_packets_count += 1
             return
         try:
             packet = decode(data)
         except DecodeError:
-            self.wrong_packets_count += 1
             return
         if isinstance(packet.body, Nak) and packet.source.gsi == self._gsi:
             for source in self._sources.values():
@@ -177,16 +171,15 @@ class PgmTransport:
     def _carry_out(self, source: Source) -> None:
         assert self._sockets is not None
         for each in source.take_outputs():
-            if not self._sockets.send(each):
-                self.unsent_packets_count += 1
+            self._sockets.send(each)
 
     def _carry_out_all(self, outputs: list[Output]) -> None:
         for output in outputs:
             if isinstance(output, Delivered):
                 self._deliver(output)
             elif isinstance(output, Transmit):
-                if self._sockets is not None and not self._sockets.send(output):
-                    self.unsent_packets_count += 1
+                if self._sockets is not None:
+                    self._sockets.send(output)
             else:
                 self.on_lost(output)
 

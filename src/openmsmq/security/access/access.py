@@ -16,7 +16,6 @@ from openmsmq.security.access.descriptors import AccessEntry, Descriptor, encode
 from openmsmq.security.access.sids import ADMINISTRATORS, ANONYMOUS, EVERYONE, OWNER_RIGHTS, Sid
 
 _GENERIC_ALL: Final = 0x10000000
-_GENERIC_EXECUTE: Final = 0x20000000
 _GENERIC_WRITE: Final = 0x40000000
 _GENERIC_READ: Final = 0x80000000
 _GENERIC: Final = 0xF0000000

@@ -32,15 +32,7 @@ class SessionHeader(msgspec.Struct, frozen=True, gc=False):
 
     def write(self) -> bytes:
         """Return the 16 bytes."""
-        return LAYOUT.pack(
-            self.received_count,
-            self.stored_base,
-            self.stored_bits,
-            self.sent_count,
-            self.recoverable_sent_count,
-            self.window,
-            self.reserved,
-        )
+        return LAYOUT.pack(*msgspec.structs.astuple(self))
 
     def fields(self) -> Iterator[Field]:
         """Show the header, field by field."""

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from openmsmq.runtime.config.errors import ConfigError
-from openmsmq.runtime.config.rpc_table import RpcTable, read_rpc
+from openmsmq.runtime.config.rpc_table import RpcTable
+from openmsmq.runtime.config.tables import read_table
 from openmsmq.security.authentication.ports import Level
 from scripts.configuration_tables import reference_rows
 
 
 def test_without_the_table_there_is_no_door() -> None:
-    assert read_rpc({}, "f.toml") == RpcTable()
+    assert read_table({}, RpcTable, "f.toml", "rpc") == RpcTable()
     assert not RpcTable().enabled
     assert RpcTable().level is Level.PRIVACY
 
@@ -22,7 +23,7 @@ def test_without_the_table_there_is_no_door() -> None:
     ("name", "level"), [("connect", Level.CONNECT), ("integrity", Level.INTEGRITY)]
 )
 def test_a_level_has_a_name(name: str, level: Level) -> None:
-    assert read_rpc({"minimum_level": name}, "f.toml").level is level
+    assert read_table({"minimum_level": name}, RpcTable, "f.toml", "rpc").level is level
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_a_level_has_a_name(name: str, level: Level) -> None:
 )
 def test_a_mistake_is_told_with_its_place(table: dict[str, object], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence) as caught:
-        read_rpc(table, "f.toml")
+        read_table(table, RpcTable, "f.toml", "rpc")
     assert caught.value.at[0] == "rpc"
 
 

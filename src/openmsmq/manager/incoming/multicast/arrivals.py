@@ -40,8 +40,6 @@ class MulticastArrivals:
         self._name = name
         self._local = local
         self._runs = runs
-        self.wrong_count = 0
-        """Payloads that are no messages, or messages for somebody else."""
 
     def take(self, address: str, group: str, payload: bytes, now: Instant) -> None:
         """Put a message into all queues with this address."""
@@ -71,7 +69,8 @@ class MulticastArrivals:
                 to.lead_to(queue)
                 self._local.take(packet, outline(packet), to, [packet], 1, now)
         except (DecodeError, EncodeError):
-            self.wrong_count += 1
+            # It is no message, or one for somebody else.
+            pass
         finally:
             self._runs.flush(now)
             self._acting.on_word_of(OURSELVES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from openmsmq.api import messages as api
@@ -44,7 +45,6 @@ class QueueRates:
     def __init__(self, table: QueueTable, started: Instant) -> None:
         self._table = table
         self._before: dict[int, tuple[int, int]] = {}
-        self._before_ms = started.ticks_ms
         self._next: dict[int, tuple[int, int]] = {}
         self._next_ms = started.ticks_ms
 
@@ -52,7 +52,7 @@ class QueueRates:
         """Look at all queues, if the last look is long enough ago."""
         if now.ticks_ms - self._next_ms < RATE_SPAN_MIN_MS:
             return
-        self._before, self._before_ms = self._next, self._next_ms
+        self._before = self._next
         self._next_ms = now.ticks_ms
         self._next = {
             queue.id: (queue.flow.in_count, queue.flow.out_count)
@@ -161,24 +161,11 @@ class QueuePages:
         return queues
 
     def _value(self, order: QueueOrder, now: Instant) -> Callable[[LocalQueue], int]:
-        if order is QueueOrder.MESSAGES:
-            return _count
-        if order is QueueOrder.BYTES:
-            return _size
-        if order is QueueOrder.AGE:
-            return _age
-        if order is QueueOrder.QUOTA:
-            return _fullness
+        known = _VALUES.get(order)
+        if known is not None:
+            return known
         self._rates.look(now)
         return self._rates.came if order is QueueOrder.IN else self._rates.left
-
-
-def _count(queue: LocalQueue) -> int:
-    return queue.count
-
-
-def _size(queue: LocalQueue) -> int:
-    return queue.size
 
 
 def _age(queue: LocalQueue) -> int:
@@ -191,6 +178,14 @@ def _fullness(queue: LocalQueue) -> int:
     """Return how full a queue is, in thousandths of its quota."""
     quota_kb = queue.properties.quota_kb
     return 0 if quota_kb == UNLIMITED_KB else queue.size * 1000 // max(1, quota_kb * 1024)
+
+
+_VALUES: Final[dict[QueueOrder, Callable[[LocalQueue], int]]] = {
+    QueueOrder.MESSAGES: attrgetter("count"),
+    QueueOrder.BYTES: attrgetter("size"),
+    QueueOrder.AGE: _age,
+    QueueOrder.QUOTA: _fullness,
+}
 
 
 def _roles(kinds: list[str]) -> tuple[QueueRole, ...]:

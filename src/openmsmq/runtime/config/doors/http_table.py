@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -11,7 +11,7 @@ from openmsmq.manager.config import HttpConfig
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.limits import PORT_MAX_NUMBER
 from openmsmq.model.names.urls import UrlMap
-from openmsmq.runtime.config.tables import read_table, says
+from openmsmq.runtime.config.tables import says
 
 
 class HttpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -134,8 +134,3 @@ class HttpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def url_map(self) -> UrlMap:
         """Return which URLs stand for which queues."""
         return UrlMap(self.queues, self.urls)
-
-
-def read_http(table: dict[str, Any], file: str) -> HttpTable:
-    """Read the table of a file."""
-    return read_table(table, HttpTable, file, "http")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
-from openmsmq.runtime.config.tables import read_table, says
+from openmsmq.runtime.config.tables import says
 
 
 class MulticastTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,8 +42,3 @@ class MulticastTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     def __post_init__(self) -> None:
         for text in self.accept_from:
             ipaddress.IPv4Network(text)
-
-
-def read_multicast(table: dict[str, Any], file: str) -> MulticastTable:
-    """Read the table of a file."""
-    return read_table(table, MulticastTable, file, "multicast")

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.model.message import MessageClass
+from openmsmq.client.operating.reasons import reason_of
 from openmsmq.spark.pipelines.delivery.outcomes import Outcome
 from openmsmq.spark.pipelines.delivery.rollups import OTHER_REASON
 from openmsmq.spark.pipelines.report.data import ReportData
@@ -52,85 +52,6 @@ HOW_TO_ASK: Final = (
     "AcknowledgeType = AcknowledgeTypes.FullReceive, AdministrationQueue = …  // .NET",
 )
 """How a sender asks to be told, in each language; 14 is what AckRequest.FULL_RECEIVE is."""
-
-_REASONS: Final = {
-    MessageClass.NACK_BAD_DESTINATION_QUEUE: (
-        "The destination has no such queue.",
-        "Create the queue there, or correct the name by which the sender opens it.",
-    ),
-    MessageClass.NACK_PURGED: (
-        "It was deleted before it reached its queue, on a computer on the way.",
-        "Ask who purged an outgoing queue, and whether the messages are still needed.",
-    ),
-    MessageClass.NACK_REACH_QUEUE_TIMEOUT: (
-        "Its time to reach the queue was over while it was on its way.",
-        "See under Over time and Links where messages waited; mend that, or give them more time.",
-    ),
-    MessageClass.NACK_QUEUE_EXCEEDS_QUOTA: (
-        "The queue, or all queues of its computer, were full.",
-        "Find out why nobody receives from the queue, or raise its quota.",
-    ),
-    MessageClass.NACK_ACCESS_DENIED: (
-        "The sender may not write to the queue.",
-        "Give the sender the right with openmsmq queue acl, or have it sign its messages.",
-    ),
-    MessageClass.NACK_HOP_COUNT_EXCEEDED: (
-        "It was passed on too often: it probably went in a circle.",
-        "Look at its path, and at next hops and routing links that lead back.",
-    ),
-    MessageClass.NACK_BAD_SIGNATURE: (
-        "Its signature did not fit its content.",
-        "See whether the certificate has expired, and whether somebody changes messages.",
-    ),
-    MessageClass.NACK_BAD_ENCRYPTION: (
-        "The destination could not decrypt it.",
-        "See whether the destination's key was renewed and the sender still uses the old one.",
-    ),
-    MessageClass.NACK_COULD_NOT_ENCRYPT: (
-        "The source could not encrypt it.",
-        "Make the public key of the destination known to the source.",
-    ),
-    MessageClass.NACK_NOT_TRANSACTIONAL_QUEUE: (
-        "A transactional message went to a queue that is not transactional.",
-        "Create the queue as a transactional one, or send without a transaction.",
-    ),
-    MessageClass.NACK_NOT_TRANSACTIONAL_MESSAGE: (
-        "A message outside of transactions went to a transactional queue.",
-        "Send it in a transaction.",
-    ),
-    MessageClass.NACK_UNSUPPORTED_CRYPTO_PROVIDER: (
-        "The destination does not know the cryptography of the message.",
-        "Let the sender use one that both know.",
-    ),
-    MessageClass.NACK_SOURCE_COMPUTER_GUID_CHANGED: (
-        "The source has a new identity since it sent the message.",
-        "Send what is still needed again: the old identity is not coming back.",
-    ),
-    MessageClass.NACK_QUEUE_DELETED: (
-        "The queue was deleted while the message was in it.",
-        "Ask who deleted the queue, and send what is still needed to another.",
-    ),
-    MessageClass.NACK_QUEUE_PURGED: (
-        "The queue was purged while the message was in it.",
-        "Ask who purged it, and whether the messages are still needed.",
-    ),
-    MessageClass.NACK_RECEIVE_TIMEOUT: (
-        "It reached its queue, but nobody took it before its time was over.",
-        "See why nobody receives there, or give messages more time to be received.",
-    ),
-    MessageClass.NACK_RECEIVE_TIMEOUT_AT_SENDER: (
-        "Its sender heard nothing in time; it may have been received all the same.",
-        "Look into the destination queue and its journal before you send it again.",
-    ),
-    MessageClass.NACK_RECEIVE_REJECTED: (
-        "The application that received it rejected it.",
-        "Look at the application's log for the message.",
-    ),
-}
-_OTHER: Final = (
-    "No row says why.",
-    "Look at the message with openmsmq deadletter, and at the log of the queue manager there.",
-)
 
 
 def fate_of(outcome: str, reason: str, *, in_doubt: bool = False, asked: bool = True) -> str:
@@ -225,9 +146,8 @@ def _in_doubt(count: int) -> Advice:
 
 
 def _failure(outcome: Outcome, reason: str, count: int) -> Advice:
-    known = {member.name: texts for member, texts in _REASONS.items()}
-    meaning, step = known.get(reason, _OTHER)
-    steps, commands = [step], []
+    known = reason_of(None if reason == OTHER_REASON else reason)
+    steps, commands = [known.advice], []
     if outcome is Outcome.DEAD_LETTER:
         name = reason.removeprefix("NACK_").lower().replace("_", "-")
         chosen = "" if reason == OTHER_REASON else f" --reason {name}"
@@ -244,7 +164,7 @@ def _failure(outcome: Outcome, reason: str, count: int) -> Advice:
         f"{reason_text(reason)}",
         count,
         "bad",
-        meaning,
+        f"{known.title}.",
         tuple(steps),
         tuple(commands),
     )

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from openmsmq.runtime.config.doors.http_table import HttpTable, read_http
+from openmsmq.runtime.config.doors.http_table import HttpTable
 from openmsmq.runtime.config.errors import ConfigError
+from openmsmq.runtime.config.tables import read_table
 from scripts.configuration_tables import reference_rows
 
 
 def test_nothing_is_open_by_default() -> None:
-    table = read_http({}, "f.toml")
+    table = read_table({}, HttpTable, "f.toml", "http")
     assert table == HttpTable()
     assert (table.enabled, table.sends, bool(table.url_map())) == (False, False, False)
     assert not table.config.enabled
@@ -30,7 +31,7 @@ def test_nothing_is_open_by_default() -> None:
     ],
 )
 def test_srmp_is_on_where_something_can_come_or_leave(table: dict[str, Any], is_on: bool) -> None:
-    assert read_http(table, "f.toml").config.enabled is is_on
+    assert read_table(table, HttpTable, "f.toml", "http").config.enabled is is_on
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_srmp_is_on_where_something_can_come_or_leave(table: dict[str, Any], is_
 )
 def test_what_makes_no_sense_is_refused(table: dict[str, Any], word: str) -> None:
     with pytest.raises(ConfigError, match=r"f\.toml: \[http\]") as caught:
-        read_http(table, "f.toml")
+        read_table(table, HttpTable, "f.toml", "http")
     assert word in str(caught.value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.protocol.pgm.bucket import Bucket
+from openmsmq.protocol.bucket import Bucket
 
 
 @given(st.integers(1, 10_000), st.lists(st.integers(1, 100), max_size=50))
@@ -26,6 +26,16 @@ def test_what_is_drawn_is_waited_for_by_the_next() -> None:
     bucket.draw(30, 0)
     assert bucket.ready_ms(1) == 21
     assert bucket.take(1, 21)
+
+
+def test_what_is_charged_is_owed_only_up_to_what_there_can_be_at_once() -> None:
+    drawn, charged = Bucket(1_000, 10, 0), Bucket(1_000, 10, 0)
+    drawn.draw(100, 0)
+    charged.charge(100, 0)
+    assert (drawn.used_thousandths(0), charged.used_thousandths(0)) == (100_000, 20_000)
+    assert not charged.has(1, 10)
+    assert charged.has(1, 11)
+    assert charged.used_thousandths(20) == 0
 
 
 def test_without_a_rate_everything_is_there() -> None:

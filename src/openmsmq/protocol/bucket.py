@@ -6,6 +6,8 @@ from __future__ import annotations
 class Bucket:
     """Counts in thousandths, so that nothing is lost between two milliseconds."""
 
+    __slots__ = ("_at_ms", "_full", "_level", "_per_s")
+
     def __init__(self, per_s: int, burst: int, now_ms: int) -> None:
         self._per_s = per_s
         self._full = burst * 1_000
@@ -17,12 +19,14 @@ class Bucket:
             self._level = min(self._full, self._level + (now_ms - self._at_ms) * self._per_s)
             self._at_ms = now_ms
 
-    def take(self, amount: int, now_ms: int) -> bool:
-        """Take an amount if it is there; without a rate everything is."""
-        if not self._per_s:
-            return True
+    def has(self, amount: int, now_ms: int) -> bool:
+        """Whether an amount is there; without a rate everything is."""
         self._fill(now_ms)
-        if self._level < amount * 1_000:
+        return not self._per_s or self._level >= amount * 1_000
+
+    def take(self, amount: int, now_ms: int) -> bool:
+        """Take an amount if it is there."""
+        if not self.has(amount, now_ms):
             return False
         self._level -= amount * 1_000
         return True
@@ -32,6 +36,16 @@ class Bucket:
         if self._per_s:
             self._fill(now_ms)
             self._level -= amount * 1_000
+
+    def charge(self, amount: int, now_ms: int) -> None:
+        """Do the same, but let no more be owed than there can be at once."""
+        self.draw(amount, now_ms)
+        self._level = max(self._level, -self._full)
+
+    def used_thousandths(self, now_ms: int) -> int:
+        """Return how much has not come back yet."""
+        self._fill(now_ms)
+        return self._full - self._level
 
     def ready_ms(self, amount: int) -> int | None:
         """Return when an amount will be there; None if it is there already."""
