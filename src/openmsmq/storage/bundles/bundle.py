@@ -83,12 +83,12 @@ def decode(last: bytes, stored: bytes) -> Bundle | None:
     return Bundle(*_DECODER.decode(memoryview(stored)[:-CRC_BYTES]))
 
 
-def is_worth_it(records: Records) -> bool:
-    """Whether records are kept as a bundle, and not one by one."""
+def is_worth_it(records: Records, cost_bytes: int) -> bool:
+    """Whether records of which we know what they need are kept as a bundle, not one by one."""
     return (
         BUNDLE_MIN_COUNT <= len(records) <= BUNDLE_MAX_COUNT
         and len(records[0][0]) > KEY_NUMBER_BYTES
-        and BUNDLE_MIN_BYTES <= cost_of(records) <= BUNDLE_MAX_BYTES
+        and BUNDLE_MIN_BYTES <= cost_bytes <= BUNDLE_MAX_BYTES
     )
 
 
@@ -97,15 +97,15 @@ def cost_of(records: Records) -> int:
     return sum([len(key) + len(value) + RECORD_COST_BYTES for key, value in records])
 
 
-def divided(records: Records) -> list[Records]:
-    """Divide records in order into parts of which each may be a bundle.
+def divided(records: Records) -> list[tuple[Records, int]]:
+    """Divide records in order into parts of which each may be a bundle, with what each needs.
 
     Not every part is one: what is too large or has no neighbours stands alone.
     """
     ends = list(
         accumulate([len(key) + len(value) + RECORD_COST_BYTES for key, value in records], initial=0)
     )
-    parts: list[Records] = []
+    parts: list[tuple[Records, int]] = []
     start = 0
     while start < len(records):
         most = min(start + BUNDLE_MAX_COUNT, len(records))
@@ -116,6 +116,6 @@ def divided(records: Records) -> list[Records]:
         if not records[stop - 1][0].startswith(common):
             # The first key of what follows the queue.
             stop = bisect_right(records, common + _LAST_NUMBER, start + 1, stop, key=_KEY)
-        parts.append(records[start:stop])
+        parts.append((records[start:stop], ends[stop] - ends[start]))
         start = stop
     return parts

@@ -16,6 +16,7 @@ import msgspec
 from openmsmq.storage.bundles.bundle import (
     Bundle,
     Records,
+    cost_of,
     divided,
     encode,
     is_worth_it,
@@ -37,17 +38,17 @@ class Rewriting(msgspec.Struct):
     """Bundles that go, by the last of their keys."""
     single: list[tuple[bytes, bytes]] = []
     """Records that are put one by one."""
-    made: list[tuple[bytes, bytes]] = []
-    """Bundles, as they are kept."""
+    made: list[Records] = []
+    """Bundles, by their records: they are encoded one by one, while the processor has them."""
+    made_bytes: int = 0
+    """How long they are together, at most."""
     gained_count: int = 0
     """How many records the bundles have more than before."""
 
     @property
     def put_bytes(self) -> int:
         """How much is written."""
-        return sum(
-            [len(key) + len(value) for part in (self.single, self.made) for key, value in part]
-        )
+        return self.made_bytes + sum([len(key) + len(value) for key, value in self.single])
 
     def carry_out(self, transaction: lmdb.Transaction, bundles: lmdb._Database | None) -> None:
         """Write it; outside of bundles is where the transaction writes unless it is told."""
@@ -61,15 +62,21 @@ class Rewriting(msgspec.Struct):
             for key in self.dropped:
                 if cursor.set_key(key):
                     cursor.delete()
-            cursor.putmulti(self.made)
+            cursor.putmulti(map(encode, self.made))
 
     def keep(self, records: Records) -> None:
         """Put what is left of a bundle."""
-        if is_worth_it(records):
-            self.made.append(encode(records))
-            self.gained_count += len(records)
+        cost_bytes = cost_of(records)
+        if is_worth_it(records, cost_bytes):
+            self.make(records, cost_bytes)
         else:
             self.single += records
+
+    def make(self, records: Records, cost_bytes: int) -> None:
+        """Put records as a bundle."""
+        self.made.append(records)
+        self.made_bytes += cost_bytes
+        self.gained_count += len(records)
 
     def drop(self, bundle: Bundle) -> None:
         """Let a bundle go."""
@@ -96,9 +103,9 @@ def rewriting_of(
             work.deleted.append(key)
         else:
             puts.append((key, value))
-    for part in divided(puts):
+    for part, cost_bytes in divided(puts):
         first, last = part[0][0], part[-1][0]
-        following = next_single(first) if is_worth_it(part) else first
+        following = next_single(first) if is_worth_it(part, cost_bytes) else first
         if following is not None and following <= last:
             work.single += part
             continue
@@ -106,8 +113,7 @@ def rewriting_of(
         if reaching is not None and reaching.first <= last:
             work.single += part
             continue
-        work.made.append(encode(part))
-        work.gained_count += len(part)
+        work.make(part, cost_bytes)
     return work
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from openmsmq.storage.bundles.bundle import (
     BUNDLE_MAX_BYTES,
     BUNDLE_MAX_COUNT,
+    cost_of,
     decode,
     divided,
     encode,
@@ -26,9 +27,10 @@ def test_parts_are_all_records_in_order_and_each_is_of_one_queue(
         {(bytes([queue]) + n.to_bytes(8, "big"), bytes(size)) for queue, n, size in drawn}
     )
     parts = divided(records)
-    assert [record for part in parts for record in part] == records
-    for part in parts:
+    assert [record for part, _ in parts for record in part] == records
+    for part, cost_bytes in parts:
         assert len({key[:1] for key, _ in part}) == 1
+        assert cost_bytes == cost_of(part)
         if len(part) > 1:
             assert len(encode(part)[1]) <= BUNDLE_MAX_BYTES
             assert len(part) <= BUNDLE_MAX_COUNT
@@ -36,9 +38,9 @@ def test_parts_are_all_records_in_order_and_each_is_of_one_queue(
 
 def test_a_part_ends_only_where_it_must() -> None:
     records = [(b"E" + n.to_bytes(8, "big"), bytes(1_000)) for n in range(100)]
-    assert [len(part) for part in divided(records)] == [32, 32, 32, 4]
+    assert [len(part) for part, _ in divided(records)] == [32, 32, 32, 4]
     short = [(b"E" + n.to_bytes(8, "big"), bytes(50)) for n in range(600)]
-    assert [len(part) for part in divided(short)] == [256, 256, 88]
+    assert [len(part) for part, _ in divided(short)] == [256, 256, 88]
 
 
 @given(
@@ -46,7 +48,7 @@ def test_a_part_ends_only_where_it_must() -> None:
 )
 def test_a_bundle_gives_what_was_put_into_it(queue: bytes, values: list[bytes]) -> None:
     records = [(queue + n.to_bytes(8, "big"), value) for n, value in enumerate(values)]
-    if is_worth_it(records):
+    if is_worth_it(records, cost_of(records)):
         last, stored = encode(records)
         bundle = decode(last, stored)
         assert bundle is not None
