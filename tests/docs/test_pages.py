@@ -194,6 +194,7 @@ LEFT_OUT = {
     ("docs/guides/read-a-capture.md", "needs tcpdump, and ends with Ctrl-C"): 1,
     ("docs/guides/replay-dead-letters.md", "the lookup identifier is that of a letter in doubt"): 1,
     ("docs/guides/spark-cluster.md", "needs the computers of a cluster"): 6,
+    ("docs/guides/survive-the-loss-of-a-machine.md", "needs two servers of PostgreSQL"): 2,
     ("docs/guides/spark-to-database.md", "fetches packages from the network"): 1,
     (
         "docs/guides/spark-to-database.md",

@@ -404,7 +404,8 @@ def strangers(target: Computer, slow: int, flood: int) -> Iterator[dict[str, Any
     try:
         yield did
         process.send_signal(signal.SIGTERM)
-        did |= json.loads(process.communicate(timeout=30)[0])
+        printed, _ = process.communicate(timeout=30)
+        did |= json.loads(printed.splitlines()[-1])
     finally:
         process.kill()
         process.communicate()

@@ -52,8 +52,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 CONNECTION_OPTIONS: Final = {
-    "qm": "Addresses of queue managers, separated by commas: host, host:port, or a socket's path. "
-    "Of a queue manager on several computers, all of them with a vertical bar between.",
+    "qm": "Addresses of queue managers, with commas; of one on several computers, with bars (a|b).",
     "token": "The token that the queue managers ask for; tokenFile keeps it out of plans and logs.",
     "tokenFile": "A file with the token, on every computer of the cluster.",
     "tls": "true to connect with TLS, trusting the authorities of each computer.",

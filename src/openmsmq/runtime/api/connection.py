@@ -130,6 +130,7 @@ class ApiConnection(asyncio.BufferedProtocol):
         """Look who it is."""
         self._transport = cast(asyncio.Transport, transport)
         self._outflow = Outflow(self._transport)
+        self._outflow.begin()
         reason = self._server.reason_to_refuse() or self._identify()
         self._server.connections.add(self)
         if reason is not None:

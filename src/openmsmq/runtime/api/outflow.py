@@ -30,9 +30,12 @@ class Outflow:
         self._waiting_bytes = 0
         self._is_paused = False
         self._at_end: Callable[[], None] | None = None
+
+    def begin(self) -> None:
+        """Be told of whatever the transport keeps. It may say at once that it keeps something."""
         # Any rest in the transport is a reason to pause, and none to resume. It is not told to
         # pause with nothing in it, as the one of TLS would be with 0.
-        transport.set_write_buffer_limits(high=1, low=0)
+        self._transport.set_write_buffer_limits(high=1, low=0)
 
     @property
     def unsent_bytes(self) -> int:

@@ -86,6 +86,7 @@ class HttpConnection(asyncio.Protocol):
         """Begin."""
         self._transport = cast(asyncio.Transport, transport)
         self._outflow = Outflow(self._transport)
+        self._outflow.begin()
         if self._is_early:
             self._outflow.pause()
         name = transport.get_extra_info("peername")

@@ -46,6 +46,7 @@ class RpcConnection(asyncio.Protocol):
         """Begin."""
         self._transport = cast(asyncio.Transport, transport)
         self._outflow = Outflow(self._transport)
+        self._outflow.begin()
         name = transport.get_extra_info("peername")
         self.peer = f"{name[0]}:{name[1]}" if name else self._address
         _keep_alive(cast("socket.socket", transport.get_extra_info("socket")))

@@ -23,6 +23,7 @@ class Server(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         self.outflow = Outflow(transport)
+        self.outflow.begin()
         self.lost = asyncio.Event()
 
     def pause_writing(self) -> None:
